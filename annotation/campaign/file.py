@@ -18,7 +18,8 @@ from pipeline.settings import SETTINGS_FILE
 
 _RESERVED_GROUP = "adjudication"  # its workspaces are those of `citejury exports adjudicate`
 
-_Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+LONGEST_NAME = 100
+_Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 Count = Annotated[int, Field(ge=1, strict=True)]
 
 

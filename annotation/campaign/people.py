@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from annotation.campaign.file import Annotator
+from annotation.campaign.file import LONGEST_NAME, Annotator
 from annotation.client import Argilla
 from annotation.sdk import connected, load_sdk, user_handle, workspace_handle
 from pipeline.errors import InputError, NotFoundError, OutputError
@@ -32,7 +32,7 @@ def checked_names(annotators: Sequence[str]) -> list[str]:
     """The annotators' names, trimmed.
 
     Raises:
-        InputError: one is empty, not printable, or named twice.
+        InputError: one is empty, too long, not printable, or named twice.
     """
     names = [name.strip() for name in annotators]
     if not all(names):
@@ -41,6 +41,12 @@ def checked_names(annotators: Sequence[str]) -> list[str]:
     if unprintable:
         raise InputError(
             f"An annotator's name holds characters that cannot be seen: {unprintable[0]!r}. Leave them out."
+        )
+    long = [name for name in names if len(name) > LONGEST_NAME]
+    if long:
+        raise InputError(
+            f"An annotator's name has {len(long[0])} characters and may have {LONGEST_NAME}: {long[0][:20]!r}… "
+            "Choose a shorter one."
         )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

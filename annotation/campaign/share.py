@@ -158,7 +158,8 @@ def _members_of(argilla: Argilla, workspace: str) -> tuple[Member, ...]:
     """
     users = argilla.workspace_users(argilla.find_workspace(workspace))
     names = sorted(user["username"] for user in users if user["role"] == "annotator")
-    return tuple(Member(workspace, Annotator(name=name)) for name in names)
+    # Unchecked: Argilla takes names that a campaign's file may not have.
+    return tuple(Member(workspace, Annotator.model_construct(name=name)) for name in names)
 
 
 def _described_datasets(argilla: Argilla, workspace: str) -> dict[Series, Mapping[str, Any]]:

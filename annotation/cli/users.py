@@ -92,7 +92,10 @@ def add(
         person.name for person in people if not _is_listed(campaign.annotators if campaign else (), person.name)
     ]
     if campaign and unlisted:
-        click.echo(f"citejury.toml does not list {', '.join(unlisted)}; write them into `[campaign]` too.", err=True)
+        click.echo(
+            f"citejury.toml does not list {', '.join(map(printable, unlisted))}; write them into `[campaign]` too.",
+            err=True,
+        )
     click.echo("Next: citejury annotation share --out sheets", err=True)
 
 
@@ -209,6 +212,7 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     from annotation.campaign.standing import standing_workspaces
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
+    from pipeline.text.terminal import printable
 
     campaign, settings = read_campaign(), read_settings(api_url=api_url)
     with open_argilla(settings) as argilla:
@@ -216,7 +220,8 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
         if joins_again and workspaces:  # a set-up takes nobody back into a workspace of adjudicators
             joins_again = not set(workspaces).isdisjoint(standing_workspaces(argilla, campaign, settings.workspace))
         left, revocation = remove_user(argilla, name, workspaces)
-    click.echo(f"{name} left: {', '.join(left)}." if left else f"{name} was in none of the workspaces.", err=True)
+    who = printable(name)
+    click.echo(f"{who} left: {', '.join(left)}." if left else f"{who} was in none of the workspaces.", err=True)
     if revocation.ended:
         click.echo("All that she was logged in with has ended, and her API key opens nothing.", err=True)
     _say_what_stays(revocation, name)
@@ -303,4 +308,6 @@ def _is_listed(people: "tuple[Annotator, ...]", name: str) -> bool:
 
 def _show_password(user: "NewUser") -> None:
     """Print a password; this is the only time that anybody sees it."""
-    click.echo(f"{user.username} has the password {user.password} (shown only now)")
+    from pipeline.text.terminal import printable
+
+    click.echo(f"{printable(user.username)} has the password {user.password} (shown only now)")

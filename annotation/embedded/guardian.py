@@ -26,7 +26,10 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from annotation.embedded.home.log_files import LogPipe
+
 _GRACE_SECONDS = 8.0
+_LAST_LINES_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -69,6 +72,7 @@ class _Processes:
             "ARGILLA_REDIS_URL": f"unix://{scratch / 'queue.sock'}",
         }
         self.running: dict[int, str] = {}
+        self.pipes: list[LogPipe] = []
         self.stopping = threading.Event()
         self.lock = threading.RLock()
 
@@ -86,19 +90,22 @@ class _Processes:
 
     def start_part(self, name: str, command: list[str], descriptors: tuple[int, ...]) -> None:
         """Start one part, its output going to its log."""
-        with open(self.logs / f"{name}.log", "ab") as log, self.lock:
+        with self.lock:
             if self.stopping.is_set():
                 return
+            log = LogPipe(self.logs / f"{name}.log")
+            self.pipes.append(log)
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=log.writing,
+                stderr=log.writing,
                 cwd=self.queue,
                 env=self.environment,
                 pass_fds=descriptors,
                 preexec_fn=ending_with_the_parent() if sys.platform == "linux" else None,
             )
+            os.close(log.writing)
             self.running[process.pid] = name
             process.returncode = 0  # `wait` reaps it; Popen need not
 
@@ -115,6 +122,8 @@ class _Processes:
                 self.stop()
             if list(self.running.values()) == ["queue"]:
                 self.signal_all(signal.SIGTERM)
+        for log in self.pipes:
+            log.thread.join(_LAST_LINES_SECONDS)
         return int(unasked)
 
     def stop(self) -> None:

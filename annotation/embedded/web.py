@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import gc
-import logging
 import os
 import socket
 import sqlite3
@@ -16,6 +15,7 @@ from typing import Any, cast
 from annotation.embedded.backup.damaged import noting_damage
 from annotation.embedded.guardian import end_with_the_guardian
 from annotation.embedded.home.folder import read_or_make_secrets
+from annotation.embedded.home.log_files import log_short_entries
 from annotation.embedded.patches.table import apply_patches
 from pipeline.errors import ServerStartError
 
@@ -45,8 +45,7 @@ def loading() -> Iterator[Any]:
     third of the time that a page of records takes.
     """
     gc.disable()
-    # Before argilla-server has its own way, which breaks lines at 80 characters.
-    logging.basicConfig(format="%(asctime)s %(levelname)s [%(name)s] %(message)s", level=logging.WARNING)
+    log_short_entries()  # before argilla-server has its own way, which breaks lines at 80 characters
     apply_patches()
     from argilla_server._app import app
 
@@ -75,6 +74,7 @@ def run_server(app: Any, listening: socket.socket) -> None:
             http=cast(Any, partial(Connection, crowd=Crowd(limits_here()))),
             ws="none",
             log_level="warning",
+            log_config=None,  # its errors are logged as all others are
             access_log=False,
             server_header=False,
             # Else uvicorn takes addresses and schemes from whatever a program on this machine says.

@@ -21,6 +21,7 @@ from rq.queue import Queue
 from annotation.embedded.guardian import end_with_the_guardian
 from annotation.embedded.home.damage import stop_writing_once_damaged
 from annotation.embedded.home.event_log import tell
+from annotation.embedded.home.log_files import log_short_entries
 
 _WEBHOOK_QUEUE = "high"
 _QUEUES = (_WEBHOOK_QUEUE, "default")
@@ -76,6 +77,7 @@ def work(lifeline: int | None = None, sign_of_life_seconds: int = DEFAULT_WORKER
     connection = Redis.from_url(url, retry=Retry(ConstantBackoff(_RETRY_SECONDS), _RETRIES))
     worker = ArgillaWorker(_QUEUES, connection=connection, default_worker_ttl=sign_of_life_seconds)
     worker.lifeline = lifeline
+    log_short_entries()
     worker.work(with_scheduler=True, logging_level="WARNING")
 
 

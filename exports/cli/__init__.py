@@ -15,6 +15,7 @@ from typing import NamedTuple
 import click
 
 from pipeline.errors import CitejuryError
+from pipeline.text.terminal import printable
 
 
 class _Command(NamedTuple):
@@ -64,7 +65,9 @@ class _ErrorBoundary(click.Group):
         except CitejuryError as error:
             if ctx.params["debug"]:
                 raise
-            raise click.ClickException(str(error)) from error
+            # Names of people and of files are in it, and act on no terminal.
+            said = "\n".join(map(printable, str(error).split("\n")))
+            raise click.ClickException(said) from error
         except OSError as error:
             if ctx.params["debug"] or error.errno == errno.EPIPE:  # click ends quietly when nobody reads on
                 raise

@@ -178,10 +178,10 @@ def push(
         pushed = push_units(argilla, homes, units, kind, annotators, overlap, allow_own=allow_own, quotes=wanted)
     click.echo(f"Units new: {len(pushed.new)}, there before: {len(pushed.kept)}, refused: {len(pushed.refused)}.")
     for name, people in pushed.adjudicators.items():
-        click.echo(f"Adjudicators of {name!r}: {', '.join(people)}.", err=True)
+        click.echo(f"Adjudicators of {name!r}: {', '.join(map(printable, people))}.", err=True)
     for name, home in pushed.knowing:
-        undo = f"citejury annotation users remove {shlex.quote(name)} --workspace {shlex.quote(home)}"
-        click.echo(f"{name} would settle her own answers. Let somebody else do it: {undo}", err=True)
+        undo = printable(f"citejury annotation users remove {shlex.quote(name)} --workspace {shlex.quote(home)}")
+        click.echo(f"{printable(name)} would settle her own answers. Let somebody else do it: {undo}", err=True)
     again = f" --workspace {shlex.quote(workspace)}" if workspace else ""
     click.echo(f"Next, once they have answered: citejury exports adjudicate read{again} --out decisions.csv", err=True)
     if pushed.refused:

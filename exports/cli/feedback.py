@@ -65,7 +65,7 @@ def feedback(
     """
     from annotation.campaign.file import read_campaign
     from exports.feedback.write import write_feedback
-    from pipeline.text.terminal import counted
+    from pipeline.text.terminal import counted, printable
 
     if paths and (workspaces or api_url):
         raise click.UsageError("`--workspace` and `--api-url` say what to read from Argilla; leave `--from` out.")
@@ -73,7 +73,7 @@ def feedback(
     with interrupted_by(signal.SIGTERM), source_of(paths, out, **server) as source:  # type: ignore[arg-type]
         written = write_feedback(out, source, read_campaign(), decisions, fewest)
     for path in written.pages.values():
-        click.echo(path)
+        click.echo(printable(str(path)))
     if written.feedback.too_few:
         left_out = counted(written.feedback.too_few, "answer")
         click.echo(
@@ -82,5 +82,5 @@ def feedback(
             err=True,
         )
     if written.alone:
-        click.echo(f"No page, because nothing could be compared: {', '.join(written.alone)}.", err=True)
+        click.echo(f"No page, because nothing could be compared: {', '.join(map(printable, written.alone))}.", err=True)
     click.echo("Next: read a page yourself, then send each annotator hers and nobody else's.", err=True)

@@ -67,7 +67,7 @@ def teardown(
     from annotation.client import open_argilla
     from pipeline.errors import InputError
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import counted
+    from pipeline.text.terminal import counted, printable
 
     settings = read_settings(workspace=workspace, api_url=api_url)
     with interrupted_by(signal.SIGTERM), open_argilla(settings) as argilla:
@@ -77,13 +77,13 @@ def teardown(
         plans = [plan_teardown(argilla, name, datasets, users, names) for name in names]
         click.echo("This is removed for good:", err=True)
         for line in dict.fromkeys(line for plan in plans for line in loss_lines(plan)):
-            click.echo(f"  {line}", err=True)
+            click.echo(f"  {printable(line)}", err=True)
         if drafts := sum(plan.drafts for plan in plans):
             click.echo(f"Drafts are in no export: {counted(drafts, 'draft')} would be lost.", err=True)
         _agree(settings.workspace, yes)
         for plan in plans:
             _export_first(argilla, plan, folder)
-        tear_down(argilla, plans, lambda line: click.echo(line, err=True))
+        tear_down(argilla, plans, lambda line: click.echo(printable(line), err=True))
 
 
 def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import IO, Generic, TypeVar
 
+from annotation.embedded.home.log_files import LARGEST_LOG, open_private, turn_log
 from pipeline.text.terminal import printable
 
 EVENTS_VARIABLE = "CITEJURY_EVENTS"
@@ -26,8 +27,8 @@ _TOLD_AT_THE_END: list[Callable[[], None]] = []
 K = TypeVar("K", bound=Hashable)
 
 
-def tell(text: str, file: Path | None = None) -> None:
-    """Write an event to the file, else to the one that the environment names, else to stderr."""
+def tell(text: str, file: Path | None = None, largest: int = LARGEST_LOG) -> None:
+    """Write an event to the file, else to the one that the environment names, else to stderr; a full file is turned."""
     short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
     line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {printable(short)}\n"
     named = file or os.environ.get(EVENTS_VARIABLE)
@@ -36,11 +37,30 @@ def tell(text: str, file: Path | None = None) -> None:
         return
     # A disk that is full must not stop the work that the line is about.
     with contextlib.suppress(OSError):
-        descriptor = os.open(named, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(descriptor, line.encode())  # at once, so that lines of two parts do not mix
-        finally:
-            os.close(descriptor)
+        _add(Path(named), line.encode(), largest)
+
+
+def _add(path: Path, line: bytes, largest: int) -> None:
+    """Write a line at once, so that those of two parts do not mix, into a new file where this one is full."""
+    import fcntl  # not on Windows, where the commands work all the same
+
+    while True:
+        with open(path, "ab", buffering=0, opener=open_private) as log:
+            fcntl.flock(log, fcntl.LOCK_EX)
+            if not _is_still(path, log):  # another part has turned it meanwhile
+                continue
+            if os.fstat(log.fileno()).st_size + len(line) <= largest:
+                log.write(line)
+                return
+            turn_log(path)
+
+
+def _is_still(path: Path, log: IO[bytes]) -> bool:
+    """Whether the open file is the one of that name."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(log.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 @contextlib.contextmanager
@@ -61,18 +81,21 @@ def following(file: Path, show: Callable[[str], None]) -> Iterator[None]:
 
 def _follow(file: Path, show: Callable[[str], None], ended: threading.Event) -> None:
     """Show the lines until the end is told, and then the last ones."""
-    offset, rest = 0, b""
-    with contextlib.suppress(OSError, ValueError):  # the terminal is gone, or the output closed
+    opened: IO[bytes] | None = None
+    rest = b""
+    with contextlib.suppress(OSError, ValueError), contextlib.ExitStack() as files:  # the terminal is gone, or closed
         while True:
             is_last = ended.wait(_LOOK_SECONDS)
-            if file.exists():
-                with open(file, "rb") as lines:
-                    lines.seek(offset)
-                    new = lines.read()
-                offset += len(new)
-                *whole, rest = (rest + new).split(b"\n")
-                for line in whole:
-                    show(line.decode(errors="replace"))
+            while opened or file.exists():
+                turned = opened is not None and not _is_still(file, opened)  # asked before its last lines are read
+                for line in opened or ():
+                    rest += line
+                    if line.endswith(b"\n"):
+                        show(rest[:-1].decode(errors="replace"))
+                        rest = b""
+                if opened and not turned:
+                    break
+                opened = files.enter_context(open(file, "rb")) if file.exists() else None
             if is_last:
                 return
 

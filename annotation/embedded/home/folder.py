@@ -23,6 +23,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
+from annotation.embedded.home.log_files import turn_log
 from pipeline.errors import OutputError, ServerStartError, SettingsError
 from pipeline.staging import write_private
 
@@ -211,9 +212,9 @@ def write_env_file(home: Path, url: str, api_key: str) -> None:
 
 
 def turn_logs(home: Path) -> None:
-    """Keep the logs of the start before as `*.log.1`, so that the files do not grow for ever."""
+    """Keep the logs of the start before as `*.log.1`; `log_files` says what happens when one is full."""
     for path in (home / "logs").glob("*.log"):
-        path.replace(path.with_name(f"{path.name}.1"))
+        turn_log(path)
 
 
 def last_log_lines(home: Path) -> str:

@@ -17,6 +17,7 @@ _SCRIPTS = (
     "record.js",  # shows the record that a link names, before Argilla reads the address
     "highlights.js",  # lets Argilla colour what it highlights, in spite of the content policy
     "argilla.js",  # words of Argilla's own page that would contradict the others
+    "login.js",  # says in plain words that wrong passwords were too many
     "keep.js",  # keeps what she answers until the server has it
     "drafts.js",  # keeps what she has answered and not submitted
     "place.js",  # says in title and language where she is, and keeps annotators from what is not for them

@@ -61,7 +61,8 @@ async def log_login(user: Any, db: Any, username: str, *_: Any) -> None:
         tell(f"{user.username} logged in")
         return
     # Whoever mistypes may have typed her password into the field for the name, so an unknown one is not told.
-    known = await accounts.get_user_by_username(db, username) is not None
+    # PostgreSQL takes no NUL.
+    known = "\0" not in username and await accounts.get_user_by_username(db, username) is not None
     tell_repeatedly(_failures, f"login failed: {f'wrong password for {username}' if known else 'unknown user name'}")
 
 

@@ -46,6 +46,8 @@ from annotation.embedded.patches._logged_events import (
     log_push,
     log_submission,
 )
+from annotation.embedded.patches._login import slow_down
+from annotation.embedded.patches._passwords import check_elsewhere, hash_first, hash_once
 from annotation.embedded.patches._practice_routes import refuse_before_practice, serve_practice
 from annotation.embedded.patches._reply_routes import serve_replies
 from annotation.embedded.patches._required_marks import require_marks
@@ -123,6 +125,25 @@ PATCHES = (
             "webhooks.v1.responses:build_response_event": "86800f9b0da9",
             "contexts.datasets:build_response_event_v1": "86800f9b0da9",
         },
+    ),
+    _Patch(
+        "Passwords are hashed by the one thread that answers everybody, a fifth of a second each.",
+        check_elsewhere,
+        {"contexts.accounts:authenticate_user": "3b0e3b992e9e"},
+    ),
+    _Patch(
+        "So are those of new users, and new ones of others.",
+        hash_first,
+        {
+            "contexts.accounts:create_user": "554fcc728269",
+            "contexts.accounts:update_user": "c0d19ccf0f91",
+        },
+    ),
+    _Patch("What is hashed is hashed again.", hash_once, {"contexts.accounts:hash_password": "17830c1b66a4"}),
+    _Patch(
+        "Passwords can be tried without end, as fast as the server hashes.",
+        slow_down,
+        {"api.handlers.v1.authentication:create_token": "139ed4e2a1a2"},
     ),
     _Patch(
         "Nobody can end a log-in: a token holds for a day, whatever becomes of its user.",
