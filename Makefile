@@ -14,11 +14,13 @@ DOCS := debian-handbook debian-reference-en developers-reference
 
 # What docker/compose.yaml starts, from Debian's packages, what reads such files, and what sets a table for a paper.
 STACK := postgresql redis-server docker-compose openjdk-17-jre-headless maven caddy texlive-latex-recommended
+# What builds and runs containers without Docker, makes their networks, and a Debian to put into them.
+BOXES := buildah podman runc catatonit netavark aardvark-dns iptables iproute2 uidmap debootstrap
 DCLINT := dclint@3.1.0
 # What looks for barriers in the pages that people see.
 AXE := axe-core@4.10.3
 
-.PHONY: demo test quick lint readme bench soak mutants dist hashes sbom advisories auditors install browser axe pages stack opensearch
+.PHONY: demo test quick lint readme bench soak mutants dist hashes sbom advisories auditors install browser axe pages stack opensearch containers
 
 demo: .venv/citejury
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
@@ -48,6 +50,14 @@ soak: install stack opensearch
 # AT="FILE FILE:LINE" tries all of these places instead of a sample.
 mutants: install
 	@$(BIN)/python -m tests.mutants $(AT)
+
+# docker/compose.yaml in real containers, without Docker, as root.
+containers: install stack
+	@command -v buildah podman runc iptables debootstrap >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(BOXES) >/dev/null; } \
+	|| echo 'Podman and what belongs to it cannot be installed here.'
+	@$(BIN)/python tests/containers/run.py $(TEST_FLAGS)
 
 # A wheel and an sdist of the version in pyproject.toml.
 dist: install

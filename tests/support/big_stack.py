@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -29,6 +31,14 @@ SECRETS = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
 PATIENCE_SECONDS = 120
 ANNOTATORS = ("stack Jürgen", "佐藤 stack")
 LANGUAGES = ("en", "de", "ja")
+FIRST_SUBMISSION = datetime(2026, 3, 1, 9, 30, tzinfo=UTC).replace(tzinfo=None)  # as Argilla keeps them
+STEP = timedelta(hours=7, microseconds=12_300)
+SUBMISSIONS = (
+    "SELECT responses.id, records.external_id, users.username, datasets.name FROM responses "
+    "JOIN records ON records.id = responses.record_id JOIN users ON users.id = responses.user_id "
+    "JOIN datasets ON datasets.id = records.dataset_id JOIN workspaces ON workspaces.id = datasets.workspace_id "
+    "WHERE workspaces.name = "
+)
 
 
 class Compose(NamedTuple):
@@ -216,3 +226,38 @@ def annotate(player: Player, workspace: str) -> None:
             task = dataset.split("-")[1]
             for external_id, record_id in player.queue(dataset_id).items():
                 player.respond(record_id, "submitted", answers(task, player.name, external_id), "")
+
+
+def set_clock(database: Any, workspace: str, mark: str, write: Callable[[datetime], Any]) -> None:
+    """Let the same submissions have come at the same moments in every database; nothing else differs by chance."""
+    with contextlib.closing(database.cursor()) as cursor:
+        cursor.execute(SUBMISSIONS + mark, (workspace,))
+        found = sorted(cursor.fetchall(), key=lambda row: row[1:])
+        for place, (response_id, *_) in enumerate(found):
+            moment = write(FIRST_SUBMISSION + place * STEP)
+            cursor.execute(f"UPDATE responses SET updated_at = {mark} WHERE id = {mark}", (moment, response_id))
+    database.commit()
+
+
+def export(server: Server, folder: Path, workspace: str) -> dict[str, bytes]:
+    """The three files of an export."""
+    server.run("exports", "csv", str(folder), "--workspace", workspace)
+    return {path.name: path.read_bytes() for path in folder.glob("*.csv")}
+
+
+def dataset_of(server: Server, workspace: str, name: str) -> str:
+    """The id of a dataset."""
+    workspaces = {each["name"]: each["id"] for each in server.call("GET", "/me/workspaces")["items"]}
+    parameters = {"workspace_id": workspaces[workspace], "name": name}
+    (found,) = server.call("GET", "/me/datasets", params=parameters)["items"]
+    return str(found["id"])
+
+
+def wait_for_the_worker(server: Server, dataset_id: str, annotators: int, completed: int) -> None:
+    """Let the worker count a dataset's completed records anew: none for one annotator more, and then as before."""
+    for overlap, expected in ((annotators + 1, 0), (annotators, completed)):
+        spread = {"distribution": {"strategy": "overlap", "min_submitted": overlap}}
+        server.call("PATCH", f"/datasets/{dataset_id}", json=spread)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while server.call("GET", f"/datasets/{dataset_id}/progress")["completed"] != expected:
+            assert time.monotonic() < deadline, "The worker does nothing."

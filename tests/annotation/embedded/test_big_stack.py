@@ -2,11 +2,8 @@
 
 import json
 import sqlite3
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -16,49 +13,24 @@ import pytest
 from annotation.embedded.launch import ServerHandle
 from tests.support.big_stack import (
     ANNOTATORS,
-    PATIENCE_SECONDS,
     Compose,
     Places,
     Server,
     campaign,
     create_database,
+    dataset_of,
+    export,
     read_compose,
     running_argilla,
     running_queue,
+    set_clock,
+    wait_for_the_worker,
 )
 from tests.support.campaign_players import Player
 from tests.support.opensearch_server import running_opensearch
 from tests.support.postgresql import running_postgresql
 
 pytestmark = pytest.mark.server
-
-FIRST_SUBMISSION = datetime(2026, 3, 1, 9, 30, tzinfo=UTC).replace(tzinfo=None)  # as Argilla keeps them
-STEP = timedelta(hours=7, microseconds=12_300)
-
-
-SUBMISSIONS = (
-    "SELECT responses.id, records.external_id, users.username, datasets.name FROM responses "
-    "JOIN records ON records.id = responses.record_id JOIN users ON users.id = responses.user_id "
-    "JOIN datasets ON datasets.id = records.dataset_id JOIN workspaces ON workspaces.id = datasets.workspace_id "
-    "WHERE workspaces.name = "
-)
-
-
-def set_clock(database: Any, workspace: str, mark: str, write: Callable[[datetime], Any]) -> None:
-    """Let the same submissions have come at the same moments in every database; nothing else differs by chance."""
-    with closing(database.cursor()) as cursor:
-        cursor.execute(SUBMISSIONS + mark, (workspace,))
-        found = sorted(cursor.fetchall(), key=lambda row: row[1:])
-        for place, (response_id, *_) in enumerate(found):
-            moment = write(FIRST_SUBMISSION + place * STEP)
-            cursor.execute(f"UPDATE responses SET updated_at = {mark} WHERE id = {mark}", (moment, response_id))
-    database.commit()
-
-
-def export(server: Server, folder: Path, workspace: str) -> dict[str, bytes]:
-    """The three files of an export."""
-    server.run("exports", "csv", str(folder), "--workspace", workspace)
-    return {path.name: path.read_bytes() for path in folder.glob("*.csv")}
 
 
 @pytest.fixture(scope="module")
@@ -129,14 +101,7 @@ def test_status_is_the_same_on_postgresql(argilla_server: ServerHandle, embedded
 
 
 def test_the_worker_does_the_jobs_of_a_server_on_postgresql(on_postgresql: Server) -> None:
-    dataset = dataset_of(on_postgresql, "stack", "1-retrieval-en")
-    more = {"distribution": {"strategy": "overlap", "min_submitted": len(ANNOTATORS) + 1}}
-    less = {"distribution": {"strategy": "overlap", "min_submitted": len(ANNOTATORS)}}
-    for spread, completed in ((more, 0), (less, 6)):
-        on_postgresql.call("PATCH", f"/datasets/{dataset}", json=spread)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while on_postgresql.call("GET", f"/datasets/{dataset}/progress")["completed"] != completed:
-            assert time.monotonic() < deadline
+    wait_for_the_worker(on_postgresql, dataset_of(on_postgresql, "stack", "1-retrieval-en"), len(ANNOTATORS), 6)
 
 
 def test_the_edge_refuses_on_postgresql_what_it_refuses_elsewhere(on_postgresql: Server) -> None:
@@ -186,11 +151,3 @@ def test_opensearch_finds_what_was_there_before_it_came(on_postgresql: Server, o
 def test_opensearch_gives_the_same_export(embedded: dict[str, bytes], machine: Machine, on_opensearch: Server) -> None:
     campaign(on_opensearch, machine.places.folder, "second")
     assert machine.export(on_opensearch, "second") == embedded
-
-
-def dataset_of(server: Server, workspace: str, name: str) -> str:
-    """The id of a dataset."""
-    workspaces = {each["name"]: each["id"] for each in server.call("GET", "/me/workspaces")["items"]}
-    parameters = {"workspace_id": workspaces[workspace], "name": name}
-    (found,) = server.call("GET", "/me/datasets", params=parameters)["items"]
-    return str(found["id"])
