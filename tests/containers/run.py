@@ -96,6 +96,7 @@ def make_images() -> None:
         mounts = {settings: "/etc/pip.conf", requirements: "/source/docker/requirements.txt"}
         options = [word for path, place in mounts.items() for word in ("-v", f"{path}:{place}:ro")]
         build(OURS, ROOT / "docker" / "Dockerfile", ROOT, *options)
+    run("buildah", "rm", "--all")  # of a run that was killed
     run("buildah", "rmi", "--prune")
 
 

@@ -25,7 +25,7 @@ from tests.support.big_stack import (
     set_clock,
     wait_for_the_worker,
 )
-from tests.support.campaign_players import Player
+from tests.support.campaign_players import Player, read_rows
 from tests.support.containers import STAYING, Stack, podman, running_podman, running_stack
 from tests.support.crowd import Answers, acknowledged_of, add_records, all_at_once, check_books, gather
 
@@ -40,6 +40,7 @@ OF_CONTAINERS = {"conmon", "aardvark-dns", "catatonit", "postgres", "redis-serve
 ESTABLISHED, LOOPBACK, PORT, DEFAULT = "01", "0100007F:", ":1AF4", "00000000"  # as proc_pid_net(5) writes them
 # Where it puts what is mounted for a container; both stay, empty, as long as the machine is up.
 OF_PODMAN = ("/run/netns", "/storage/overlay")
+BY_RESPONSE = ("retrieval.csv", "grounding.csv", "generation.csv")
 PEOPLE = 6
 MIN_SUBMITTED = 2
 
@@ -104,20 +105,26 @@ def test_the_page_is_published_to_this_machine_only(stack: Stack) -> None:
     assert places == {"web": [{"HostIp": "127.0.0.1", "HostPort": "6900"}]}
 
 
+@pytest.fixture(scope="module")
+def labelled(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Server:
+    """The stack's server with a campaign done."""
+    campaign(stack.server, tmp_path_factory.mktemp("labelled"), "stack")
+    return stack.server
+
+
 def test_a_campaign_exports_the_same_bytes_as_on_the_embedded_server(
-    stack: Stack, argilla_server: ServerHandle, tmp_path: Path
+    stack: Stack, labelled: Server, argilla_server: ServerHandle, tmp_path: Path
 ) -> None:
     embedded = Server(argilla_server.url, argilla_server.owner_api_key)
-    for server, name in ((embedded, "embedded"), (stack.server, "boxes")):
-        campaign(server, tmp_path / name, "stack")
+    campaign(embedded, tmp_path / "embedded", "stack")
     with closing(sqlite3.connect(argilla_server.home / "data" / "argilla.db", timeout=60)) as database:
         set_clock(database, "stack", "?", lambda moment: moment.isoformat(" ", "microseconds"))
     with closing(psycopg2.connect(stack.database_url())) as database:
         set_clock(database, "stack", "%s", lambda moment: moment)
     expected = export(embedded, tmp_path / "embedded" / "export", "stack")
     assert {name: text.count(b"\n") for name, text in expected.items()}["grounding.csv"] == 7
-    assert export(stack.server, tmp_path / "boxes" / "export", "stack") == expected
-    wait_for_the_worker(stack.server, dataset_of(stack.server, "stack", "1-retrieval-en"), len(ANNOTATORS), 6)
+    assert export(labelled, tmp_path / "boxes", "stack") == expected
+    wait_for_the_worker(labelled, dataset_of(labelled, "stack", "1-retrieval-en"), len(ANNOTATORS), 6)
 
 
 def test_nothing_acknowledged_is_lost_when_any_service_is_killed(stack: Stack) -> None:
@@ -156,6 +163,16 @@ def killing(stack: Stack, service: str, submissions: int) -> Callable[[], bool]:
     return count
 
 
+def test_the_history_has_every_submission(stack: Stack, labelled: Server, tmp_path: Path) -> None:
+    rows = sum(
+        text.count(b"\n") - 1 for name, text in export(labelled, tmp_path, "stack").items() if name in BY_RESPONSE
+    )
+    labelled.run("exports", "history", str(tmp_path / "history.csv"), "--workspace", "stack")
+    changes = [row for row in read_rows(tmp_path / "history.csv") if row["action"] == "insert"]
+    assert {row["status_after"] for row in changes} == {"submitted"}
+    assert len({row["response_id"] for row in changes}) == rows == 24
+
+
 def test_what_comes_by_the_published_port_comes_from_the_gateway(stack: Stack) -> None:
     """So the web may take a client's address from a proxy on this machine, and from nobody else."""
     pid = stack.container("web")["State"]["Pid"]
@@ -187,6 +204,13 @@ def test_who_was_removed_gets_no_answer(stack: Stack, tmp_path: Path) -> None:
         del player.http.headers["Authorization"]
         reply = player.http.get("/me", headers={"X-Argilla-Api-Key": key})
         assert reply.status_code == httpx.codes.UNAUTHORIZED
+
+
+def test_each_service_ends_by_itself_when_told_to(stack: Stack) -> None:
+    stack.say("stop")
+    assert {name: stack.container(name)["State"]["ExitCode"] for name in STAYING} == dict.fromkeys(STAYING, 0)
+    stack.say("start")
+    stack.wait_until_well()
 
 
 def test_taken_down_it_leaves_nothing(stack: Stack, before: dict[str, set[str]]) -> None:

@@ -86,11 +86,14 @@ def test_each_service_has_a_user_limits_and_no_more_rights_than_it_needs(service
 def test_each_service_that_stays_tells_whether_it_is_well_and_comes_back(services: dict[str, Any]) -> None:
     staying = {name: each for name, each in services.items() if name != "migrate"}
     assert all(each["healthcheck"]["test"] and each["restart"] == "unless-stopped" for each in staying.values())
-    kept = {name: volume.split(":")[1] for name, each in staying.items() for volume in each.get("volumes", ())}
-    assert kept == {
-        "opensearch": "/usr/share/opensearch/data",
-        "postgres": "/var/lib/postgresql/data",
-        "redis": "/data",
+    volumes = [(name, *volume.split(":")[:2]) for name, each in staying.items() for volume in each.get("volumes", ())]
+    assert {
+        (name, place) for name, kept, *places in volumes for place in (places or [f"only for its run: {kept}"])
+    } == {
+        ("opensearch", "/usr/share/opensearch/data"),
+        ("postgres", "/var/lib/postgresql/data"),
+        ("postgres", "only for its run: /run/postgresql"),
+        ("redis", "/data"),
     }
 
 
