@@ -78,6 +78,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return subprocess.run([*ALONE, INSIDE, "sh", *pytest], cwd=ROOT, check=False).returncode
     finally:
+        # Images that newer ones have taken the names of, and what a run that was killed left of its builds.
+        for words in (("rm", "--all"), ("rmi", "--prune")):
+            subprocess.run(["buildah", *words], capture_output=True, check=False)
         remove_control_groups()
 
 
@@ -88,7 +91,7 @@ def make_images() -> None:
             make_base()
     for name, image in (("postgres", POSTGRESQL), ("redis", REDIS)):
         with step(f"{image} from Debian's packages, in place of the real one"):
-            build(image, HERE / f"{name}.Dockerfile", HERE)
+            build(image, HERE / f"{name}.Dockerfile", HERE, "--layers")
     with step(f"{OURS} from docker/Dockerfile"), tempfile.TemporaryDirectory() as folder:
         settings, requirements = Path(folder, "pip.conf"), Path(folder, "requirements.txt")
         settings.write_text(pip_settings(), encoding="utf-8")
@@ -96,8 +99,6 @@ def make_images() -> None:
         mounts = {settings: "/etc/pip.conf", requirements: "/source/docker/requirements.txt"}
         options = [word for path, place in mounts.items() for word in ("-v", f"{path}:{place}:ro")]
         build(OURS, ROOT / "docker" / "Dockerfile", ROOT, *options)
-    run("buildah", "rm", "--all")  # of a run that was killed
-    run("buildah", "rmi", "--prune")
 
 
 @contextmanager
@@ -154,7 +155,7 @@ def stand_in_requirements(folder: Path) -> str:
 def build(image: str, file: Path, context: Path, *options: str) -> None:
     """Build an image with this machine's network and certificates."""
     mounts = [word for path in (CERTIFICATES, "/etc/resolv.conf") for word in ("-v", f"{path}:{path}:ro")]
-    here = ("--layers", "--pull-never", "--network", "host", *mounts, *options)
+    here = ("--pull-never", "--network", "host", *mounts, *options)
     run("nice", "buildah", "build", "--quiet", *here, "-t", image, "-f", str(file), str(context))
 
 
