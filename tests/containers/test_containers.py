@@ -1,6 +1,5 @@
 """docker/compose.yaml in real containers: each as locked up as the file says, all together as good as one server."""
 
-import json
 import random
 import socket
 import sqlite3
@@ -25,7 +24,6 @@ from tests.support.big_stack import (
     set_clock,
     wait_for_the_worker,
 )
-from tests.support.campaign_players import Player, read_rows
 from tests.support.containers import STAYING, Stack, podman, running_podman, running_stack
 from tests.support.crowd import Answers, acknowledged_of, add_records, all_at_once, check_books, gather
 
@@ -40,7 +38,6 @@ OF_CONTAINERS = {"conmon", "aardvark-dns", "catatonit", "postgres", "redis-serve
 ESTABLISHED, LOOPBACK, PORT, DEFAULT = "01", "0100007F:", ":1AF4", "00000000"  # as proc_pid_net(5) writes them
 # Where it puts what is mounted for a container; both stay, empty, as long as the machine is up.
 OF_PODMAN = ("/run/netns", "/storage/overlay")
-BY_RESPONSE = ("retrieval.csv", "grounding.csv", "generation.csv")
 PEOPLE = 6
 MIN_SUBMITTED = 2
 
@@ -163,16 +160,6 @@ def killing(stack: Stack, service: str, submissions: int) -> Callable[[], bool]:
     return count
 
 
-def test_the_history_has_every_submission(stack: Stack, labelled: Server, tmp_path: Path) -> None:
-    rows = sum(
-        text.count(b"\n") - 1 for name, text in export(labelled, tmp_path, "stack").items() if name in BY_RESPONSE
-    )
-    labelled.run("exports", "history", str(tmp_path / "history.csv"), "--workspace", "stack")
-    changes = [row for row in read_rows(tmp_path / "history.csv") if row["action"] == "insert"]
-    assert {row["status_after"] for row in changes} == {"submitted"}
-    assert len({row["response_id"] for row in changes}) == rows == 24
-
-
 def test_what_comes_by_the_published_port_comes_from_the_gateway(stack: Stack) -> None:
     """So the web may take a client's address from a proxy on this machine, and from nobody else."""
     pid = stack.container("web")["State"]["Pid"]
@@ -192,25 +179,6 @@ def test_the_edge_is_guarded(stack: Stack) -> None:
         assert anybody.post("/api/v1/token", content=b"x" * 70_000).status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
         elsewhere = anybody.get("/api/v1/status", headers={"Host": "elsewhere.example"})
         assert elsewhere.status_code == httpx.codes.MISDIRECTED_REQUEST
-
-
-def test_who_was_removed_gets_no_answer(stack: Stack, tmp_path: Path) -> None:
-    passwords = tmp_path / "passwords.json"
-    stack.server.run("annotation", "setup", "--workspace", "left", "--annotator", "gone", "--passwords", str(passwords))
-    with Player(stack.server.url, "gone", json.loads(passwords.read_text(encoding="utf-8"))["gone"]) as player:
-        key = player.call("GET", "/me")["api_key"]
-        stack.server.run("annotation", "users", "remove", "gone", "--workspace", "left")
-        assert player.http.get("/me").status_code == httpx.codes.UNAUTHORIZED
-        del player.http.headers["Authorization"]
-        reply = player.http.get("/me", headers={"X-Argilla-Api-Key": key})
-        assert reply.status_code == httpx.codes.UNAUTHORIZED
-
-
-def test_each_service_ends_by_itself_when_told_to(stack: Stack) -> None:
-    stack.say("stop")
-    assert {name: stack.container(name)["State"]["ExitCode"] for name in STAYING} == dict.fromkeys(STAYING, 0)
-    stack.say("start")
-    stack.wait_until_well()
 
 
 def test_taken_down_it_leaves_nothing(stack: Stack, before: dict[str, set[str]]) -> None:
