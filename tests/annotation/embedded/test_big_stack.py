@@ -13,6 +13,7 @@ import pytest
 from annotation.embedded.launch import ServerHandle
 from tests.support.big_stack import (
     ANNOTATORS,
+    PATIENCE_SECONDS,
     Compose,
     Places,
     Server,
