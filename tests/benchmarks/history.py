@@ -41,7 +41,7 @@ def switch(database: Path, on: bool) -> None:
             if on:
                 connection.execute(statement)
         for trigger in () if on else TRIGGERS:
-            connection.execute(f"DROP TRIGGER {trigger}")
+            connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
 
 
 def seconds(client: Argilla, method: str, path: str, items: list[dict[str, Any]]) -> float:
