@@ -1,5 +1,6 @@
 """docker/compose.yaml in real containers: each as locked up as the file says, all together as good as one server."""
 
+import json
 import random
 import socket
 import sqlite3
@@ -24,6 +25,7 @@ from tests.support.big_stack import (
     set_clock,
     wait_for_the_worker,
 )
+from tests.support.campaign_players import Player
 from tests.support.containers import STAYING, Stack, podman, running_podman, running_stack
 from tests.support.crowd import Answers, acknowledged_of, add_records, all_at_once, check_books, gather
 
@@ -179,6 +181,18 @@ def test_the_edge_is_guarded(stack: Stack) -> None:
         assert anybody.post("/api/v1/token", content=b"x" * 70_000).status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
         elsewhere = anybody.get("/api/v1/status", headers={"Host": "elsewhere.example"})
         assert elsewhere.status_code == httpx.codes.MISDIRECTED_REQUEST
+
+
+def test_who_was_removed_gets_no_answer(stack: Stack, tmp_path: Path) -> None:
+    passwords = tmp_path / "passwords.json"
+    stack.server.run("annotation", "setup", "--workspace", "left", "--annotator", "gone", "--passwords", str(passwords))
+    with Player(stack.server.url, "gone", json.loads(passwords.read_text(encoding="utf-8"))["gone"]) as player:
+        key = player.call("GET", "/me")["api_key"]
+        stack.server.run("annotation", "users", "remove", "gone", "--workspace", "left")
+        assert player.http.get("/me").status_code == httpx.codes.UNAUTHORIZED
+        del player.http.headers["Authorization"]
+        reply = player.http.get("/me", headers={"X-Argilla-Api-Key": key})
+        assert reply.status_code == httpx.codes.UNAUTHORIZED
 
 
 def test_taken_down_it_leaves_nothing(stack: Stack, before: dict[str, set[str]]) -> None:
