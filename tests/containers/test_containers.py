@@ -195,6 +195,13 @@ def test_who_was_removed_gets_no_answer(stack: Stack, tmp_path: Path) -> None:
         assert reply.status_code == httpx.codes.UNAUTHORIZED
 
 
+def test_each_service_ends_by_itself_when_told_to(stack: Stack) -> None:
+    stack.say("stop")
+    assert {name: stack.container(name)["State"]["ExitCode"] for name in STAYING} == dict.fromkeys(STAYING, 0)
+    stack.say("start")
+    stack.wait_until_well()
+
+
 def test_taken_down_it_leaves_nothing(stack: Stack, before: dict[str, set[str]]) -> None:
     up = traces()
     assert all(up[name] > before[name] for name in before)
