@@ -159,7 +159,7 @@ class Edge:
 async def _role_of_login(scope: Any) -> str | None:
     """The role of the user whose token or API key the request carries, looked up as argilla-server does; else None."""
     from argilla_server.database import AsyncSessionLocal
-    from argilla_server.errors import UnauthorizedError
+    from argilla_server.errors import ForbiddenOperationError, UnauthorizedError
     from argilla_server.security import auth
     from fastapi.security import SecurityScopes
     from starlette.requests import Request
@@ -167,7 +167,7 @@ async def _role_of_login(scope: Any) -> str | None:
     async with AsyncSessionLocal() as db:
         try:
             user = await auth.get_current_user(SecurityScopes(), Request({**scope, "state": {}}), db, None, None)
-        except UnauthorizedError:
+        except (UnauthorizedError, ForbiddenOperationError):  # the latter where she is in no workspace
             return None
         return str(user.role.value)
 

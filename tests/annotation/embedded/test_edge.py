@@ -92,6 +92,12 @@ def test_an_annotator_may_send_less_than_who_makes_datasets(argilla_server: Serv
             taken = annotator.post("/api/v1/me/responses/bulk", content=b'{"items": "%s"}' % (b"a" * KB * KB))
             assert taken.status_code == 422
             assert annotator.post("/api/v1/me/responses/bulk", content=b" " * 3 * KB * KB).status_code == 413
+    member.delete(f"/api/v1/workspaces/{workspace}/users/{made['id']}").raise_for_status()
+    for method in ("GET", "POST"):
+        refused = httpx.request(
+            method, f"{argilla_server.url}/api/v1/me", content=b" " * 65 * KB, headers={"X-Argilla-Api-Key": key}
+        )
+        assert refused.status_code == 413, "who is in no workspace may send no more than a stranger"
 
 
 @pytest.mark.parametrize(

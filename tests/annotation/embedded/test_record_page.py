@@ -58,7 +58,6 @@ SUGGESTED: dict[str, dict[str, Any]] = {
 }
 INCLUDES = ("", "responses", "suggestions", "responses,suggestions", "suggestions&include=responses")
 ODD_QUERIES = (
-    "limit=1000&offset=-1",
     "limit=0",
     "limit=1001",
     "offset=x",
