@@ -213,8 +213,9 @@ def tear_down(argilla: Argilla, plans: Sequence[Teardown], tell: Callable[[str],
                 "it stay. Ask the annotators to stop, and run the command again."
             )
         _remove(dataset_handle(workspaces[workspace], dataset.id))
-        _erase_history(argilla, workspace, dataset.id)
-        tell(f"Removed the dataset {dataset.name!r}.")
+        is_erased = _erase_history(argilla, workspace, dataset.id)
+        stays = "" if is_erased else " Its history stays on the server; only an owner may remove that."
+        tell(f"Removed the dataset {dataset.name!r}.{stays}")
     agreed = {user.id for plan in plans for user in plan.users if not user.stays}
     for plan in plans if agreed else ():
         for user in _plan_users(argilla, plan.workspace_id, workspaces):
@@ -228,11 +229,19 @@ def tear_down(argilla: Argilla, plans: Sequence[Teardown], tell: Callable[[str],
             tell(f"Removed the workspace {plan.workspace!r}.")
 
 
-def _erase_history(argilla: Argilla, workspace: str, dataset_id: str | None = None) -> None:
-    """Remove the history of a dataset that is gone, or of all that are gone; a stock server keeps none."""
+def _erase_history(argilla: Argilla, workspace: str, dataset_id: str | None = None) -> bool:
+    """Remove the history of a dataset that is gone, or of all that are gone; False where the key is not an owner's.
+
+    A stock server keeps none.
+    """
     named = {} if dataset_id is None else {"dataset_id": dataset_id}
-    with suppress(NotFoundError):
+    try:
         argilla.request("DELETE", HISTORY_PATH, params={"workspace": workspace, **named})
+    except NotAllowedError:
+        return False
+    except NotFoundError:
+        pass
+    return True
 
 
 def _remove(thing: "rg.Dataset | rg.User | rg.Workspace") -> None:

@@ -187,6 +187,9 @@ def check_a_deleted_dataset_can_be_erased(here: Place) -> None:
     here.owner.request("DELETE", f"/datasets/{here.dataset}")
     with here.herself("anna") as anna:
         assert refused(anna, **erase) == "NotAllowedError"
+    here.owner.request("PATCH", f"/users/{here.people['ben']['id']}", json={"role": "admin"})
+    with here.herself("ben") as admin:
+        assert refused(admin, **erase) == "NotAllowedError"
     assert len(here.changes()) == 2
     here.owner.request(**erase)
     with contextlib.closing(here.database.cursor()) as cursor:

@@ -164,10 +164,11 @@ async def erase(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> None:
         await db.execute(delete(table).where(table.c.dataset_id == dataset_id))
 
 
-async def deleted_datasets(db: AsyncSession, workspace_id: UUID) -> list[UUID]:
-    """Ids of the workspace's datasets that were deleted and have their history still."""
-    gone = select(DELETED_DATASETS.c.dataset_id).where(DELETED_DATASETS.c.workspace_id == workspace_id)
-    return list((await db.scalars(gone)).all())
+async def deleted_datasets(db: AsyncSession, workspace_id: UUID) -> dict[UUID, str]:
+    """Names by id of the workspace's datasets that were deleted and have their history still."""
+    kept = DELETED_DATASETS.c
+    gone = select(kept.dataset_id, kept.name).where(kept.workspace_id == workspace_id)
+    return {dataset_id: name for dataset_id, name in (await db.execute(gone)).tuples()}
 
 
 def _written(moment: datetime) -> str:

@@ -1,7 +1,7 @@
 """Our routes to the history of responses: what changed, what was there at a moment, and the end of what was deleted.
 
-For those who may read a dataset's records with all responses: owners, and admins of the workspace. A stock server
-answers 404 there.
+For those who may read a dataset's records with all responses, which are owners and admins of the workspace; to erase,
+for owners. A stock server answers 404 there.
 """
 
 import json
@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from annotation.client import AS_OF_PATH
+from annotation.embedded.patches._logged_deletions import tell_erased
 from annotation.embedded.patches._routes import record_page, serve_first
 from annotation.units import HISTORY_PATH, HISTORY_STATE_PATH, PAGE_RECORDS
 
@@ -18,7 +19,7 @@ _PAGE_CHANGES = 5000
 
 def serve_history(_: Any) -> None:
     """Serve the history of a workspace's responses, and let that of a dataset go that is deleted."""
-    from argilla_server.api.policies.v1 import DatasetPolicy, authorize
+    from argilla_server.api.policies.v1 import DatasetPolicy, WorkspacePolicy, authorize
     from argilla_server.database import get_async_db
     from argilla_server.errors import ForbiddenOperationError
     from argilla_server.models import User
@@ -73,12 +74,15 @@ def serve_history(_: Any) -> None:
         current_user: User = Security(auth.get_current_user),  # noqa: B008
     ) -> Any:
         workspace_id = await named_workspace(db, workspace, current_user)
+        await authorize(current_user, WorkspacePolicy.delete)
         deleted = await pages.deleted_datasets(db, workspace_id)
         if dataset_id is not None and dataset_id not in deleted:
             raise HTTPException(404, "No such dataset was deleted there, or its history is gone.")
-        for each in deleted if dataset_id is None else [dataset_id]:
+        erased = deleted if dataset_id is None else {dataset_id: deleted[dataset_id]}
+        for each in erased:
             await pages.erase(db, each, current_user.id)
         await db.commit()
+        tell_erased(erased.values())
         return Response(status_code=204)
 
     serve_first(HISTORY_PATH, list_changes, response_class=Response)

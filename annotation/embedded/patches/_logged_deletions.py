@@ -3,7 +3,7 @@
 The history of responses keeps what they said; this is where somebody sees that they went.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -125,6 +125,12 @@ def log_deleted_dataset(delete_dataset: _Call) -> _Call:
         return gone
 
     return delete
+
+
+def tell_erased(datasets: Collection[str]) -> None:
+    """Tell of each deleted dataset whose history is erased, and by whom."""
+    for name in datasets:
+        tell(f"history of the deleted dataset {_name(name)} erased by {_name(_asking.get())}")
 
 
 def log_deleted_user(delete_user: _Call) -> _Call:

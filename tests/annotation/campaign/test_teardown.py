@@ -151,7 +151,9 @@ def test_an_admin_is_told_before_anything_is_gone_and_may_remove_a_dataset(
     assert len(bench.client.datasets(bench.workspace_id)) == 2
     result = run(bench, "--dataset", "3-generation-en", "--yes", "--export", str(tmp_path))
     assert result.exit_code == 0, result.output
+    assert "Its history stays on the server; only an owner" in result.output
     assert len(bench.client.datasets(bench.workspace_id)) == 1
+    assert bench.client.request("GET", HISTORY_PATH, params={"workspace": bench.workspace})["total"] == 6
 
 
 def test_one_dataset_goes_and_the_others_stay(bench: Bench, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from annotation.client import AS_OF_PATH, Argilla
-from annotation.embedded.home.folder import DATABASE_FILE
+from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE
 from annotation.units import HISTORY_PATH, HISTORY_STATE_PATH
 from pipeline.errors import NotAllowedError
 from tests.support.history_checks import (
@@ -49,8 +49,12 @@ def test_nobody_changes_the_history(here: Place) -> None:
     check_nothing_is_changed(here, sqlite3.IntegrityError)
 
 
-def test_the_history_goes_only_after_its_dataset_is_gone(here: Place) -> None:
+def test_the_history_goes_only_after_its_dataset_is_gone(here: Place, argilla_server: "ServerHandle") -> None:
+    events = argilla_server.home / EVENTS_FILE
+    before = len(events.read_text(encoding="utf-8").splitlines())
     check_a_deleted_dataset_can_be_erased(here)
+    (line,) = (each for each in events.read_text(encoding="utf-8").splitlines()[before:] if "history" in each)
+    assert line.endswith(" history of the deleted dataset 3-generation-en erased by owner")
 
 
 def test_annotators_read_nothing_of_it(here: Place) -> None:
