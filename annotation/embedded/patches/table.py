@@ -47,6 +47,7 @@ from annotation.embedded.patches._logged_events import (
     log_submission,
 )
 from annotation.embedded.patches._login import slow_down
+from annotation.embedded.patches._long_answers import refuse_long_answers
 from annotation.embedded.patches._passwords import check_elsewhere, hash_first, hash_once
 from annotation.embedded.patches._practice_routes import refuse_before_practice, serve_practice
 from annotation.embedded.patches._reply_routes import serve_replies
@@ -234,6 +235,11 @@ PATCHES = (
         "It knows required questions, and none that is required of some records only: labels that are disputed, and "
         "marks where another question is answered with yes.",
         lambda validate: require_marks(ask_for_disputed(validate)),
+        {"validators.responses:ResponseValidator.validate": "d1306ae6b178"},
+    ),
+    _Patch(
+        "A note may be as long as a body, and each change of it is kept in the history.",
+        refuse_long_answers,
         {"validators.responses:ResponseValidator.validate": "d1306ae6b178"},
     ),
     _Patch(

@@ -61,6 +61,19 @@ def test_a_submission_without_a_required_mark_is_refused_with_a_plain_sentence(o
     assert stored["status"] == "submitted"
 
 
+def test_a_note_or_a_list_of_marks_has_an_end_whatever_its_status(owner: Argilla) -> None:
+    # Each change of it would stay in the history, and so on the disk.
+    record = record_of(owner, "optional")
+    for long in ({"notes": {"value": "a" * 20_001}}, {"evidence": {"value": [SUPPORTS] * 1_001}}):
+        for status in ("draft", "submitted"):
+            with pytest.raises(ArgillaError, match=r"422.* at most, and this one has [12][0,1]+"):
+                owner.request(
+                    "POST", f"/records/{record}/responses", json={"status": status, "values": values() | long}
+                )
+    whole = values() | {"notes": {"value": "a" * 20_000}}
+    assert owner.request("POST", f"/records/{record}/responses", json={"status": "draft", "values": whole})["id"]
+
+
 def test_a_mark_on_a_heading_alone_is_not_the_required_one(owner: Argilla) -> None:
     record = record_of(owner, "required")
     shown = html.unescape(owner.request("GET", f"/records/{record}")["fields"]["context"])
