@@ -172,7 +172,13 @@ def here_only(here: Place, change: int) -> list[str]:
     """What only one of the two engines knows."""
     if "psycopg2" in type(here.database).__module__:
         return ["TRUNCATE citejury_history", "TRUNCATE responses, citejury_history CASCADE"]
-    return [f"INSERT OR REPLACE INTO citejury_history (id, at, action) VALUES ({change}, '2026-01-01', 'insert')"]
+    other = uuid.uuid4().hex
+    kept = "INSERT OR REPLACE INTO citejury_history_records"
+    return [
+        f"INSERT OR REPLACE INTO citejury_history (id, at, action) VALUES ({change}, '2026-01-01', 'insert')",
+        f"{kept} SELECT record_id, '{other}', external_id FROM citejury_history_records LIMIT 1",
+        f"{kept} (rowid, record_id, dataset_id) SELECT rowid, '{other}', '{other}' FROM citejury_history_records",
+    ]
 
 
 def check_a_deleted_dataset_can_be_erased(here: Place) -> None:

@@ -86,23 +86,30 @@ _SAME = "response_id, record_id, user_id, inserted_at"
 _BEFORE, _AFTER = (f"status_{side}, values_{side}, updated_{side}" for side in ("before", "after"))
 
 _REFUSAL = "citejury: the history of responses is only added to"
-# Recorded before the cascade, which leaves no trace of what its rows belonged to.
+# Recorded before the cascade, which leaves no trace of what its rows belonged to. Looked for first, because SQLite's
+# guard against REPLACE refuses what is there already; a conflict is left to PostgreSQL, where two may delete at once.
 _KEPT = {
     "records": (
         "INSERT INTO citejury_history_records (record_id, dataset_id, external_id) "
         "SELECT OLD.id, OLD.dataset_id, OLD.external_id "
-        "WHERE EXISTS (SELECT 1 FROM citejury_history WHERE record_id = OLD.id) "
-        "OR EXISTS (SELECT 1 FROM responses WHERE record_id = OLD.id) ON CONFLICT (record_id) DO NOTHING"
+        "WHERE (EXISTS (SELECT 1 FROM citejury_history WHERE record_id = OLD.id) "
+        "OR EXISTS (SELECT 1 FROM responses WHERE record_id = OLD.id)) "
+        "AND NOT EXISTS (SELECT 1 FROM citejury_history_records WHERE record_id = OLD.id) "
+        "ON CONFLICT (record_id) DO NOTHING"
     ),
     "datasets": (
         "INSERT INTO citejury_history_datasets (dataset_id, name, workspace_id, workspace, metadata) "
         "SELECT OLD.id, OLD.name, OLD.workspace_id, (SELECT name FROM workspaces WHERE id = OLD.workspace_id), "
-        "CAST(OLD.metadata AS VARCHAR) WHERE true ON CONFLICT (dataset_id) DO NOTHING"
+        "CAST(OLD.metadata AS VARCHAR) "
+        "WHERE NOT EXISTS (SELECT 1 FROM citejury_history_datasets WHERE dataset_id = OLD.id) "
+        "ON CONFLICT (dataset_id) DO NOTHING"
     ),
     "workspaces": (
         "INSERT INTO citejury_history_datasets (dataset_id, name, workspace_id, workspace, metadata) "
         "SELECT id, name, workspace_id, OLD.name, CAST(metadata AS VARCHAR) FROM datasets "
-        "WHERE workspace_id = OLD.id ON CONFLICT (dataset_id) DO NOTHING"
+        "WHERE workspace_id = OLD.id "
+        "AND NOT EXISTS (SELECT 1 FROM citejury_history_datasets WHERE dataset_id = datasets.id) "
+        "ON CONFLICT (dataset_id) DO NOTHING"
     ),
 }
 _IS_ERASED = {
@@ -152,9 +159,11 @@ def _sqlite_triggers() -> list[str]:
         name = table.removeprefix("citejury_")
         made.append((f"fixed_{name}", f"BEFORE UPDATE ON {table}", refuse))
         made.append((f"kept_{name}", f"BEFORE DELETE ON {table} WHEN NOT EXISTS ({is_erased})", refuse))
-    # REPLACE deletes the row that is in its way, and tells no trigger of it.
-    is_there = "EXISTS (SELECT 1 FROM citejury_history WHERE id = NEW.id)"
-    made.append(("unreplaced", f"BEFORE INSERT ON citejury_history WHEN {is_there}", refuse))
+    for table in TABLES:  # REPLACE deletes the row that is in its way, and tells no trigger of it
+        (key,) = table.primary_key.columns.keys()
+        is_there = f"EXISTS (SELECT 1 FROM {table.name} WHERE {key} = NEW.{key} OR rowid = NEW.rowid)"
+        name = table.name.removeprefix("citejury_")
+        made.append((f"unreplaced_{name}", f"BEFORE INSERT ON {table.name} WHEN {is_there}", refuse))
     is_alive = "EXISTS (SELECT 1 FROM datasets WHERE id = NEW.dataset_id)"
     made.append(("erased", f"BEFORE INSERT ON citejury_history_erased WHEN {is_alive}", refuse))
     found = []

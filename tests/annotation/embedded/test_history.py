@@ -13,6 +13,7 @@ from annotation.client import AS_OF_PATH, Argilla
 from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE
 from annotation.units import HISTORY_PATH, HISTORY_STATE_PATH
 from pipeline.errors import NotAllowedError
+from tests.support.export_bench import record
 from tests.support.history_checks import (
     Place,
     check_a_deleted_dataset_can_be_erased,
@@ -66,3 +67,17 @@ def test_annotators_read_nothing_of_it(here: Place) -> None:
         with pytest.raises(NotAllowedError):
             anna.request("GET", HISTORY_PATH, params={"workspace": "no such workspace"})
     assert httpx.get(f"{here.url}/api/v1{HISTORY_PATH}", params=moment).status_code == 401
+
+
+def test_nothing_takes_the_place_of_what_deleted_datasets_leave(here: Place) -> None:
+    here.put(record("generation", "r1", here.said("anna")))
+    here.owner.request("DELETE", f"/datasets/{here.dataset}")
+    stored = here.stored(here.dataset)
+    replace = f"INSERT OR REPLACE INTO citejury_history_datasets VALUES ('{stored}', 'x', '{stored}', 'x', NULL)"
+    with pytest.raises(sqlite3.IntegrityError, match="only added to"):
+        here.execute(replace)
+    here.owner.request("DELETE", HISTORY_PATH, params={"workspace": here.workspace})
+    with pytest.raises(sqlite3.IntegrityError, match="only added to"):
+        here.execute(
+            f"INSERT OR REPLACE INTO citejury_history_erased (dataset_id, at) VALUES ('{stored}', '2026-01-01')"
+        )
