@@ -159,11 +159,11 @@ def _sqlite_triggers() -> list[str]:
         name = table.removeprefix("citejury_")
         made.append((f"fixed_{name}", f"BEFORE UPDATE ON {table}", refuse))
         made.append((f"kept_{name}", f"BEFORE DELETE ON {table} WHEN NOT EXISTS ({is_erased})", refuse))
-    for table in TABLES:  # REPLACE deletes the row that is in its way, and tells no trigger of it
-        (key,) = table.primary_key.columns.keys()
-        is_there = f"EXISTS (SELECT 1 FROM {table.name} WHERE {key} = NEW.{key} OR rowid = NEW.rowid)"
-        name = table.name.removeprefix("citejury_")
-        made.append((f"unreplaced_{name}", f"BEFORE INSERT ON {table.name} WHEN {is_there}", refuse))
+    for each in TABLES:  # REPLACE deletes the row that is in its way, and tells no trigger of it
+        (key,) = each.primary_key.columns.keys()
+        is_there = f"EXISTS (SELECT 1 FROM {each.name} WHERE {key} = NEW.{key} OR rowid = NEW.rowid)"
+        name = each.name.removeprefix("citejury_")
+        made.append((f"unreplaced_{name}", f"BEFORE INSERT ON {each.name} WHEN {is_there}", refuse))
     is_alive = "EXISTS (SELECT 1 FROM datasets WHERE id = NEW.dataset_id)"
     made.append(("erased", f"BEFORE INSERT ON citejury_history_erased WHEN {is_alive}", refuse))
     found = []
