@@ -32,7 +32,8 @@ An annotator sends at most 100 responses at once. `push` sends 8 MB, or one reco
 """
 _LAST_PLACE = 2**31 - 1
 _PLACES = ("offset", "limit")
-_WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+_WHOLE_NUMBER = re.compile(r"([+-]?\d[\d_]*)(?:\.0+)?")
+"""What pydantic takes for one."""
 _LONGEST_NAME = 255  # bytes of a file's name
 _LONGEST_PATH = 2_000
 _API = "/api/"
@@ -199,10 +200,8 @@ def _names_no_file(path: str) -> bool:
 
 def _names_no_place(query: bytes) -> bool:
     """Whether a query names a place in a list that no list has; what is no number is argilla-server's to refuse."""
-    if not any(name.encode() in query for name in _PLACES):
-        return False
-    values = (value for name, value in parse_qsl(query.decode("latin-1")) if name in _PLACES)
-    numbers = [value for value in (each.strip() for each in values) if _WHOLE_NUMBER.fullmatch(value)]
+    values = (value.strip() for name, value in parse_qsl(query.decode("latin-1")) if name in _PLACES)
+    numbers = [found[1].replace("_", "") for each in values if (found := _WHOLE_NUMBER.fullmatch(each))]
     return any(len(each) > len(str(_LAST_PLACE)) + 1 or not 0 <= int(each) <= _LAST_PLACE for each in numbers)
 
 

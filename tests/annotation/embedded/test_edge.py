@@ -149,6 +149,12 @@ def test_what_the_api_answers_is_kept_by_no_cache(member: httpx.Client) -> None:
         ("/api/v1/datasets/{dataset}/records?offset=-1", 422),
         ("/api/v1/datasets/{dataset}/records?offset=99999999999999999999", 422),
         ("/api/v1/datasets/{dataset}/records?limit=" + "9" * 5000, 422),
+        ("/api/v1/datasets/{dataset}/records?%6fffset=1000000000000000000000000", 422),
+        ("/api/v1/datasets/{dataset}/records?o%66fset=-1", 422),
+        ("/api/v1/datasets/{dataset}/records?offset=-1.0", 422),
+        ("/api/v1/datasets/{dataset}/records?offset=-1_0", 422),
+        ("/api/v1/datasets/{dataset}/records?offset=99999999999999999999.0", 422),
+        ("/api/v1/datasets/{dataset}/records?%6fffset=2147483647", 200),
         ("/api/v1/datasets/{dataset}/records?offset=2147483647", 200),
     ],
 )
