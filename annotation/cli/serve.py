@@ -84,8 +84,9 @@ class _Interval(click.ParamType[timedelta]):
     "allow_hosts",
     multiple=True,
     metavar="NAME",
-    help="Answer under this name as well as under this machine's own; may be given several times. Behind a proxy with "
-    "HTTPS, no other name is then answered to; without it, those that the proxy passes on are.",
+    help="Answer under this name as well as under localhost, loopback and the address that was reached; may be given "
+    "several times. Behind a proxy with HTTPS, no other name is then answered to; without it, those that the proxy "
+    "passes on are.",
 )
 @click.option(
     "--backup-every",

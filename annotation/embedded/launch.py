@@ -89,7 +89,7 @@ class ServerOptions(NamedTuple):
     hold_minutes: int = 15
     """How long what an annotator looks at is kept from the others' queues, from 1 on."""
     allow_hosts: tuple[str, ...] = ()
-    """Names that the server answers to beside this machine's own, see `edge/names.py`."""
+    """Names that the server answers to beside localhost and the address that was reached, see `edge/names.py`."""
     backups: BackupsOnTime | None = None
     """Which backups are made by themselves while it runs; none where None."""
 

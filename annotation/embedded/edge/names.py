@@ -4,9 +4,9 @@ A proxy is believed where the environment says that one with HTTPS stands in fro
 a trusted address: this machine's own, or those of `CITEJURY_TRUSTED_PROXIES`. Compose's default there is the word
 `gateway`, the address from which Docker passes on what reaches the published port.
 
-A name is answered to when it is of this machine, is the address that the connection came to or that was bound, or is
-listed. Behind a proxy with HTTPS and without a list, the names that the proxy passes on are answered to as well: a
-proxy passes on its own names only, and so does nothing but what comes past it need a check.
+A name is answered to when it is localhost or a loopback address, is the address that the connection came to or that
+was bound, or is listed. Behind a proxy with HTTPS and without a list, the names that the proxy passes on are answered
+to as well: a proxy passes on its own names only, and so does nothing but what comes past it need a check.
 """
 
 import contextlib
