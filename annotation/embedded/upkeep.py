@@ -136,7 +136,7 @@ def _back_up(home: Path, folder: Path, keep: int) -> Path:
 
     Raises:
         InputError: the database is damaged, or cannot be read.
-        OutputError: there is no room, or the folder cannot be written.
+        OutputError: there is no room, the folder cannot be written, or what is written there is not what was copied.
         ServerStartError: the home is of newer software.
     """
     home, folder = home.absolute(), folder.absolute()
@@ -150,10 +150,12 @@ def _back_up(home: Path, folder: Path, keep: int) -> Path:
             path = folder / f"{home.name}-{manifest.created_at:%Y%m%dT%H%M%SZ}.zip"
             if path.exists():  # of another home of this name, or of a clock that was put back
                 raise OutputError(f"`{path}` is there already, so no backup was written.")
+            shutil.rmtree(work / "home")  # now: from the new name on, little may come before older ones go
+            # Remembered first: a backup that nobody knows of would never be removed, nor named after a damage.
+            remember_backup(home, KeptBackup(path=str(path), created_at=manifest.created_at, on_time=True))
             os.replace(work / ARCHIVE, path)
     except OSError as error:
         raise OutputError(f"No backup could be written in `{folder}`: {error.strerror or error}.") from error
-    remember_backup(home, KeptBackup(path=str(path), created_at=manifest.created_at, on_time=True))
     tell(f"backup {path.name} written, a home made from it on trial: {answers:,} answers", home / EVENTS_FILE)
     _remove_old(home, folder, keep)
     return path

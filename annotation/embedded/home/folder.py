@@ -8,7 +8,7 @@ HOME/            mode 700
   data/          Argilla's SQLite database
   queue/         Argilla's job queue
   logs/          events, one file for each part, and those of the start before
-  backups.json   where backups went
+  backups.json   where backups went; those in the home by their place in it
   damaged.json   only where the database is damaged: what was found
   backups/       a copy from before each upgrade, and backups on time unless they go elsewhere
 """

@@ -28,6 +28,16 @@ PATIENCE_SECONDS = 120
 KILLS = 12
 SEED = 18
 SIX_HOURS = timedelta(hours=6)
+KILLED_ONCE_IT_IS_THERE = """
+import os, signal, sys
+named = []
+def look(event, words):
+    if named and event != "os.kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if event == "os.rename" and str(words[1]).endswith(".zip"):
+        named.append(words[1])
+sys.addaudithook(look)
+"""
 
 
 def wait(condition: Callable[[], object]) -> None:
@@ -74,6 +84,13 @@ def begin(home: Path, folder: Path, keep: int, prepare: Callable[[], None] | Non
     return subprocess.Popen(words, cwd=ROOT, preexec_fn=prepare)
 
 
+def back_up_where(trouble: str, home: Path, folder: Path, keep: int) -> int:
+    """Make a backup in a process to which something happens, told by what Python is about to do there."""
+    program = f"{trouble}\nfrom annotation.embedded.upkeep import main\nsys.exit(main())"
+    words = [sys.executable, "-c", program, "backup", str(home), str(folder), str(keep)]
+    return subprocess.run(words, cwd=ROOT, timeout=PATIENCE_SECONDS).returncode
+
+
 def back_up(home: Path, folder: Path, keep: int) -> int:
     return begin(home, folder, keep).wait(PATIENCE_SECONDS)
 
@@ -109,6 +126,48 @@ def test_a_kill_at_any_moment_leaves_nothing_half_and_no_fewer_backups(home: Pat
             check_backup(path)
     wait(lambda: back_up(home, folder, keep=1) == 0)
     assert len(whole(folder)) == 1
+
+
+def test_more_are_kept_than_the_home_remembers_of_somebody_elses(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    noted = []
+    for number in range(210):
+        for path, on_time in ((folder / f"home-{number:03}.zip", True), (tmp_path / f"own-{number:03}.zip", False)):
+            path.touch()
+            noted.append({"path": str(path), "created_at": "2026-11-01T10:00:00Z", "on_time": on_time})
+    (home / BACKUPS_FILE).write_text(json.dumps({"backups": noted}), encoding="utf-8")
+    assert back_up(home, folder, keep=205) == 0
+    assert sorted(path.name for path in folder.iterdir())[:2] == ["home-006.zip", "home-007.zip"]
+    kept = json.loads((home / BACKUPS_FILE).read_text(encoding="utf-8"))["backups"]
+    assert [each["on_time"] for each in kept].count(True) == 205
+    assert [each["on_time"] for each in kept].count(False) == 200 - 1  # and the one that was being written
+
+
+def test_a_kill_as_soon_as_a_backup_has_its_name_lets_the_home_remember_it(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    assert back_up_where(KILLED_ONCE_IT_IS_THERE, home, folder, keep=1) == -signal.SIGKILL
+    (first,) = folder.glob("*.zip")
+    noted = json.loads((home / BACKUPS_FILE).read_text(encoding="utf-8"))["backups"]
+    assert [each["path"] for each in noted] == [str(first)]
+    wait(lambda: back_up(home, folder, keep=1) == 0)
+    assert len(whole(folder)) == 1
+    assert not first.exists()
+
+
+def test_a_home_that_is_moved_knows_the_backups_in_it(home: Path, tmp_path: Path) -> None:
+    assert back_up(home, home / "backups", keep=1) == 0
+    moved = tmp_path / "moved"
+    home.rename(moved)
+    (first,) = whole(moved / "backups")
+    wait(lambda: back_up(moved, moved / "backups", keep=1) == 0)
+    (second,) = whole(moved / "backups")
+    assert second != first
+    again = tmp_path / "moved again"
+    moved.rename(again)
+    (again / DATABASE_FILE).write_bytes(b"nonsense" * 16)
+    assert back_up(again, again / "backups", keep=1) == 1
+    assert f"restore '{again / 'backups' / second.name}' --home NEW" in events(again)
 
 
 def test_a_disk_without_room_costs_no_earlier_backup(home: Path, tmp_path: Path) -> None:
