@@ -58,7 +58,8 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
     Raises:
         InputError: there is no server's home, or its database cannot be read or is damaged; what runs there then
             writes no more.
-        OutputError: `path` is something else than a backup, is being written, or cannot be written.
+        OutputError: `path` is something else than a backup, is being written, or cannot be written; or its disk
+            spoils what is written to it.
     """
     home, path = home.absolute(), path.resolve()  # of a link the target is replaced
     _check_home(home)
@@ -81,6 +82,7 @@ def make_archive(home: Path, folder: Path) -> BackupManifest:
 
     Raises:
         InputError: its database cannot be read or is damaged.
+        OutputError: the copy of it is damaged, and it is not.
         OSError: the system refuses.
     """
     copy = folder / "argilla.db"
@@ -167,6 +169,7 @@ def _copy_database(home: Path, copy: Path) -> None:
 
     Raises:
         InputError: it is locked for too long, cannot be read, or is damaged; the damage is noted.
+        OutputError: the copy is damaged, and the database is not.
     """
     source = home / DATABASE_FILE
     try:
@@ -177,13 +180,23 @@ def _copy_database(home: Path, copy: Path) -> None:
             original.backup(target)
             # One file, whatever the original's way of writing; the server sets its own again at its start.
             target.execute("PRAGMA journal_mode=DELETE")
-        found = problems(copy)
+        spoilt = problems(copy)
     except sqlite3.Error as error:
         if not is_damage(error):
             raise InputError(f"The database `{source}` cannot be copied: {error}.") from error
-        found = str(error)
+        spoilt = str(error)
+    if not spoilt:
+        return
+    try:
+        found = problems(source)
+    except sqlite3.Error as error:
+        raise InputError(f"The database `{source}` cannot be looked through: {error}.") from error
     if found:
         raise InputError(damage_sentence(home, note_damage(home, found)))
+    raise OutputError(
+        f"The copy of the database in `{copy.parent.parent}` is damaged ({spoilt}), and the database itself is whole. "
+        "Look after the disk of this folder, and name one on another disk."
+    )
 
 
 def _stored_file(file: Path) -> StoredFile:

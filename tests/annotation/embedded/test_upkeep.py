@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from annotation.embedded.backup._contents import check_backup
-from annotation.embedded.home.folder import BACKUPS_FILE, DATABASE_FILE, EVENTS_FILE
+from annotation.embedded.home.folder import BACKUPS_FILE, DAMAGE_FILE, DATABASE_FILE, EVENTS_FILE
 from annotation.embedded.launch import BackupsOnTime, ServerOptions, start_server
 from annotation.embedded.upkeep import looked_after
 from exports.cli import main
@@ -36,6 +36,17 @@ def look(event, words):
         os.kill(os.getpid(), signal.SIGKILL)
     if event == "os.rename" and str(words[1]).endswith(".zip"):
         named.append(words[1])
+sys.addaudithook(look)
+"""
+DISK_THAT_SPOILS_THE_COPY = """
+import sys
+opened = []
+def look(event, words):
+    if event == "sqlite3.connect" and str(words[0]).endswith(".part/argilla.db"):
+        opened.append(words[0])
+        if len(opened) == 2:  # to look through it
+            with open(words[0], "r+b") as file:
+                file.write(b"nonsense" * 16)
 sys.addaudithook(look)
 """
 
@@ -168,6 +179,15 @@ def test_a_home_that_is_moved_knows_the_backups_in_it(home: Path, tmp_path: Path
     (again / DATABASE_FILE).write_bytes(b"nonsense" * 16)
     assert back_up(again, again / "backups", keep=1) == 1
     assert f"restore '{again / 'backups' / second.name}' --home NEW" in events(again)
+
+
+def test_a_disk_that_spoils_the_copy_leaves_the_database_in_use(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    assert back_up_where(DISK_THAT_SPOILS_THE_COPY, home, folder, keep=1) == 1
+    assert not (home / DAMAGE_FILE).exists()
+    assert f"no backup: The copy of the database in `{folder}" in events(home)
+    assert whole(folder) == []
+    assert back_up(home, folder, keep=1) == 0
 
 
 def test_a_disk_without_room_costs_no_earlier_backup(home: Path, tmp_path: Path) -> None:
