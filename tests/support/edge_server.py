@@ -14,11 +14,12 @@ import uvicorn
 from annotation.embedded.edge.connections import Connection, Crowd, Limits
 
 PATIENCE_SECONDS = 60
+LONG_BYTES = 1024 * 65536
 HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 
 
 async def tell_client(scope: Any, receive: Any, send: Any) -> None:
-    """An app that answers with the client's address and the length of the body; `/long` with 64 MB."""
+    """An app that answers with the client's address and the length of the body; `/long` and `/whole` with 64 MB."""
     if scope["type"] != "http":
         return
     size, more = 0, True
@@ -30,8 +31,9 @@ async def tell_client(scope: Any, receive: Any, send: Any) -> None:
         more = message["more_body"]
     told = json.dumps({"client": scope["client"][0], "bytes": size}).encode()
     await send({"type": "http.response.start", "status": 200, "headers": []})
-    for _ in range(1024 if scope["path"] == "/long" else 0):
-        await send({"type": "http.response.body", "body": b" " * 65536, "more_body": True})
+    pieces, size = {"/long": (1024, 65536), "/whole": (1, LONG_BYTES)}.get(scope["path"], (0, 0))
+    for _ in range(pieces):
+        await send({"type": "http.response.body", "body": b" " * size, "more_body": True})
     await send({"type": "http.response.body", "body": told})
 
 

@@ -2,7 +2,7 @@
 
 A connection is unfinished from its first moment, or the first byte of a further request, until that request is there
 whole. Its head has 16 KB and 20 seconds; its body has 20 seconds and one more for each 500 bytes, as Apache's
-mod_reqtimeout has it. An answer that nobody reads is given up after a minute.
+mod_reqtimeout has it. An answer of which nothing is read for a minute is given up.
 
 There is room for fewer connections than the system allows open files, and unfinished ones may have half of it. Where
 there is no room, the oldest unfinished one of the address that has most of them makes some; then the oldest that waits
@@ -48,7 +48,7 @@ class Limits(NamedTuple):
     bytes_a_second: int = 500
     """So many bytes of a body give it one second more."""
     unread_seconds: float = 60.0
-    """How long an answer may wait for its reader."""
+    """How long an answer may wait for its reader, who reads none of it."""
 
 
 def limits_here() -> Limits:
@@ -142,6 +142,7 @@ class Crowd:
             for connection in crowd
         ]
         for connection in timed:
+            connection.look_at_reader(now)
             if now >= connection.deadline() and not connection.is_held_up():
                 is_unread = self.states.get(connection) is _State.UNREAD
                 tell_repeatedly(self.told, _UNREAD if is_unread else _SLOW)
@@ -163,6 +164,7 @@ class Connection(HttpToolsProtocol):
         self.is_head = True  # nor are its headers
         self.head_bytes = 0  # of its address and headers
         self.body_bytes = 0
+        self.unread_bytes = 0  # of an answer that waits for its reader, when last looked at
         self.raw_bytes = 0  # as they came: of the head until it is known, then of the body with what frames it
         self.requests = 0
         self.is_refused = False
@@ -255,12 +257,20 @@ class Connection(HttpToolsProtocol):
         """The answer waits for its reader."""
         super().pause_writing()
         self.began = self.loop.time()
+        self.unread_bytes = self.transport.get_write_buffer_size()
         self.settle()
 
     def resume_writing(self) -> None:
         """The answer goes on."""
         super().resume_writing()
         self.settle()
+
+    def look_at_reader(self, now: float) -> None:
+        """Give an answer that waits for its reader new time where some of it was read."""
+        if self.flow.write_paused:
+            before, self.unread_bytes = self.unread_bytes, self.transport.get_write_buffer_size()
+            if self.unread_bytes < before:
+                self.began = now
 
     def settle(self) -> None:
         """Tell the crowd what this is doing now."""

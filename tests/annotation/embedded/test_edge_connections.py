@@ -11,7 +11,15 @@ pytest.importorskip("argilla_server", reason="The `server` extra is not installe
 
 from annotation.embedded.edge._pace import Pace
 from annotation.embedded.edge.connections import HEAD_BYTES, Limits
-from tests.support.edge_server import HEAD, connected, is_open, read_answer, read_to_the_end, running_edge
+from tests.support.edge_server import (
+    HEAD,
+    LONG_BYTES,
+    connected,
+    is_open,
+    read_answer,
+    read_to_the_end,
+    running_edge,
+)
 
 LONG = 600.0
 BODY = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
@@ -57,7 +65,22 @@ def test_an_answer_that_nobody_reads_is_given_up(hasty: int) -> None:
         # Half-open ones come and go until the server has looked at all of them.
         for _ in range(2):
             read_to_the_end(others.enter_context(connected(hasty, HEAD)))
-        assert len(read_to_the_end(connection)) < 1024 * 65536
+        assert len(read_to_the_end(connection)) < LONG_BYTES
+
+
+def test_an_answer_that_is_read_slowly_comes_whole() -> None:
+    came = 0
+    with ExitStack() as held:
+        port = held.enter_context(running_edge(limits=Limits(100, 0.2, 0.2, 500, 1.5)))
+        connection = held.enter_context(connected(port, b"GET /whole HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+        # Each half-open connection is ended after a fifth of a second: all of it takes twice what may pass unread.
+        for part in range(1, 16):
+            while came < part * LONG_BYTES // 16:
+                piece = connection.recv(65536)
+                assert piece, "the answer was cut off"
+                came += len(piece)
+            read_to_the_end(held.enter_context(connected(port, HEAD)))
+        assert read_answer(connection).endswith(b'"bytes": 0}\r\n0\r\n\r\n')
 
 
 def test_a_body_that_goes_on_has_time(hasty: int) -> None:
