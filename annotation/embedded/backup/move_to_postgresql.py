@@ -1,6 +1,6 @@
 """A backup of the embedded Argilla brought into PostgreSQL: all of Argilla's tables in one transaction, or nothing.
 
-Of ours goes along what cannot be made anew from them: since when each user's log-ins count.
+Of ours goes along what cannot be made anew from them: the history of responses, and since when log-ins count.
 
 Rows go as SQLite has them. PostgreSQL's `COPY` reads identifiers, times, truth values and JSON as SQLite spells them
 (PostgreSQL 15, COPY, "Text Format"), so that what is exported afterwards has the same bytes, `created_at` included.
