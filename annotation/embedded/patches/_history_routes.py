@@ -14,7 +14,7 @@ from annotation.embedded.patches._logged_deletions import tell_erased
 from annotation.embedded.patches._routes import record_page, serve_first
 from annotation.units import HISTORY_PATH, HISTORY_STATE_PATH, PAGE_RECORDS
 
-_PAGE_CHANGES = 5000
+_PAGE_CHANGES = 500  # more would keep whoever works at the moment waiting
 
 
 def serve_history(_: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 from annotation.client import AS_OF_PATH, Argilla
 from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE
 from annotation.units import HISTORY_PATH, HISTORY_STATE_PATH
-from pipeline.errors import NotAllowedError
+from pipeline.errors import ArgillaError, NotAllowedError
 from tests.support.export_bench import record
 from tests.support.history_checks import (
     Place,
@@ -81,3 +81,13 @@ def test_nothing_takes_the_place_of_what_deleted_datasets_leave(here: Place) -> 
         here.execute(
             f"INSERT OR REPLACE INTO citejury_history_erased (dataset_id, at) VALUES ('{stored}', '2026-01-01')"
         )
+
+
+def test_a_page_is_short_and_tells_odd_texts_as_they_are(here: Place) -> None:
+    odd = 'r"1\\ “ä”\n'
+    here.put(record("generation", odd, here.said("anna", notes=odd)))
+    (change,) = here.changes()
+    assert (change["external_id"], change["values_after"]["notes"]["value"]) == (odd, odd)
+    assert (change["status_before"], change["values_before"]) == (None, None)
+    with pytest.raises(ArgillaError, match="500"):
+        here.owner.request("GET", HISTORY_PATH, params={"workspace": here.workspace, "limit": 501})
