@@ -2,7 +2,8 @@
 
 - A name that is not ours gets 421 (`names`), and the client's address is the real one behind a trusted proxy.
 - A body is read here, whole, before anything else looks at it: 64 KB without a valid log-in, with one what its role
-  needs. Whoever sends more gets 413, by the length that is announced or by what has come, and the rest is not read.
+  needs. Whoever sends more gets 413, by the length that is announced or by what has come; the rest is
+  dropped, and read for a second at most, so that the answer is not lost to a client that is still sending.
 - Of a body without a valid log-in, and of a log-in itself, argilla-server sees 4 KB: it would take half a second to
   find 20,000 fields in a form of 64 KB (starlette), before it asks who sends it.
 - NUL in an address, places in lists that no list has, and names that no file has get 4xx; argilla-server answers them
@@ -12,6 +13,7 @@
 """
 
 import asyncio
+import contextlib
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -30,6 +32,9 @@ _ROLE_BYTES = {"annotator": 2 * 1024 * 1024, "admin": 64 * 1024 * 1024, "owner":
 
 An annotator sends at most 100 responses at once. `push` sends 8 MB, or one record that is longer (`BATCH_BYTES`).
 """
+_DROPPED_BYTES = 8 * 1024 * 1024
+_DROPPING_SECONDS = 1.0
+"""How long, and how much, what still comes is read after a refusal: to close before loses the answer to a reset."""
 _LAST_PLACE = 2**31 - 1
 _PLACES = ("offset", "limit")
 _WHOLE_NUMBER = re.compile(r"([+-]?\d[\d_]*)(?:\.0+)?")
@@ -95,13 +100,14 @@ class Edge:
             return
         kept = [(name, value) for name, value in scope["headers"] if name not in _DROPPED]
         scope = {**scope, "headers": kept, "client": real_client(scope, self.names)}
+        body = _to_the_last(receive)
         found: _Refusal | deque[bytes] | None = self.refusal_of_head(scope)
         if found is None and any(name in _BODY_HEADERS for name, _ in kept):
-            found = await self.read(scope, receive)
+            found = await self.read(scope, body)
             if found is None:
                 return
         if isinstance(found, _Refusal):
-            await self.refuse(found, scope, send)
+            await self.refuse(found, scope, body, send)
             return
         whole = receive if found is None else _again(found, receive)
         await self.app(scope, whole, _unstored(send) if _is_of_api(scope) else send)
@@ -151,8 +157,8 @@ class Edge:
             return _BUSY
         return _ANONYMOUS_BYTES if role is None else _ROLE_BYTES[role]
 
-    async def refuse(self, refusal: _Refusal, scope: Any, send: Any) -> None:
-        """Answer why; the connection ends, so that what is still to come is not read."""
+    async def refuse(self, refusal: _Refusal, scope: Any, receive: Receive, send: Any) -> None:
+        """Answer why, drop what still comes for a moment, and end the connection."""
         client = scope.get("client")
         await asyncio.sleep(self.pace.wait(client[0] if client else "", asyncio.get_running_loop().time()))
         if refusal.event:
@@ -168,7 +174,9 @@ class Edge:
             _NO_STORE,
         ]
         await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body.encode()})
+        await send({"type": "http.response.body", "body": body.encode(), "more_body": True})
+        await _drop(receive)
+        await send({"type": "http.response.body", "body": b""})
 
 
 async def _role_of_login(scope: Any) -> str | None:
@@ -203,6 +211,32 @@ def _names_no_place(query: bytes) -> bool:
     values = (value.strip() for name, value in parse_qsl(query.decode("latin-1")) if name in _PLACES)
     numbers = [found[1].replace("_", "") for each in values if (found := _WHOLE_NUMBER.fullmatch(each))]
     return any(len(each) > len(str(_LAST_PLACE)) + 1 or not 0 <= int(each) <= _LAST_PLACE for each in numbers)
+
+
+def _to_the_last(receive: Receive) -> Receive:
+    """What gives the pieces of a body, and after the last one does not wait for the client to go."""
+    is_whole = False
+
+    async def give() -> Any:
+        nonlocal is_whole
+        if is_whole:
+            return {"type": "http.disconnect"}
+        message = await receive()
+        is_whole = not message.get("more_body", False)
+        return message
+
+    return give
+
+
+async def _drop(receive: Receive) -> None:
+    """Read what is left of a body, within bounds, and keep none of it."""
+    came, more = 0, True
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DROPPING_SECONDS):
+            while more and came < _DROPPED_BYTES:
+                message = await receive()
+                came += len(message.get("body", b""))
+                more = message.get("more_body", False)
 
 
 def _again(pieces: deque[bytes], receive: Receive) -> Receive:

@@ -11,6 +11,8 @@ pytest.importorskip("argilla_server", reason="The `server` extra is not installe
 
 from annotation.embedded.edge._pace import Pace
 from annotation.embedded.edge.connections import HEAD_BYTES, Limits
+from annotation.embedded.edge.names import Names
+from annotation.embedded.edge.requests import Edge
 from tests.support.edge_server import (
     HEAD,
     LONG_BYTES,
@@ -19,6 +21,7 @@ from tests.support.edge_server import (
     read_answer,
     read_to_the_end,
     running_edge,
+    tell_client,
 )
 
 LONG = 600.0
@@ -148,6 +151,17 @@ def test_thirty_people_behind_one_address_are_answered_among_half_open_connectio
         with ThreadPoolExecutor(30) as people:
             statuses = list(people.map(lambda _: ask(port).status_code, range(150)))
     assert set(statuses) == {200}
+
+
+def test_a_refusal_reaches_who_still_sends_but_not_for_ever() -> None:
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+    with running_edge(Edge(tell_client, Names()), Limits(100, LONG, LONG, 500, LONG)) as port:
+        with connected(port, head % 5_000_000, *[b"a" * 50_000] * 100) as connection:
+            assert b"413" in read_to_the_end(connection)
+        with connected(port, head % LONG_BYTES) as connection, pytest.raises(ConnectionError):
+            connection.sendall(b"a" * LONG_BYTES)
+        with connected(port, head % 5_000_000) as connection:
+            assert b"413" in read_to_the_end(connection)
 
 
 def test_only_who_is_refused_again_and_again_waits() -> None:
