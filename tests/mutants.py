@@ -21,7 +21,7 @@ import tempfile
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import unified_diff
 from functools import cache
@@ -136,17 +136,19 @@ def copied(folder: Path) -> Path:
 
 def sampled(options: argparse.Namespace) -> list[Mutant]:
     """The changes to try: a seeded sample of all, or all of the places that were named."""
-    places = dict(place.partition(":")[::2] for place in options.places)
+    places: dict[str, set[int]] = {}
+    for path, _, line in (place.partition(":") for place in options.places):
+        places.setdefault(path, set()).update([int(line)] if line else [])
     every = [
         (path, module, each)
         for path in files_of(places or TARGETS)
-        for module, each in mutations_of(path, int(places.get(path) or 0))
+        for module, each in mutations_of(path, places.get(path, ()))
     ]
     if not places:
         shuffled = random.Random(options.seed).sample(every, len(every))
         return [mutant_of(*each) for each in shuffled[: options.sample]]  # A small sample is the beginning of a large.
     found = [mutant_of(*each) for each in every]
-    return [mutant for mutant in found if places.get(mutant.path, "") in ("", str(mutant.line))]
+    return [mutant for mutant in found if not places.get(mutant.path) or mutant.line in places[mutant.path]]
 
 
 def files_of(places: Iterable[str]) -> list[str]:
@@ -154,15 +156,15 @@ def files_of(places: Iterable[str]) -> list[str]:
     return sorted(name for name in git("ls-files", "--", *places) if name.endswith(".py"))
 
 
-def mutations_of(path: str, line: int = 0) -> Iterator[tuple[cst.Module, Mutation]]:
-    """mutmut's changes of a file, or around a line of it, that are in a function and not in a message, in its order."""
+def mutations_of(path: str, lines: Collection[int] = ()) -> Iterator[tuple[cst.Module, Mutation]]:
+    """mutmut's changes of a file, or around lines of it, that are in a function and not in a message, in its order."""
     visitor = MutationVisitor(mutation_operators, IgnoredCode(set(), set(), set()))
     whole = MetadataWrapper(cst.parse_module((ROOT / path).read_text(encoding="utf-8")))
     module, spans = whole.visit(visitor), whole.resolve(PositionProvider)
     messages = {id(node) for message in walked(module) if is_message(message) for node in walked(message)}
     for mutation in visitor.mutations:
         span = spans.get(mutation.original_node)
-        around = not line or span is None or span.start.line <= line <= span.end.line
+        around = not lines or span is None or any(span.start.line <= line <= span.end.line for line in lines)
         if (
             around
             and mutation.contained_by_top_level_function is not None
@@ -179,12 +181,17 @@ def walked(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def is_message(node: cst.CSTNode) -> bool:
-    """Whether a node is an error that is raised, or words for people: letters, a space and letters again."""
+    """Whether a node is an error that is raised, or words for people, or a choice between such words.
+
+    These have letters, a space and letters again, or are what parts the things of a list.
+    """
     if isinstance(node, cst.SimpleString):
-        return bool(re.search(r"[a-z,;:] [a-z]", node.value))
+        return bool(re.search(r"[a-z,;:] [a-z]|^[\"'][,;] [\"']$", node.value))
     if isinstance(node, cst.FormattedString):
         texts = (part.value if isinstance(part, cst.FormattedStringText) else "x" for part in node.parts)
         return bool(re.search(r"[a-z,;:] [a-z]", "".join(texts)))
+    if isinstance(node, cst.IfExp):
+        return is_message(node.body) and is_message(node.orelse)
     return isinstance(node, cst.Raise)
 
 
