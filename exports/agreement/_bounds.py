@@ -46,15 +46,15 @@ def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_rec
     """What alpha rests on, from each unit's ratings that say no and yes, and its record."""
     ratings = zeros + ones
     pairable = ratings >= 2
-    carried = [_records_with(pairable & (each == 0), unit_records, n_records) for each in (zeros, ones)]
+    carried = [_records_with(pairable & (each == 0), unit_records) for each in (zeros, ones)]
     worst = np.where(pairable, 2 * (ratings // 2) * (ratings - ratings // 2) / np.maximum(ratings - 1, 1), 0.0)
     n0, n1 = (float(each[pairable].sum()) for each in (zeros, ones))
     total = n0 + n1
     possible = 2 * n0 * n1 / (total * (total - 1)) if n0 * n1 else np.nan
     by_record = np.bincount(unit_records, worst, n_records).astype(np.float64)
     observed = _unseen_total(by_record) / max(total, 1)
-    split = _records_with(pairable & (zeros * ones > 0), unit_records, n_records)
-    records = _records_with(pairable, unit_records, n_records)
+    split = _records_with(pairable & (zeros * ones > 0), unit_records)
+    records = _records_with(pairable, unit_records)
     of_few = -1.0
     if 0 < split < _FEW_SPLIT:
         most = _share_bound(split, records) * records * float(by_record.max())
@@ -62,9 +62,9 @@ def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_rec
     return Support(min(carried), split, records, max(-1.0, 1 - observed / possible), of_few)
 
 
-def _records_with(units: BoolArray, unit_records: IntArray, n_records: int) -> int:
+def _records_with(units: BoolArray, unit_records: IntArray) -> int:
     """Records with such a unit."""
-    return int(np.count_nonzero(np.bincount(unit_records[units], minlength=n_records)))
+    return len(np.unique(unit_records[units]))
 
 
 def _share_bound(few: int, of: int) -> float:

@@ -144,7 +144,7 @@ class Validated(NamedTuple):
 
     items: tuple[Evidence, ...]
     rejected: tuple[Rejected, ...]
-    forms: tuple[Forms, ...] = ()
+    forms: tuple[Forms, ...]
 
     @property
     def errors(self) -> tuple[str, ...]:

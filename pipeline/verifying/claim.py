@@ -145,7 +145,7 @@ def _passages(pages: Sequence[PageText], places: Sequence[SentencePlace]) -> Ite
         for start in range(max(0, place.sentence - size + 1), place.sentence + 1)
         if start + size <= len(pages[place.source].sentences)
     }
-    for source, start, end in sorted(spans, key=lambda span: (span[2] - span[1], span)):
+    for source, start, end in spans:
         first, *rest = (wording_of(each) for each in pages[source].sentences[start:end])
         for each in rest:
             first = joined(first, each)

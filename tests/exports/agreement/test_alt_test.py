@@ -214,3 +214,9 @@ def test_a_judge_who_always_gives_the_usual_answer_may_not_stand_in_for_anybody(
     assert found.winning_rate == 1.0
     assert found.conclusion == "by_chance"
     assert "gives the usual answer everywhere" in "".join(conclusion_sentences(task))
+
+
+def test_without_answers_nobody_is_tested() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    found = alternative_annotator_test(Answers(["anna"], none, none, none, np.array([1]), np.array([0])))
+    assert (found.people, found.not_tested, found.winning_rate) == ((), ("anna",), None)

@@ -185,3 +185,10 @@ def test_one_agreeing_record_of_each_value_more_never_turns_fit_into_not_shown(
     units += [NO] * (-len(units) % a_record)
     if fitness(label_of(units, a_record)) == "fit":
         assert fitness(label_of(units + [YES] * a_record + [NO] * a_record, a_record)) in ("fit", "tentative")
+
+
+def test_fewer_than_five_split_records_are_few() -> None:
+    for split, is_few in ((4, True), (5, False)):
+        ones = np.array([1] * split + [3] * 100 + [0] * 100)
+        support = alpha_support(3 - ones, ones, np.arange(len(ones)), len(ones))
+        assert (support.split, support.least_of_few > -1) == (split, is_few)

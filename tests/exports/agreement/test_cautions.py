@@ -250,3 +250,14 @@ def test_a_task_without_responses_has_its_labels_and_nothing_in_them() -> None:
     assert (figures.n_units, figures.macro_alpha, figures.identical_vectors) == (0, None, None)
     assert (figures.weeks, figures.languages, figures.rounds, figures.changes, figures.warnings) == ((), (), (), (), ())
     assert {label.warnings for label in figures.labels.values()} == {("NO_OVERLAP",)}
+
+
+def test_one_unit_is_fewer_than_required() -> None:
+    assert "SAMPLE_SIZE" in warnings_of("10")
+    assert "SAMPLE_SIZE" not in warnings_of("1.", ".0")
+
+
+def test_responses_that_differ_on_any_label_are_not_identical() -> None:
+    for other in ((1, 0, 0), (0, 1, 0), (0, 0, 1)):
+        rows = [Row("r1", "anna", (0, 0, 0)), Row("r1", "ben", other)]
+        assert identical_vectors(ratings_of(rows, "retrieval")) == 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from annotation.labels import LABELS
 from exports.agreement.coefficients import coefficients, totals
-from exports.agreement.disagreements import Disagreement, find_disagreements
+from exports.agreement.disagreements import Disagreement, find_disagreements, rank_together
 from exports.agreement.ratings import Ratings
 from tests.support.places import SHARED
 
@@ -145,3 +145,12 @@ def test_names_and_order_of_annotators_do_not_change_the_ranking() -> None:
     assert [(item.record_uuid, item.influence) for item in found] == [
         (item.record_uuid, item.influence) for item in mirrored
     ]
+
+
+def test_of_several_tasks_the_weightiest_come_first() -> None:
+    (one,) = find_disagreements(ratings("00", "00", "10"))
+    heavy, light, light_too, undefined = (
+        one.model_copy(update={"influence": influence, "contribution": contribution})
+        for influence, contribution in ((-0.3, 0.1), (0.2, 0.1), (0.2, 0.5), (None, 0.1))
+    )
+    assert rank_together([[light, light_too], [heavy], [undefined]]) == [undefined, heavy, light_too, light]

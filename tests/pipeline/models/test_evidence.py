@@ -330,3 +330,9 @@ def test_places_of_trimmed_quotes_read_like_them(real: bool) -> None:
         (found,) = check(context, item(url, quote), per_page=True).items
         assert isinstance(found, Evidence)
         assert normalise(context[found.char_start : found.char_end]) == normalise(found.snippet)
+
+
+def test_a_snippet_cut_within_what_is_one_letter_on_the_page_gives_way_to_it() -> None:
+    context = aggregate_context([("http://b.example", "It is wet in the Straße.")])
+    (found,) = check(context, item("http://b.example", "Strasse"), max_snippet_len=5).items
+    assert (found.snippet, context[found.char_start : found.char_end]) == ("Stra", "Stra")

@@ -3,8 +3,9 @@
 import json
 
 from pipeline.providers import read_payload
-from pipeline.recording.citation_form import to_one_form
+from pipeline.recording.citation_form import Mark, answer_from_report, read_marks, to_one_form
 from pipeline.schema import Answer, Occurrence
+from tests.support.cited_run import cited_answer
 
 WHO = "https://www.who.int/a?utm_source=openai"
 NASA = "https://nasa.gov/b"
@@ -129,3 +130,25 @@ def test_of_two_places_that_overlap_the_first_holds() -> None:
     )
     # NASA has lost its place in the text, and stands where those without one do.
     assert shown(text, (WHO, NASA), *overlapping) == "It is safe[1][3] today.\n\n[2]"
+
+
+def test_the_same_mark_stands_again_behind_other_words_however_short() -> None:
+    text = "Vitamin[7]X[7]."
+    marked = [Occurrence(url=NASA, start=at, end=at + 3, placement="marker") for at in (7, 11)]
+    assert shown(text, (NASA,), *marked) == "Vitamin[1]X[1]."
+
+
+def test_marks_of_a_report_are_read_with_their_places_and_numbers() -> None:
+    assert list(read_marks("Warm [1]. Cold [2, 10].")) == [Mark(5, 8, (1,)), Mark(15, 22, (2, 10))]
+    assert list(read_marks("Warm (C001, C012). Not [1].")) == [Mark(5, 17, (1, 12))]
+
+
+def test_a_reports_marks_are_places_of_its_references_and_a_number_of_none_stays_text() -> None:
+    references = [{"url": WHO, "title": "Who says"}, {"url": NASA, "title": ""}]
+    stored = cited_answer(1, "Q", "Warm [2]. Cold [1, 3].", [WHO, NASA], "pipeline").model_copy(
+        update={"answer_raw_json": json.dumps({"reportJson": {"references": references}})}
+    )
+    answer = answer_from_report(stored)
+    placed = Occurrence(url=NASA, start=5, end=8, placement="marker")
+    assert answer.occurrences == (placed, Occurrence(url=WHO, title="Who says"))
+    assert (answer.text, answer.citations, answer.domains) == (stored.answer_text, stored.citations, stored.domains)

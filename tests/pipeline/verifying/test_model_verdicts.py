@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.models.completion import Structured
 from pipeline.verifying.claim import Finding, check_sentence
-from pipeline.verifying.model_verdicts import OpenQuestion, VerdictAnswer, decide, open_question
+from pipeline.verifying.model_verdicts import OpenQuestion, Passage, VerdictAnswer, decide, open_question
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.values import Decided, Quote
 
@@ -195,3 +195,26 @@ def test_passages_are_the_pages_own_text_and_those_that_overlap_are_one() -> Non
     places = sorted((each.start, each.end) for each in passages)
     assert all(before[1] <= after[0] for before, after in pairwise(places))
     assert all(each.text in TEXT for each in passages)
+
+
+def test_what_is_set_aside_or_about_something_else_is_told_by_whom_and_with_its_quote() -> None:
+    asked = question(PARAPHRASE)
+    by_words = asked._replace(finding=Finding("supported", 0.97, (), asked.finding.places))
+    kept = decide(by_words, Structured(None, "invalid_json", "It is prose.", ()))
+    assert (kept.verdict, kept.by, kept.set_aside) == (
+        "supported",
+        "rules",
+        "the model gave no usable answer: It is prose.",
+    )
+    quote = "Beekeepers in the north feed 115 kilograms of sugar"
+    elsewhere = answered(PARAPHRASE, "contradicted", quote)
+    assert (elsewhere.verdict, [each.text for each in elsewhere.quotes]) == ("cannot_tell", [quote])
+
+
+def test_a_quoted_sentence_that_contradicts_supports_nothing() -> None:
+    page = PageText("Debian 11 includes 59,551 packages.", URL, "en")
+    passage = Passage(page, 0, len(page.text))
+    asked = OpenQuestion("Debian 11 includes 48,000 packages.", Finding("cannot_tell", 0.5, ()), (passage,))
+    decided = decide(asked, Structured(VerdictAnswer(verdict="supported", quotes=(page.text,)), "ok", "", ()))
+    assert decided.verdict == "cannot_tell"
+    assert decided.problems == ("the sentence that the model quotes says otherwise",)

@@ -278,3 +278,16 @@ def test_the_real_reports_numbers_lead_to_the_urls_of_their_lists(real: list[tup
 def test_hostile_markdown_comes_to_an_end(hostile: str) -> None:
     report = read_report(f"# T\n\nBees make honey [1].\n\n{hostile}\n\n{LIST}")
     assert report.sentences[0].text == "Bees make honey."
+
+
+@pytest.mark.parametrize(
+    ("listed", "url"),
+    [
+        ("https://a.example/O'Bär_(Tier)", "https://a.example/O'B%C3%A4r_(Tier)"),
+        ("(https://a.example/O'Bär_(Tier))", "https://a.example/O'B%C3%A4r_(Tier)"),
+        ("(https://a.example/O'Bär)", "https://a.example/O'B%C3%A4r"),
+    ],
+)
+def test_a_listed_url_keeps_the_brackets_that_it_opens(listed: str, url: str) -> None:
+    (source,) = read_report(f"Bears eat honey [1].\n\n## Sources\n\n[1] Bear: {listed}\n").sources
+    assert source.url == url

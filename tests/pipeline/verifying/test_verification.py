@@ -8,9 +8,10 @@ import pytest
 
 from pipeline.research.stages._verify import read_pages, verify
 from pipeline.sources.reading.extract import read_html
+from pipeline.verifying._agreement import is_unspaced, says
 from pipeline.verifying._contradiction import contradiction, is_rounded
 from pipeline.verifying._particulars import in_figures, particulars_of
-from pipeline.verifying._wording import without, wording_of
+from pipeline.verifying._wording import joined, without, wording_of
 from pipeline.verifying.claim import check_claim, check_sentence
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.scores import conflicts, single_source
@@ -240,3 +241,26 @@ def test_all_claims_of_a_run_get_supporters_conflicts_coverage_and_what_to_ask_n
 
 def test_without_sections_nothing_is_covered_and_nothing_asked() -> None:
     assert verify([], [], [])[1:] == (0.0, ())
+
+
+def test_two_sentences_as_one_have_the_stops_of_both() -> None:
+    both = joined(wording_of("Murdock, of Debian, wrote."), wording_of("Raymond, of Boston, spoke."))
+    assert both.words == ("murdock", "debian", "wrote", "raymond", "boston", "spoke")
+    assert both.stops == {0, 1, 2, 3, 4, 5, 6}
+
+
+def test_what_was_is_not_said_by_what_is() -> None:
+    now, once = (wording_of(f"The kernel {verb} free software in Boston.") for verb in ("is", "was"))
+    assert (says(now, now), says(once, once), says(now, once), says(once, now)) == (True, True, False, False)
+
+
+def test_a_foreign_word_makes_no_sentence_one_without_spaces() -> None:
+    assert not is_unspaced(wording_of("The word 蜂 means bee wherever Japanese is spoken."))
+    assert is_unspaced(wording_of("蜂は甘い蜜を集める。"))
+
+
+def test_a_span_that_begins_within_a_number_ends_no_words() -> None:
+    text = "It weighs 1.5 grams, or -3 of them."
+    whole = PageText(text)
+    for words, is_whole in (("1.5 grams", True), ("5 grams", False), ("-3 of", True), ("3 of", False)):
+        assert whole.ends_words((text.index(words), text.index(words) + len(words))) is is_whole, words

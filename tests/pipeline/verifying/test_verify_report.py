@@ -255,6 +255,18 @@ def test_each_answer_of_a_csv_file_is_a_line(fetched: Fetched, tmp_path: Path) -
     assert [line["sentences"][0]["citations"] for line in lines] == [[fetched.page]] * 2
 
 
+def test_the_summary_of_several_answers_names_the_answer_and_counts_the_marks_of_all(
+    fetched: Fetched, tmp_path: Path
+) -> None:
+    text = "Honey keeps for many an age.[1] Beekeepers sing.[9]"
+    answers = [cited_answer(number, "Q", text, [fetched.page]) for number in range(2)]
+    run = write_run(tmp_path / "run", answers)
+    result = command(run / "openai.csv", "--offline", "--store", str(fetched.path.with_name("store.db")))
+    shown = " ".join(result.stderr.split())
+    assert all(f"{answer.answer_id}, line 1: Honey keeps" in shown for answer in answers)
+    assert "Marks that lead nowhere: 2." in shown
+
+
 def test_the_store_stands_beside_the_folder_of_a_csv_file_as_for_sources(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"Honey.": []})
     assert nearest_store(run / "openai.csv") == tmp_path / "store.db"
