@@ -179,7 +179,7 @@ def _within(position: int, spans: list[tuple[int, int]]) -> bool:
     """Whether the position lies in one of these spans, which are in order of their starts and do not overlap."""
     from bisect import bisect_right
 
-    index = bisect_right(spans, (position, position + 1_000_000_000)) - 1
+    index = bisect_right(spans, position, key=lambda span: span[0]) - 1
     return index >= 0 and spans[index][0] <= position < spans[index][1]
 
 
