@@ -58,6 +58,7 @@ FILES = {
     ),
     "annotation status --html": Written("annotation status SERVER --html HERE"),
     "exports adjudicate list --out": Written("exports adjudicate list export_extended --out HERE"),
+    "exports history OUT": Written("exports history HERE SERVER"),
 }
 """One file."""
 FOLDERS = {
@@ -84,6 +85,7 @@ ELSEWHERE = {
     "exports adjudicate read --scores",
     "exports csv --key-file",  # kept for ever, read before it is written
     "exports dataset --key-file",
+    "exports history --key-file",
     "pipeline sources --store",  # databases of pages
     "pipeline verify --store",
 }

@@ -242,6 +242,7 @@ def test_the_command_takes_every_filter_and_says_where_the_key_is(
     assert manifest_of(out)["filters"] == {
         "tasks": [],
         "until": "2100-01-01T00:00:00Z",
+        "as_of": None,
         "annotators": ["annotator-01"],
         "languages": ["de"],
         "rounds": ["production"],
