@@ -5,7 +5,7 @@ Source: pipeline/contracts/run_folder.md#resuming.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -122,12 +122,34 @@ async def ask_narratives(
         OutputError: the folder holds something else, or is in use.
         InputError: answers in the folder are to other narratives or of another model, or nothing at all was answered.
     """
+
+    async def settle(run: OpenRun, state: RunState) -> None:
+        await _ask_all(run, source, state, report, tell)
+
+    return await settle_run(questions, out, settle, limits, source.stop)
+
+
+async def settle_run(
+    questions: Questions,
+    out: Path,
+    settle: Callable[[OpenRun, RunState], Awaitable[None]],
+    limits: Limits = NO_LIMITS,
+    stop_waiting: Callable[[], int] = lambda: 0,
+) -> RunManifest:
+    """Open the run in the folder, let `settle` write down what becomes of its calls, and give the run's manifest.
+
+    `settle` records each settled call in the state; `stop_waiting` is the state's.
+
+    Raises:
+        OutputError: the folder holds something else, or is in use.
+        InputError: answers in the folder are to other narratives or of another model, or nothing at all was answered.
+    """
     with locked_folder(out):
         run = open_run(out, questions)
         standing = standing_errors(read_errors(out), questions)
         write_errors(out, standing)
-        state = RunState(limits, _spent_earlier(run, limits), source.stop)
-        await _ask_all(run, source, state, report, tell)
+        state = RunState(limits, _spent_earlier(run, limits), stop_waiting)
+        await settle(run, state)
         manifest = _finish_run(run, state, [*standing, *state.errors])
     if not manifest.answers and not manifest.stopped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
@@ -182,19 +204,31 @@ async def _answer_call(out: Path, call: Call, source: AnswerSource) -> Settled:
     Cancelled while the provider is waited for, it writes nothing.
     """
     requested = time_now()
-    reply: Reply | None = None
     try:
         reply = await source.answer(call)
+    except ProviderError as failure:
+        return store_failure(out, call, None, failure, requested)
+    return store_reply(out, call, reply, requested)
+
+
+def store_reply(out: Path, call: Call, reply: Reply, requested: str) -> Settled:
+    """Append to the folder the answer that the reply holds, or the error that says why it holds none."""
+    try:
         if reply.status is not None and reply.status >= 400:
             raise unreadable_error(reply.text, reply.status)
         answer = read_payload(call.provider, reply.text)
     except ProviderError as failure:
-        error = _error_line(call, reply, failure, requested)
-        append_error(out, error)
-        return Settled(error=error)
+        return store_failure(out, call, reply, failure, requested)
     stored = _stored_answer(call, reply, answer, requested)
     append_answer(csv_file(out, call.provider), stored)
     return Settled(answer=stored)
+
+
+def store_failure(out: Path, call: Call, reply: Reply | None, failure: ProviderError, requested: str) -> Settled:
+    """Append to the folder the error that says why the call has no answer."""
+    error = _error_line(call, reply, failure, requested)
+    append_error(out, error)
+    return Settled(error=error)
 
 
 def _error_line(call: Call, reply: Reply | None, failure: ProviderError, timestamp: str) -> ErrorLine:
