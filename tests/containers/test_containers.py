@@ -25,7 +25,7 @@ from tests.support.big_stack import (
     set_clock,
     wait_for_the_worker,
 )
-from tests.support.campaign_players import Player
+from tests.support.campaign_players import Player, read_rows
 from tests.support.containers import STAYING, Stack, podman, running_podman, running_stack
 from tests.support.crowd import Answers, acknowledged_of, add_records, all_at_once, check_books, gather
 
@@ -40,6 +40,7 @@ OF_CONTAINERS = {"conmon", "aardvark-dns", "catatonit", "postgres", "redis-serve
 ESTABLISHED, LOOPBACK, PORT, DEFAULT = "01", "0100007F:", ":1AF4", "00000000"  # as proc_pid_net(5) writes them
 # Where it puts what is mounted for a container; both stay, empty, as long as the machine is up.
 OF_PODMAN = ("/run/netns", "/storage/overlay")
+BY_RESPONSE = ("retrieval.csv", "grounding.csv", "generation.csv")
 PEOPLE = 6
 MIN_SUBMITTED = 2
 
@@ -160,6 +161,16 @@ def killing(stack: Stack, service: str, submissions: int) -> Callable[[], bool]:
         return False
 
     return count
+
+
+def test_the_history_has_every_submission(stack: Stack, labelled: Server, tmp_path: Path) -> None:
+    rows = sum(
+        text.count(b"\n") - 1 for name, text in export(labelled, tmp_path, "stack").items() if name in BY_RESPONSE
+    )
+    labelled.run("exports", "history", str(tmp_path / "history.csv"), "--workspace", "stack")
+    changes = [row for row in read_rows(tmp_path / "history.csv") if row["action"] == "insert"]
+    assert {row["status_after"] for row in changes} == {"submitted"}
+    assert len({row["response_id"] for row in changes}) == rows == 24
 
 
 def test_what_comes_by_the_published_port_comes_from_the_gateway(stack: Stack) -> None:

@@ -102,7 +102,7 @@ def test_with_a_log_in_a_body_may_be_as_large_as_push_sends_it(member: httpx.Cli
 
 def test_an_annotator_may_send_less_than_who_makes_datasets(argilla_server: ServerHandle, member: httpx.Client) -> None:
     person = {"first_name": "Mia", "username": "mia at the edge", "role": "annotator", "password": "long-enough"}
-    workspace = member.post("/api/v1/workspaces", json={"name": "of mia"}).json()["id"]
+    workspace = member.post("/api/v1/workspaces", json={"name": "of-mia"}).json()["id"]
     made = member.post("/api/v1/users", json=person).json()
     member.post(f"/api/v1/workspaces/{workspace}/users", json={"user_id": made["id"]}).raise_for_status()
     key = made["api_key"]

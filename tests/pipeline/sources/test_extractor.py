@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Coroutine
 from typing import Any
 
@@ -30,6 +31,23 @@ async def main():
         await html(extractor, SLOW)
 asyncio.run(main())
 """
+
+
+def pdf_bomb(megabytes: int) -> bytes:
+    """A PDF of one page, a thousandth of what its text is unpacked; readers mend its missing table of objects."""
+    packer = zlib.compressobj(9)
+    packed = packer.compress(b"BT /F1 10 Tf 40 700 Td ")
+    for _ in range(megabytes):
+        packed += packer.compress(b"(bomb) Tj " * 100_000)
+    packed += packer.compress(b"ET") + packer.flush()
+    objects = [
+        b"1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj",
+        b"2 0 obj <</Type/Pages/Kids[4 0 R]/Count 1>> endobj",
+        b"3 0 obj <</Type/Font/Subtype/Type1/BaseFont/Helvetica>> endobj",
+        b"4 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 5 0 R/Resources<</Font<</F1 3 0 R>>>>>> endobj",
+        b"5 0 obj <</Filter/FlateDecode/Length %d>> stream\n%s\nendstream endobj" % (len(packed), packed),
+    ]
+    return b"\n".join([b"%PDF-1.4", *objects, b"trailer <</Root 1 0 R>>", b"%%EOF"])
 
 
 async def html(extractor: Extractor, body: bytes) -> Extracted:
@@ -68,6 +86,21 @@ def test_a_document_that_hangs_a_parser_is_given_up_and_the_next_one_is_read() -
     hung, next_one = run(work())
     assert (hung.reason, hung.detail) == ("parser_timeout", "no parser came to an end with it in 3 s")
     assert next_one.reason == "empty"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit on Windows")
+def test_a_pdf_that_unpacks_to_gigabytes_costs_one_document() -> None:
+    bomb = pdf_bomb(3_000)
+    assert len(bomb) < 10 << 20
+
+    async def work() -> list[Extracted]:
+        async with Extractor(workers=1, seconds=20) as extractor:
+            found = await extractor.extract(bomb, "application/pdf", "", "https://a.example/bomb.pdf")
+            return [found, await html(extractor, GOOD)]
+
+    found, next_one = run(work())
+    assert found.reason in ("parser_failed", "parser_timeout", "empty")
+    assert next_one.reason == "page"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit on Windows")
