@@ -18,7 +18,17 @@ from pipeline.providers.body import load_body
 from pipeline.providers.failure import redact, unreadable_error
 from pipeline.providers.http._gate import Gate
 from pipeline.providers.http.retry import Decision, decide, ends_the_provider, exhausted_seconds
-from pipeline.providers.http.transfer import REDIRECT, RawResponse, encode_body, hide_key, one_connection, receive
+from pipeline.providers.http.transfer import (
+    REDIRECT,
+    RawResponse,
+    encode_body,
+    hide_key,
+    one_connection,
+    opened,
+    read_lines,
+    read_whole,
+    receive,
+)
 from pipeline.providers.request import Endpoint, ProviderRequest
 
 _REDIRECTS = range(300, 400)
@@ -113,18 +123,22 @@ class ApiClient:
         """Give up the calls that only wait for their next request, and count them; none under way is tried again."""
         return self.gate.stop()
 
-    async def send(self, request: ProviderRequest, sent: int = 0) -> Response:
-        """The answer to a request, after as many attempts as it takes and the policy allows.
+    async def send(
+        self, request: ProviderRequest, sent: int = 0, *, content: bytes = b"", attempts: int | None = None
+    ) -> Response:
+        """The answer to a request, after as many attempts as it takes and the policy allows, or at most `attempts`.
 
         An answer that came back is never asked for again, whatever it says. `sent` requests were made for the same
-        call before; they count as attempts.
+        call before; they count as attempts. `content` is sent instead of the request's body, whose headers say what
+        it is.
 
         Raises:
             ProviderError: there is no answer after all attempts, or nothing more is asked of this API. Its `attempts`
                 counts the requests that were sent for the call, its `status` is the last one's.
         """
         clock = asyncio.get_running_loop().time
-        content = encode_body(request.body) if request.body else b""
+        content = content or (encode_body(request.body) if request.body else b"")
+        most = self.policy.attempts if attempts is None else attempts
         attempt, spent = 0, 0.0
         async with self.gate.slots:
             while True:
@@ -137,16 +151,45 @@ class ApiClient:
                 if outcome.failure is None:
                     return Response(outcome.status, outcome.text, outcome.body, sent)
                 late = spent + wait > self.policy.total_seconds
-                if outcome.decision.kind == "no" or attempt >= self.policy.attempts or late or self.gate.stopped:
+                if outcome.decision.kind == "no" or attempt >= most or late or self.gate.stopped:
                     raise _final_error(outcome, sent, outcome.decision.seconds if late else 0.0)
                 await self.gate.rest(wait)
                 spent += wait
+
+    async def lines(self, request: ProviderRequest) -> AsyncIterator[str]:
+        """The lines of a response of any length, as they come; the request is made again until the first has come.
+
+        Raises:
+            ProviderError: there is no good response after all attempts, or it breaks off.
+        """
+        headers = {**request.headers, **self.headers}
+        begun, attempt = False, 0
+        while True:
+            attempt += 1
+            started = asyncio.get_running_loop().time()
+            try:
+                async with self.connection() as client, opened(client, self.endpoint.url(request), headers) as response:
+                    if response.is_success:
+                        async for line in read_lines(response):
+                            begun = True
+                            yield hide_key(line, self.endpoint.key)
+                        return
+                    received = await read_whole(response)
+                outcome = self.judge(received, attempt, time.time())
+            except ProviderError as failure:
+                passing = failure.kind in ("network", "timeout") and not begun
+                decision = decide(None, {}, "", attempt, 0.0) if passing else Decision("no")
+                outcome = Outcome(failure.status or 0, failure=failure, decision=decision)
+            wait = self.learn(outcome, started)
+            if outcome.decision.kind == "no" or attempt >= self.policy.attempts or self.gate.stopped:
+                raise _final_error(outcome, attempt, 0.0)
+            await self.gate.rest(wait)
 
     async def attempt(self, request: ProviderRequest, content: bytes, attempt: int, seconds: float) -> Outcome:
         """What one request came to within so many seconds; a failure is a value here."""
         headers = {**request.headers, **self.headers}
         if content:
-            headers["content-type"] = "application/json"
+            headers.setdefault("content-type", "application/json")
         again = decide(None, {}, "", attempt, 0.0)
         try:
             async with asyncio.timeout(max(0.0, seconds)), self.connection() as client:

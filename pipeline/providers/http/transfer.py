@@ -4,7 +4,8 @@ import json
 import re
 import ssl
 import zlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import cache
 from http.cookiejar import CookieJar
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from pipeline.errors import ProviderError
 from pipeline.providers.failure import REDACTED
 
 _MAX_BODY_BYTES = 32 * 1024 * 1024
+_PIECE_BYTES = 1024 * 1024
 _ENCODINGS = ("gzip", "x-gzip", "deflate")
 # zlib's own word for: told by the header whether it is gzip or zlib.
 _ANY_HEADER = 47
@@ -69,16 +71,25 @@ async def receive(
         ProviderError: nobody answered (`network`), not in time (`timeout`), half a body came (`network`), or one that
             is larger than any answer (`bad_response`).
     """
+    async with opened(client, url, headers, content, method) as response:
+        return await read_whole(response)
+
+
+@asynccontextmanager
+async def opened(
+    client: httpx.AsyncClient, url: str, headers: Mapping[str, str], content: bytes = b"", method: str = "GET"
+) -> AsyncIterator[httpx.Response]:
+    """A response of which only the head was read; the block may read its body with one of the functions below.
+
+    Raises:
+        ProviderError: nobody answered (`network`), not in time (`timeout`), or the body broke off (`network`).
+    """
     host = httpx.URL(url).host
-    raw = bytearray()
     has_begun = False
     try:
         async with client.stream(method, url, headers=dict(headers), content=content) as response:
             has_begun = response.is_success
-            async for chunk in response.aiter_raw():
-                raw += chunk
-                if len(raw) > _MAX_BODY_BYTES:
-                    raise _too_large(response.status_code)
+            yield response
     except httpx.TimeoutException as error:
         is_lost = not isinstance(error, httpx.ConnectTimeout)
         raise ProviderError(f"{host} did not answer in time.", "timeout", is_lost=is_lost) from None
@@ -86,10 +97,73 @@ async def receive(
         # The exception's own words may hold a header, and with it the key.
         words = _TRANSPORT_WORDS.get(type(error), "could not be asked")
         raise ProviderError(f"{host} {words}.", "network", is_lost=has_begun) from None
+
+
+async def read_whole(response: httpx.Response) -> RawResponse:
+    """The response with its whole body.
+
+    Raises:
+        ProviderError: the body is larger than any answer, or cannot be unpacked.
+    """
+    raw = bytearray()
+    async for chunk in response.aiter_raw():
+        raw += chunk
+        if len(raw) > _MAX_BODY_BYTES:
+            raise _too_large(response.status_code)
     names = {name.lower(): value for name, value in response.headers.items()}
     body = _unpack(bytes(raw), names.get("content-encoding", ""), response.status_code)
     # One wrong byte does not lose a paid answer.
     return RawResponse(response.status_code, names, body.decode("utf-8-sig", errors="replace"))
+
+
+async def read_lines(response: httpx.Response) -> AsyncIterator[str]:
+    """The lines of a body of any length, one after the other, without those that are blank.
+
+    Raises:
+        ProviderError: a line is longer than any answer, or the body cannot be unpacked.
+    """
+    rest = bytearray()
+    async for piece in _unpacked(response):
+        if b"\n" in piece:
+            *whole, last = piece.split(b"\n")
+            whole[0] = bytes(rest) + whole[0]
+            rest = bytearray(last)
+            for line in whole:
+                if line.strip():
+                    yield line.decode("utf-8", errors="replace")
+        else:
+            rest += piece
+        if len(rest) > _MAX_BODY_BYTES:
+            raise _too_large(response.status_code)
+    if rest.strip():
+        yield rest.decode("utf-8", errors="replace")
+
+
+async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The body in pieces of at most 1 MB without its compression.
+
+    Raises:
+        ProviderError: it cannot be unpacked, half of it is missing, or nobody asked for this encoding.
+    """
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        async for chunk in response.aiter_raw():
+            yield chunk
+        return
+    if encoding not in _ENCODINGS:
+        raise ProviderError("The answer came in a compression that was not asked for.", status=response.status_code)
+    unpacker = zlib.decompressobj(wbits=_ANY_HEADER)
+    try:
+        async for chunk in response.aiter_raw():
+            while chunk:
+                yield unpacker.decompress(chunk, _PIECE_BYTES)
+                chunk = unpacker.unconsumed_tail
+    except zlib.error as error:
+        raise ProviderError(
+            "The compressed answer cannot be unpacked.", "network", status=response.status_code
+        ) from error
+    if not unpacker.eof:
+        raise ProviderError("The compressed answer ends before it is whole.", "network", status=response.status_code)
 
 
 def _unpack(raw: bytes, encoding: str, status: int) -> bytes:

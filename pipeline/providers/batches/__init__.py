@@ -1,0 +1,109 @@
+"""Requests that are answered within a day for half the price: the four providers' batches behind one interface.
+
+Requests go in, results come out in any order, and neither knows narratives or run folders. Read `batch` first; one
+file a provider speaks its interface. `BATCH_SUPPORT` says who can search the web in a batch, and who says so.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pipeline.errors import InputError
+from pipeline.providers.batches import _claude as claude
+from pipeline.providers.batches import _openai as openai
+from pipeline.providers.batches.batch import BatchApi as BatchApi
+from pipeline.providers.batches.batch import BatchItem as BatchItem
+from pipeline.providers.batches.batch import BatchLimits as BatchLimits
+from pipeline.providers.batches.batch import BatchResult as BatchResult
+from pipeline.providers.batches.batch import BatchState as BatchState
+from pipeline.providers.batches.batch import split_items as split_items
+from pipeline.schema import OpenAIApi, ProviderName
+
+
+class BatchSupport(NamedTuple):
+    """Whether requests that search the web may be sent in a batch; `words` say why, or what is to be known."""
+
+    may_search: bool
+    words: str
+    source: str
+    read: str
+
+
+BATCH_SUPPORT: Mapping[str, BatchSupport] = {
+    "openai": BatchSupport(
+        True,
+        "web search in a batch is not documented; a question that cannot search fails there and costs nothing, for "
+        "each is made to search",
+        "https://developers.openai.com/api/docs/guides/batch",
+        "2026-11",
+    ),
+    "claude": BatchSupport(
+        True,
+        "all that a single request can do",
+        "https://platform.claude.com/docs/en/build-with-claude/batch-processing",
+        "2026-11",
+    ),
+    "gemini": BatchSupport(
+        True,
+        "tools as in a single request; that Google Search is among them is told at second hand",
+        "https://ai.google.dev/gemini-api/docs/batch-api",
+        "2026-11",
+    ),
+    "grok": BatchSupport(
+        True,
+        "tools that the server runs, since March 2026; not every model takes batches",
+        "https://docs.x.ai/developers/release-notes",
+        "2026-11",
+    ),
+    "perplexity": BatchSupport(
+        False,
+        "its batches are new and no price of theirs is documented, so citejury does not speak them",
+        "https://docs.perplexity.ai/docs/agent-api/batch",
+        "2026-11",
+    ),
+    "chat": BatchSupport(
+        False,
+        "no batch is documented for the models that search in chat completions",
+        "https://developers.openai.com/api/docs/guides/batch",
+        "2026-11",
+    ),
+    "openrouter": BatchSupport(
+        False,
+        "its batches do not search the web",
+        "https://openrouter.ai/docs/guides/features/batch-api",
+        "2026-11",
+    ),
+}
+"""By provider; OpenAI's by the API that is asked, as the setting `openai_api` names it."""
+
+_APIS: Mapping[str, BatchApi] = {"openai": openai.API, "claude": claude.API}
+
+
+def batch_support(provider: ProviderName, openai_api: OpenAIApi = "responses") -> BatchSupport:
+    """What is known of the provider's batches; `openai_api` is the setting of that name."""
+    return BATCH_SUPPORT[_spoken(provider, openai_api)]
+
+
+def batch_api(provider: ProviderName, openai_api: OpenAIApi = "responses") -> BatchApi | None:
+    """How the provider runs batches; None where it cannot search in them."""
+    return _APIS.get(_spoken(provider, openai_api))
+
+
+def need_batch_api(provider: ProviderName, openai_api: OpenAIApi = "responses") -> BatchApi:
+    """How the provider runs batches.
+
+    Raises:
+        InputError: it cannot be asked in a batch; the message says why and who says so.
+    """
+    api = batch_api(provider, openai_api)
+    if api is None:
+        name, support = _spoken(provider, openai_api), batch_support(provider, openai_api)
+        raise InputError(
+            f"{name} cannot be asked with `--batch`: {support.words} ({support.source}, read {support.read}). Leave it "
+            f"out with `--providers`, or ask without `--batch`."
+        )
+    return api
+
+
+def _spoken(provider: ProviderName, openai_api: OpenAIApi) -> str:
+    """The name in the tables."""
+    return openai_api if provider == "openai" and openai_api != "responses" else provider
