@@ -56,7 +56,7 @@ BATCH_SUPPORT: Mapping[str, BatchSupport] = {
     ),
     "perplexity": BatchSupport(
         False,
-        "its batches are new and no price of theirs is documented, so citejury does not speak them",
+        "citejury does not speak its batches, which are new",
         "https://docs.perplexity.ai/docs/agent-api/batch",
         "2026-11",
     ),
