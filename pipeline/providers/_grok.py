@@ -1,6 +1,9 @@
 """xAI Grok: Responses of 2025 and 2026, the gRPC service as JSON, and chat completions with `citations`.
 
-Source: https://docs.x.ai/docs/guides/tools/overview
+Batches answer in chat completions, whichever API their requests were for: a choice for each step of the search, the
+answer in the last one.
+
+Source: https://docs.x.ai/docs/guides/tools/overview; batches: https://github.com/vercel/ai `packages/xai`, read 2026-11.
 """
 
 from typing import Any
@@ -17,7 +20,7 @@ def read(body: dict[str, Any]) -> Answer:
 
     Each link to a citation is one of its places.
     """
-    message = _read_grpc(body) if isinstance(body.get("outputs"), list) else read_message(body)
+    message = _read_grpc(body) if isinstance(body.get("outputs"), list) else read_message(_with_answer(body))
     links = find_links(message.text)
     citations = (
         distinct(listed_urls(body.get("citations")))
@@ -31,6 +34,21 @@ def read(body: dict[str, Any]) -> Answer:
         model=message.model,
         stop_reason=message.stop_reason,
     )
+
+
+def _with_answer(body: dict[str, Any]) -> dict[str, Any]:
+    """The body with only the choice that answers: the assistant's last one with words, else its last."""
+    choices = as_objects(body.get("choices"))
+    if len(choices) < 2:
+        return body
+    spoken = [choice for choice in choices if as_object(choice.get("message")).get("role") != "tool"]
+    worded = [choice for choice in spoken if _has_words(as_object(choice.get("message")))]
+    return {**body, "choices": (worded or spoken or choices)[-1:]}
+
+
+def _has_words(message: dict[str, Any]) -> bool:
+    """Whether the message says something, were it that it will not."""
+    return bool(message.get("content") or message.get("refusal"))
 
 
 def _read_grpc(body: dict[str, Any]) -> Message:

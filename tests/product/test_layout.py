@@ -26,6 +26,7 @@ ORDER = (
     "pipeline.tables",
     "pipeline.providers",
     "pipeline.providers.http",
+    "pipeline.providers.batches",
     "pipeline.csv_v2",
     "pipeline.recording",
     "pipeline.sources",

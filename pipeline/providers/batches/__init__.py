@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.providers.batches import _claude as claude
+from pipeline.providers.batches import _gemini as gemini
+from pipeline.providers.batches import _grok as grok
 from pipeline.providers.batches import _openai as openai
 from pipeline.providers.batches.batch import BatchApi as BatchApi
 from pipeline.providers.batches.batch import BatchItem as BatchItem
@@ -75,7 +77,12 @@ BATCH_SUPPORT: Mapping[str, BatchSupport] = {
 }
 """By provider; OpenAI's by the API that is asked, as the setting `openai_api` names it."""
 
-_APIS: Mapping[str, BatchApi] = {"openai": openai.API, "claude": claude.API}
+_APIS: Mapping[str, BatchApi] = {
+    "openai": openai.API,
+    "claude": claude.API,
+    "gemini": gemini.API,
+    "grok": grok.API,
+}
 
 
 def batch_support(provider: ProviderName, openai_api: OpenAIApi = "responses") -> BatchSupport:

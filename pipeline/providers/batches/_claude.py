@@ -1,8 +1,8 @@
 """Anthropic's Message Batches: requests inline, results as JSON Lines in any order, and no name.
 
-Source, read 2026-11: https://platform.claude.com/docs/en/build-with-claude/batch-processing (100,000 requests or 256 MB;
-half the price; all that the Messages API takes; 24 hours, after which what is left expires; results for 29 days) and
-https://platform.claude.com/docs/en/api/messages/batches/create, `/list`, `/results`.
+Source, read 2026-11: https://platform.claude.com/docs/en/build-with-claude/batch-processing (100,000 requests or
+256 MB; half the price; all that the Messages API takes; 24 hours, after which what is left expires; results for 29
+days) and https://platform.claude.com/docs/en/api/messages/batches/create, `/list`, `/results`.
 """
 
 import re

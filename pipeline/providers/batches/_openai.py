@@ -50,10 +50,7 @@ async def _submit(client: ApiClient, name: str, items: Sequence[BatchItem]) -> B
     endpoint = _VERSION + check_items(items, _LIMITS, _PATH)
     file = form_upload(
         {"purpose": "batch"},
-        (
-            {"custom_id": item.custom_id, "method": "POST", "url": endpoint, "body": item.request.body}
-            for item in items
-        ),
+        ({"custom_id": item.custom_id, "method": "POST", "url": endpoint, "body": item.request.body} for item in items),
     )
     uploaded = await upload(client, "/files", file)
     body = {

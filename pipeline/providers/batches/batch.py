@@ -15,6 +15,26 @@ _LINE_BYTES = 300
 # Anthropic's rule, the narrowest of the four.
 _CUSTOM_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
+# The HTTP status that a failed request of Google's or xAI's would have had.
+# Source: https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto, read 2026-11.
+RPC_STATUSES = {
+    1: 499,
+    2: 500,
+    3: 400,
+    4: 504,
+    5: 404,
+    6: 409,
+    7: 403,
+    8: 429,
+    9: 400,
+    10: 409,
+    11: 400,
+    12: 501,
+    13: 500,
+    14: 503,
+    15: 500,
+    16: 401,
+}
 
 BatchStatus = Literal["working", "ended", "failed", "expired", "cancelled"]
 Outcome = Literal["answered", "failed", "expired", "cancelled"]
@@ -125,7 +145,9 @@ def split_items(items: Iterable[BatchItem], limits: BatchLimits) -> Iterator[tup
     for item in items:
         more = len(encode_body(item.request.body)) + _LINE_BYTES
         if more > limits.bytes:
-            raise InputError(f"The question {item.custom_id} has {more} bytes; a batch holds {limits.bytes}. Shorten it.")
+            raise InputError(
+                f"The question {item.custom_id} has {more} bytes; a batch holds {limits.bytes}. Shorten it."
+            )
         if together and (len(together) == limits.requests or size + more > limits.bytes):
             yield tuple(together)
             together, size = [], 0
@@ -189,9 +211,7 @@ async def create(client: ApiClient, request: ProviderRequest, read: Callable[[An
 
 def _told_again(failure: ProviderError, is_lost: bool) -> ProviderError:
     """The same failure, and whether something may have been made all the same."""
-    return ProviderError(
-        str(failure), failure.kind, status=failure.status, attempts=failure.attempts, is_lost=is_lost
-    )
+    return ProviderError(str(failure), failure.kind, status=failure.status, attempts=failure.attempts, is_lost=is_lost)
 
 
 def known_id(value: object, what: str, prefix: str = "") -> str:
