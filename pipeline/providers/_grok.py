@@ -3,7 +3,8 @@
 Batches answer in chat completions, whichever API their requests were for: a choice for each step of the search, the
 answer in the last one.
 
-Source: https://docs.x.ai/docs/guides/tools/overview; batches: https://github.com/vercel/ai `packages/xai`, read 2026-11.
+Source: https://docs.x.ai/docs/guides/tools/overview; of batches https://github.com/vercel/ai (`packages/xai`), read
+2026-11.
 """
 
 from typing import Any

@@ -29,6 +29,10 @@ class Asked(NamedTuple):
         return json.loads(self.raw) if self.raw else None
 
 
+class HangUp(NamedTuple):
+    """No answer: the connection is closed."""
+
+
 class Refused(Exception):
     """What the provider answers instead, with this status."""
 
@@ -76,7 +80,7 @@ class Books:
     is `answered`, `failed`, `expired` or `cancelled`, and `answer` gives the body of an answer, or its JSON. The next
     `void[provider]` creations are done and answered by hanging up, the next `refusals[provider]` answered so and not
     done; the next `cuts[provider]` results break off in the middle. `page` is the most that any list gives at once,
-    `most` the requests that a batch takes. `accepted` counts how often each id was taken.
+    `most` the requests that a batch takes. What `instead` gives of a request, unless None, is answered instead. `accepted` counts how often each id was taken.
     """
 
     def __init__(self, looks: int = 0, page: int = 2) -> None:
@@ -87,6 +91,7 @@ class Books:
         self.answer: Callable[[str, str, Any], Any] = good_answer
         self.void: Counter[str] = Counter()
         self.cuts: Counter[str] = Counter()
+        self.instead: Callable[[Asked], Any] = lambda asked: None
         self.refusals: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self.calls: list[Asked] = []
         self.accepted: Counter[tuple[str, str]] = Counter()

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from tests.support.batch_books import Asked, Books, Refused
+from tests.support.batch_books import Asked, Books, HangUp, Refused
 from tests.support.batch_dialects import ROUTES, Raw, error_body
 
 KEYS = {"openai": "authorization", "claude": "x-api-key", "gemini": "x-goog-api-key", "grok": "authorization"}
@@ -90,8 +90,9 @@ class Handler(BaseHTTPRequestHandler):
                 status, answer = 200, self.answer(servers, asked)
             except Refused as refusal:
                 status, answer = refusal.status, error_body(provider, refusal)
-            is_lost = len(servers.batches) > before and servers.void[provider] > 0
-            servers.void[provider] -= is_lost
+            is_void = len(servers.batches) > before and servers.void[provider] > 0
+            servers.void[provider] -= is_void
+            is_lost = is_void or isinstance(answer, HangUp)
             is_cut = isinstance(answer, Raw) and servers.cuts[provider] > 0
             servers.cuts[provider] -= is_cut
         self.close_connection = self.close_connection or is_lost or is_cut
@@ -104,6 +105,9 @@ class Handler(BaseHTTPRequestHandler):
         Raises:
             Refused: the request is none that it takes.
         """
+        instead = servers.instead(asked)
+        if instead is not None:
+            return instead
         if asked.provider not in ROUTES:
             raise Refused(404, "No such provider here.")
         if not asked.headers.get(KEYS[asked.provider], "").removeprefix("Bearer "):

@@ -7,7 +7,6 @@ file a provider speaks its interface. `BATCH_SUPPORT` says who can search the we
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pipeline.errors import InputError
 from pipeline.providers.batches import _claude as claude
 from pipeline.providers.batches import _gemini as gemini
 from pipeline.providers.batches import _grok as grok
@@ -95,20 +94,12 @@ def batch_api(provider: ProviderName, openai_api: OpenAIApi = "responses") -> Ba
     return _APIS.get(_spoken(provider, openai_api))
 
 
-def need_batch_api(provider: ProviderName, openai_api: OpenAIApi = "responses") -> BatchApi:
-    """How the provider runs batches.
-
-    Raises:
-        InputError: it cannot be asked in a batch; the message says why and who says so.
-    """
-    api = batch_api(provider, openai_api)
-    if api is None:
-        name, support = _spoken(provider, openai_api), batch_support(provider, openai_api)
-        raise InputError(
-            f"{name} cannot be asked with `--batch`: {support.words} ({support.source}, read {support.read}). Leave it "
-            f"out with `--providers`, or ask without `--batch`."
-        )
-    return api
+def search_refusal(provider: ProviderName, openai_api: OpenAIApi = "responses") -> str:
+    """Why the provider cannot be asked in a batch, to be read after its name; empty where it can."""
+    support = batch_support(provider, openai_api)
+    if support.may_search:
+        return ""
+    return f"cannot be asked in a batch: {support.words} ({support.source}, read {support.read})"
 
 
 def _spoken(provider: ProviderName, openai_api: OpenAIApi) -> str:

@@ -7,6 +7,7 @@ import pytest
 from pipeline.errors import InputError
 from pipeline.providers import provider_name, read_payload
 from pipeline.schema import Answer, Occurrence, SearchResult
+from tests.support.batch_books import grok_chat
 from tests.support.places import DATA, NO_SHARED, SHARED
 
 PAYLOADS = DATA / "payloads"
@@ -220,3 +221,25 @@ def test_vendors_names_stand_for_providers(given_name: str, expected: str) -> No
 def test_an_unknown_provider_is_told_the_nearest() -> None:
     with pytest.raises(InputError, match="Did you mean 'gemini'"):
         provider_name("gemni")
+
+
+def grok_steps(*choices: tuple[str, str | None]) -> Answer:
+    steps = [
+        {"index": index, "message": {"role": role, "content": text}, "finish_reason": "stop"}
+        for index, (role, text) in enumerate(choices)
+    ]
+    body = {"object": "chat.completion", "model": "grok-4.3", "choices": steps, "citations": ["https://a.example/"]}
+    return read_payload("grok", json.dumps(body))
+
+
+def test_grok_batch_answers_in_the_last_choice_after_its_searches() -> None:
+    body = read_payload("grok", json.dumps(grok_chat("Yes [[1]](https://a.example/).")))
+    assert (body.text, body.citations, body.stop_reason) == (
+        "Yes [[1]](https://a.example/).",
+        ("https://a.example/",),
+        "stop",
+    )
+    assert grok_steps(("assistant", "I look."), ("tool", "found"), ("assistant", "Yes."), ("tool", "x")).text == "Yes."
+    assert grok_steps(("assistant", "Yes."), ("assistant", "")).text == "Yes."
+    assert grok_steps(("assistant", ""), ("assistant", None)).text == ""
+    assert grok_steps(("tool", "found"), ("tool", "more")).text == "more"

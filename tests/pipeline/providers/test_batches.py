@@ -1,0 +1,369 @@
+"""Batches as the four providers run them, against servers that refuse what those refuse."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeVar
+
+import pytest
+
+from pipeline.errors import InputError, ProviderError
+from pipeline.providers import read_payload
+from pipeline.providers.batches import (
+    BATCH_SUPPORT,
+    BatchApi,
+    BatchItem,
+    BatchLimits,
+    BatchResult,
+    BatchState,
+    batch_api,
+    batch_support,
+    search_refusal,
+    split_items,
+)
+from pipeline.providers.failure import unreadable_error
+from pipeline.providers.http.client import ApiClient, RetryPolicy
+from pipeline.providers.request import ProviderRequest, default_model, provider_endpoint, request_builder
+from pipeline.schema import PROVIDERS, AskOptions, ProviderName
+from tests.support.batch_books import HangUp
+from tests.support.batch_dialects import Raw
+from tests.support.batch_servers import BatchServers
+
+FOUR: tuple[ProviderName, ...] = ("openai", "claude", "gemini", "grok")
+T = TypeVar("T")
+KEY = "sk-batches-0123456789"
+QUICK = RetryPolicy(attempts=3, read_seconds=20, backoff_seconds=0.01, connect_seconds=5)
+NAMED = [provider for provider in FOUR if provider != "claude"]
+
+four = pytest.mark.parametrize("provider", FOUR)
+
+
+@pytest.fixture
+def servers() -> Iterator[BatchServers]:
+    with BatchServers() as running:
+        yield running
+
+
+def known(provider: ProviderName) -> BatchApi:
+    api = batch_api(provider)
+    assert api is not None
+    return api
+
+
+def items_of(provider: ProviderName, *ids: str, model: str = "") -> list[BatchItem]:
+    build = request_builder(provider)
+    asked = model or default_model(provider)
+    return [BatchItem(each, build(asked, "Cite.", f"Is {each} true? 本当?", AskOptions())) for each in ids]
+
+
+def talk(servers: BatchServers, provider: ProviderName, say: Callable[[BatchApi, ApiClient], Awaitable[T]]) -> T:
+    """What comes of a talk with one provider."""
+
+    async def all_of_it() -> T:
+        endpoint = provider_endpoint(provider, servers.base_url(provider), KEY)
+        async with ApiClient(endpoint, QUICK) as client:
+            return await say(known(provider), client)
+
+    return asyncio.run(all_of_it())
+
+
+def submit(servers: BatchServers, provider: ProviderName, name: str, *ids: str) -> BatchState:
+    return talk(servers, provider, lambda api, client: api.submit(client, name, items_of(provider, *ids)))
+
+
+def look(servers: BatchServers, provider: ProviderName, batch_id: str) -> BatchState:
+    return talk(servers, provider, lambda api, client: api.look(client, batch_id))
+
+
+def listed(servers: BatchServers, provider: ProviderName) -> list[BatchState]:
+    async def all_of_them(api: BatchApi, client: ApiClient) -> list[BatchState]:
+        return [state async for state in api.listed(client)]
+
+    return talk(servers, provider, all_of_them)
+
+
+def collected(servers: BatchServers, provider: ProviderName, state: BatchState) -> dict[str, BatchResult]:
+    async def all_of_them(api: BatchApi, client: ApiClient) -> list[BatchResult]:
+        return [result async for result in api.results(client, state)]
+
+    results = talk(servers, provider, all_of_them)
+    assert len({result.custom_id for result in results}) == len(results)
+    return {result.custom_id: result for result in results}
+
+
+def finished(servers: BatchServers, provider: ProviderName, *ids: str) -> BatchState:
+    """The state of a batch of these that has ended."""
+    return look(servers, provider, submit(servers, provider, "run-1", *ids).batch_id)
+
+
+def outcomes(results: dict[str, BatchResult]) -> dict[str, str]:
+    return {custom_id: result.outcome for custom_id, result in results.items()}
+
+
+@four
+def test_a_batch_works_ends_and_gives_every_answer_under_its_id(servers: BatchServers, provider: ProviderName) -> None:
+    servers.looks = 1
+    made = submit(servers, provider, "run-1", "a1", "a2", "a3")
+    working = look(servers, provider, made.batch_id)
+    ended = look(servers, provider, made.batch_id)
+    results = collected(servers, provider, ended)
+    assert (made.status, working.status, ended.status) == ("working", "working", "ended")
+    assert (made.name, ended.done, ended.failed, ended.total) == ("run-1", 3, 0, 3)
+    assert ended.created.startswith("2026-11-23")
+    assert outcomes(results) == {"a1": "answered", "a2": "answered", "a3": "answered"}
+    assert {read_payload(provider, result.text).text[:6] for result in results.values()} == {"Answer"}
+
+
+@four
+def test_an_answer_has_the_very_bytes_of_its_body(servers: BatchServers, provider: ProviderName) -> None:
+    odd = '{ "n" : 1.50, "text":"\\u672c \\ud83d\\ude80 </script>",\t"deep": [{"body": 2, "response":{}}], "e":1E5 }'
+    servers.answer = lambda *_: odd
+    assert collected(servers, provider, finished(servers, provider, "a1"))["a1"] == BatchResult(
+        "a1", "answered", 200, odd
+    )
+
+
+def lines_of(content: bytes) -> list[Any]:
+    return [json.loads(line) for line in content.splitlines()]
+
+
+def test_openai_is_sent_a_file_for_batches_and_a_batch_of_it_with_our_name(servers: BatchServers) -> None:
+    submit(servers, "openai", "run-1", "a1", "a2")
+    first, second = (item.request.body for item in items_of("openai", "a1", "a2"))
+    assert lines_of(servers.files["file-0001"][1]) == [
+        {"custom_id": "a1", "method": "POST", "url": "/v1/responses", "body": first},
+        {"custom_id": "a2", "method": "POST", "url": "/v1/responses", "body": second},
+    ]
+    assert servers.calls_to("openai", "/batches")[0].body == {
+        "input_file_id": "file-0001",
+        "endpoint": "/v1/responses",
+        "completion_window": "24h",
+        "metadata": {"name": "run-1"},
+    }
+
+
+def test_claude_is_sent_all_requests_in_one_body(servers: BatchServers) -> None:
+    submit(servers, "claude", "run-1", "a1", "a2")
+    first, second = (item.request.body for item in items_of("claude", "a1", "a2"))
+    (call,) = servers.calls_to("claude", "/v1/messages/batches")
+    assert call.body == {"requests": [{"custom_id": "a1", "params": first}, {"custom_id": "a2", "params": second}]}
+    assert call.headers["anthropic-version"] == "2023-06-01"
+
+
+def test_gemini_is_sent_a_file_and_a_batch_of_it_for_the_model(servers: BatchServers) -> None:
+    submit(servers, "gemini", "run-1", "a1")
+    (body,) = (item.request.body for item in items_of("gemini", "a1"))
+    assert lines_of(servers.files["files/f0001"][1]) == [{"key": "a1", "request": body}]
+    (call,) = servers.calls_to("gemini", f"/v1beta/models/{default_model('gemini')}:batchGenerateContent")
+    assert call.body == {"batch": {"displayName": "run-1", "inputConfig": {"fileName": "files/f0001"}}}
+
+
+def test_grok_is_sent_a_file_without_a_purpose_and_a_batch_of_it(servers: BatchServers) -> None:
+    submit(servers, "grok", "run-1", "a1")
+    (body,) = (item.request.body for item in items_of("grok", "a1"))
+    line = {"custom_id": "a1", "method": "POST", "url": "/v1/responses", "body": body}
+    assert lines_of(servers.files["file-0001"][1]) == [line]
+    assert servers.calls_to("grok", "/batches")[0].body == {"name": "run-1", "input_file_id": "file-0001"}
+
+
+@four
+def test_a_request_that_failed_has_the_error_of_a_single_one(servers: BatchServers, provider: ProviderName) -> None:
+    servers.outcome = lambda _, custom_id: "failed" if custom_id == "a2" else "answered"
+    state = finished(servers, provider, "a1", "a2")
+    result = collected(servers, provider, state)["a2"]
+    error = unreadable_error(result.text, result.status)
+    assert (state.status, state.done, state.failed) == ("ended", 1, 1)
+    assert (result.outcome, result.status, error.kind) == ("failed", 400, "bad_response")
+    assert "invalid" in str(error) or "Not answered" in str(error)
+
+
+@four
+def test_what_a_batch_left_unasked_when_it_expired_is_no_answer(servers: BatchServers, provider: ProviderName) -> None:
+    servers.outcome = lambda _, custom_id: "expired" if custom_id == "a2" else "answered"
+    state = finished(servers, provider, "a1", "a2")
+    results = outcomes(collected(servers, provider, state))
+    assert state.status == "expired"
+    # Google gives nothing of a batch that expired, and xAI only what was answered.
+    expected = {
+        "openai": {"a1": "answered", "a2": "expired"},
+        "claude": {"a1": "answered", "a2": "expired"},
+        "gemini": {},
+        "grok": {"a1": "answered"},
+    }
+    assert results == expected[provider]
+
+
+@four
+def test_a_batch_that_is_cancelled_ends_without_answers(servers: BatchServers, provider: ProviderName) -> None:
+    servers.looks = 5
+    made = submit(servers, provider, "run-1", "a1", "a2")
+    talk(servers, provider, lambda api, client: api.cancel(client, made.batch_id))
+    state = look(servers, provider, made.batch_id)
+    assert state.status == "cancelled"
+    assert set(outcomes(collected(servers, provider, state)).values()) <= {"cancelled"}
+
+
+@four
+def test_an_end_that_comes_too_late_to_be_cancelled_is_told(servers: BatchServers, provider: ProviderName) -> None:
+    state = finished(servers, provider, "a1")
+    with pytest.raises(ProviderError, match="has ended and cannot be cancelled"):
+        talk(servers, provider, lambda api, client: api.cancel(client, state.batch_id))
+
+
+@four
+def test_a_creation_answered_into_the_void_is_sent_once_and_found_in_the_list(
+    servers: BatchServers, provider: ProviderName
+) -> None:
+    servers.void[provider] = 1
+    with pytest.raises(ProviderError) as caught:
+        submit(servers, provider, "run-1", "a1", "a2")
+    (found,) = listed(servers, provider)
+    assert caught.value.is_lost
+    assert set(servers.accepted.values()) == {1}
+    assert found.name == ("run-1" if known(provider).is_named else "")
+    ended = look(servers, provider, found.batch_id)
+    assert set(collected(servers, provider, ended)) == {"a1", "a2"}
+
+
+@four
+@pytest.mark.parametrize(("status", "is_lost"), [(400, False), (429, False), (503, True)])
+def test_a_creation_that_is_refused_made_nothing_and_only_a_broken_server_leaves_a_doubt(
+    servers: BatchServers, provider: ProviderName, status: int, is_lost: bool
+) -> None:
+    servers.refusals[provider] = [(status, "Not now.")]
+    with pytest.raises(ProviderError) as caught:
+        submit(servers, provider, "run-1", "a1")
+    assert (caught.value.status, caught.value.is_lost, caught.value.attempts) == (status, is_lost, 1)
+    assert not servers.batches
+
+
+@pytest.mark.parametrize("provider", NAMED)
+def test_a_file_that_cannot_be_uploaded_leaves_no_doubt_of_a_batch(
+    servers: BatchServers, provider: ProviderName
+) -> None:
+    servers.instead = lambda _: HangUp()
+    with pytest.raises(ProviderError) as caught:
+        submit(servers, provider, "run-1", "a1")
+    assert (caught.value.kind, caught.value.is_lost, caught.value.attempts) == ("network", False, QUICK.attempts)
+    assert not servers.batches
+
+
+@four
+def test_a_list_is_read_to_its_last_page(servers: BatchServers, provider: ProviderName) -> None:
+    made = [submit(servers, provider, f"run-{number}", f"a{number}").batch_id for number in range(5)]
+    assert sorted(state.batch_id for state in listed(servers, provider)) == sorted(made)
+
+
+@four
+def test_a_list_whose_pages_go_round_in_circles_is_an_error(servers: BatchServers, provider: ProviderName) -> None:
+    one = {"id": "b1", "name": "batches/b1", "batch_id": "b1"}
+    following = {"has_more": True, "last_id": "b1", "nextPageToken": "b1", "pagination_token": "b1"}
+    servers.instead = lambda _: {"data": [one], "operations": [one], "batches": [one], **following}
+    with pytest.raises(ProviderError, match="repeats its pages"):
+        listed(servers, provider)
+
+
+@pytest.mark.parametrize("provider", NAMED)
+def test_a_file_that_the_provider_refuses_fails_the_whole_batch_with_its_reason(
+    servers: BatchServers, provider: ProviderName
+) -> None:
+    servers.most[provider] = 1
+    state = look(servers, provider, submit(servers, provider, "run-1", "a1", "a2").batch_id)
+    assert (state.status, state.done) == ("failed", 0)
+    assert "at most 1 are allowed" in state.reason
+
+
+def test_grok_is_still_working_while_nothing_of_its_file_was_read(servers: BatchServers) -> None:
+    made = submit(servers, "grok", "run-1", "a1", "a2")
+    assert (made.status, made.total) == ("working", 2)
+
+
+def test_gemini_is_still_working_until_its_results_have_a_file(servers: BatchServers) -> None:
+    servers.instead = lambda _: {"name": "batches/b1", "metadata": {"state": "BATCH_STATE_SUCCEEDED"}, "done": True}
+    assert look(servers, "gemini", "batches/b1").status == "working"
+
+
+@four
+@pytest.mark.parametrize("wrong", ["../files", "a/b", "", "x?y", None])
+def test_an_id_that_is_no_part_of_a_path_is_not_asked_for(
+    servers: BatchServers, provider: ProviderName, wrong: str | None
+) -> None:
+    servers.instead = lambda _: {"id": wrong, "batch_id": wrong, "file": {"name": wrong}}
+    with pytest.raises(ProviderError, match=r"names no (file|batch) that can be asked for"):
+        submit(servers, provider, "run-1", "a1")
+
+
+@pytest.mark.parametrize("provider", ["openai", "claude", "gemini"])
+def test_results_that_break_off_give_what_came_and_an_error(servers: BatchServers, provider: ProviderName) -> None:
+    state = finished(servers, provider, *(f"a{number:03}" for number in range(200)))
+    servers.cuts[provider] = 1
+    seen: list[BatchResult] = []
+
+    async def collect(api: BatchApi, client: ApiClient) -> None:
+        async for result in api.results(client, state):
+            seen.append(result)
+
+    with pytest.raises(ProviderError, match=r"broke|closed") as caught:
+        talk(servers, provider, collect)
+    assert caught.value.kind == "network"
+    assert 50 < len(seen) < 150
+    assert {result.outcome for result in seen} == {"answered"}
+    assert len(collected(servers, provider, state)) == 200
+
+
+@four
+@pytest.mark.parametrize("line", ["not JSON", '{"custom_id": 7}', "[]", '{"n": NaN}'])
+def test_a_result_that_cannot_be_read_is_kept_for_it_may_have_to_be_paid(
+    servers: BatchServers, provider: ProviderName, line: str
+) -> None:
+    state = finished(servers, provider, "a1")
+    line = json.dumps({"odd": line}) if provider == "grok" else line
+    whole = f'{{"results": [{line}], "pagination_token": null}}' if provider == "grok" else f"{line}\n"
+    servers.instead = lambda _: Raw(whole)
+    assert collected(servers, provider, state) == {"": BatchResult("", "answered", 200, line)}
+
+
+@four
+def test_items_that_make_no_batch_are_refused_before_anything_is_sent(
+    servers: BatchServers, provider: ProviderName
+) -> None:
+    def refused(items: list[BatchItem], words: str) -> None:
+        with pytest.raises(InputError, match=words):
+            talk(servers, provider, lambda api, client: api.submit(client, "run-1", items))
+
+    good = items_of(provider, "a1", "a2")
+    elsewhere = ProviderRequest("/v1/elsewhere", {}, {"model": "m"})
+    refused([], "holds 1 to 10000 questions, not 0")
+    refused([good[0], good[0]], "same id")
+    refused([good[0]._replace(custom_id="a 1")], "'a 1' cannot be the id")
+    refused([good[0], BatchItem("a9", elsewhere)], "One batch cannot ask at both")
+    refused([BatchItem("a9", elsewhere)], "/v1/elsewhere cannot be sent in a batch")
+    assert not servers.calls
+
+
+def test_items_are_split_by_number_and_by_size() -> None:
+    items = items_of("claude", *(f"a{number}" for number in range(5)))
+    by_number = [len(part) for part in split_items(items, BatchLimits(2, 10**6))]
+    by_size = [len(part) for part in split_items(items, BatchLimits(10, 2000))]
+    assert by_number == [2, 2, 1]
+    assert sum(by_size) == 5
+    assert max(by_size) < 5
+    assert not list(split_items([], BatchLimits(2, 10**6)))
+    with pytest.raises(InputError, match=r"a0 has .* bytes; a batch holds 100"):
+        list(split_items(items, BatchLimits(2, 100)))
+
+
+def test_every_provider_is_in_the_table_with_a_source_and_a_date() -> None:
+    assert set(BATCH_SUPPORT) == {*PROVIDERS, "chat", "openrouter"}
+    assert all(each.source.startswith("https://") and each.read >= "2026-11" for each in BATCH_SUPPORT.values())
+    assert [provider for provider in PROVIDERS if batch_api(provider)] == list(FOUR)
+    assert all(bool(batch_api(each)) == batch_support(each).may_search for each in PROVIDERS)
+    assert batch_api("openai", "chat") is batch_api("openai", "openrouter") is None
+
+
+def test_who_cannot_search_in_a_batch_is_told_with_the_source() -> None:
+    assert search_refusal("openai", "openrouter") == (
+        "cannot be asked in a batch: its batches do not search the web "
+        "(https://openrouter.ai/docs/guides/features/batch-api, read 2026-11)"
+    )
+    assert not any(search_refusal(provider) for provider in FOUR)

@@ -1,0 +1,72 @@
+"""Responses of any length, read line by line."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import Iterable
+
+import pytest
+
+from pipeline.errors import ProviderError
+from pipeline.providers.http.client import ApiClient, RetryPolicy
+from pipeline.providers.request import ProviderRequest, provider_endpoint
+from tests.support.provider_server import MB, Behaviour, HalfBody, Huge, ProviderServer, Redirect, Status
+
+KEY = "sk-lines-0123456789"
+QUICK = RetryPolicy(attempts=3, read_seconds=20, backoff_seconds=0.01, connect_seconds=5)
+
+
+def read(script: Iterable[Behaviour]) -> list[str]:
+    async def all_of_them(url: str) -> list[str]:
+        async with ApiClient(provider_endpoint("openai", url, KEY), QUICK) as client:
+            return [line async for line in client.lines(ProviderRequest("/files/f/content", {}, {}, "GET"))]
+
+    with ProviderServer(script) as server:
+        lines = asyncio.run(all_of_them(server.base_url("openai")))
+        assert {call.headers["authorization"] for call in server.calls} == {f"Bearer {KEY}"}
+        return lines
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_lines_of_a_body_larger_than_any_answer_come_whole_and_without_blank_ones(is_packed: bool) -> None:
+    lines = [json.dumps({"n": number, "text": "本" * 20_000}, ensure_ascii=False) for number in range(700)]
+    body = ("\n\n".join(lines) + "\r\n").encode()
+    headers = {"content-encoding": "gzip"} if is_packed else {}
+    found = read([Status(200, headers, gzip.compress(body, 1) if is_packed else body)])
+    assert len(body) > 40 * MB
+    assert [line.rstrip("\r") for line in found] == lines
+
+
+def test_the_last_line_needs_no_end() -> None:
+    assert read([Status(200, {}, "a\nb")]) == ["a", "b"]
+    assert read([Status(200, {}, "")]) == []
+
+
+@pytest.mark.parametrize("is_bomb", [False, True])
+def test_a_line_longer_than_any_answer_is_not_kept_in_memory(is_bomb: bool) -> None:
+    with pytest.raises(ProviderError, match="larger than 32 MB"):
+        read([Huge(50, is_bomb)])
+
+
+def test_half_of_a_packed_body_is_an_error() -> None:
+    half = gzip.compress(json.dumps({"text": "x"}).encode())[:-8]
+    with pytest.raises(ProviderError, match="ends before it is whole"):
+        read([Status(200, {"content-encoding": "gzip"}, half)] * 3)
+
+
+def test_the_key_is_hidden_in_every_line() -> None:
+    assert read([Status(200, {}, f"a {KEY}\nb {KEY}")]) == ["a [redacted]", "b [redacted]"]
+
+
+def test_what_fails_before_the_first_line_is_asked_for_again() -> None:
+    assert read([Status(503, {}, "busy"), Status(429, {"retry-after": "0"}, "slow"), Status(200, {}, "a")]) == ["a"]
+
+
+def test_what_breaks_off_after_the_first_line_is_not() -> None:
+    with pytest.raises(ProviderError, match="before its answer was whole"):
+        read([HalfBody()])
+
+
+def test_a_redirect_is_not_followed() -> None:
+    with pytest.raises(ProviderError, match="redirects to the host"):
+        read([Redirect("http://elsewhere.example/f")])
