@@ -79,8 +79,9 @@ class Books:
     `looks` are the looks at a batch that find it working; then it has ended. `outcome` says of each request whether it
     is `answered`, `failed`, `expired` or `cancelled`, and `answer` gives the body of an answer, or its JSON. The next
     `void[provider]` creations are done and answered by hanging up, the next `refusals[provider]` answered so and not
-    done; the next `cuts[provider]` results break off in the middle. `page` is the most that any list gives at once,
-    `most` the requests that a batch takes. What `instead` gives of a request, unless None, is answered instead. `accepted` counts how often each id was taken.
+    done; the next `cuts[provider]` results break off in the middle. What `instead` gives of a request, unless None, is
+    answered instead. `page` is the most that any list gives at once, `most` the requests that a batch takes.
+    `accepted` counts how often each id was taken.
     """
 
     def __init__(self, looks: int = 0, page: int = 2) -> None:

@@ -62,9 +62,10 @@ def test_what_fails_before_the_first_line_is_asked_for_again() -> None:
     assert read([Status(503, {}, "busy"), Status(429, {"retry-after": "0"}, "slow"), Status(200, {}, "a")]) == ["a"]
 
 
-def test_what_breaks_off_after_the_first_line_is_not() -> None:
-    with pytest.raises(ProviderError, match="before its answer was whole"):
-        read([HalfBody()])
+def test_what_breaks_off_each_time_is_an_error() -> None:
+    with pytest.raises(ProviderError, match="before its answer was whole") as caught:
+        read([HalfBody()] * 3)
+    assert caught.value.attempts == 3
 
 
 def test_a_redirect_is_not_followed() -> None:
