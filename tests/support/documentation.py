@@ -30,6 +30,7 @@ from exports.schema import (
 )
 from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.asking.run_folder import LastStart, NarrativesFile, ProviderCounts, RunManifest
+from pipeline.providers.batches import BATCH_SUPPORT, batch_api
 from pipeline.providers.options import CHAT_OPTION_SUPPORT, OPTION_SUPPORT
 from pipeline.providers.request import BASE_URLS, DEFAULT_CHAT_MODELS, DEFAULT_MODELS, KEY_VARIABLES
 from pipeline.records import Passage, Provenance, QueryResponse, Source, SourceState
@@ -167,6 +168,20 @@ def options() -> str:
 
     header = " | ".join(["option", "openai", "`chat`", "`openrouter`", *PROVIDERS[1:]])
     return table(header, map(row, AskOptions.model_fields))
+
+
+def batches() -> str:
+    """Who can be asked in batches, and where that is written."""
+
+    def rows() -> Iterator[str]:
+        for name, support in BATCH_SUPPORT.items():
+            api = next((batch_api(provider) for provider in PROVIDERS if provider == name), None)
+            most = f"{api.limits.requests} calls, {api.limits.bytes // 1_000_000} MB" if api else "–"
+            shown = name if name in PROVIDERS else f"openai, spoken to by `{name}`"
+            source = f"[{support.read}]({support.source})"
+            yield f"{shown} | {'yes' if support.may_search else 'no'} | {most} | {sentence(support.words)} | {source}"
+
+    return table("provider | in batches | in one batch at most | web search in a batch | read", rows())
 
 
 def csv_v2_columns() -> str:

@@ -6,7 +6,8 @@ days) and https://platform.claude.com/docs/en/api/messages/batches/create, `/lis
 """
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
@@ -68,7 +69,7 @@ async def _cancel(client: ApiClient, batch_id: str) -> BatchState:
     return _state((await client.send(ProviderRequest(f"{_BATCHES}/{quote(batch_id)}/cancel", _HEADERS, {}))).body)
 
 
-async def _listed(client: ApiClient) -> AsyncIterator[BatchState]:
+async def _listed(client: ApiClient) -> AsyncGenerator[BatchState, None]:
     """All batches of the workspace, newest first."""
     seen: set[str] = set()
     after = ""
@@ -82,10 +83,12 @@ async def _listed(client: ApiClient) -> AsyncIterator[BatchState]:
         after = next_page(as_text(page.get("last_id")), seen)
 
 
-async def _results(client: ApiClient, state: BatchState) -> AsyncIterator[BatchResult]:
+async def _results(client: ApiClient, state: BatchState) -> AsyncGenerator[BatchResult, None]:
     """The lines of the results; the address that the state names is not followed, for it could be anybody's."""
-    async for line in client.lines(ProviderRequest(f"{_BATCHES}/{quote(state.batch_id)}/results", _HEADERS, {}, "GET")):
-        yield _result(line)
+    request = ProviderRequest(f"{_BATCHES}/{quote(state.batch_id)}/results", _HEADERS, {}, "GET")
+    async with aclosing(client.lines(request)) as lines:
+        async for line in lines:
+            yield _result(line)
 
 
 def _state(body: Any) -> BatchState:

@@ -6,7 +6,8 @@ within 24 hours, what runs for 48 expires without results), https://ai.google.de
 """
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
@@ -68,7 +69,7 @@ async def _cancel(client: ApiClient, batch_id: str) -> BatchState:
     return await _look(client, batch_id)
 
 
-async def _listed(client: ApiClient) -> AsyncIterator[BatchState]:
+async def _listed(client: ApiClient) -> AsyncGenerator[BatchState, None]:
     """All batches of the project."""
     seen: set[str] = set()
     token = ""
@@ -82,12 +83,13 @@ async def _listed(client: ApiClient) -> AsyncIterator[BatchState]:
         token = next_page(as_text(page.get("nextPageToken")), seen)
 
 
-async def _results(client: ApiClient, state: BatchState) -> AsyncIterator[BatchResult]:
+async def _results(client: ApiClient, state: BatchState) -> AsyncGenerator[BatchResult, None]:
     """The lines of the file of results; a batch that expired or was cancelled has none."""
     for file in state.files:
         path = f"/download{_VERSION}/{quote(file)}:download?alt=media"
-        async for line in client.lines(ProviderRequest(path, {}, {}, "GET")):
-            yield _result(line)
+        async with aclosing(client.lines(ProviderRequest(path, {}, {}, "GET"))) as lines:
+            async for line in lines:
+                yield _result(line)
 
 
 def _state(body: Any) -> BatchState:

@@ -12,7 +12,7 @@ lines and results as https://github.com/vercel/ai speaks them (`packages/xai`), 
 
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -68,21 +68,21 @@ async def _cancel(client: ApiClient, batch_id: str) -> BatchState:
     return _state((await client.send(ProviderRequest(f"/batches/{quote(batch_id)}:cancel", {}, {}))).body)
 
 
-async def _listed(client: ApiClient) -> AsyncIterator[BatchState]:
+async def _listed(client: ApiClient) -> AsyncGenerator[BatchState, None]:
     """All batches of the team."""
     async for text in _pages(client, "/batches"):
         for each in as_objects(told(text).get("batches")):
             yield _state(each)
 
 
-async def _results(client: ApiClient, state: BatchState) -> AsyncIterator[BatchResult]:
+async def _results(client: ApiClient, state: BatchState) -> AsyncGenerator[BatchResult, None]:
     """The results, page by page."""
     async for text in _pages(client, f"/batches/{quote(state.batch_id)}/results"):
         for each in cut_list(text, "results"):
             yield _result(each)
 
 
-async def _pages(client: ApiClient, path: str) -> AsyncIterator[str]:
+async def _pages(client: ApiClient, path: str) -> AsyncGenerator[str, None]:
     """The bodies of a list's pages."""
     seen: set[str] = set()
     token = ""

@@ -6,7 +6,8 @@ the price of tokens; a window of 24 hours, after which what is left expires), ou
 """
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -72,7 +73,7 @@ async def _cancel(client: ApiClient, batch_id: str) -> BatchState:
     return _state((await client.send(ProviderRequest(f"/batches/{quote(batch_id)}/cancel", {}, {}))).body)
 
 
-async def _listed(client: ApiClient) -> AsyncIterator[BatchState]:
+async def _listed(client: ApiClient) -> AsyncGenerator[BatchState, None]:
     """All batches of the project, newest first."""
     seen: set[str] = set()
     after = ""
@@ -86,11 +87,12 @@ async def _listed(client: ApiClient) -> AsyncIterator[BatchState]:
         after = next_page(as_text(page.get("last_id")), seen)
 
 
-async def _results(client: ApiClient, state: BatchState) -> AsyncIterator[BatchResult]:
+async def _results(client: ApiClient, state: BatchState) -> AsyncGenerator[BatchResult, None]:
     """The lines of the output file, then those of the error file."""
     for file in state.files:
-        async for line in client.lines(ProviderRequest(f"/files/{quote(file)}/content", {}, {}, "GET")):
-            yield _result(line)
+        async with aclosing(client.lines(ProviderRequest(f"/files/{quote(file)}/content", {}, {}, "GET"))) as lines:
+            async for line in lines:
+                yield _result(line)
 
 
 def _state(body: Any) -> BatchState:

@@ -1,7 +1,7 @@
 """What a batch is to us, whoever runs it: items go in, a state can be looked at, results come out, each once."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pipeline.errors import InputError, ProviderError
@@ -114,13 +114,13 @@ class BatchApi(NamedTuple):
     Raises:
         ProviderError: it cannot be had.
     """
-    results: Callable[[ApiClient, BatchState], AsyncIterator[BatchResult]]
+    results: Callable[[ApiClient, BatchState], AsyncGenerator[BatchResult, None]]
     """What became of each request, in any order; one that has no result here was not asked.
 
     Raises:
         ProviderError: they cannot be had, or break off; what came before the break is good.
     """
-    listed: Callable[[ApiClient], AsyncIterator[BatchState]]
+    listed: Callable[[ApiClient], AsyncGenerator[BatchState, None]]
     """Every batch of the key's owner that the provider still knows, by whomever made; newest first where it says so.
 
     Raises:

@@ -4,7 +4,7 @@ import asyncio
 import random
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 from importlib.metadata import version
@@ -156,7 +156,7 @@ class ApiClient:
                 await self.gate.rest(wait)
                 spent += wait
 
-    async def lines(self, request: ProviderRequest) -> AsyncIterator[str]:
+    async def lines(self, request: ProviderRequest) -> AsyncGenerator[str, None]:
         """The lines of a response of any length, as they come; the request is made again until the first has come.
 
         Raises:
