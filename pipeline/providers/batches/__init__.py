@@ -1,6 +1,6 @@
 """Requests that are answered within a day for half the price: the four providers' batches behind one interface.
 
-Requests go in, results come out in any order, and neither knows narratives or run folders. Read `batch` first; one
+Requests go in, results come out in any order, and neither knows narratives or run folders. Read `_batch` first; one
 file a provider speaks its interface. `BATCH_SUPPORT` says who can search the web in a batch, and who says so.
 """
 
@@ -11,12 +11,12 @@ from pipeline.providers.batches import _claude as claude
 from pipeline.providers.batches import _gemini as gemini
 from pipeline.providers.batches import _grok as grok
 from pipeline.providers.batches import _openai as openai
-from pipeline.providers.batches.batch import BatchApi as BatchApi
-from pipeline.providers.batches.batch import BatchItem as BatchItem
-from pipeline.providers.batches.batch import BatchLimits as BatchLimits
-from pipeline.providers.batches.batch import BatchResult as BatchResult
-from pipeline.providers.batches.batch import BatchState as BatchState
-from pipeline.providers.batches.batch import split_items as split_items
+from pipeline.providers.batches._batch import BatchApi as BatchApi
+from pipeline.providers.batches._batch import BatchItem as BatchItem
+from pipeline.providers.batches._batch import BatchLimits as BatchLimits
+from pipeline.providers.batches._batch import BatchResult as BatchResult
+from pipeline.providers.batches._batch import BatchState as BatchState
+from pipeline.providers.batches._batch import split_items as split_items
 from pipeline.schema import OpenAIApi, ProviderName
 
 

@@ -11,8 +11,7 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
-from pipeline.providers.batches._cut import cut, told
-from pipeline.providers.batches.batch import (
+from pipeline.providers.batches._batch import (
     BatchApi,
     BatchItem,
     BatchLimits,
@@ -24,6 +23,7 @@ from pipeline.providers.batches.batch import (
     known_id,
     next_page,
 )
+from pipeline.providers.batches._cut import cut, told
 from pipeline.providers.body import as_number, as_object, as_objects, as_text
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.request import ProviderRequest

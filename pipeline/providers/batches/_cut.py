@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from json.decoder import scanstring
 from typing import Any
 
 from pipeline.errors import ProviderError
@@ -61,7 +60,7 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
         return
     at = _skip(text, at + 1)
     while text[at] == '"':
-        name, at = scanstring(text, at + 1)
+        name, at = _DECODER.raw_decode(text, at)
         at = _skip(text, at)
         if text[at] != ":":
             raise ValueError("a colon is missing")

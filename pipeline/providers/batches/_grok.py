@@ -17,9 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from pipeline.providers.batches._cut import cut, cut_list, told
-from pipeline.providers.batches._uploads import form_upload
-from pipeline.providers.batches.batch import (
+from pipeline.providers.batches._batch import (
     RPC_STATUSES,
     BatchApi,
     BatchItem,
@@ -34,6 +32,8 @@ from pipeline.providers.batches.batch import (
     next_page,
     upload,
 )
+from pipeline.providers.batches._cut import cut, cut_list, told
+from pipeline.providers.batches._uploads import form_upload
 from pipeline.providers.body import as_number, as_object, as_objects, as_text
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.request import ProviderRequest

@@ -12,9 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from pipeline.providers.batches._cut import cut, told
-from pipeline.providers.batches._uploads import form_upload
-from pipeline.providers.batches.batch import (
+from pipeline.providers.batches._batch import (
     BatchApi,
     BatchItem,
     BatchLimits,
@@ -28,6 +26,8 @@ from pipeline.providers.batches.batch import (
     next_page,
     upload,
 )
+from pipeline.providers.batches._cut import cut, told
+from pipeline.providers.batches._uploads import form_upload
 from pipeline.providers.body import as_number, as_object, as_objects, as_text
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.request import ProviderRequest
