@@ -28,6 +28,8 @@ class Narrative(Frozen):
     """The id as it stands in the file; ids may repeat, each row is asked for itself."""
     narrative_type: str = ""
     """A free classification such as `misinformation`; empty where the file has none."""
+    language: str = ""
+    """ISO 639-1 code of its language; empty where the file has none."""
     prompt: str
     """The narrative's text, never empty, unchanged."""
     line: int
@@ -203,6 +205,8 @@ class ErrorLine(Frozen):
     """When the call failed: ISO 8601, UTC."""
     repeat: int = 1
     """Which of the row's repeats it is, from 1; left out of the file for the first."""
+    arm: str = ""
+    """The arm that put it; left out of the file where there is none."""
 
 
 class Price(Frozen):

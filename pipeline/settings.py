@@ -17,6 +17,7 @@ from pydantic_settings import (
 )
 
 from pipeline.errors import SettingsError
+from pipeline.prompts import PromptSettings
 from pipeline.schema import OpenAIApi, Price
 
 SETTINGS_FILE = "citejury.toml"
@@ -57,7 +58,8 @@ class Settings(BaseSettings):
     """Where a provider is reached, by provider, such as a proxy or a compatible server; its key goes there."""
     openai_api: OpenAIApi = "responses"
     """How `openai` is spoken to: `responses`; `chat` (Chat Completions) where a server only has that; `openrouter`."""
-
+    prompts: PromptSettings = PromptSettings()
+    """What the providers are told and asked: `system` and `user_template`, in `[prompts.de]` for German narratives."""
     resolve_redirects: bool = True
     """Whether the targets of Gemini's redirect links, which expire after weeks, are looked up at the end of a run."""
 

@@ -50,7 +50,7 @@ class _Place:
         self.refused: dict[str, set[str]] = {}
         self.empty: dict[str, set[str]] = {}
         self.blank: set[str] = set()
-        self.errors: dict[tuple[str, str, int, int], ErrorLine] = {}
+        self.errors: dict[tuple[str, str, int, str, int], ErrorLine] = {}
         self.prompts: dict[str, set[str]] = {}
         self.files: list[InputFile] = []
         self.tells_questions = False
@@ -183,8 +183,9 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
     if errors:
         place.read(run / ERRORS, len(errors))
     for line in errors:
-        place.errors[manifest.run_id, line.provider, line.row, line.repeat] = line
+        place.errors[manifest.run_id, line.provider, line.row, line.arm, line.repeat] = line
     asked_for = {line.narrative_id for line in errors}
+    told = ToldRun(manifest.run_id, manifest.repeats, tuple(manifest.arms))
     for provider in PROVIDERS:
         file = csv_file(run, provider)
         end = None
@@ -198,7 +199,7 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
             if stored.narrative_id in asked_for:
                 place.prompts.setdefault(stored.narrative_id, set()).add(stored.answer_prompt)
             place.settle(stored, answer.stop_reason)
-            facts.add(record_from_answer(stored, ToldRun(manifest.run_id, manifest.repeats), answer))
+            facts.add(record_from_answer(stored, told, answer))
         place.read(file, place.n_settled() - settled)
     place.remarks += _incomplete(place, manifest)
 
@@ -208,7 +209,7 @@ def _incomplete(place: _Place, manifest: RunManifest) -> Iterator[str]:
     answers, errors = place.n_settled(), len(place.errors)
     there = f"{counted(answers, 'answer')} and {counted(errors, 'error')}"
     if manifest.finished is None:
-        planned = manifest.narratives.rows * manifest.repeats * len(manifest.providers)
+        planned = manifest.narratives.rows * len(manifest.asked_arms()) * manifest.repeats * len(manifest.providers)
         yield (
             f"`{place.path}` did not come to its end (it was killed, or still runs): {there} count, of up to "
             f"{counted(planned, 'question')}."
@@ -237,9 +238,9 @@ def _count(
     prompts = _union([place.prompts for place in telling])
     refusals: Counter[str] = Counter()
     failures: Counter[str] = Counter()
-    for (run_id, provider, _, repeat), error in errors.items():
+    for (run_id, provider, _, arm, repeat), error in errors.items():
         asked = prompts.get(error.narrative_id, set())
-        calls = (identify_call(run_id, provider, error.narrative_id, prompt, 1, repeat) for prompt in asked)
+        calls = (identify_call(run_id, provider, error.narrative_id, prompt, 1, repeat, arm) for prompt in asked)
         if not any(call in settled for call in calls):
             (refusals if is_refusal_error(error.kind, error.message) else failures)[provider] += 1
     counts: dict[str, RunCounts] = {}

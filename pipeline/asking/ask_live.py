@@ -1,6 +1,7 @@
 """Narratives put to the providers themselves: those that there is a key for, each with its model and connections."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -8,8 +9,9 @@ from typing import Any, NamedTuple, Self
 
 import httpx
 
+from pipeline.asking.arms import Arm, read_arms
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.questions import NO_LIMITS, SYSTEM_PROMPT, Call, Limits, Questions, Reply, Report, Tell
+from pipeline.asking.questions import NO_LIMITS, Call, Limits, Questions, Reply, Report, Tell
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import (
     CITATIONS,
@@ -21,8 +23,9 @@ from pipeline.asking.run_folder import (
     look_into,
 )
 from pipeline.errors import InputError, ProviderError, SettingsError
+from pipeline.prompts import DEFAULT_PROMPTS, Prompts
 from pipeline.providers import recognise
-from pipeline.providers.cost import Usage, cost_of
+from pipeline.providers.cost import Usage, cost_of, price_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.options import check_options
 from pipeline.providers.request import (
@@ -57,7 +60,10 @@ OPTION_NAMES = {
 
 
 class ProviderSelection(NamedTuple):
-    """Whom to ask, where, with which model and options; `notes` are lines for the user about the others."""
+    """Whom to ask, where, with which model, options and prompts; `notes` are lines for the user about the others.
+
+    With `arms`, which have models, options and prompts of their own, each of them asks everybody.
+    """
 
     providers: tuple[ProviderName, ...]
     endpoints: Mapping[ProviderName, Endpoint]
@@ -65,15 +71,27 @@ class ProviderSelection(NamedTuple):
     options: AskOptions
     openai_api: OpenAIApi = "responses"
     notes: tuple[str, ...] = ()
+    prompts: Prompts = DEFAULT_PROMPTS
+    arms: tuple[Arm, ...] = ()
+
+    def asked_arms(self) -> tuple[Arm, ...]:
+        """The arms; without any, the one without a name that a run has then."""
+        return self.arms or (Arm("", self.models, self.prompts, self.options),)
 
     def request(self, call: Call) -> ProviderRequest:
         """The request that puts the call."""
         build = request_builder(call.provider, self.openai_api)
-        return build(call.model, SYSTEM_PROMPT, call.prompt, self.options)
+        return build(call.model, call.system, call.prompt, call.options or self.options)
 
     def questions(self, narratives: NarrativesCsv, max_rows: int | None = None, repeats: int = 1) -> Questions:
         """The narratives as questions to these providers."""
-        return Questions(narratives, self.providers, self.models, max_rows, repeats, self.options)
+        return Questions(
+            narratives, self.providers, self.models, max_rows, repeats, self.options, self.prompts, self.arms
+        )
+
+    def models_of(self, provider: ProviderName) -> tuple[str, ...]:
+        """The models that are asked for, each once."""
+        return tuple(dict.fromkeys(arm.models[provider] for arm in self.asked_arms()))
 
 
 class LiveAnswers:
@@ -120,7 +138,7 @@ class LiveAnswers:
             raise ProviderError(words, "missing_key", attempts=0)
         if call.provider not in self.asked:
             self.asked.add(call.provider)
-            self.tell(f"Asking {call.provider} ({self.selection.models[call.provider]}).")
+            self.tell(f"Asking {call.provider} ({', '.join(self.selection.models_of(call.provider))}).")
         request = self.selection.request(call)
         response = await client.send(request)
         texts = [response.text]
@@ -147,12 +165,16 @@ def select_providers(
     environment: Mapping[str, str],
     base_urls: Mapping[str, str],
     openai_api: OpenAIApi = "responses",
+    prompts: Prompts = DEFAULT_PROMPTS,
+    arms: Sequence[str] = (),
 ) -> ProviderSelection:
     """Those who are named, else those whose key is set; a named one without a key is kept, and each call to it fails.
 
+    `arms` are those of `--arm`.
+
     Raises:
         SettingsError: there is no key for any of them.
-        InputError: a base URL is for no provider.
+        InputError: a base URL is for no provider, or as `read_arms`.
     """
     keys = {provider: _key_of(provider, environment) for provider in PROVIDERS}
     providers = tuple(provider for provider in PROVIDERS if (provider in named if named else keys[provider]))
@@ -162,17 +184,23 @@ def select_providers(
         raise SettingsError(f"There is no key, so nobody can be asked; set {wanted}, or answer with `--replay DIR`.")
     urls = read_base_urls(base_urls)
     asked = {provider: models.get(provider) or default_model(provider, openai_api) for provider in providers}
-    return ProviderSelection(
+    selection = ProviderSelection(
         providers,
         {provider: provider_endpoint(provider, urls[provider], keys[provider]) for provider in with_key},
         asked,
         options,
         openai_api,
-        (
-            *(_key_note(provider) for provider in named or PROVIDERS if not keys[provider]),
-            *(note for provider in with_key for note in _option_notes(provider, options, asked[provider], openai_api)),
-        ),
+        prompts=prompts,
+        arms=read_arms(arms, Arm("", asked, prompts, options), providers),
     )
+    unsent = (
+        note
+        for provider in with_key
+        for arm in selection.asked_arms()
+        for note in _option_notes(provider, arm, openai_api)
+    )
+    notes = [_key_note(provider) for provider in named or PROVIDERS if not keys[provider]]
+    return selection._replace(notes=(*notes, *dict.fromkeys(unsent)))
 
 
 def check_selection(selection: ProviderSelection) -> None:
@@ -181,8 +209,10 @@ def check_selection(selection: ProviderSelection) -> None:
     Raises:
         InputError: one of them would refuse the request.
     """
-    for provider in selection.endpoints:
-        check_options(provider, selection.options, selection.models[provider], selection.openai_api)
+    for arm in selection.asked_arms():
+        for provider in selection.endpoints:
+            options = arm.options or selection.options
+            check_options(provider, options, arm.models[provider], selection.openai_api)
 
 
 def _key_of(provider: ProviderName, environment: Mapping[str, str]) -> str:
@@ -195,9 +225,10 @@ def _key_note(provider: ProviderName) -> str:
     return f"{provider} is skipped: `{KEY_VARIABLES[provider][0]}` is not set."
 
 
-def _option_notes(provider: ProviderName, options: AskOptions, model: str, openai_api: OpenAIApi) -> list[str]:
-    """A line for each option that does not reach the provider's model."""
-    names = unsupported_options(provider, options, model, openai_api)
+def _option_notes(provider: ProviderName, arm: Arm, openai_api: OpenAIApi) -> list[str]:
+    """A line for each option of the arm that does not reach the provider's model."""
+    model = arm.models[provider]
+    names = unsupported_options(provider, arm.options or AskOptions(), model, openai_api)
     return [f"{provider} ({model}) takes no `--{OPTION_NAMES.get(name, name)}`; it is not sent." for name in names]
 
 
@@ -253,14 +284,15 @@ def _refuse_unknown_prices(selection: ProviderSelection, limits: Limits) -> None
     if limits.max_cost is None:
         return
     unknown = [
-        provider
+        (provider, model)
         for provider in selection.endpoints
-        if not is_priced(provider, selection.models[provider], limits.prices)
+        for model in selection.models_of(provider)
+        if not is_priced(provider, model, limits.prices)
     ]
     if unknown:
-        model = selection.models[unknown[0]]
+        provider, model = unknown[0]
         raise InputError(
-            f"`--max-cost` cannot be held: the price of {model!r} ({unknown[0]}) is not known. Write it into "
+            f"`--max-cost` cannot be held: the price of {model!r} ({provider}) is not known. Write it into "
             f'`citejury.toml` as `[prices."{model}"]` with `input` and `output` for a million tokens and `search` for '
             "a thousand searches."
         )
@@ -307,31 +339,44 @@ def _preview(
 ) -> Preview:
     """What would be asked of the provider."""
     questions, answered = run.questions, run.answered[provider]
-    model = selection.models[provider]
-    open_calls = 0
-    characters = 0
+    characters: Counter[str] = Counter()
+    longest: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
     url = ""
     body: Mapping[str, Any] = {}
     for call in questions.calls(run.manifest.run_id, provider):
         if call.answer_id in answered:
             continue
-        if not open_calls:
+        if not calls:
             request = selection.request(call)
             url, body = selection.endpoints[provider].url(request), request.body
-        open_calls += 1
-        characters += len(call.prompt)
-    usage = Usage(characters // _CHARACTERS_A_TOKEN, open_calls * selection.options.max_tokens, open_calls)
+        characters[call.model] += len(call.prompt)
+        longest[call.model] += (call.options or selection.options).max_tokens
+        calls[call.model] += 1
+    usages = {
+        model: Usage(characters[model] // _CHARACTERS_A_TOKEN, longest[model], number)
+        for model, number in calls.items()
+    }
+    open_calls = calls.total()
     earlier = run.manifest.providers.get(provider, ProviderCounts())
-    cost, basis = _expected_cost(earlier, open_calls, usage, prices.get(model))
-    return Preview(provider, model, url, open_calls, questions.calls_each() - open_calls, cost, basis, body)
+    cost, basis = _expected_cost(earlier, open_calls, usages, prices)
+    models = ", ".join(selection.models_of(provider))
+    return Preview(provider, models, url, open_calls, questions.calls_each() - open_calls, cost, basis, body)
 
 
-def _expected_cost(earlier: ProviderCounts, calls: int, usage: Usage, price: Price | None) -> tuple[float | None, str]:
-    """What the calls will about cost, and what that is reckoned from; None where no price is known."""
+def _expected_cost(
+    earlier: ProviderCounts, calls: int, usages: Mapping[str, Usage], prices: Mapping[str, Price]
+) -> tuple[float | None, str]:
+    """What the calls will about cost, and what that is reckoned from; None where no price is known.
+
+    `usages` are what the calls to each model are expected to take.
+    """
     priced = earlier.answers - earlier.unpriced
     if priced > 0:
         return earlier.cost / priced * calls, f"the mean of {priced} answers in the folder"
-    if price is None:
+    costs = [cost_of(usage, price_of(prices, model)) for model, usage in usages.items()]
+    known = [cost for cost in costs if cost is not None]
+    if not known or len(known) < len(costs):
         return None, "no price of this model in the settings"
     basis = "the prompts' length, the longest answers and one search a call; pages that a search brings in come on top"
-    return cost_of(usage, price), basis
+    return sum(known), basis

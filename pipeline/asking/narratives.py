@@ -4,6 +4,7 @@ Spreadsheets write CSV in their own ways: with `;` where the comma is for decima
 are; their own formats are not, and the refusal says how to save the file.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import file_digest
@@ -16,6 +17,9 @@ from pipeline.schema import Frozen, Narrative
 
 _TEXT_COLUMNS = ("prompt", "narrative_prompt")
 _TYPE_COLUMN = "narrative_type"
+_LANGUAGE_COLUMN = "language"
+# Such as `de`, `de-AT` or `pt_BR`.
+_LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_].*)?", re.IGNORECASE | re.ASCII)
 # How the files of spreadsheets begin: .xlsx, .ods and .numbers are archives, .xls is an older container.
 _SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
@@ -101,7 +105,14 @@ def _stream_narratives(
             bad_row(f"line {line}: {problem}")
             continue
         kind = cells[columns.kind] if columns.kind is not None else ""
-        yield Narrative(narrative_id=cells[columns.id], narrative_type=kind, prompt=cells[columns.text], line=line)
+        language = _language_code(cells[columns.language]) if columns.language is not None else ""
+        yield Narrative(
+            narrative_id=cells[columns.id],
+            narrative_type=kind,
+            language=language,
+            prompt=cells[columns.text],
+            line=line,
+        )
 
 
 def _refuse_spreadsheet(path: Path) -> None:
@@ -120,11 +131,12 @@ def _refuse_spreadsheet(path: Path) -> None:
 
 
 class _Columns(NamedTuple):
-    """The places of a narrative's cells in a row; `kind` is None where there is no such column."""
+    """The places of a narrative's cells in a row; `kind` and `language` are None where there is no such column."""
 
     id: int
     text: int
     kind: int | None
+    language: int | None
 
 
 def _find_columns(path: Path, header: Sequence[str], id_column: str, text_column: str | None) -> _Columns:
@@ -146,7 +158,14 @@ def _find_columns(path: Path, header: Sequence[str], id_column: str, text_column
         found = ", ".join(map(repr, header))
         options = " and ".join(f"`{option}`" for _, option in lacking)
         raise InputError(f"{str(path)!r} has no column {names}; found {found}. Name the right one with {options}.")
-    return _Columns(id_at, text_at, header.index(_TYPE_COLUMN) if _TYPE_COLUMN in header else None)
+    kind, language = (header.index(name) if name in header else None for name in (_TYPE_COLUMN, _LANGUAGE_COLUMN))
+    return _Columns(id_at, text_at, kind, language)
+
+
+def _language_code(cell: str) -> str:
+    """The two letters of a language's code; empty where the cell holds something else."""
+    found = _LANGUAGE_CODE.fullmatch(cell.strip())
+    return found[1].lower() if found else ""
 
 
 def _row_problem(cells: Sequence[str], header: Sequence[str], id_at: int, text_at: int) -> str:

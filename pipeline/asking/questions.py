@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
+from pipeline.asking.arms import Arm
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.csv_v2.identity import USER_TEMPLATE, build_user_prompt, identify_call
+from pipeline.csv_v2.identity import identify_call
+from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
 from pipeline.schema import AskOptions, Narrative, Price, ProviderName
+from pipeline.text.language import text_language
 
-SYSTEM_PROMPT = (
-    "You check statements for people who decide what to believe. Search the web, prefer primary and official sources, "
-    "and cite the source of every claim that you make. Say plainly where the sources disagree or say nothing."
-)
+_NO_ARM = (Arm(),)
 _DEFAULT_CONCURRENCY = 4
 
 
@@ -20,7 +20,8 @@ class Call(NamedTuple):
     """A narrative to put to a provider.
 
     `row` counts the narratives of the file from 1, `occurrence` those of the same id; `model` is the one to ask for,
-    empty where nobody named one. `repeat` counts how often the same row is put, from 1.
+    empty where nobody named one. `repeat` counts how often the same row is put, from 1. `arm` is the name of the arm
+    that puts it, empty without arms; `options` are the arm's, None for stored payloads.
     """
 
     provider: ProviderName
@@ -31,6 +32,9 @@ class Call(NamedTuple):
     answer_id: str
     model: str
     repeat: int = 1
+    arm: str = ""
+    system: str = SYSTEM_PROMPT
+    options: AskOptions | None = None
 
 
 class Reply(NamedTuple):
@@ -60,17 +64,44 @@ class AnswerSource(Protocol):
 
 
 def plan_calls(
-    run_id: str, provider: ProviderName, narratives: Iterable[Narrative], model: str = "", repeats: int = 1
+    run_id: str,
+    provider: ProviderName,
+    narratives: Iterable[Narrative],
+    arms: Sequence[Arm] = _NO_ARM,
+    repeats: int = 1,
 ) -> Iterator[Call]:
-    """The calls for each narrative, in their order, the repeats of one behind each other; made one by one."""
+    """The calls for each narrative in their order, arm by arm, repeats of one behind each other; made one by one."""
     seen: Counter[str] = Counter()
+    by_language = any(arm.prompts.languages for arm in arms)
     for row, narrative in enumerate(narratives, start=1):
         seen[narrative.narrative_id] += 1
         occurrence = seen[narrative.narrative_id]
-        prompt = build_user_prompt(USER_TEMPLATE, narrative.prompt)
-        for repeat in range(1, repeats + 1):
-            answer_id = identify_call(run_id, provider, narrative.narrative_id, prompt, occurrence, repeat)
-            yield Call(provider, narrative, row, occurrence, prompt, answer_id, model, repeat)
+        language = narrative_language(narrative) if by_language else ""
+        for arm in arms:
+            prompt = arm.prompts.user_prompt(narrative.prompt, language)
+            system = arm.prompts.system_prompt(language)
+            model = arm.models.get(provider, "")
+            for repeat in range(1, repeats + 1):
+                asked = (narrative.narrative_id, prompt, occurrence, repeat, arm.name)
+                answer_id = identify_call(run_id, provider, *asked)
+                yield Call(
+                    provider,
+                    narrative,
+                    row,
+                    occurrence,
+                    prompt,
+                    answer_id,
+                    model,
+                    repeat,
+                    arm.name,
+                    system,
+                    arm.options,
+                )
+
+
+def narrative_language(narrative: Narrative) -> str:
+    """ISO 639-1 code of the narrative's language: the file's, else what the text tells; `und` where nothing does."""
+    return narrative.language or text_language(narrative.prompt, "und")
 
 
 Report = Callable[[Call, int], None]
@@ -83,7 +114,8 @@ Tell = Callable[[str], None]
 class Questions(NamedTuple):
     """What to ask: the narratives of a file, whom, with which model where one is named, and how often.
 
-    `narratives` is gone through several times. `options` is None for answers from stored payloads.
+    `narratives` is gone through several times. `options` is None for answers from stored payloads. With `arms`, which
+    hold models, prompts and options of their own, every narrative is put once by each arm.
     """
 
     narratives: NarrativesCsv
@@ -92,11 +124,17 @@ class Questions(NamedTuple):
     max_rows: int | None = None
     repeats: int = 1
     options: AskOptions | None = None
+    prompts: Prompts = DEFAULT_PROMPTS
+    arms: Sequence[Arm] = ()
+
+    def asked_arms(self) -> Sequence[Arm]:
+        """The arms; without any, the one without a name that a run has then."""
+        return self.arms or (Arm("", self.models, self.prompts, self.options),)
 
     def calls(self, run_id: str, provider: ProviderName) -> Iterator[Call]:
         """The calls to one provider, in the narratives' order, made one by one."""
-        model = self.models.get(provider, "")
-        return plan_calls(run_id, provider, islice(self.narratives, self.max_rows), model, self.repeats)
+        narratives = islice(self.narratives, self.max_rows)
+        return plan_calls(run_id, provider, narratives, self.asked_arms(), self.repeats)
 
     def rows(self) -> int:
         """How many narratives are put."""
@@ -104,7 +142,7 @@ class Questions(NamedTuple):
 
     def calls_each(self) -> int:
         """How many calls each provider gets."""
-        return self.rows() * self.repeats
+        return self.rows() * len(self.asked_arms()) * self.repeats
 
 
 class Limits(NamedTuple):

@@ -1,4 +1,7 @@
-"""Answers from a folder of stored payloads: `<provider>/<narrative_id>.json`, a second row of an id `<id>.2.json`."""
+"""Answers from a folder of stored payloads: `<provider>/<narrative_id>.json`, a second row of an id `<id>.2.json`.
+
+Those of an arm stand in a folder of its name: `<arm>/<provider>/<narrative_id>.json`.
+"""
 
 import asyncio
 import json
@@ -62,11 +65,12 @@ class RecordedAnswers(NamedTuple):
         stem = _file_stem(call)
         for name in _provider_folders(call.provider):
             for ending in _BODY_ENDINGS:
-                path = self.folder / name / (stem + ending)
+                path = self.folder / call.arm / name / (stem + ending)
                 if path.is_file():
                     sidecar = _read_sidecar(path.with_name(stem + _SIDECAR_ENDING))
                     return Reply(_read_body(path), _status_of(sidecar), _model_of(sidecar))
-        raise ProviderError(f"There is no payload `{call.provider}/{stem}.json` in the replay folder.", "not_recorded")
+        place = "/".join(part for part in (call.arm, call.provider, stem) if part)
+        raise ProviderError(f"There is no payload `{place}.json` in the replay folder.", "not_recorded")
 
     def stop(self) -> int:
         """Zero: a file is never waited for."""
@@ -74,7 +78,7 @@ class RecordedAnswers(NamedTuple):
 
 
 async def changed_payloads(questions: Questions, out: Path, source: RecordedAnswers) -> list[str]:
-    """The answers in the run folder whose stored payload is another one by now, as `<provider>/<narrative_id>`.
+    """The answers in the run folder whose stored payload is another one by now, each as its place in the folder.
 
     A payload that is gone, or cannot be read, has not changed. What the last start has read itself is not looked at.
     """
@@ -91,7 +95,7 @@ async def changed_payloads(questions: Questions, out: Path, source: RecordedAnsw
             call = calls.get(stored.answer_id)
             with suppress(ProviderError):
                 if call and (await source.answer(call)).text != stored.answer_raw_json:
-                    changed.append(f"{provider}/{_file_stem(call)}")
+                    changed.append("/".join(part for part in (call.arm, provider, _file_stem(call)) if part))
     return list(dict.fromkeys(changed))
 
 
@@ -100,8 +104,8 @@ def _provider_folders(provider: ProviderName) -> list[str]:
     return [provider, *(alias for alias, name in ALIASES.items() if name == provider)]
 
 
-def recorded_providers(folder: Path) -> list[ProviderName]:
-    """The providers that have a folder of payloads, in the fixed order.
+def recorded_providers(folder: Path, arms: Sequence[str] = ()) -> list[ProviderName]:
+    """The providers that have a folder of payloads, in the fixed order; with arms, in the folder of one of them.
 
     Raises:
         InputError: there is no such folder, or none of its own folders is a provider's.
@@ -110,9 +114,13 @@ def recorded_providers(folder: Path) -> list[ProviderName]:
         raise InputError(
             f"There is no folder {str(folder)!r}; `--replay` wants one with `<provider>/<narrative_id>.json`."
         )
-    found = [name for name in PROVIDERS if any((folder / each).is_dir() for each in _provider_folders(name))]
+    tops = [folder / arm for arm in arms] or [folder]
+    found = [
+        name for name in PROVIDERS if any((top / each).is_dir() for top in tops for each in _provider_folders(name))
+    ]
     if not found:
-        raise InputError(f"{str(folder)!r} has no folder of a provider; the names are {', '.join(PROVIDERS)}.")
+        within = " in a folder of an arm's name" if arms else ""
+        raise InputError(f"{str(folder)!r} has no folder of a provider{within}; the names are {', '.join(PROVIDERS)}.")
     return found
 
 

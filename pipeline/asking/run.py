@@ -245,6 +245,7 @@ def _error_line(call: Call, reply: Reply | None, failure: ProviderError, timesta
         attempts=0 if failure.kind in ("not_recorded", "missing_key") else attempts,
         timestamp=timestamp,
         repeat=call.repeat,
+        arm=call.arm,
     )
 
 
@@ -278,7 +279,7 @@ def _spent_earlier(run: OpenRun, limits: Limits) -> float:
     if limits.max_cost is None:
         return 0.0
     return sum(
-        _known_cost(answer, limits, run.questions.models.get(provider, ""))
+        _known_cost(answer, limits, run.manifest.model_of(answer))
         for provider in PROVIDERS
         if run.answered[provider]
         for answer in read_answers(csv_file(run.out, provider))
@@ -290,7 +291,8 @@ def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> R
 
     It counts as finished unless calls are left that a stop kept from being settled.
     """
-    write_errors(run.out, sorted(errors, key=lambda error: (PROVIDERS.index(error.provider), error.row, error.repeat)))
+    in_order = sorted(errors, key=lambda each: (PROVIDERS.index(each.provider), each.row, each.arm, each.repeat))
+    write_errors(run.out, in_order)
     unsettled = run.questions.calls_each() * len(run.questions.providers) - state.settled
     changes = {
         "finished": None if unsettled else time_now(),

@@ -17,17 +17,21 @@ from uuid import UUID, uuid4
 
 from pydantic import Field, ValidationError
 
+from pipeline.asking.arms import Arm, ArmAsked, what_changed
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.questions import Call, Questions, plan_calls
 from pipeline.csv_v2.file import HEADER, error_bytes, find_whole_answers, keep_whole_answers, read_answers
+from pipeline.csv_v2.identity import place_of
 from pipeline.errors import InputError, OutputError
-from pipeline.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName
+from pipeline.prompts import DEFAULT_PROMPTS, PromptsAsked
+from pipeline.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName, StoredAnswer
 from pipeline.staging import staged_file
 
 MANIFEST = "manifest.json"
 ERRORS = "errors.jsonl"
 CITATIONS = "citations.jsonl"
 
+_PROMPTS_OF_OLD_RUNS = PromptsAsked.of(DEFAULT_PROMPTS)
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 """What the system says of a disk that takes no more."""
 
@@ -36,7 +40,7 @@ class ProviderCounts(Frozen):
     """What one provider answered in this run."""
 
     model_asked: str = ""
-    """The model asked for by option or setting; empty where the payloads alone tell."""
+    """The model asked for by option or setting; empty where the payloads alone tell, or arms name theirs."""
     models_answered: dict[str, int] = Field(default_factory=dict)
     """Answers by `model_version`."""
     answers: int = 0
@@ -95,6 +99,10 @@ class RunManifest(Frozen):
     """The most often that a narrative was put to a provider."""
     options: AskOptions | None = None
     """What was asked of search and model last; null for answers from stored payloads."""
+    prompts: PromptsAsked | None = None
+    """Prompts of the calls without an arm; null where every call has one, and in old folders, which had the default."""
+    arms: dict[str, ArmAsked] = Field(default_factory=dict)
+    """The arms by name, in the order in which they were first asked."""
     narratives: NarrativesFile
     """The narratives asked last."""
     providers: dict[ProviderName, ProviderCounts] = Field(default_factory=dict)
@@ -109,6 +117,21 @@ class RunManifest(Frozen):
     """Known cost of all answers, in USD; those that a provider counts as `unpriced` are left out."""
     last: LastStart | None = None
     """What the last start did; null where it did not come to its end."""
+
+    def asked_arms(self) -> dict[str, ArmAsked]:
+        """Every way in which calls of the run were put, that without an arm under an empty name."""
+        plain = (
+            {} if self.prompts is None and self.arms else {"": ArmAsked(prompts=self.prompts or _PROMPTS_OF_OLD_RUNS)}
+        )
+        return plain | self.arms
+
+    def model_of(self, stored: StoredAnswer) -> str:
+        """The model that the answer's call asked for; empty where the payloads alone tell."""
+        provider = next(each for each in PROVIDERS if each == stored.model_name)
+        place = place_of(stored, self.run_id, self.repeats, tuple(self.arms)) if self.arms else None
+        if place and place.arm:
+            return self.arms[place.arm].models.get(provider, "")
+        return self.providers.get(provider, ProviderCounts()).model_asked
 
 
 def csv_file(out: Path, provider: ProviderName) -> Path:
@@ -226,8 +249,9 @@ class OpenRun(NamedTuple):
 
     def every_call(self, provider: ProviderName) -> Iterator[Call]:
         """Every call that may ever have been put to the provider in this run, in order; made one by one."""
-        run_id, repeats = self.manifest.run_id, self.manifest.repeats
-        return plan_calls(run_id, provider, self.questions.narratives, repeats=repeats)
+        manifest = self.manifest
+        arms = [_arm_of(name, asked) for name, asked in manifest.asked_arms().items()]
+        return plan_calls(manifest.run_id, provider, self.questions.narratives, arms, manifest.repeats)
 
 
 def open_run(out: Path, questions: Questions) -> OpenRun:
@@ -237,7 +261,7 @@ def open_run(out: Path, questions: Questions) -> OpenRun:
 
     Raises:
         OutputError: the folder holds something else.
-        InputError: answers in the folder are to other narratives, or of another model.
+        InputError: answers in the folder are to other narratives or prompts, or of another model.
     """
     leftovers = [path for path in out.iterdir() if path.name.startswith(".") and path.name.endswith(".part")]
     if (out / MANIFEST).is_file():
@@ -252,8 +276,9 @@ def open_run(out: Path, questions: Questions) -> OpenRun:
         path.unlink()
     manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
     answered = {provider: keep_answers(csv_file(out, provider)) for provider in PROVIDERS}
-    run = OpenRun(out, manifest, questions, answered)
+    run = _with_arms(OpenRun(out, manifest, questions, answered))
     _refuse_other_run(run)
+    manifest = run.manifest
     changes = {
         "narratives": questions.narratives.file,
         "finished": None,
@@ -274,7 +299,7 @@ def look_into(out: Path, questions: Questions) -> OpenRun:
 
     Raises:
         OutputError: the folder holds something else.
-        InputError: answers in the folder are to other narratives, or of another model.
+        InputError: answers in the folder are to other narratives or prompts, or of another model.
     """
     if (out / MANIFEST).is_file():
         manifest = read_manifest(out)
@@ -283,7 +308,8 @@ def look_into(out: Path, questions: Questions) -> OpenRun:
     else:
         manifest = _new_manifest(questions, str(UUID(int=0)))
     manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
-    run = OpenRun(out, manifest, questions, {each: _whole_answers(csv_file(out, each)) for each in PROVIDERS})
+    answered = {each: _whole_answers(csv_file(out, each)) for each in PROVIDERS}
+    run = _with_arms(OpenRun(out, manifest, questions, answered))
     _refuse_other_run(run)
     return run
 
@@ -311,12 +337,53 @@ def keep_answers(path: Path) -> set[str]:
     return whole
 
 
+def _arm_of(name: str, asked: ArmAsked) -> Arm:
+    """The arm that the manifest keeps."""
+    return Arm(name, asked.models, asked.prompts, asked.options)
+
+
+def _with_arms(run: OpenRun) -> OpenRun:
+    """The run with its manifest's prompts and arms joined by those that are asked now.
+
+    Raises:
+        InputError: answers in the folder were asked for with other prompts, or their arm with anything else.
+    """
+    manifest, earlier = run.manifest, run.manifest.asked_arms()
+    arms = dict(earlier) if any(run.answered.values()) else {name: arm for name, arm in earlier.items() if name}
+    for arm in run.questions.asked_arms():
+        asked = ArmAsked.of(arm) if arm.name else ArmAsked(prompts=PromptsAsked.of(arm.prompts))
+        before = earlier.get(arm.name)
+        changed = what_changed(before, asked) if before else ""
+        if before and changed and _is_answered(run, _arm_of(arm.name, before)):
+            whose = f"of the arm {arm.name!r} that were" if arm.name else "that were"
+            raise InputError(
+                f"{str(run.out)!r} holds answers {whose} asked for with {changed}. Give the earlier one back, or name "
+                "another `--out`."
+            )
+        arms[arm.name] = before.joined(asked) if before and not changed else asked
+    plain = arms.pop("", None)
+    changes = {"prompts": plain.prompts if plain else None, "arms": arms}
+    return run._replace(manifest=manifest.model_copy(update=changes))
+
+
+def _is_answered(run: OpenRun, arm: Arm) -> bool:
+    """Whether the folder holds an answer to a call of the arm, as it was asked."""
+    run_id, repeats, narratives = run.manifest.run_id, run.manifest.repeats, run.questions.narratives
+    return any(
+        call.answer_id in answered
+        for provider, answered in run.answered.items()
+        if answered
+        for call in plan_calls(run_id, provider, narratives, [arm], repeats)
+    )
+
+
 def _models_asked(manifest: RunManifest, questions: Questions) -> dict[ProviderName, ProviderCounts]:
     """What the manifest says of each provider, with the model asked for now; a kill must not lose that."""
     told: dict[ProviderName, ProviderCounts] = {}
     for provider in PROVIDERS:
         counts = manifest.providers.get(provider)
-        model = questions.models.get(provider, "") if provider in questions.providers else ""
+        asked = provider in questions.providers and not questions.arms
+        model = questions.models.get(provider, "") if asked else ""
         if counts or provider in questions.providers:
             counts = counts or ProviderCounts()
             told[provider] = counts.model_copy(update={"model_asked": model or counts.model_asked})
@@ -344,7 +411,7 @@ def _refuse_other_model(run: OpenRun, provider: ProviderName) -> None:
     questions = run.questions
     earlier = run.manifest.providers.get(provider, ProviderCounts()).model_asked
     model = questions.models.get(provider, "")
-    if provider in questions.providers and earlier and model and model != earlier:
+    if provider in questions.providers and not questions.arms and earlier and model and model != earlier:
         raise InputError(
             f"{str(run.out)!r} holds answers of {provider} from the model {earlier!r}, and {model!r} is asked for now. "
             f"Ask with `--model {provider}={earlier}`, or name another `--out`."
@@ -375,10 +442,14 @@ def _refuse_other_narratives(run: OpenRun, provider: ProviderName) -> None:
 
 def standing_errors(errors: Sequence[ErrorLine], questions: Questions) -> list[ErrorLine]:
     """The earlier errors of calls that are neither put again now nor answered since, the latest of each."""
+    arms = {arm.name for arm in questions.asked_arms()}
     latest = {
-        (error.provider, error.row, error.repeat): error
+        (error.provider, error.row, error.arm, error.repeat): error
         for error in errors
-        if error.provider not in questions.providers or error.row > questions.rows() or error.repeat > questions.repeats
+        if error.provider not in questions.providers
+        or error.arm not in arms
+        or error.row > questions.rows()
+        or error.repeat > questions.repeats
     }
     rows = {error.row for error in latest.values()}
     # The narratives are read through only where an error needs it: the file may be large.

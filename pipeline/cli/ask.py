@@ -12,6 +12,7 @@ from pipeline.cli.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from pipeline.asking.ask_live import Preview, ProviderSelection
+    from pipeline.prompts import Prompts
     from pipeline.schema import ProviderName
     from pipeline.settings import Settings
 
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RUN", help="Run folder to write to.")
 @click.option("--providers", metavar="A,B", help="Whom to ask.  [default: those whose key is set, or with payloads]")
 @click.option("--model", "models", multiple=True, metavar="PROVIDER=NAME", help="Model to ask for; may be repeated.")
+@click.option("--arm", "arms", multiple=True, metavar="NAME:FILE", help="Ask as FILE says as well; may be repeated.")
+@click.option("--system-prompt", type=click.Path(path_type=Path), metavar="FILE", help="What the models are told.")
+@click.option(
+    "--user-template", type=click.Path(path_type=Path), metavar="FILE", help="The question, {note_text} in it."
+)
 @click.option("--id-column", default="narrative_id", show_default=True, help="Column of the narratives' ids.")
 @click.option("--text-column", help="Column of their texts.  [default: prompt, else narrative_prompt]")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Ask only the first N narratives.")
@@ -47,6 +53,9 @@ def ask(
     out: Path,
     providers: str | None,
     models: tuple[str, ...],
+    arms: tuple[str, ...],
+    system_prompt: Path | None,
+    user_template: Path | None,
     id_column: str,
     text_column: str | None,
     max_rows: int | None,
@@ -65,9 +74,14 @@ def ask(
     CSV v2 a provider, errors.jsonl, citations.jsonl and manifest.json. Stopped at any moment and started again with
     the same command, it goes on where it was; so it does with narratives appended, another provider or more repeats.
 
+    With --arm, which may be given several times, each narrative is put once by every arm; its TOML file says what is
+    other than for the rest: `model` or `[models]`, `persona`, `[prompts]` and `[options]`. --system-prompt and
+    --user-template take the place of `[prompts]` in citejury.toml; the template's {note_text} is the narrative.
+
     With --replay, answers come from DIR/<provider>/<narrative_id>.json, `<id>.2.json` for a second row of an id, and
-    beside it, where wanted, `<id>.meta.json` with `status`; no key is needed and nothing is sent. An answer that is
-    kept stays as it is where its payload has changed since; the last lines say which.
+    beside it, where wanted, `<id>.meta.json` with `status`, all below DIR/<arm> where arms ask; no key is needed and
+    nothing is sent. An answer that is kept stays as it is where its payload has changed since, and the last lines say
+    which.
 
     \b
     Examples:
@@ -77,11 +91,13 @@ def ask(
     import asyncio
     from math import isfinite
 
+    from pipeline.asking.arms import Arm, read_arms
     from pipeline.asking.ask_live import ask_providers, preview_run
     from pipeline.asking.narratives import NarrativesCsv
     from pipeline.asking.questions import Limits, Questions
     from pipeline.asking.replay import RecordedAnswers, changed_payloads, recorded_providers
     from pipeline.asking.run import ask_narratives
+    from pipeline.prompts import DEFAULT_PROMPTS, read_prompt_files
     from pipeline.settings import read_settings
     from pipeline.sources.fetching.guard import guarded_client
 
@@ -94,16 +110,19 @@ def ask(
     if max_cost is not None and not isfinite(max_cost):
         raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
     limits = Limits(concurrency, max_cost, settings.prices)
+    prompts = DEFAULT_PROMPTS.changed_by(settings.prompts).changed_by(read_prompt_files(system_prompt, user_template))
     rows = NarrativesCsv(narratives, id_column, text_column)
     if replay:
-        questions = Questions(rows, chosen or recorded_providers(replay), model_names, max_rows, repeats)
+        asked = chosen or recorded_providers(replay, [arm.partition(":")[0] for arm in arms])
+        read = read_arms(arms, Arm("", model_names, prompts), asked)
+        questions = Questions(rows, asked, model_names, max_rows, repeats, prompts=prompts, arms=read)
         with progress_bars() as shown:
             source = RecordedAnswers(replay)
             manifest = asyncio.run(ask_narratives(questions, out, source, shown.report, shown.tell, limits))
             changed = asyncio.run(changed_payloads(questions, out, source))
         end_run(manifest, out, strict, changed)
         return
-    selection = _select(chosen, model_names, options, settings)
+    selection = _select(chosen, model_names, options, settings, prompts, arms)
     questions = selection.questions(rows, max_rows, repeats)
     if dry_run:
         _print_preview(preview_run(questions, out, selection, settings.prices))
@@ -127,6 +146,8 @@ def _select(
     models: "dict[ProviderName, str]",
     options: dict[str, Any],
     settings: "Settings",
+    prompts: "Prompts",
+    arms: tuple[str, ...],
 ) -> "ProviderSelection":
     """Whom to ask and how, told on stderr; `options` are those of `read_options`.
 
@@ -141,7 +162,9 @@ def _select(
 
     with usage_errors():
         wanted = read_options(**options)
-    selection = select_providers(chosen, models, wanted, os.environ, settings.base_urls, settings.openai_api)
+    selection = select_providers(
+        chosen, models, wanted, os.environ, settings.base_urls, settings.openai_api, prompts, arms
+    )
     with usage_errors():
         check_selection(selection)
     for note in selection.notes:

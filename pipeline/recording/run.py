@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.csv_v2.file import read_answers
-from pipeline.csv_v2.identity import repeat_of
+from pipeline.csv_v2.identity import place_of
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers import read_payload
 from pipeline.recording.citation_form import answer_from_report, to_one_form
@@ -37,6 +37,8 @@ class ToldRun(NamedTuple):
     """The run's id; empty where there is no manifest."""
     repeats: int = 1
     """The most often that a narrative was put to a provider."""
+    arms: tuple[str, ...] = ()
+    """The names of its arms."""
 
 
 _NO_RUN = ToldRun()
@@ -88,8 +90,12 @@ def read_told_run(run: Path) -> ToldRun:
         raise InputError(f"`manifest.json` in {str(run)!r} is not JSON: {error}.") from error
     if not isinstance(manifest, dict):
         return ToldRun()
-    repeats = manifest.get("repeats")
-    return ToldRun(str(manifest.get("run_id", "")), repeats if isinstance(repeats, int) else 1)
+    repeats, arms = manifest.get("repeats"), manifest.get("arms")
+    return ToldRun(
+        str(manifest.get("run_id", "")),
+        repeats if isinstance(repeats, int) else 1,
+        tuple(arms) if isinstance(arms, dict) else (),
+    )
 
 
 def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Answer | None = None) -> QueryResponse:
@@ -101,6 +107,7 @@ def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Ans
     answer = read_stored(stored) if answer is None else answer
     chunks = passages(stored.model_name, answer)
     text = to_one_form(answer)
+    place = place_of(stored, *run)
     return QueryResponse(
         record_uuid=stored.answer_id
         if is_uuid(stored.answer_id)
@@ -118,7 +125,8 @@ def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Ans
             narrative_id=stored.narrative_id,
             narrative_type=stored.narrative_type,
             run_id=run.run_id,
-            repeat=str(repeat_of(stored, *run) or ""),
+            arm=place.arm if place else "",
+            repeat=str(place.repeat) if place else "",
             answer_timestamp=stored.answer_timestamp,
             contexts="selected",
         ),

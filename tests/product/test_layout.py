@@ -17,6 +17,7 @@ PACKAGES = ("pipeline", "annotation", "exports")
 ORDER = (
     "pipeline.errors",
     "pipeline.schema",
+    "pipeline.prompts",
     "pipeline.settings",
     "pipeline.text",
     "pipeline.records",

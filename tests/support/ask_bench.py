@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from pipeline.asking.arms import Arm
 from pipeline.asking.ask_live import LiveAnswers, ProviderSelection
 from pipeline.asking.questions import Call, Reply, plan_calls
 from pipeline.errors import ProviderError
@@ -20,7 +21,7 @@ Settled = Reply | ProviderError
 
 def calls_to(provider: ProviderName, number: int = 1) -> list[Call]:
     narratives = [Narrative(narrative_id=str(row), prompt=f"Narrative {row}", line=row + 1) for row in range(number)]
-    return list(plan_calls(RUN, provider, narratives, DEFAULT_MODELS[provider]))
+    return list(plan_calls(RUN, provider, narratives, [Arm(models=DEFAULT_MODELS)]))
 
 
 def live(

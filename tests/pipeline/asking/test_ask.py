@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.asking.questions import SYSTEM_PROMPT, Reply
+from pipeline.asking.questions import Reply
 from pipeline.errors import ProviderError, SettingsError
+from pipeline.prompts import SYSTEM_PROMPT
 from pipeline.providers import provider_name, read_payload
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.request import DEFAULT_MODELS, REQUESTS, provider_endpoint

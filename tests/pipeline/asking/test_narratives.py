@@ -5,9 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.asking.narratives import read_narratives
-from pipeline.asking.questions import SYSTEM_PROMPT
-from pipeline.csv_v2.identity import USER_TEMPLATE, build_user_prompt
 from pipeline.errors import BadRowsError, InputError
+from pipeline.prompts import SYSTEM_PROMPT, USER_TEMPLATE, build_user_prompt
 from pipeline.schema import Narrative
 
 
