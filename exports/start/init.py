@@ -10,6 +10,7 @@ from pipeline.settings import SETTINGS_FILE
 from pipeline.staging import staged_file
 
 _NARRATIVES = 2
+_ARMS = ("neutral", "leading", "malicious")
 
 _SETTINGS = """\
 # Settings of this folder; every command reads them. Keys never stand here: they come from the environment
@@ -19,6 +20,13 @@ _SETTINGS = """\
 api_url = "http://127.0.0.1:6900"
 # Argilla workspace that holds the datasets.
 workspace = "citejury"
+
+# What the models are told and asked; {note_text} is the narrative. Without it, what citejury asks anyway.
+# [prompts]
+# system = "Answer from sources on the web, and cite them."
+# user_template = "{note_text} Is this right?"
+# [prompts.de]
+# user_template = "{note_text} Stimmt das?"
 
 # What the annotators do. `citejury annotation setup` shows what it would change in Argilla, then changes it.
 [campaign]
@@ -91,6 +99,7 @@ _README = """\
 - `citejury.toml`: settings and the campaign
 - `narratives.csv`: what the models are asked; replace the examples with your own
 - `payloads/`: stored answers to the examples, to try everything without a key
+- `arms/`: three askers for `citejury pipeline ask --arm`: neutral, leading, malicious, in English, German and Japanese
 
 Try it, in this folder. Each command says at its end which one comes next:
 
@@ -107,7 +116,8 @@ Try it, in this folder. Each command says at its end which one comes next:
 
 Your own narratives are a CSV file with the columns `narrative_id` and `prompt`, as your spreadsheet writes it (`,`, `;`
 or tabs); name others with `--id-column` and `--text-column`. To ask for real, put the providers' keys into the
-environment and leave `--replay` out; `--dry-run` shows what it would cost.
+environment and leave `--replay` out; `--dry-run` shows what it would cost. To compare ways of asking, name them:
+`--arm neutral:arms/neutral.toml --arm leading:arms/leading.toml`, and in the end `citejury exports results --by arm`.
 
 Annotators on other machines need HTTPS: `citejury annotation serve --behind-tls`, in a third terminal the proxy that it
 names, and `--api-url https://annotate.example.org` for `share`, with your own name.
@@ -160,5 +170,11 @@ def project_files() -> dict[str, bytes]:
         for provider in PROVIDERS
         for narrative_id in ids
     }
+    arms = {f"arms/{name}.toml": (demo / "arms" / f"{name}.toml").read_bytes() for name in _ARMS}
     texts = {".gitignore": _GITIGNORE, "README.md": _README, "narratives.csv": "\n".join(lines) + "\n"}
-    return {**payloads, **{name: text.encode() for name, text in texts.items()}, SETTINGS_FILE: _SETTINGS.encode()}
+    return {
+        **payloads,
+        **arms,
+        **{name: text.encode() for name, text in texts.items()},
+        SETTINGS_FILE: _SETTINGS.encode(),
+    }

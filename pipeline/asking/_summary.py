@@ -61,7 +61,8 @@ def _count_files(
             model = earlier.model_asked if earlier else ""
             if csv_file(out, provider).is_file():
                 path, known = csv_file(out, provider), kept.get(provider, ())
-                counts[provider], bill = _count_answers(path, file, targets, model, prices, known)
+                found, bill = _count_answers(path, file, targets, manifest, prices, known)
+                counts[provider] = found.model_copy(update={"model_asked": model})
                 spent = spent.together(bill)
             elif earlier:
                 counts[provider] = ProviderCounts(model_asked=model)
@@ -78,7 +79,7 @@ def _count_answers(
     path: Path,
     citations: BinaryIO,
     targets: Mapping[str, str],
-    model_asked: str,
+    manifest: RunManifest,
     prices: Mapping[str, Price],
     kept: Collection[str],
 ) -> "tuple[ProviderCounts, _Bill]":
@@ -97,14 +98,13 @@ def _count_answers(
         answers += 1
         cited += len(stored.citations)
         models[stored.model_version] += 1
-        own = _bill_of(_stored_usage(stored), price_of(prices, stored.model_version, model_asked))
+        own = _bill_of(_stored_usage(stored), price_of(prices, stored.model_version, manifest.model_of(stored)))
         bill = bill.together(own)
         if stored.answer_id not in kept:
             new = new.together(own)
         if answer.stop_reason.lower() not in _WHOLE:
             cut_short[answer.stop_reason] += 1
     counts = ProviderCounts(
-        model_asked=model_asked,
         models_answered=dict(sorted(models.items())),
         answers=answers,
         citations=cited,

@@ -1,0 +1,276 @@
+"""Arms put the same narratives in several ways; which answer is whose follows from its id and prompt alone."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from pipeline.asking.arms import ArmFile
+from pipeline.asking.reparse import reparse_run
+from pipeline.asking.run_folder import read_errors, read_manifest
+from pipeline.csv_v2.file import read_answers
+from pipeline.csv_v2.identity import identify_call, place_of
+from pipeline.prompts import USER_TEMPLATE, build_user_prompt
+from pipeline.providers.request import KEY_VARIABLES
+from pipeline.recording.run import records_from_run
+from pipeline.schema import PROVIDERS
+from tests.support.csv_check import check_file
+from tests.support.places import ROOT
+from tests.support.provider_server import ProviderServer, Status, responses_body
+
+PERSONAS = ROOT / "exports" / "demo_data" / "arms"
+SHORT = """
+model = "small"
+persona = "I am a nurse."
+[prompts]
+system = "Be short."
+user_template = "{note_text} Yes or no?"
+[options]
+country = "jp"
+max_tokens = 99
+"""
+LONG = '[models]\nopenai = "large"\n[prompts]\nsystem = ""\n'
+ARMS = ("--arm", "short:short.toml", "--arm", "long:long.toml")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("two.csv").write_text("narrative_id,prompt\nN1,A\nN2,B\n", encoding="utf-8")
+    Path("short.toml").write_text(SHORT, encoding="utf-8")
+    Path("long.toml").write_text(LONG, encoding="utf-8")
+    return tmp_path
+
+
+def ask(server: ProviderServer, *words: str, out: str = "run", providers: str = "openai", **more: str) -> Result:
+    urls = {provider: server.base_url(provider) for provider in PROVIDERS}
+    keys = {KEY_VARIABLES[provider][0]: "planted-0123456789" for provider in PROVIDERS}
+    env = {"CITEJURY_BASE_URLS": json.dumps(urls), **keys, **more}
+    return CliRunner().invoke(
+        main, ["pipeline", "ask", "two.csv", "--out", out, "--providers", providers, *words], env=env
+    )
+
+
+def places(run: Path) -> list[tuple[str, str, str, str]]:
+    """Narrative, arm and repeat of every record of the run, and what it asked, in order."""
+    told = [record.provenance for record in records_from_run(run)]
+    prompts = {answer.answer_id: answer.answer_prompt for answer in read_answers(run / "openai.csv")}
+    return [(each.narrative_id, each.arm, each.repeat, prompts[each.answer_id]) for each in told]
+
+
+def default(text: str) -> str:
+    return build_user_prompt(USER_TEMPLATE, text)
+
+
+def test_every_narrative_is_put_by_every_arm_as_often_as_wanted(folder: Path) -> None:
+    with ProviderServer() as server:
+        done = ask(server, *ARMS, "--repeats", "2", "--max-tokens", "500", "--max-uses", "3")
+        assert done.exit_code == 0, done.output
+        assert "Asking openai (small, large)." in done.stderr
+        assert len(server.calls) == 8
+        bodies = {json.dumps(call.body, sort_keys=True): call.body for call in server.calls}.values()
+    own, other = ([body for body in bodies if body["model"] == model] for model in ("small", "large"))
+    for body, text in zip(own, ("A", "B"), strict=True):
+        assert [message["content"] for message in body["input"]] == ["Be short.", f"I am a nurse.\n\n{text} Yes or no?"]
+        assert body["tools"][0]["user_location"] == {"type": "approximate", "country": "JP"}
+        assert (body["max_output_tokens"], body["max_tool_calls"]) == (99, 3)
+    for body, text in zip(other, ("A", "B"), strict=True):
+        assert body["input"] == [{"role": "user", "content": default(text)}]
+        assert (body["max_output_tokens"], "user_location" in body["tools"][0]) == (500, False)
+    assert check_file(folder / "run" / "openai.csv") == []
+
+
+def test_which_answer_is_of_which_arm_and_repeat_comes_back_in_the_records_and_after_reparse(folder: Path) -> None:
+    with ProviderServer() as server:
+        ask(server, *ARMS, "--repeats", "2")
+    expected = [
+        (narrative, arm, repeat, prompt)
+        for narrative, text in (("N1", "A"), ("N2", "B"))
+        for arm, prompt in (("short", f"I am a nurse.\n\n{text} Yes or no?"), ("long", default(text)))
+        for repeat in ("1", "2")
+    ]
+    assert places(folder / "run") == expected
+    damaged = (folder / "run" / "openai.csv").read_bytes().replace(b"with a source", b"with sources")
+    (folder / "run" / "openai.csv").write_bytes(damaged)
+    arms = read_manifest(folder / "run").arms
+    reparse_run(folder / "run", {})
+    assert places(folder / "run") == expected
+    assert read_manifest(folder / "run").arms == arms
+
+
+def test_an_arm_is_one_more_part_of_a_calls_identity_and_none_is_no_part() -> None:
+    run_id = "9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11"
+    call = ("openai", "N1", "text", 1, 1)
+    assert identify_call(run_id, *call) == "4cab9350-9fea-535b-b22f-cc80d9943cb7"
+    ids = {identify_call(run_id, *call, arm) for arm in ("", "a", "1", "1:a")}
+    assert len(ids) == 4
+
+
+def test_an_answer_tells_no_place_where_its_prompt_is_not_the_one_that_was_put(folder: Path) -> None:
+    with ProviderServer() as server:
+        ask(server, *ARMS)
+    manifest = read_manifest(folder / "run")
+    [first, *_] = read_answers(folder / "run" / "openai.csv")
+    told = (manifest.run_id, manifest.repeats, tuple(manifest.arms))
+    place = place_of(first, *told)
+    assert place is not None
+    assert (place.arm, place.repeat) == ("short", 1)
+    assert place_of(first.model_copy(update={"answer_prompt": "A"}), *told) is None
+    assert place_of(first, "no-uuid", 1) is None
+
+
+def test_arms_providers_and_repeats_are_added_to_what_is_there(folder: Path) -> None:
+    with ProviderServer() as server:
+        ask(server)
+        first = (folder / "run" / "openai.csv").read_bytes()
+        ask(server, *ARMS[:2])
+        ask(server, *ARMS, "--repeats", "2", "--max-rows", "1")
+        assert len(server.calls) == 2 + 2 + 3
+        done = ask(server)
+        assert "2 kept, 0 new, 0 failed" in done.stderr
+        Path("all.toml").write_text('[models]\nclaude = "c"\nopenai = "o"\n', encoding="utf-8")
+        ask(server, "--arm", "all:all.toml", providers="claude")
+        ask(server, "--arm", "all:all.toml", providers="claude,openai")
+    assert read_manifest(folder / "run").arms["all"].models == {"claude": "c", "openai": "o"}
+    told = Counter((arm, repeat) for _, arm, repeat, _ in places_of_openai(folder / "run"))
+    assert told == {
+        ("", "1"): 2,
+        ("short", "1"): 2,
+        ("short", "2"): 1,
+        ("long", "1"): 1,
+        ("long", "2"): 1,
+        ("all", "1"): 2,
+    }
+    kept = [line for line in first.splitlines() if line.startswith(b"N1")]
+    assert all(line in (folder / "run" / "openai.csv").read_bytes() for line in kept)
+
+
+def places_of_openai(run: Path) -> list[tuple[str, str, str, str]]:
+    told = [record.provenance for record in records_from_run(run)]
+    return [(each.narrative_id, each.arm, each.repeat, "") for each in told if each.model_name == "openai"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (SHORT.replace("Yes or no?", "True?"), ("Yes or no?", "True?")),
+        (SHORT.replace("nurse", "teacher"), ("I am a nurse.", "I am a teacher.")),
+        (SHORT.replace('"small"', '"tiny"'), ("'small'", "'tiny'")),
+        (SHORT.replace("jp", "de"), ("'JP'", "'DE'")),
+        (SHORT + '[prompts.fr]\nsystem = "Bref."\n', ("as for other languages", "Bref.")),
+    ],
+    ids=["template", "persona", "model", "option", "language"],
+)
+def test_an_arm_that_changed_is_refused_with_both_and_nothing_is_sent(
+    folder: Path, changed: str, told: tuple[str, str]
+) -> None:
+    with ProviderServer() as server:
+        ask(server, *ARMS[:2])
+        before = (folder / "run" / "manifest.json").read_bytes()
+        Path("short.toml").write_text(changed, encoding="utf-8")
+        done = ask(server, *ARMS[:2])
+        assert (done.exit_code, len(server.calls)) == (1, 2)
+        assert ask(server, "--arm", "other:short.toml").exit_code == 0
+    assert "of the arm 'short'" in done.stderr
+    assert all(text in done.stderr for text in told)
+    assert done.stderr.count("\n") == 1
+    assert json.loads(before)["arms"]["short"] == read_manifest(folder / "run").model_dump()["arms"]["short"]
+
+
+@pytest.mark.parametrize(
+    ("arm", "content", "told"),
+    [
+        ("x:x.toml", "modle = 'm'", "'x.toml' has an unknown option `modle`; there are `model`, `models`"),
+        ("x:x.toml", "[options]\nsearches = 1", "`[options]` has an unknown option `searches`; there are `allowed_dom"),
+        ("x:x.toml", "[options]\nmax_uses = 'x'", "the option `max_uses` cannot be used"),
+        ("x:x.toml", "[options]\nrecency = 'decade'", "recency"),
+        ("x:x.toml", "[prompts]\nsytem = 'm'", "`prompts.sytem`; there are `system`, `user_template`, `persona`"),
+        ("x:x.toml", "[prompts]\nuser_template = 'No place'", "has no `{note_text}`; put it where the narrative"),
+        ("x:x.toml", "[prompts.de]\nuser_template = 'Nein'", "`prompts.de.user_template` that cannot be used"),
+        ("x:x.toml", "[models]\nopnai = 'm'", "Did you mean 'openai'?"),
+        ("x:x.toml", "model = ", "is not TOML in UTF-8"),
+        ("x:y.toml", "", "'y.toml' cannot be read: No such file"),
+        ("x.toml", "", "is not NAME:FILE.toml"),
+        ("../x:x.toml", "", "is not NAME:FILE.toml"),
+        (":x.toml", "", "is not NAME:FILE.toml"),
+    ],
+)
+def test_an_arm_that_cannot_be_used_is_one_plain_line_and_nothing_is_sent(
+    folder: Path, arm: str, content: str, told: str
+) -> None:
+    Path("x.toml").write_text(content, encoding="utf-8")
+    with ProviderServer() as server:
+        done = ask(server, *ARMS, "--arm", arm)
+        assert (done.exit_code, len(server.calls), (folder / "run").exists()) == (1, 0, False)
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_one_name_for_two_arms_or_one_model_for_two_providers_is_refused(folder: Path) -> None:
+    with ProviderServer() as server:
+        twice = ask(server, *ARMS[:2], *ARMS[:2])
+        both = ask(server, *ARMS[:2], providers="openai,claude")
+        assert not server.calls
+    assert "names 'short' twice" in twice.stderr
+    assert "names one `model` for openai, claude" in both.stderr
+
+
+def test_a_failed_call_is_told_with_its_arm_and_asked_again(folder: Path) -> None:
+    refused = Status(400, {}, {"error": {"message": "no"}})
+    with ProviderServer({"openai": [refused, refused]}) as server:
+        ask(server, *ARMS, "--concurrency", "1")
+        assert [(each.row, each.arm) for each in read_errors(folder / "run")] == [(1, "long"), (1, "short")]
+        ask(server, *ARMS[:2])
+        assert [(each.row, each.arm) for each in read_errors(folder / "run")] == [(1, "long")]
+        ask(server, *ARMS)
+        assert not read_errors(folder / "run")
+        assert len(server.calls) == 6
+
+
+def test_an_answer_of_an_arm_costs_what_its_model_costs(folder: Path) -> None:
+    body = {**responses_body(1), "model": ""}
+    prices = json.dumps({name: {"input": 0, "output": price} for name, price in (("small", 1e5), ("large", 2e5))})
+    with ProviderServer({"openai": [Status(200, {}, body)] * 4}) as server:
+        shown = ask(server, *ARMS, "--dry-run", CITEJURY_PRICES=prices)
+        done = ask(server, *ARMS, CITEJURY_PRICES=prices)
+    [preview] = json.loads(shown.stdout)["providers"]
+    assert (preview["calls"], preview["model"]) == (4, "small, large")
+    assert preview["cost"] == pytest.approx((2 * 99 * 1e5 + 2 * 4096 * 2e5) / 1e6)
+    assert "spent now 3.00 USD" in done.stderr
+
+
+def test_stored_payloads_of_an_arm_stand_in_a_folder_of_its_name(folder: Path) -> None:
+    for arm in ("short", "long"):
+        (folder / "payloads" / arm / "openai").mkdir(parents=True)
+        for number, narrative in enumerate(("N1", "N2")):
+            path = folder / "payloads" / arm / "openai" / f"{narrative}.json"
+            path.write_text(json.dumps(responses_body(number)), encoding="utf-8")
+    words = ["pipeline", "ask", "two.csv", "--out", "run", "--replay", "payloads", *ARMS]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert Counter(arm for _, arm, _, _ in places(folder / "run")) == {"short": 2, "long": 2}
+    assert read_manifest(folder / "run").arms["short"].options is None
+    (folder / "payloads" / "long" / "openai" / "N2.json").write_text("{}", encoding="utf-8")
+    assert "have changed since their answers were kept: 1 (long/openai/N2)" in CliRunner().invoke(main, words).stderr
+
+
+def test_the_three_askers_ask_in_english_german_and_japanese(folder: Path) -> None:
+    assert {path.name for path in PERSONAS.iterdir()} == {"neutral.toml", "leading.toml", "malicious.toml"}
+    Path("two.csv").write_text(
+        "narrative_id,language,prompt\nE,en,Gum stays.\nD,de,Kaugummi bleibt.\nJ,ja,ガムは残る。\n", encoding="utf-8"
+    )
+    with ProviderServer() as server:
+        done = ask(server, *(word for path in PERSONAS.iterdir() for word in ("--arm", f"{path.stem}:{path}")))
+        assert done.exit_code == 0, done.output
+        assert all([message["role"] for message in call.body["input"]] == ["user"] for call in server.calls)
+    asked = {(narrative, arm): prompt for narrative, arm, _, prompt in places(folder / "run")}
+    assert len(set(asked.values())) == len(asked) == 9
+    assert all("「ガムは残る。」" in asked["J", arm] for arm in ("neutral", "leading", "malicious"))
+    assert "„Kaugummi bleibt.“\n\nWas ist darüber bekannt?" in asked["D", "neutral"]
+    assert asked["E", "leading"].startswith("I know that this is true:\n\n“Gum stays.”")
+
+
+def test_every_key_of_an_arms_file_has_a_sentence() -> None:
+    assert all(field.description for field in ArmFile.model_fields.values())

@@ -1,0 +1,212 @@
+"""What the models are told and asked is data: settings, files, one for each language; and a run keeps to it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from pipeline.asking.run_folder import read_manifest
+from pipeline.csv_v2.file import read_answers
+from pipeline.errors import InputError, SettingsError
+from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, PromptSettings, prompt_digest, read_prompt_files
+from pipeline.providers.request import KEY_VARIABLES
+from pipeline.recording.run import records_from_run
+from pipeline.schema import PROVIDERS
+from pipeline.settings import read_settings
+from tests.support.provider_server import ProviderServer
+
+GERMAN = "Wer an kalten Tagen ohne Mütze aus dem Haus geht, bekommt davon eine Erkältung."
+ENGLISH = "Who leaves the house without a hat on cold days catches a cold from doing so."
+SETTINGS = """
+[prompts]
+system = "Cite {note_text} and {x}."
+user_template = '{x} "{note_text}" {note_text}?'
+[prompts.de]
+user_template = "Stimmt das: {note_text}"
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("one.csv").write_text("narrative_id,prompt\nN1,A {x} b\n", encoding="utf-8")
+    Path("two.csv").write_text(f'narrative_id,prompt\nN1,{ENGLISH}\nN2,"{GERMAN}"\n', encoding="utf-8")
+    Path("told.csv").write_text("narrative_id,language,prompt\nN1,,A\nN2,de-AT,A\nN3,German,A\n", encoding="utf-8")
+    return tmp_path
+
+
+def ask(server: ProviderServer, *words: str, providers: str = "openai") -> Result:
+    urls = {provider: server.base_url(provider) for provider in PROVIDERS}
+    keys = {KEY_VARIABLES[provider][0]: "planted-0123456789" for provider in PROVIDERS}
+    env = {"CITEJURY_BASE_URLS": json.dumps(urls), **keys}
+    return CliRunner().invoke(main, ["pipeline", "ask", *words, "--providers", providers], env=env)
+
+
+def texts(server: ProviderServer, provider: str) -> str:
+    return " ".join(json.dumps(call.body, ensure_ascii=False) for call in server.calls_of(provider))
+
+
+def sent(server: ProviderServer) -> list[tuple[str, str]]:
+    """System and user prompt of each call to OpenAI, in order."""
+    return [tuple(message["content"] for message in call.body["input"]) for call in server.calls_of("openai")]
+
+
+def test_prompts_of_the_settings_go_to_all_five_letter_by_letter(folder: Path) -> None:
+    Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
+    with ProviderServer() as server:
+        done = ask(
+            server, "one.csv", "--out", "run", "--model", "perplexity=maker/model", providers=",".join(PROVIDERS)
+        )
+        assert done.exit_code == 0, done.output
+        for provider in PROVIDERS:
+            assert '{x} \\"A {x} b\\" A {x} b?' in texts(server, provider)
+            assert "Cite {note_text} and {x}." in texts(server, provider)
+    for provider in PROVIDERS:
+        [answer] = read_answers(folder / "run" / f"{provider}.csv")
+        assert answer.answer_prompt == '{x} "A {x} b" A {x} b?'
+    assert {record.provenance.repeat for record in records_from_run(folder / "run")} == {"1"}
+
+
+def test_the_manifest_keeps_every_prompt_with_its_digest(folder: Path) -> None:
+    Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
+    with ProviderServer() as server:
+        ask(server, "one.csv", "--out", "run")
+        ask(server, "one.csv", "--out", "run", "--repeats", "2")
+    kept = json.loads((folder / "run" / "manifest.json").read_text(encoding="utf-8"))["prompts"]
+    assert kept["system"] == "Cite {note_text} and {x}."
+    assert kept["languages"]["de"]["user_template"] == "Stimmt das: {note_text}"
+    assert set(kept["sha256"]) == {"system", "user_template", "persona", "de.user_template"}
+    assert kept["sha256"]["system"] == prompt_digest(kept["system"])
+
+
+def test_files_take_the_place_of_settings_in_every_language(folder: Path) -> None:
+    Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
+    Path("system.txt").write_bytes("\ufeffSay “yes”\r\nor no.\r\n".encode())
+    Path("template.txt").write_text("True? {note_text}\n", encoding="utf-8")
+    with ProviderServer() as server:
+        done = ask(
+            server, "two.csv", "--out", "run", "--system-prompt", "system.txt", "--user-template", "template.txt"
+        )
+        assert done.exit_code == 0, done.output
+        assert sorted(sent(server)) == [
+            ("Say “yes”\nor no.", f"True? {GERMAN}"),
+            ("Say “yes”\nor no.", f"True? {ENGLISH}"),
+        ]  # fmt: skip
+
+
+def test_each_narrative_is_asked_in_the_words_of_its_language(folder: Path) -> None:
+    Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
+    with ProviderServer() as server:
+        ask(server, "two.csv", "--out", "run")
+        ask(server, "told.csv", "--out", "other")
+    by_text = {answer.narrative_prompt: answer.answer_prompt for answer in read_answers(folder / "run" / "openai.csv")}
+    assert by_text == {GERMAN: f"Stimmt das: {GERMAN}", ENGLISH: f'{{x}} "{ENGLISH}" {ENGLISH}?'}
+    told = [answer.answer_prompt for answer in read_answers(folder / "other" / "openai.csv")]
+    assert told == ['{x} "A" A?', "Stimmt das: A", '{x} "A" A?']
+
+
+def test_a_prompt_that_changed_is_refused_with_both_and_nothing_is_sent(folder: Path) -> None:
+    Path("system.txt").write_text("You are brief, and cite.", encoding="utf-8")
+    with ProviderServer() as server:
+        ask(server, "one.csv", "--out", "run")
+        before = (folder / "run" / "manifest.json").read_bytes()
+        for words in (["--system-prompt", "system.txt"], ["--system-prompt", "system.txt", "--dry-run"]):
+            done = ask(server, "one.csv", "--out", "run", *words)
+            assert done.exit_code == 1
+            assert "You check statements" in done.stderr
+            assert "You are brief, and cite." in done.stderr
+            assert prompt_digest(SYSTEM_PROMPT)[:12] in done.stderr
+            assert done.stderr.count("\n") == 1
+        assert len(server.calls) == 1
+        assert ask(server, "one.csv", "--out", "run").exit_code == 0
+    assert json.loads(before)["prompts"] == read_manifest(folder / "run").model_dump()["prompts"]
+
+
+def test_a_run_of_before_prompts_could_be_set_was_asked_with_the_default(folder: Path) -> None:
+    with ProviderServer() as server:
+        ask(server, "one.csv", "--out", "run")
+        path = folder / "run" / "manifest.json"
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        del manifest["prompts"], manifest["arms"]
+        path.write_text(json.dumps(manifest), encoding="utf-8")
+        assert [each.provenance.repeat for each in records_from_run(folder / "run")] == ["1"]
+        assert "1 kept, 0 new" in ask(server, "one.csv", "--out", "run").stderr
+        Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
+        assert "is given now" in ask(server, "one.csv", "--out", "run").stderr
+        assert len(server.calls) == 1
+
+
+def test_prompts_may_change_while_nothing_was_answered(folder: Path) -> None:
+    (folder / "payloads" / "grok").mkdir(parents=True)
+    words = ["pipeline", "ask", "one.csv", "--out", "run", "--replay", "payloads"]
+    assert CliRunner().invoke(main, words).exit_code == 1
+    Path("template.txt").write_text("{note_text}?", encoding="utf-8")
+    done = CliRunner().invoke(main, [*words, "--user-template", "template.txt"])
+    assert "Nothing was answered" in done.stderr
+    kept = read_manifest(folder / "run").prompts
+    assert kept is not None
+    assert kept.user_template == "{note_text}?"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"Is this right?", "has no `{note_text}`; put it where the narrative belongs."),
+        (b"{note_text}\0", "holds a NUL character"),
+        (b"{note_text} \xff", "is not UTF-8 (byte 12)"),
+        (None, "cannot be read: No such file or directory."),
+    ],
+)
+def test_a_template_that_cannot_be_used_is_one_plain_line(folder: Path, content: bytes | None, told: str) -> None:
+    if content is not None:
+        Path("template.txt").write_bytes(content)
+    with ProviderServer() as server:
+        done = ask(server, "one.csv", "--out", "run", "--user-template", "template.txt")
+        assert (done.exit_code, len(server.calls), (folder / "run").exists()) == (1, 0, False)
+    assert told in done.stderr
+    assert "'template.txt'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ('user_template = "No place"', "`prompts.user_template` cannot be used: The user template 'No place' has no"),
+        ('sytem = "x"', "`prompts.sytem`"),
+        ("system = 1", "`prompts.system`"),
+        ('[prompts.de]\nuser_template = "Nichts"', "`prompts.languages.de.user_template`"),
+        ('[prompts.german]\nsystem = "x"', "`prompts.german`"),
+    ],
+)
+def test_settings_that_are_no_prompts_are_refused(table: str, told: str) -> None:
+    Path("citejury.toml").write_text(f"[prompts]\n{table}\n", encoding="utf-8")
+    with pytest.raises(SettingsError) as caught:
+        read_settings()
+    assert told in str(caught.value)
+
+
+def test_an_empty_system_prompt_is_not_sent(folder: Path) -> None:
+    Path("system.txt").touch()
+    with ProviderServer() as server:
+        ask(server, "one.csv", "--out", "run", "--system-prompt", "system.txt")
+        [call] = server.calls
+    assert [message["role"] for message in call.body["input"]] == ["user"]
+
+
+def test_what_is_given_for_one_language_stays_beside_what_is_given_for_all() -> None:
+    first = DEFAULT_PROMPTS.changed_by(
+        PromptSettings.model_validate({"de": {"system": "S", "persona": "Ich bin Arzt."}})
+    )
+    then = first.changed_by(PromptSettings(system="T", persona="I teach."))
+    assert (then.system_prompt("de"), then.system_prompt()) == ("T", "T")
+    assert first.user_prompt("Hm", "de").startswith("Ich bin Arzt.\n\nHm\n\n")
+    assert then.user_prompt("Hm").startswith("I teach.\n\nHm\n\n")
+    assert then.changed_by(PromptSettings()) == then
+
+
+def test_no_file_is_no_prompt() -> None:
+    assert read_prompt_files(None, None) == PromptSettings()
+    with pytest.raises(InputError, match="cannot be read"):
+        read_prompt_files(Path(), None)
