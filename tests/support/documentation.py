@@ -28,8 +28,10 @@ from exports.schema import (
     Manifest,
     ProvenanceRow,
 )
+from pipeline.asking.arms import ArmAsked, ArmFile
 from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.asking.run_folder import LastStart, NarrativesFile, ProviderCounts, RunManifest
+from pipeline.prompts import PromptsAsked, PromptSettings
 from pipeline.providers.batches import BATCH_SUPPORT, batch_api
 from pipeline.providers.options import CHAT_OPTION_SUPPORT, OPTION_SUPPORT
 from pipeline.providers.request import BASE_URLS, DEFAULT_CHAT_MODELS, DEFAULT_MODELS, KEY_VARIABLES
@@ -250,7 +252,15 @@ def error_line() -> str:
 
 
 def run_manifest() -> str:
-    return field_tables(RunManifest, NarrativesFile, ProviderCounts, LastStart)
+    return field_tables(RunManifest, PromptsAsked, ArmAsked, NarrativesFile, ProviderCounts, LastStart)
+
+
+def prompts() -> str:
+    return field_table(PromptSettings)
+
+
+def arm_file() -> str:
+    return field_table(ArmFile)
 
 
 def research_files() -> str:
