@@ -52,6 +52,7 @@ def check_template(text: str) -> str:
 
 Prompt = Annotated[str, AfterValidator(check_prompt)]
 Template = Annotated[str, AfterValidator(check_template)]
+LanguageCode = Annotated[str, Field(pattern=r"^[a-z]{2}$")]
 
 
 class Wording(Frozen):
@@ -72,7 +73,7 @@ class Wording(Frozen):
 class PromptSettings(Wording):
     """The settings `[prompts]`: prompts for all narratives, and in `[prompts.de]` those for narratives in German."""
 
-    languages: dict[str, Wording] = Field(default_factory=dict)
+    languages: dict[LanguageCode, Wording] = Field(default_factory=dict)
     """Prompts for narratives of one language, by its ISO 639-1 code."""
 
     @model_validator(mode="before")
@@ -99,7 +100,7 @@ class Prompts(Frozen):
     """User prompt, in which the narrative's text stands for each `{note_text}`."""
     persona: Prompt = ""
     """Who asks, in their own words: a paragraph before the user prompt; empty for none."""
-    languages: dict[str, Wording] = Field(default_factory=dict)
+    languages: dict[LanguageCode, Wording] = Field(default_factory=dict)
     """What is otherwise for narratives of one language, by its ISO 639-1 code."""
 
     def changed_by(self, given: PromptSettings) -> "Prompts":
@@ -113,7 +114,7 @@ class Prompts(Frozen):
         languages = {code: kept.get(code, {}) | own.get(code, {}) for code in (*kept, *own)}
         return Prompts.model_validate(
             {
-                **self.model_dump(exclude={"languages"}),
+                **{name: getattr(self, name) for name in Wording.model_fields},
                 **general,
                 "languages": {code: texts for code, texts in languages.items() if texts},
             }

@@ -61,7 +61,7 @@ def _count_files(
             model = earlier.model_asked if earlier else ""
             if csv_file(out, provider).is_file():
                 path, known = csv_file(out, provider), kept.get(provider, ())
-                found, bill = _count_answers(path, file, targets, manifest, prices, known)
+                found, bill = _count_answers(provider, path, file, targets, manifest, prices, known)
                 counts[provider] = found.model_copy(update={"model_asked": model})
                 spent = spent.together(bill)
             elif earlier:
@@ -76,6 +76,7 @@ def _count_files(
 
 
 def _count_answers(
+    provider: ProviderName,
     path: Path,
     citations: BinaryIO,
     targets: Mapping[str, str],
@@ -98,7 +99,9 @@ def _count_answers(
         answers += 1
         cited += len(stored.citations)
         models[stored.model_version] += 1
-        own = _bill_of(_stored_usage(stored), price_of(prices, stored.model_version, manifest.model_of(stored)))
+        own = _bill_of(
+            _stored_usage(stored), price_of(prices, stored.model_version, manifest.model_of(stored, provider))
+        )
         bill = bill.together(own)
         if stored.answer_id not in kept:
             new = new.together(own)

@@ -134,8 +134,11 @@ def _told(error: ValidationError, model: type[Frozen]) -> str:
     name = ".".join(str(part) for part in problem["loc"] if part != "languages")
     if problem["type"] != "extra_forbidden":
         return f"has a `{name}` that cannot be used: {problem['msg']}."
-    known = Wording.model_fields if name.startswith("prompts.") else model.model_fields
-    return f"has an unknown option `{name}`; there are {', '.join(f'`{each}`' for each in known)}."
+    if name.startswith("prompts."):
+        known = [f"`{each}`" for each in Wording.model_fields] + ["tables of languages such as `[prompts.de]`"]
+    else:
+        known = [f"`{each}`" for each in model.model_fields]
+    return f"has an unknown option `{name}`; there are {', '.join(known)}."
 
 
 def _overlaid_options(base: AskOptions | None, given: Mapping[str, Any]) -> AskOptions | None:

@@ -308,6 +308,7 @@ class Preview(NamedTuple):
 
     `calls` are those that would be put, `answered` those that need not be; `cost` is None where no price is known, and
     `basis` says what it is reckoned from. `body` is the first request's, whole; empty where there is no call to put.
+    `arms` has `url` and `body` of each arm's first request; empty without arms.
     """
 
     provider: ProviderName
@@ -318,6 +319,7 @@ class Preview(NamedTuple):
     cost: float | None
     basis: str
     body: Mapping[str, Any]
+    arms: Mapping[str, Mapping[str, Any]]
 
 
 def preview_run(
@@ -342,14 +344,13 @@ def _preview(
     characters: Counter[str] = Counter()
     longest: Counter[str] = Counter()
     calls: Counter[str] = Counter()
-    url = ""
-    body: Mapping[str, Any] = {}
+    shown: dict[str, dict[str, Any]] = {}
     for call in questions.calls(run.manifest.run_id, provider):
         if call.answer_id in answered:
             continue
-        if not calls:
+        if call.arm not in shown:
             request = selection.request(call)
-            url, body = selection.endpoints[provider].url(request), request.body
+            shown[call.arm] = {"url": selection.endpoints[provider].url(request), "body": request.body}
         characters[call.model] += len(call.prompt)
         longest[call.model] += (call.options or selection.options).max_tokens
         calls[call.model] += 1
@@ -361,7 +362,10 @@ def _preview(
     earlier = run.manifest.providers.get(provider, ProviderCounts())
     cost, basis = _expected_cost(earlier, open_calls, usages, prices)
     models = ", ".join(selection.models_of(provider))
-    return Preview(provider, models, url, open_calls, questions.calls_each() - open_calls, cost, basis, body)
+    first = next(iter(shown.values()), {"url": "", "body": {}})
+    arms = {name: each for name, each in shown.items() if name}
+    settled = questions.calls_each() - open_calls
+    return Preview(provider, models, first["url"], open_calls, settled, cost, basis, first["body"], arms)
 
 
 def _expected_cost(

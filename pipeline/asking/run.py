@@ -279,7 +279,7 @@ def _spent_earlier(run: OpenRun, limits: Limits) -> float:
     if limits.max_cost is None:
         return 0.0
     return sum(
-        _known_cost(answer, limits, run.manifest.model_of(answer))
+        _known_cost(answer, limits, run.manifest.model_of(answer, provider))
         for provider in PROVIDERS
         if run.answered[provider]
         for answer in read_answers(csv_file(run.out, provider))

@@ -125,9 +125,8 @@ class RunManifest(Frozen):
         )
         return plain | self.arms
 
-    def model_of(self, stored: StoredAnswer) -> str:
-        """The model that the answer's call asked for; empty where the payloads alone tell."""
-        provider = next(each for each in PROVIDERS if each == stored.model_name)
+    def model_of(self, stored: StoredAnswer, provider: ProviderName) -> str:
+        """The model that the call of the provider's answer asked for; empty where the payloads alone tell."""
         place = place_of(stored, self.run_id, self.repeats, tuple(self.arms)) if self.arms else None
         if place and place.arm:
             return self.arms[place.arm].models.get(provider, "")

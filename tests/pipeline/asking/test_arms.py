@@ -238,6 +238,7 @@ def test_an_answer_of_an_arm_costs_what_its_model_costs(folder: Path) -> None:
         done = ask(server, *ARMS, CITEJURY_PRICES=prices)
     [preview] = json.loads(shown.stdout)["providers"]
     assert (preview["calls"], preview["model"]) == (4, "small, large")
+    assert [each["body"]["model"] for each in preview["arms"].values()] == ["small", "large"]
     assert preview["cost"] == pytest.approx((2 * 99 * 1e5 + 2 * 4096 * 2e5) / 1e6)
     assert "spent now 3.00 USD" in done.stderr
 
