@@ -23,7 +23,7 @@ USER_TEMPLATE = (
 _CODE_LETTERS = 2
 
 
-def check_prompt(text: str) -> str:
+def _check_prompt(text: str) -> str:
     """The text, which no NUL may be in: no CSV keeps it.
 
     Raises:
@@ -34,7 +34,7 @@ def check_prompt(text: str) -> str:
     return text
 
 
-def check_template(text: str) -> str:
+def _check_template(text: str) -> str:
     """The template, which must say where the narrative belongs.
 
     Raises:
@@ -47,11 +47,11 @@ def check_template(text: str) -> str:
             "The user template {shown} has no `{place}`; put it where the narrative belongs",
             {"shown": repr(shown), "place": NOTE_TEXT},
         )
-    return check_prompt(text)
+    return _check_prompt(text)
 
 
-Prompt = Annotated[str, AfterValidator(check_prompt)]
-Template = Annotated[str, AfterValidator(check_template)]
+Prompt = Annotated[str, AfterValidator(_check_prompt)]
+Template = Annotated[str, AfterValidator(_check_template)]
 LanguageCode = Annotated[str, Field(pattern=r"^[a-z]{2}$")]
 
 

@@ -362,7 +362,7 @@ def _preview(
     earlier = run.manifest.providers.get(provider, ProviderCounts())
     cost, basis = _expected_cost(earlier, open_calls, usages, prices)
     models = ", ".join(selection.models_of(provider))
-    first = next(iter(shown.values()), {"url": "", "body": {}})
+    first: dict[str, Any] = next(iter(shown.values()), {"url": "", "body": {}})
     arms = {name: each for name, each in shown.items() if name}
     settled = questions.calls_each() - open_calls
     return Preview(provider, models, first["url"], open_calls, settled, cost, basis, first["body"], arms)

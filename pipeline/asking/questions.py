@@ -76,7 +76,7 @@ def plan_calls(
     for row, narrative in enumerate(narratives, start=1):
         seen[narrative.narrative_id] += 1
         occurrence = seen[narrative.narrative_id]
-        language = narrative_language(narrative) if by_language else ""
+        language = _narrative_language(narrative) if by_language else ""
         for arm in arms:
             prompt = arm.prompts.user_prompt(narrative.prompt, language)
             system = arm.prompts.system_prompt(language)
@@ -99,7 +99,7 @@ def plan_calls(
                 )
 
 
-def narrative_language(narrative: Narrative) -> str:
+def _narrative_language(narrative: Narrative) -> str:
     """ISO 639-1 code of the narrative's language: the file's, else what the text tells; `und` where nothing does."""
     return narrative.language or text_language(narrative.prompt, "und")
 

@@ -52,7 +52,7 @@ def answer(owner: Argilla, workspace: str, user_id: str, helpful: dict[str, bool
         items = []
         for record in records:
             assert HELPFUL not in json.dumps(record["fields"])
-            value = "yes" if helpful[record["metadata"]["record_uuid"]] else "no"
+            value = "yes" if helpful[record["external_id"].partition("#")[0]] else "no"
             values = {label: {"value": value} for label in LABELS[task]}
             response = {"user_id": user_id, "status": "submitted", "values": values}
             items.append(
