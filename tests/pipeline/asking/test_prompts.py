@@ -1,5 +1,6 @@
 """What the models are told and asked is data: settings, files, one for each language; and a run keeps to it."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -185,6 +186,19 @@ def test_settings_that_are_no_prompts_are_refused(table: str, told: str) -> None
     with pytest.raises(SettingsError) as caught:
         read_settings()
     assert told in str(caught.value)
+
+
+def test_what_was_sent_is_kept_letter_by_letter_whatever_a_narrative_holds(folder: Path) -> None:
+    text = "a\r\nb\rc\u2028\t ,\";' {note_text} {0} \ufffd 🙂 "
+    with open("one.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("narrative_id", "prompt"), ("N1", text), ("N1", text)])
+    Path("template.txt").write_text("\t{note_text}\u0085|{note_text} ", encoding="utf-8")
+    with ProviderServer() as server:
+        ask(server, "one.csv", "--out", "run", "--user-template", "template.txt", "--repeats", "2")
+        prompts = {call.body["input"][-1]["content"] for call in server.calls}
+    assert prompts == {f"\t{text}\u0085|{text} "}
+    assert {answer.answer_prompt for answer in read_answers(folder / "run" / "openai.csv")} == prompts
+    assert [record.provenance.repeat for record in records_from_run(folder / "run")] == ["1", "2"] * 2
 
 
 def test_an_empty_system_prompt_is_not_sent(folder: Path) -> None:
