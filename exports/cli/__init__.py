@@ -37,6 +37,7 @@ COMMANDS = (
     ),
     _Command("exports.cli.start", "init", "Start a project of your own in DIR."),
     _Command("pipeline.cli", "pipeline", "Ask providers for answers with citations, and turn them into records."),
+    _Command("exports.cli.study", "study", "Repeat a study every month, and see what moved."),
 )
 
 

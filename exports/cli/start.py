@@ -167,6 +167,8 @@ def table_lines(checks: "Sequence[Check]") -> Iterator[str]:
 def init(folder: Path) -> None:
     """Start a project of your own in DIR: settings with comments, example narratives, stored answers to try them with.
 
+    `study.toml` in it is a study that `citejury study run` repeats every month.
+
     A folder that holds one of these files with another content is refused, and nothing is written.
 
     \b

@@ -20,7 +20,6 @@ from exports.reading._judged import ReadJudged, read_judged
 from exports.reading._narratives import RecordTraces, tell_narratives
 from exports.reading._runs import read_runs
 from exports.reading._verdicts import read_verdict_patterns, verdict_readers
-from exports.reading._weights import read_weights
 from exports.reading.collection import Response
 from exports.reading.decisions import read_decisions
 from exports.reading.provenance import provenance_files, read_provenance
@@ -34,6 +33,7 @@ from exports.reading.read import (
     read_tables,
     task_of,
 )
+from exports.reading.weights import read_weights
 from exports.results.study import Judged, Study
 from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import InputError

@@ -3,9 +3,8 @@
 Source: exports/contracts/results.md#groups.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
-from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -47,14 +46,28 @@ def whole(n_records: int) -> Grouping:
     return Grouping(({},), np.zeros(n_records, np.int64), (), {})
 
 
-def groupings(by: Sequence[str], records: Sequence[str], provenance: Mapping[str, Mapping[str, str]]) -> list[Grouping]:
-    """The records by each of the columns, and, of two or more, by all of them crossed."""
+def groupings(
+    by: Sequence[str],
+    records: Sequence[str],
+    provenance: Mapping[str, Mapping[str, str]],
+    successive: Collection[str] = (),
+) -> list[Grouping]:
+    """The records by each of the columns, and, of two or more, by all of them crossed.
+
+    The values of `successive` columns, such as months, follow each other: each is compared with the one before it and
+    with the first, not with all others.
+    """
     columns = tuple(dict.fromkeys(by))
     divisions = [(column,) for column in columns] + ([columns] if len(columns) > 1 else [])
-    return [_grouping(division, records, provenance) for division in divisions]
+    return [_grouping(division, records, provenance, successive) for division in divisions]
 
 
-def _grouping(columns: Sequence[str], records: Sequence[str], provenance: Mapping[str, Mapping[str, str]]) -> Grouping:
+def _grouping(
+    columns: Sequence[str],
+    records: Sequence[str],
+    provenance: Mapping[str, Mapping[str, str]],
+    successive: Collection[str],
+) -> Grouping:
     """The records by the values of these columns together."""
     values = [tuple(provenance.get(record, {}).get(column, "") for column in columns) for record in records]
     ordered = sorted(set(values), key=lambda each: [(not value, value) for value in each])
@@ -62,17 +75,25 @@ def _grouping(columns: Sequence[str], records: Sequence[str], provenance: Mappin
     groups = tuple(dict(zip(columns, each, strict=True)) for each in ordered)
     of_record = np.array([number[each] for each in values], np.int64)
     known = [place for place, group in enumerate(groups) if all(group.values())]
-    levels = {column: _levels(column, groups, known) for column in columns}
-    n_pairs = {column: sum(comb(len(members), 2) for members in levels[column]) for column in columns}
-    uncompared = {column: count for column, count in n_pairs.items() if count > MOST_PAIRS}
+    pairs = {
+        column: [pair for members in _levels(column, groups, known) for pair in _pairs(members, column in successive)]
+        for column in columns
+    }
+    uncompared = {column: len(found) for column, found in pairs.items() if len(found) > MOST_PAIRS}
     compared = [
         Pair(column, {other: value for other, value in groups[a].items() if other != column}, a, b)
         for column in columns
         if column not in uncompared
-        for members in levels[column]
-        for a, b in combinations(members, 2)
+        for a, b in pairs[column]
     ]
     return Grouping(groups, of_record, tuple(compared), uncompared)
+
+
+def _pairs(members: Sequence[int], successive: bool) -> Iterator[tuple[int, int]]:
+    """Every pair of them; of successive ones each with the first and with the one before it."""
+    for a, b in combinations(range(len(members)), 2):
+        if not successive or a in (0, b - 1):
+            yield members[a], members[b]
 
 
 def _levels(column: str, groups: Sequence[dict[str, str]], known: Sequence[int]) -> list[list[int]]:

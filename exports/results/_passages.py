@@ -59,7 +59,7 @@ def _measure(
     """The figures of some records' passages; by group where columns are named."""
     names = [records[member] for member in members.tolist()]
     figures = _Ranked(study, values, members, names)
-    divisions = [whole(len(names)), *(groupings(by, names, study.provenance) if by else [])]
+    divisions = [whole(len(names)), *(groupings(by, names, study.provenance, study.successive) if by else [])]
     counts = [GroupCounts(study, names, division) for division in divisions]
     weights = np.array([1 / (study.probabilities or {}).get(name, 1.0) for name in names])
     narratives = number_names([study.narratives.get(name, name) for name in names])

@@ -69,7 +69,7 @@ def measure_results(
     ]
     narratives = number_names([study.narratives.get(record, record) for record in records])
     weights = np.array([1 / (study.probabilities or {}).get(record, 1.0) for record in records])
-    divisions = [whole(len(records)), *groupings(by, records, study.provenance)]
+    divisions = [whole(len(records)), *groupings(by, records, study.provenance, study.successive)]
     counts = [GroupCounts(study, records, division) for division in divisions]
     measured = measure_columns(sheets, columns, Records(narratives, weights, divisions, counts), seed)
     judged = np.unique(np.concatenate([np.empty(0, np.int64), *(task.records for task in tasks.values())]))

@@ -83,3 +83,6 @@ class Study(NamedTuple):
     """The answers of the runs, those that nobody judged included; None without runs."""
     judged: Judged | None = None
     """What a judge says; None without one."""
+    successive: frozenset[str] = frozenset()
+    """Columns of provenance whose values follow each other in the order of the alphabet, such as months: each is
+    compared with the one before it and with the first only."""

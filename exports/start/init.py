@@ -1,9 +1,10 @@
-"""The start of a project of one's own: settings with comments, two narratives, stored answers to try them with."""
+"""The start of a project of one's own: settings and a study with comments, two narratives, stored answers to them."""
 
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from exports.study.file import STUDY_FILE
 from pipeline.errors import OutputError
 from pipeline.schema import PROVIDERS
 from pipeline.settings import SETTINGS_FILE
@@ -83,6 +84,42 @@ name = "ben"
 # rejects = ["no"]
 """
 
+_STUDY = """\
+# What `citejury study run` repeats every month: it asks, reads the cited pages, draws a sample, puts it before the
+# annotators, and, when they are done, says what they found and what moved since the months before. Each table holds
+# options of one command, named as on its command line (`citejury pipeline ask --help`); a list gives one several times.
+narratives = "narratives.csv"
+# Each month gets a folder in this one.
+months = "months"
+
+[ask]
+# Stored answers, to try it without a key. Take this line out to ask for real.
+replay = "payloads"
+# providers = "claude,gemini"
+# Three personas, or anything else that differs, each in a file of its own:
+# arm = ["neutral:arms/neutral.toml", "leading:arms/leading.toml"]
+# repeats = 2
+# Half the price, within a day:
+# batch = true
+# max-cost = 50
+
+[sources]
+# Nobody is asked for pages. Take this line out as well.
+offline = true
+
+# The same narratives are drawn every month, so that months can be compared.
+[plan]
+# hours = 40
+
+[setup]
+passwords = "passwords.json"
+# How many annotators each answer waits for.
+overlap = 2
+
+# [results]
+# by = "model_name,language"
+"""
+
 _GITIGNORE = """\
 # Keys, passwords and Argilla's own data belong on this machine only.
 env
@@ -91,6 +128,7 @@ env
 passwords.json
 /citejury-home/
 /sheets/
+/months/
 """
 
 _README = """\
@@ -99,7 +137,11 @@ _README = """\
 - `citejury.toml`: settings and the campaign
 - `narratives.csv`: what the models are asked; replace the examples with your own
 - `payloads/`: stored answers to the examples, to try everything without a key
+<<<<<<< HEAD
 - `arms/`: three askers for `citejury pipeline ask --arm`: neutral, leading, malicious, in English, German and Japanese
+=======
+- `study.toml`: all of the below as one command that you repeat every month
+>>>>>>> 6207b7a (Repeat a study every month with one command)
 
 Try it, in this folder. Each command says at its end which one comes next:
 
@@ -118,6 +160,11 @@ Your own narratives are a CSV file with the columns `narrative_id` and `prompt`,
 or tabs); name others with `--id-column` and `--text-column`. To ask for real, put the providers' keys into the
 environment and leave `--replay` out; `--dry-run` shows what it would cost. To compare ways of asking, name them:
 `--arm neutral:arms/neutral.toml --arm leading:arms/leading.toml`, and in the end `citejury exports results --by arm`.
+
+The same every month, with what moved since the months before:
+
+    citejury study run --dry-run                               # the commands of a month
+    citejury study run                                         # all that can be done now; again when people are done
 
 Annotators on other machines need HTTPS: `citejury annotation serve --behind-tls`, in a third terminal the proxy that it
 names, and `--api-url https://annotate.example.org` for `share`, with your own name.
@@ -172,9 +219,14 @@ def project_files() -> dict[str, bytes]:
     }
     arms = {f"arms/{name}.toml": (demo / "arms" / f"{name}.toml").read_bytes() for name in _ARMS}
     texts = {".gitignore": _GITIGNORE, "README.md": _README, "narratives.csv": "\n".join(lines) + "\n"}
+<<<<<<< HEAD
     return {
         **payloads,
         **arms,
         **{name: text.encode() for name, text in texts.items()},
         SETTINGS_FILE: _SETTINGS.encode(),
     }
+=======
+    texts |= {SETTINGS_FILE: _SETTINGS, STUDY_FILE: _STUDY}
+    return {**payloads, **{name: text.encode() for name, text in texts.items()}}
+>>>>>>> 6207b7a (Repeat a study every month with one command)

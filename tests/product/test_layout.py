@@ -88,6 +88,7 @@ ORDER = (
     "exports.adjudicate",
     "exports.feedback",
     "exports.dataset",
+    "exports.study",
     "exports.start",
     "exports",
     "exports.cli",

@@ -1,0 +1,282 @@
+"""The commands `study run` and `study trend`: a study that is repeated every month, made of the other commands."""
+
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeline.interrupts import SIGNAL_EXITS
+
+if TYPE_CHECKING:
+    from exports.measure.results import ResultsOptions
+    from exports.study.file import Part, StudyFile
+    from exports.study.month import Incomplete, Month, Words
+
+_study_argument = click.argument(
+    "path", metavar="[STUDY.toml]", type=click.Path(path_type=Path, dir_okay=False), default=Path("study.toml")
+)
+
+
+@click.group()
+def study() -> None:
+    """Repeat a study every month: ask, read sources, draw a sample, put it before the jury, and see what moved."""
+
+
+class _CommandFailedError(Exception):
+    """A command of the study ended with another exit code than 0, and has said why."""
+
+
+@study.command()
+@_study_argument
+@click.option("--month", "only", metavar="YYYY-MM", help="Only this month; one that has not begun begins.")
+@click.option("--as-is", is_flag=True, help="Wait neither for calls that failed nor for annotators.")
+@click.option("--dry-run", is_flag=True, help="Show the commands of the month, and run none.")
+@click.pass_context
+def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: bool) -> None:
+    """Do all of this month's study that can be done now, and of earlier months what is left.
+
+    The commands of a month are run one after the other, each shown as you would type it: `pipeline ask` and `sources`,
+    `annotation plan`, which draws the sample, `setup` and `push` into a round of the month's name, and, when the
+    annotators are done, `exports csv` and `results`; from the second month on `study trend`. Where people are needed
+    the command says so and ends. Started again, by you or every night, it goes on from there; a month that has its
+    results is finished. The present month is that of UTC.
+
+    STUDY.toml names the narratives and has a table of options for each command; `citejury init` writes one. Paths in
+    it are from its folder, and so is citejury.toml. The same narratives and seed draw the same sample every month, so
+    that months can be compared narrative by narrative.
+
+    \b
+    Examples:
+        citejury study run
+        citejury study run study.toml --dry-run
+        citejury study run study.toml --month 2026-11 --as-is
+    """
+    from exports.study.file import read_study_file
+    from exports.study.month import Month, begun_months, checked_month, month_now, months_to_do
+    from pipeline.asking.run_folder import locked_folder
+
+    now = month_now()
+    only = checked_month(only, now) if only else None
+    with _folder_of(path) as file:
+        told = read_study_file(file)
+        _check_options(told, file, Month(Path(told.months) / (only or now)))
+        if dry_run:
+            _show_commands(told, Month(Path(told.months) / (only or now)))
+            return
+        with locked_folder(Path(told.months), "study run"):
+            waiting, failed = _work(ctx, told, months_to_do(told, now, only), as_is)
+            finished = [month for month in begun_months(told) if month.finished]
+            if _trend_is_due(told, finished):
+                _run(ctx, ("study", "trend", file.name))
+        _tell_end(waiting, failed, finished)
+    if failed:
+        ctx.exit(1)
+
+
+def _work(
+    ctx: click.Context, told: "StudyFile", months: "list[Month]", as_is: bool
+) -> "tuple[list[Incomplete], list[Month]]":
+    """Go through the months; what each waits for, and those that something stopped, which keep no other waiting.
+
+    Raises:
+        click.exceptions.Exit: a signal stopped a command.
+    """
+    from exports.study.month import work_at
+    from pipeline.errors import CitejuryError
+
+    waiting, failed = [], []
+    for month in months:
+        try:
+            incomplete = work_at(told, month, lambda words: _run(ctx, words), as_is)
+        except (_CommandFailedError, CitejuryError, click.ClickException) as error:
+            failed.append(month)
+            if not isinstance(error, _CommandFailedError):
+                shown = error if isinstance(error, click.ClickException) else click.ClickException(str(error))
+                shown.show()
+            continue
+        if incomplete:
+            waiting.append(incomplete)
+            click.echo(incomplete.said, err=True)
+    return waiting, failed
+
+
+def _run(ctx: click.Context, words: "Words") -> None:
+    """Show the command as somebody would type it, and run it.
+
+    Raises:
+        _CommandFailedError: it ended with another exit code than 0.
+        click.ClickException: it met an error.
+        click.exceptions.Exit: a signal stopped it.
+    """
+    root = ctx.find_root()
+    click.echo(f"\n$ citejury {shlex.join(words)}", err=True)
+    assert isinstance(root.command, click.Group)
+    debug = ("--debug",) if root.params.get("debug") else ()
+    code = root.command.main([*debug, *words], prog_name=root.info_name, standalone_mode=False)
+    if code in SIGNAL_EXITS.values():
+        raise click.exceptions.Exit(code)
+    if code:
+        raise _CommandFailedError
+
+
+def _trend_is_due(told: "StudyFile", finished: "list[Month]") -> bool:
+    """Whether there are two months, and results of one that are newer than the last trend."""
+    from exports.measure.results import RESULTS_FILE
+    from exports.study.month import TREND
+
+    trend = Path(told.months) / TREND / RESULTS_FILE
+    if len(finished) < 2:
+        return False
+    newest = max((month.results / RESULTS_FILE).stat().st_mtime_ns for month in finished)
+    return not trend.exists() or trend.stat().st_mtime_ns < newest
+
+
+def _tell_end(waiting: "list[Incomplete]", failed: "list[Month]", finished: "list[Month]") -> None:
+    """Say how far the study is, and what comes next."""
+    from pipeline.text.terminal import counted
+
+    if finished:
+        click.echo(f"\n{counted(len(finished), 'month')} finished; the newest is in {finished[-1].results}", err=True)
+    if failed:
+        names = ", ".join(month.name for month in failed)
+        click.echo(f"Stopped: {names}. Next: mend what is said above; the same command goes on from there", err=True)
+    elif waiting:
+        click.echo(f"Next: {waiting[-1].next_step}", err=True)
+    else:
+        click.echo("Next: the same command again next month", err=True)
+
+
+@study.command()
+@_study_argument
+def trend(path: Path) -> None:
+    """Say what moved between the months that have results: rates by month, and changes beyond chance.
+
+    Each month is compared with the one before it and with the first, all answers together and within each group of
+    `by` in the table [results], on the narratives that both months have; p is corrected for all of these comparisons
+    (Holm). Written to the folder `trend` beside the months, with the same files as `exports results`, in which the
+    month is one column more. Where other people labelled, other guidelines held, or something else was asked, that is
+    said: what changed may be these.
+
+    \b
+    Example:
+        citejury study trend study.toml
+    """
+    from exports.measure.results import check_results_folder, write_results
+    from exports.report.trend_terminal import trend_table
+    from exports.study.file import read_study_file
+    from exports.study.month import TREND, Month, begun_months, month_now
+    from exports.study.trend import measure_trend
+
+    with _folder_of(path) as file:
+        told = read_study_file(file)
+        _check_options(told, file, Month(Path(told.months) / month_now()))
+        out = Path(told.months) / TREND
+        check_results_folder(out)
+        found = measure_trend([month for month in begun_months(told) if month.finished], _results_options(told))
+        write_results(found, out, told.gives("results", "spreadsheet-safe"))
+    click.echo(trend_table(found))
+    click.echo(f"Figures and tables are in {out}. Next: citejury study run {path}, next month", err=True)
+
+
+@contextmanager
+def _folder_of(path: Path) -> Iterator[Path]:
+    """The study's file, as seen from its folder, in which the commands run; a `cd` is shown where that is another.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    from pipeline.errors import InputError
+
+    if not path.parent.is_dir():
+        raise InputError(f"There is no study {str(path)!r}. `citejury init` writes one to begin with.")
+    if path.parent.resolve() != Path.cwd():
+        click.echo(f"$ cd {shlex.quote(os.fspath(path.parent))}", err=True)
+    with chdir(path.parent):
+        yield Path(path.name)
+
+
+def _results_options(told: "StudyFile") -> "ResultsOptions":
+    """What the table [results] says of every month: groups, consensus, decisions, seed."""
+    from exports.cli.results import results
+    from exports.measure.results import ResultsOptions
+    from exports.study.month import Month, command_words
+
+    words = command_words(told, "results", Month(Path(told.months)))[2:]
+    params = results.make_context("results", list(words)).params
+    return ResultsOptions.model_validate({name: params[name] for name in ("by", "consensus", "decisions", "seed")})
+
+
+def _show_commands(told: "StudyFile", month: "Month") -> None:
+    """Print the commands of a month as one would type them."""
+    from exports.study.file import PARTS
+    from exports.study.month import command_words
+
+    for part in PARTS:
+        click.echo(f"citejury {shlex.join(command_words(told, part, month))}")
+    click.echo("Nothing was run. Next: the same command without `--dry-run`", err=True)
+
+
+def _check_options(told: "StudyFile", file: Path, month: "Month") -> None:
+    """Check before anything is run that each command takes the options that the file gives it.
+
+    Raises:
+        InputError: one does not; the message names table and option.
+    """
+    from exports.study.file import PARTS
+
+    for part in PARTS:
+        _check_part(told, part, file, month)
+
+
+def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> None:
+    """Check one table.
+
+    Raises:
+        InputError: an option is unknown, is no switch, or has a value that the command does not take.
+    """
+    from difflib import get_close_matches
+
+    from exports.study.file import COMMANDS
+    from exports.study.month import command_words
+    from pipeline.errors import InputError
+
+    words, where = COMMANDS[part], f"`[{part}]` in `{file}`"
+    command = _command_of(words)
+    known = {
+        name.removeprefix("--"): param
+        for param in command.params
+        if isinstance(param, click.Option) and not param.hidden and not param.is_eager
+        for name in param.opts
+    }
+    for option in told.options.get(part, ()):
+        if option.name not in known:
+            near = get_close_matches(option.name, known, n=1)
+            hint = f"Did you mean `{near[0]}`? " if near else ""
+            raise InputError(
+                f"{where} has `{option.name}`, which is no option of the command. {hint}`citejury {' '.join(words)} "
+                "--help` lists them."
+            )
+        if known[option.name].is_flag is bool(option.values):
+            wanted = "true or false" if known[option.name].is_flag else "a value"
+            raise InputError(f"{where}: `{option.name}` needs {wanted}.")
+    try:
+        command.make_context(part, list(command_words(told, part, month)[2:]))
+    except click.UsageError as error:
+        raise InputError(f"{where} cannot be used: {error.format_message()}") from error
+
+
+def _command_of(words: "Words") -> click.Command:
+    """The command that somebody calls by these words."""
+    from exports.cli import main
+
+    found: click.Command = main
+    for word in words:
+        assert isinstance(found, click.Group)
+        inner = found.get_command(click.Context(found), word)
+        assert inner is not None
+        found = inner
+    return found

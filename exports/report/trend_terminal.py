@@ -1,0 +1,78 @@
+"""What moved between months for the terminal: findings by month, and what changed; at most 80 columns, no colour."""
+
+from collections.abc import Iterator
+
+from exports.report.results_differences import difference_sentence, no_difference_sentence, standing_out
+from exports.report.results_terminal import cut, wrapped
+from exports.report.results_words import GROUPS_SHOWN, Figure, figures, group_name, rate_estimate, rate_meaning
+from exports.report.words import UNDEFINED
+from exports.results.schema import GroupRate, Results
+from pipeline.tables import Table
+from pipeline.text.terminal import counted
+
+MEANING = (
+    "Each month is compared with the one before it and with the first, on the narratives that both have, each "
+    "narrative against itself. Beyond chance: p below .05 after Holm's correction for all of these comparisons of all "
+    "labels and findings."
+)
+_NAME, _FIGURE = 24, 16
+
+
+def trend_table(results: Results) -> str:
+    """All of it; the months are the values of the first column of `by`."""
+    column = results.by[0]
+    months = _months(results, column)
+    answers, narratives = counted(results.n_records, "answer"), counted(results.n_narratives, "narrative")
+    over = f"{counted(len(months), column)}, {months[0]} to {months[-1]}"
+    blocks = [wrapped(f"What the jury found over {over}, about {answers} to {narratives}.")]
+    blocks += [_finding_table(figure, results, months) for figure in figures(results) if figure.task is None]
+    told = [wrapped(sentence, "* ") for sentence in change_sentences(results)]
+    blocks.append("\n".join(["What changed beyond chance", *told]))
+    if results.remarks:
+        minded = [wrapped(sentence, "! ") for sentence in results.remarks]
+        blocks.append("\n".join(["What to mind", *minded]))
+    return "\n\n".join([*blocks, wrapped(rate_meaning(results)), wrapped(MEANING)])
+
+
+def change_sentences(results: Results) -> Iterator[str]:
+    """What changed from month to month beyond chance, a sentence each, or that nothing did."""
+    column = results.by[0]
+    told = [(figure, found) for figure, found in standing_out(results) if found.by == column]
+    compared = [
+        found
+        for figure in figures(results)
+        for found in figure.found.differences
+        if found.by == column and found.p is not None
+    ]
+    if told:
+        yield from (difference_sentence(figure.title, found) for figure, found in told)
+        yield f"{counted(len(told), 'change')} of {len(compared):,} that were looked for."
+    elif compared:
+        yield no_difference_sentence(compared)
+    else:
+        yield "Cannot be told: no two months have narratives in common."
+
+
+def _months(results: Results, column: str) -> list[str]:
+    """The months in their order."""
+    first = next(figures(results)).found
+    return [group.by[column] for group in first.groups if tuple(group.by) == (column,) and group.by[column]]
+
+
+def _finding_table(figure: Figure, results: Results, months: list[str]) -> str:
+    """A line for all answers and one for each group: the first month, the one before the last, and the last."""
+    column, others = results.by[0], tuple(results.by[1:])
+    shown = list(dict.fromkeys((months[0], *months[-2:])))
+    rates: dict[tuple[str, ...], dict[str, GroupRate]] = {}
+    for group in figure.found.groups:
+        if tuple(group.by) in ((column,), (column, *others)):
+            level = tuple(value for name, value in group.by.items() if name != column)
+            rates.setdefault(level, {})[group.by[column]] = group
+    rows = [(cut(figure.title, _NAME), *shown)]
+    for level, of_month in list(rates.items())[: GROUPS_SHOWN + 1]:
+        name = group_name(dict(zip(others, level, strict=False))) if level else "all"
+        estimates = [rate_estimate(of_month[month]) if month in of_month else UNDEFINED for month in shown]
+        rows.append((cut(f"  {name}", _NAME), *estimates))
+    more = len(rates) - GROUPS_SHOWN - 1
+    table = Table(rows, left=1).terminal((_NAME, *[_FIGURE] * len(shown)))
+    return f"{table}\n  {more:,} more groups in results.csv" if more > 0 else table

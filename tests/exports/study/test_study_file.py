@@ -1,0 +1,117 @@
+"""What stands in `study.toml`: options of commands, checked before anything is run."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from exports.start.init import project_files, start_project
+from exports.study.file import read_study_file
+from exports.study.month import Month, checked_month, command_words
+from pipeline.errors import InputError
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["study", "run", *words])
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    start_project(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def test_a_month_is_shown_as_one_would_type_it(project: Path) -> None:
+    result = run("--dry-run", "--month", "2026-01")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "citejury pipeline ask narratives.csv --out months/2026-01/answers --replay payloads",
+        "citejury pipeline sources months/2026-01/answers --out months/2026-01/records.jsonl --offline",
+        "citejury annotation plan months/2026-01/records.jsonl --out months/2026-01/plan",
+        "citejury annotation setup --round 2026-01 --passwords passwords.json --overlap 2",
+        "citejury annotation push months/2026-01/records.jsonl --sample months/2026-01/plan/sample.csv --round 2026-01 "
+        "--known push",
+        "citejury exports csv months/2026-01/export --round 2026-01",
+        "citejury exports results months/2026-01/export --weights months/2026-01/plan/sample.csv "
+        "--runs months/2026-01/answers --runs months/2026-01/records.jsonl --out months/2026-01/results",
+    ]
+    assert not (project / "months").exists()
+
+
+def test_paths_are_from_the_folder_of_the_study(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.parent)
+    result = run("mine/study.toml", "--dry-run")
+    assert "$ cd mine" in result.stderr
+    assert result.stdout.startswith("citejury pipeline ask narratives.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[ask]\nrepeat = 2", "`[ask]` in `study.toml` has `repeat`, which is no option of the command. Did you mean"),
+        ("[ask]\nout = 'x'", "`[ask]` in `study.toml` has `out`, which is not for the file to say"),
+        ("[ask]\nrepeats = true", "`[ask]` in `study.toml`: `repeats` needs a value."),
+        ("[ask]\nstrict = 'yes'", "`[ask]` in `study.toml`: `strict` needs true or false."),
+        ("[ask]\nrepeats = 'two'", "`[ask]` in `study.toml` cannot be used: Invalid value for '--repeats'"),
+        ("[ask]\nrepeats = { a = 1 }", "`[ask]` in `study.toml`: `repeats` is {'a': 1}."),
+        ("[push]\nround = 'x'", "`[push]` in `study.toml` has `round`"),
+        ("[results]\nschema = true", "`[results]` in `study.toml` has `schema`"),
+        ("[csv]\nsince = '2026'", "`[csv]` in `study.toml` has `since`, which is no option"),
+        ("[asks]\nrepeats = 2", "`study.toml` has `asks`, which is no key of a study."),
+        ("ask = 2", "`ask` in `study.toml` is no table."),
+        ("months = 3", "`months` in `study.toml` names a path, found 3."),
+        ("months = [", "`study.toml` is not a TOML file"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("study.toml").write_text(f"narratives = 'narratives.csv'\n{text}\n", encoding="utf-8")
+    result = run()
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {said}")
+    assert result.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
+
+
+def test_a_study_without_narratives_or_without_a_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "The study `study.toml` cannot be read" in run().stderr
+    assert "There is no study 'nowhere/study.toml'" in run("nowhere/study.toml").stderr
+    Path("study.toml").write_text("", encoding="utf-8")
+    assert "`narratives` in `study.toml` names a path, found nothing" in run().stderr
+
+
+def test_lists_switches_and_options_of_two_words_become_what_one_would_type(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'narratives = "n.csv"\n[ask]\narm = ["a:a.toml", "b:b.toml"]\nbatch = true\nstrict = false\nmax-cost = 2.5\n'
+        '[sources]\nadd = [["https://a.example/", "a.pdf"]]\n',
+        encoding="utf-8",
+    )
+    study = read_study_file(path)
+    assert study.words("ask") == ("--arm", "a:a.toml", "--arm", "b:b.toml", "--batch", "--max-cost", "2.5")
+    assert study.words("sources") == ("--add", "https://a.example/", "a.pdf")
+    assert command_words(study, "results", Month(Path("2026-01")))[-2:] == ("--by", "model_name,arm")
+
+
+@pytest.mark.parametrize("name", ["2026-13", "2026-1", "november", "../2026-01", "2026-12"])
+def test_only_a_month_that_has_begun_can_be_worked_at(name: str) -> None:
+    with pytest.raises(InputError, match=r"is no month|has not begun"):
+        checked_month(name, "2026-11")
+    assert checked_month("2026-11", "2026-11") == "2026-11"
+
+
+def test_every_option_that_the_example_comments_out_can_be_used(project: Path) -> None:
+    text = project_files()["study.toml"].decode()
+    options = [line.removeprefix("# ") if " = " in line else line for line in text.splitlines()]
+    opened = [line.removeprefix("# ") if line.startswith("# [") else line for line in options]
+    Path("study.toml").write_text("\n".join(opened), encoding="utf-8")
+    result = run("--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "--batch --max-cost 50" in result.stdout

@@ -1,0 +1,177 @@
+"""A study month by month: what is done, where it stops for people, and how it goes on."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.client import Argilla
+from annotation.labels import LABELS, TASKS
+from annotation.tasks import round_of, task_of
+from exports.cli import main
+from exports.start.init import start_project
+from exports.study.file import StudyFile, read_study_file
+from exports.study.month import Month, work_at
+from pipeline.asking.run_folder import locked_folder
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+PEOPLE = ("anna", "ben", "cem")
+
+
+class _KilledError(Exception):
+    """The process ends here."""
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["study", "run", *words])
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    start_project(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def files_of(month: Month) -> dict[str, bytes]:
+    """What the month holds of answers, records and sample."""
+    paths = [*month.answers.glob("*.csv"), month.records, month.sample]
+    return {str(path.relative_to(month.path)): path.read_bytes() for path in paths if path.exists()}
+
+
+def work_until_killed(study: StudyFile, month: Month, after: int) -> list[str]:
+    """The commands that ran before the process was killed, so many of them."""
+    done: list[str] = []
+
+    def run_or_die(words: Sequence[str]) -> None:
+        if len(done) == after:
+            raise _KilledError
+        assert CliRunner().invoke(main, words).exit_code == 0
+        done.append(words[1])
+
+    with pytest.raises(_KilledError):
+        work_at(study, month, run_or_die)
+    return done
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_killed_after_any_command_the_month_goes_on_with_the_same_answers_and_sample(project: Path, after: int) -> None:
+    study, month = read_study_file(Path("study.toml")), Month(Path("months/2026-01"))
+    assert len(work_until_killed(study, month, after)) == after
+    before = files_of(month)
+    left = 3 if after < 3 else 0
+    assert work_until_killed(study, month, left) == ["ask", "sources", "plan"][:left]
+    found = files_of(month)
+    assert {name: found[name] for name in before} == before
+    assert len(found) == 7
+
+
+def test_calls_that_may_succeed_later_stop_the_month_before_its_sample(project: Path) -> None:
+    study, month = read_study_file(Path("study.toml")), Month(Path("months/2026-01"))
+    done: list[str] = []
+
+    def fails_once(words: Sequence[str]) -> None:
+        done.append(words[1])
+        if words[1] == "ask":
+            assert CliRunner().invoke(main, words).exit_code == 0
+            path = month.answers / "manifest.json"
+            told = json.loads(path.read_text(encoding="utf-8"))
+            path.write_text(json.dumps({**told, "errors": {"rate_limit": 2, "bad_response": 1}}), encoding="utf-8")
+        elif words[1] == "sources":
+            raise _KilledError
+
+    stopped = work_at(study, month, fails_once)
+    assert stopped is not None
+    assert stopped.said == "2026-01: 2 calls failed (2 rate_limit) and may succeed later."
+    assert done == ["ask"]
+    with pytest.raises(_KilledError):
+        work_at(study, month, fails_once, as_is=True)
+
+
+def test_an_error_in_one_month_keeps_no_other_waiting_and_is_the_exit_code(project: Path) -> None:
+    Path("months/2026-01").mkdir(parents=True)
+    result = run()  # without a server and without a key
+    assert result.exit_code == 1
+    assert result.stderr.count("$ citejury annotation setup --round") == 2
+    assert result.stderr.count("Error: `ARGILLA_API_KEY` is missing") == 2
+    assert "Stopped: 2026-01, " in result.stderr.splitlines()[-1]
+    assert len(list(Path("months").glob("*/plan/sample.csv"))) == 2
+
+
+def test_two_at_once_are_refused(project: Path) -> None:
+    with locked_folder(Path("months"), "study run"):
+        result = run()
+    assert result.exit_code == 1
+    assert "Another `study run` is writing to 'months'" in result.stderr
+
+
+def label_everything(server: "ServerHandle", owner: Argilla, workspace: str, month: str, names: Sequence[str]) -> None:
+    """Each of the people says yes to the first half of the labels of each record of the month's round."""
+    keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
+    for dataset in owner.datasets(owner.find_workspace(workspace)):
+        task = task_of(dataset)
+        if task is None or round_of(dataset) != month:
+            continue
+        records = [record["id"] for _, page in owner.record_pages(dataset["id"]) for record in page]
+        said = {label: {"value": "yes" if place < 2 else "no"} for place, label in enumerate(LABELS[task])}
+        items = [{"record_id": each, "status": "submitted", "values": said} for each in records]
+        for name in names:
+            with Argilla(server.url, keys[name]) as annotator:
+                annotator.request("POST", "/me/responses/bulk", json={"items": items})
+
+
+@pytest.mark.server
+def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_second_month(
+    project: Path, argilla_server: "ServerHandle", owner: Argilla, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = f"monthly-{uuid4().hex[:8]}"
+    names = [f"{who}-{workspace}" for who in PEOPLE]
+    people = "".join(f'[[campaign.annotators]]\nname = "{name}"\n' for name in names)
+    Path("citejury.toml").write_text(
+        f'workspace = "{workspace}"\n[campaign]\nlocales = ["en"]\n{people}', encoding="utf-8"
+    )
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+
+    begun = run("--month", "2026-01")
+    assert begun.exit_code == 0, begun.output
+    assert "2026-01: people are needed: " in begun.stderr
+    assert "citejury annotation status --round 2026-01; when they are done" in begun.stderr.splitlines()[-1]
+    before = files_of(Month(Path("months/2026-01")))
+
+    again = run("--month", "2026-01")
+    assert "$ citejury pipeline ask" not in again.stderr
+    assert "people are needed" in again.stderr
+
+    label_everything(argilla_server, owner, workspace, "2026-01", names[:2])
+    done = run("--month", "2026-01")
+    assert done.exit_code == 0, done.output
+    assert "$ citejury exports results months/2026-01/export" in done.stderr
+    assert "$ citejury study trend" not in done.stderr
+    assert done.stderr.splitlines()[-1] == "Next: the same command again next month"
+    assert files_of(Month(Path("months/2026-01"))) == before
+    results = json.loads(Path("months/2026-01/results/results.json").read_text(encoding="utf-8"))
+    assert (results["weighted"], results["n_records"]) == (True, 10)
+
+    run("--month", "2026-02")
+    label_everything(argilla_server, owner, workspace, "2026-02", names[2:])
+    waiting = run("--month", "2026-02")
+    assert "people are needed" in waiting.stderr
+    second = run("--month", "2026-02", "--as-is")
+    assert second.exit_code == 0, second.output
+    assert "$ citejury study trend study.toml" in second.stderr
+    assert "Cannot be told: with at most 2 narratives in common" in " ".join(second.stdout.split())
+    assert f"the jury: 2026-01: {names[0]}, {names[1]}; 2026-02: {names[2]}." in " ".join(second.stdout.split())
+    trend = json.loads(Path("months/trend/results.json").read_text(encoding="utf-8"))
+    assert (trend["n_records"], trend["n_narratives"]) == (20, 2)
+
+    rest = run("--month", "2026-02")
+    assert "$ citejury" not in rest.stderr
+    assert rest.stderr.splitlines()[-1] == "Next: the same command again next month"
+    assert len(TASKS) == len({task_of(each) for each in owner.datasets(owner.find_workspace(workspace))})

@@ -1,0 +1,155 @@
+"""What moved between months: which are compared, what is said of it, and how often it is said of nothing."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from exports.cli import main
+from exports.measure.results import ResultsOptions
+from exports.report.trend_terminal import change_sentences
+from exports.results.schema import Difference, LabelResults, Results
+from exports.study.trend import MONTH, measure_trend
+from pipeline.errors import InputError
+from tests.support.export_folders import Answer, campaign
+from tests.support.monthly_study import STUDY, drawn_trend, finished_month
+
+MODELS = ("claude", "gemini", "perplexity")
+
+
+def other_people(answers: list[Answer]) -> list[Answer]:
+    return [each._replace(yes={"anna": each.yes["anna"], "cem": each.yes["ben"]}) for each in answers]
+
+
+def without_findings(answers: list[Answer]) -> list[Answer]:
+    """The same answers, all as sound as those of the first model."""
+    return [each._replace(yes=answers[0].yes) for each in answers]
+
+
+def test_a_month_is_compared_with_the_one_before_and_with_the_first() -> None:
+    found = drawn_trend(np.random.default_rng(0), {"a": [0.5] * 4, "b": [0.5] * 4}, 12, labels=1)
+    differences = found.tasks["generation"].labels["proper_action"].differences
+    pairs = {(each.a[-1] + each.b[-1], each.within.get("model_name", "")) for each in differences if each.by == MONTH}
+    assert {pair for pair, _ in pairs} == {"12", "13", "23", "14", "34"}
+    assert {level for _, level in pairs} == {"", "a", "b"}
+
+
+def test_what_improved_since_the_month_before_is_said_with_its_group(tmp_path: Path) -> None:
+    answers = campaign(MODELS, prefix="m1")
+    later = without_findings(campaign(MODELS, prefix="m2"))
+    months = [finished_month(tmp_path, "2026-01", answers), finished_month(tmp_path, "2026-02", later)]
+    found = measure_trend(months, ResultsOptions())
+    told = list(change_sentences(found))
+    assert told[0].startswith("Serious problem")
+    assert "2026-01" in told[0]
+    assert "2026-02 0 %" in told[0]
+    crossed = [each for each in found.findings["serious_problem"].differences if each.by == MONTH and each.within]
+    assert [(each.within["model_name"], each.rate_a, each.rate_b) for each in crossed] == [
+        ("claude", 0.0, 0.0),
+        ("gemini", 0.0, 0.0),
+        ("perplexity", pytest.approx(2 / 3), 0.0),
+    ]
+    assert found.weighted
+    assert not any("Not the same people" in remark for remark in found.remarks)
+
+
+def test_what_else_changed_between_months_is_said(tmp_path: Path) -> None:
+    months = [
+        finished_month(tmp_path, "2026-01", campaign(MODELS, prefix="m1"), model="m-1"),
+        finished_month(tmp_path, "2026-02", other_people(campaign(MODELS, prefix="m2")), model="m-2"),
+    ]
+    remarks = measure_trend(months, ResultsOptions()).remarks
+    assert (
+        "Not the same people labelled in every month, so what changed may be the jury: 2026-01: anna, ben; 2026-02: "
+        "anna, cem."
+    ) in remarks
+    assert (
+        "The models that answered were not the same in every month: 2026-01: claude m-1; 2026-02: claude m-2."
+    ) in remarks
+
+
+def test_the_command_writes_results_by_month_and_fits_a_narrow_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("study.toml").write_text(STUDY, encoding="utf-8")
+    for number in range(1, 5):
+        answers = campaign(MODELS, prefix=f"m{number}")
+        finished_month(Path(), f"2026-0{number}", without_findings(answers) if number == 4 else answers)
+    result = CliRunner().invoke(main, ["study", "trend"])
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    heading = next(line for line in result.stdout.splitlines() if line.startswith("Serious problem"))
+    assert heading.split()[2:] == ["2026-01", "2026-03", "2026-04"]
+    assert "What changed beyond chance\n* Serious problem" in result.stdout
+    told = json.loads(Path("months/trend/results.json").read_text(encoding="utf-8"))
+    assert told["by"] == ["month", "model_name"]
+    assert CliRunner().invoke(main, ["study", "trend"]).exit_code == 0  # over its own files
+
+
+def test_one_month_is_no_trend(tmp_path: Path) -> None:
+    month = finished_month(tmp_path, "2026-01", campaign(MODELS))
+    with pytest.raises(InputError, match="needs two months with results, and there is one"):
+        measure_trend([month], ResultsOptions())
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of study, and how often it is drawn."""
+
+    months: int
+    narratives: int
+    rate: float
+    studies: int
+
+
+def changes(found: Results) -> list[Difference]:
+    """Every change that is claimed."""
+    labels: list[LabelResults] = list(found.tasks["generation"].labels.values())
+    return [each for label in labels for each in label.differences if each.by == MONTH and each.stands_out]
+
+
+def claimed(cell: Cell) -> float:
+    """The share of studies of which some change is claimed, though nothing changes."""
+    generator = np.random.default_rng([cell.months, cell.narratives, int(100 * cell.rate)])
+    rates = {provider: [cell.rate] * cell.months for provider in ("a", "b", "c")}
+    return float(np.mean([bool(changes(drawn_trend(generator, rates, cell.narratives))) for _ in range(cell.studies)]))
+
+
+def found_rise(cell: Cell, rise: float) -> float:
+    """The share of studies in which it is said of the last month that the provider that rises then rose."""
+    generator = np.random.default_rng([cell.months, cell.narratives])
+    steady = [cell.rate] * cell.months
+    rates = {"a": [*steady[1:], cell.rate + rise], "b": steady, "c": steady}
+    last, hits = f"2026-{cell.months:02d}", 0
+    for _ in range(cell.studies):
+        told = changes(drawn_trend(generator, rates, cell.narratives))
+        hits += any(each.b == last and each.within.get("model_name") == "a" for each in told)
+    return hits / cell.studies
+
+
+CELLS = [Cell(months, 40, rate, 300) for months in (2, 6, 12) for rate in (0.1, 0.3)] + [Cell(6, 100, 0.3, 300)]
+
+
+def test_a_sample_of_steady_studies_has_hardly_any_trend() -> None:
+    assert claimed(Cell(3, 30, 0.3, 20)) <= 0.15
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_a_trend_is_rarely_claimed_of_none(cell: Cell) -> None:
+    found = claimed(cell)
+    sys.stdout.write(f"claimed\t{cell}\t{found:.3f}\n")
+    assert found <= 0.08
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("narratives", [40, 100])
+def test_a_rise_of_thirty_points_is_found_where_narratives_are_many(narratives: int) -> None:
+    found = found_rise(Cell(6, narratives, 0.3, 100), 0.3)
+    sys.stdout.write(f"found\t{narratives}\t{found:.3f}\n")
+    assert found >= (0.8 if narratives == 100 else 0.1)
