@@ -21,7 +21,7 @@ def _positive(ctx: click.Context, param: click.Parameter, value: float | None) -
     return value
 
 
-@click.command(cls=SectionedCommand, rare="--seed --workspace")
+@click.command(cls=SectionedCommand, rare="--round --seed --workspace")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RECORDS…")
 @click.option(
     "--out",
@@ -49,6 +49,12 @@ def _positive(ctx: click.Context, param: click.Parameter, value: float | None) -
     metavar="SERVER",
     help="Address of an Argilla where annotators have worked: the hours then come from their pace.",
 )
+@click.option(
+    "--round",
+    "round_name",
+    metavar="NAME",
+    help="Round beside the campaign's own, which has no calibration and no groups.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sample.")
 @click.option(
     "--workspace",
@@ -63,6 +69,7 @@ def plan(
     power: float | None,
     overlap: int | None,
     server: str | None,
+    round_name: str | None,
     seed: int,
     workspaces: tuple[str, ...],
 ) -> None:
@@ -101,6 +108,7 @@ def plan(
     from annotation.planning.population import read_population
     from annotation.planning.text import plan_lines
     from annotation.push.record_sources import read_source
+    from annotation.tasks import PRODUCTION
     from pipeline.errors import BadRowsError
     from pipeline.settings import read_settings
     from pipeline.text.terminal import printable
@@ -125,6 +133,8 @@ def plan(
                 campaign = as_it_stands(argilla, campaign, settings.workspace) if campaign else None
                 own = places(campaign, settings.workspace) if campaign else ()
                 work = read_work(argilla, where, lambda name: bars.report("Measuring the pace", words=name), own)
+        if campaign and round_name not in (None, PRODUCTION):
+            campaign = campaign.model_copy(update={"calibration": None, "groups": {}, "assign": {}})
         bars.report("Planning")
         planned = make_plan(population, PlanOptions(hours, power, overlap, seed), campaign, work)
         write_plan(planned, folder)

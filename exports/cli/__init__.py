@@ -37,7 +37,11 @@ COMMANDS = (
     ),
     _Command("exports.cli.start", "init", "Start a project of your own in DIR."),
     _Command("pipeline.cli", "pipeline", "Ask providers for answers with citations, and turn them into records."),
-    _Command("exports.cli.study", "study", "Repeat a study every month, and see what moved."),
+    _Command(
+        "exports.cli.study",
+        "study",
+        "Repeat a study every month: ask, put the answers before the jury, and see what moved.",
+    ),
 )
 
 

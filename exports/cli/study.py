@@ -23,7 +23,7 @@ _study_argument = click.argument(
 
 @click.group()
 def study() -> None:
-    """Repeat a study every month: ask, read sources, draw a sample, put it before the jury, and see what moved."""
+    """Repeat a study every month: ask, put the answers before the jury, and see what moved."""
 
 
 class _CommandFailedError(Exception):

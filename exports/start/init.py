@@ -96,11 +96,7 @@ months = "months"
 # Stored answers, to try it without a key. Take this line out to ask for real.
 replay = "payloads"
 # providers = "claude,gemini"
-# Three personas, or anything else that differs, each in a file of its own:
-# arm = ["neutral:arms/neutral.toml", "leading:arms/leading.toml"]
 # repeats = 2
-# Half the price, within a day:
-# batch = true
 # max-cost = 50
 
 [sources]
@@ -161,10 +157,8 @@ or tabs); name others with `--id-column` and `--text-column`. To ask for real, p
 environment and leave `--replay` out; `--dry-run` shows what it would cost. To compare ways of asking, name them:
 `--arm neutral:arms/neutral.toml --arm leading:arms/leading.toml`, and in the end `citejury exports results --by arm`.
 
-The same every month, with what moved since the months before:
-
-    citejury study run --dry-run                               # the commands of a month
-    citejury study run                                         # all that can be done now; again when people are done
+`citejury study run` does the same every month, as `study.toml` says, and tells what moved since the months before;
+`--dry-run` shows its commands. Give it again when the annotators are done: it goes on from there.
 
 Annotators on other machines need HTTPS: `citejury annotation serve --behind-tls`, in a third terminal the proxy that it
 names, and `--api-url https://annotate.example.org` for `share`, with your own name.

@@ -32,7 +32,7 @@ _PLACES = frozenset(("workspace", "locale", "api-url"))
 OWN: Mapping[Part, frozenset[str]] = {
     "ask": frozenset(("out", "dry-run", "batch-status", "batch-cancel")),
     "sources": frozenset(("out",)),
-    "plan": frozenset(("out", "workspace")),
+    "plan": frozenset(("out", "round", "workspace")),
     "setup": frozenset(("round", "new-version", "dry-run")) | _PLACES,
     "push": frozenset(("round", "sample", "dry-run", "suggestions")) | _PLACES,
     "csv": frozenset(("round", "update", "as-of", "until")) | _PLACES,

@@ -110,8 +110,8 @@ def command_words(study: StudyFile, part: Part, month: Month) -> Words:
     own: dict[Part, Sequence[object]] = {
         "ask": (study.narratives, "--out", month.answers),
         "sources": (month.answers, "--out", month.records),
-        "plan": (month.records, "--out", month.sample.parent),
-        "setup": ("--round", month.name, *_overlap(study)),
+        "plan": (month.records, "--out", month.sample.parent, "--round", month.name, *_overlap(study, "plan")),
+        "setup": ("--round", month.name, *_overlap(study, "setup")),
         "push": (month.records, "--sample", month.sample, "--round", month.name, *_known(study)),
         "csv": (month.export, "--round", month.name),
         "results": (
@@ -123,11 +123,14 @@ def command_words(study: StudyFile, part: Part, month: Month) -> Words:
     return (*COMMANDS[part], *map(str, own[part]), *study.words(part))
 
 
-def _overlap(study: StudyFile) -> Words:
-    """How many annotators a record waits for: the file's number, else the largest of the campaign's three."""
-    campaign = read_campaign()
-    if study.gives("setup", "overlap") or campaign is None:
+def _overlap(study: StudyFile, part: Part) -> Words:
+    """How many annotators a record waits for: what the file says of the set-up, else the largest of the campaign's."""
+    if study.gives(part, "overlap"):
         return ()
+    told = [option.words for option in study.options.get("setup", ()) if option.name == "overlap"]
+    campaign = read_campaign()
+    if told or campaign is None:
+        return told[-1] if told else ()
     return ("--overlap", str(max(campaign.overlap.values(), default=1)))
 
 

@@ -130,6 +130,8 @@ READ = {
     "pipeline runs show --runs-dir",
     "pipeline sources RUN",
     "pipeline verify PATH",
+    "study run PATH",
+    "study trend PATH",
 }
 """Read, or a folder in which only what is known is removed or rewritten."""
 

@@ -140,6 +140,14 @@ def test_a_campaign_gives_overlap_and_calibration() -> None:
     assert paces["retrieval", "en"]["judgements"] == 2 * (56 * 2 + 4 * 3)
 
 
+def test_a_round_of_its_own_has_no_calibration() -> None:
+    Path("citejury.toml").write_text(CAMPAIGN.format(size="records = 4"), encoding="utf-8")
+    plan(planned_study(12, languages=("en", "de")), "--round", "2026-11", "--overlap", "2")
+    assert not any(told()["calibration"].values())
+    plan(planned_study(12, languages=("en", "de")), "--round", "production", out="other")
+    assert told("other")["calibration"] == {"de": 4, "en": 4}
+
+
 def test_a_fraction_for_calibration_is_the_share_that_a_push_would_choose() -> None:
     Path("citejury.toml").write_text(CAMPAIGN.format(size="fraction = 0.2"), encoding="utf-8")
     records = [planned_record(f"N{n}", p) for n in range(30) for p in PROVIDERS]

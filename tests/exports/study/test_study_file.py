@@ -29,7 +29,7 @@ def test_a_month_is_shown_as_one_would_type_it(project: Path) -> None:
     assert result.stdout.splitlines() == [
         "citejury pipeline ask narratives.csv --out months/2026-01/answers --replay payloads",
         "citejury pipeline sources months/2026-01/answers --out months/2026-01/records.jsonl --offline",
-        "citejury annotation plan months/2026-01/records.jsonl --out months/2026-01/plan",
+        "citejury annotation plan months/2026-01/records.jsonl --out months/2026-01/plan --round 2026-01 --overlap 2",
         "citejury annotation setup --round 2026-01 --passwords passwords.json --overlap 2",
         "citejury annotation push months/2026-01/records.jsonl --sample months/2026-01/plan/sample.csv --round 2026-01 "
         "--known push",
@@ -114,4 +114,4 @@ def test_every_option_that_the_example_comments_out_can_be_used(project: Path) -
     Path("study.toml").write_text("\n".join(opened), encoding="utf-8")
     result = run("--dry-run")
     assert result.exit_code == 0, result.output
-    assert "--batch --max-cost 50" in result.stdout
+    assert "--max-cost 50" in result.stdout

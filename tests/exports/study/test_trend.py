@@ -39,8 +39,8 @@ def test_a_month_is_compared_with_the_one_before_and_with_the_first() -> None:
 
 
 def test_what_improved_since_the_month_before_is_said_with_its_group(tmp_path: Path) -> None:
-    answers = campaign(MODELS, prefix="m1")
-    later = without_findings(campaign(MODELS, prefix="m2"))
+    answers = campaign(MODELS, 24, "m1")
+    later = without_findings(campaign(MODELS, 24, "m2"))
     months = [finished_month(tmp_path, "2026-01", answers), finished_month(tmp_path, "2026-02", later)]
     found = measure_trend(months, ResultsOptions())
     told = list(change_sentences(found))
@@ -59,8 +59,8 @@ def test_what_improved_since_the_month_before_is_said_with_its_group(tmp_path: P
 
 def test_what_else_changed_between_months_is_said(tmp_path: Path) -> None:
     months = [
-        finished_month(tmp_path, "2026-01", campaign(MODELS, prefix="m1"), model="m-1"),
-        finished_month(tmp_path, "2026-02", other_people(campaign(MODELS, prefix="m2")), model="m-2"),
+        finished_month(tmp_path, "2026-01", campaign(MODELS, 24, "m1"), model="m-1"),
+        finished_month(tmp_path, "2026-02", other_people(campaign(MODELS, 24, "m2")), model="m-2"),
     ]
     remarks = measure_trend(months, ResultsOptions()).remarks
     assert (
@@ -78,7 +78,7 @@ def test_the_command_writes_results_by_month_and_fits_a_narrow_terminal(
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(STUDY, encoding="utf-8")
     for number in range(1, 5):
-        answers = campaign(MODELS, prefix=f"m{number}")
+        answers = campaign(MODELS, 24, f"m{number}")
         finished_month(Path(), f"2026-0{number}", without_findings(answers) if number == 4 else answers)
     result = CliRunner().invoke(main, ["study", "trend"])
     assert result.exit_code == 0, result.output
