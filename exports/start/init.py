@@ -96,6 +96,8 @@ months = "months"
 # Stored answers, to try it without a key. Take this line out to ask for real.
 replay = "payloads"
 # providers = "claude,gemini"
+# Three askers, each in a file of its own; with arms the payloads are in a folder for each.
+# arm = ["neutral:arms/neutral.toml", "leading:arms/leading.toml"]
 # repeats = 2
 # max-cost = 50
 
@@ -133,11 +135,8 @@ _README = """\
 - `citejury.toml`: settings and the campaign
 - `narratives.csv`: what the models are asked; replace the examples with your own
 - `payloads/`: stored answers to the examples, to try everything without a key
-<<<<<<< HEAD
 - `arms/`: three askers for `citejury pipeline ask --arm`: neutral, leading, malicious, in English, German and Japanese
-=======
 - `study.toml`: all of the below as one command that you repeat every month
->>>>>>> 6207b7a (Repeat a study every month with one command)
 
 Try it, in this folder. Each command says at its end which one comes next:
 
@@ -213,14 +212,5 @@ def project_files() -> dict[str, bytes]:
     }
     arms = {f"arms/{name}.toml": (demo / "arms" / f"{name}.toml").read_bytes() for name in _ARMS}
     texts = {".gitignore": _GITIGNORE, "README.md": _README, "narratives.csv": "\n".join(lines) + "\n"}
-<<<<<<< HEAD
-    return {
-        **payloads,
-        **arms,
-        **{name: text.encode() for name, text in texts.items()},
-        SETTINGS_FILE: _SETTINGS.encode(),
-    }
-=======
     texts |= {SETTINGS_FILE: _SETTINGS, STUDY_FILE: _STUDY}
-    return {**payloads, **{name: text.encode() for name, text in texts.items()}}
->>>>>>> 6207b7a (Repeat a study every month with one command)
+    return {**payloads, **arms, **{name: text.encode() for name, text in texts.items()}}

@@ -117,7 +117,7 @@ def _other_questions(months: Sequence[Month]) -> Iterator[str]:
 def _asked(manifest: RunManifest) -> str:
     """What was asked, in a text that is the same where the same was asked."""
     models = {provider: counts.model_asked for provider, counts in sorted(manifest.providers.items())}
-    return repr((manifest.narratives.sha256, manifest.repeats, models, manifest.options))
+    return repr((manifest.narratives.sha256, manifest.repeats, models, manifest.options, manifest.asked_arms()))
 
 
 def _models_answered(manifest: RunManifest) -> str:

@@ -1,6 +1,7 @@
 """A study month by month: what is done, where it stops for people, and how it goes on."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
 PEOPLE = ("anna", "ben", "cem")
+ARMS = ("neutral", "leading")
 
 
 class _KilledError(Exception):
@@ -126,6 +128,15 @@ def label_everything(server: "ServerHandle", owner: Argilla, workspace: str, mon
                 annotator.request("POST", "/me/responses/bulk", json={"items": items})
 
 
+def two_arms(project: Path) -> None:
+    """Two arms of one provider take the place of five providers."""
+    for arm in ARMS:
+        shutil.copytree(project / "payloads/claude", project / "payloads" / arm / "claude")
+    text = (project / "study.toml").read_text(encoding="utf-8")
+    arms = json.dumps([f"{arm}:arms/{arm}.toml" for arm in ARMS])
+    (project / "study.toml").write_text(text.replace("[ask]", f"[ask]\narm = {arms}"), encoding="utf-8")
+
+
 @pytest.mark.server
 def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_second_month(
     project: Path, argilla_server: "ServerHandle", owner: Argilla, monkeypatch: pytest.MonkeyPatch
@@ -136,6 +147,7 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     Path("citejury.toml").write_text(
         f'workspace = "{workspace}"\n[campaign]\nlocales = ["en"]\n{people}', encoding="utf-8"
     )
+    two_arms(project)
     monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
     monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
 
@@ -157,7 +169,7 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     assert done.stderr.splitlines()[-1] == "Next: the same command again next month"
     assert files_of(Month(Path("months/2026-01"))) == before
     results = json.loads(Path("months/2026-01/results/results.json").read_text(encoding="utf-8"))
-    assert (results["weighted"], results["n_records"]) == (True, 10)
+    assert (results["weighted"], results["n_records"], results["by"]) == (True, 4, ["model_name", "arm"])
 
     run("--month", "2026-02")
     label_everything(argilla_server, owner, workspace, "2026-02", names[2:])
@@ -169,7 +181,9 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     assert "Cannot be told: with at most 2 narratives in common" in " ".join(second.stdout.split())
     assert f"the jury: 2026-01: {names[0]}, {names[1]}; 2026-02: {names[2]}." in " ".join(second.stdout.split())
     trend = json.loads(Path("months/trend/results.json").read_text(encoding="utf-8"))
-    assert (trend["n_records"], trend["n_narratives"]) == (20, 2)
+    assert (trend["n_records"], trend["n_narratives"]) == (8, 2)
+    within = [each["within"] for each in trend["tasks"]["generation"]["labels"]["helpful"]["differences"]]
+    assert {"model_name": "claude", "arm": "leading"} in within
 
     rest = run("--month", "2026-02")
     assert "$ citejury" not in rest.stderr
