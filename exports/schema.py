@@ -154,7 +154,7 @@ class ProvenanceRow(Frozen):
     n_unread: str = ""
     """Those that exist but could not be read."""
     n_gone: str = ""
-    """Those answered with 404 or 410."""
+    """Those whose server says that they are not there."""
     n_unresolved: str = ""
     """Those without such a host, or that never answered."""
     n_unfetched: str = ""

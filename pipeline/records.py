@@ -34,8 +34,8 @@ class Source(Frozen):
     title: str = ""
     """Its title; empty where none is known."""
     state: SourceState
-    """`read`: we hold text of it. `unread`: it exists but could not be read. `gone`: 404 or 410. `unresolved`: no such
-    host, or it never answered. `unfetched`: nobody tried yet."""
+    """`read`: we hold text of it. `unread`: it exists but could not be read. `gone`: its server says that it is not
+    there. `unresolved`: no such host, or it never answered. `unfetched`: nobody tried yet."""
     reason: str = ""
     """Why it is in this state, a word of `pipeline.sources.schema` such as `page` or `robots`;
     empty where not said."""

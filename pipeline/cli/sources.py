@@ -220,6 +220,8 @@ def _end_sources(made: "RunSources", out: Path, store: Path) -> None:
         click.echo(line, err=True)
     if not store.exists():
         click.echo(f"There is no store {str(store)!r} yet, so no page is held.", err=True)
+    if made.uncited:
+        click.echo(f"No answer cites what you added for {', '.join(made.uncited)}: see above.", err=True)
     gathered = made.gathered
     if gathered and gathered.kept:
         click.echo(f"{len(gathered.kept)} pages could not be read anew; what was read before stands.", err=True)

@@ -185,7 +185,9 @@ def _leave_trace(store: Store, run_id: str, url: str, stored: StoredPage | None,
 
 async def _extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
     """The page with its text, or with the reason why there is nothing worth reading on it."""
-    extracted = await extractor.extract(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
+    extracted = await extractor.extract(
+        fetched.body, fetched.content_type, fetched.charset, fetched.final_url, fetched.url
+    )
     if extracted.reason != "page":
         return _stored_page(fetched._replace(reason=extracted.reason, detail=extracted.detail))
     return _stored_page(fetched)._replace(

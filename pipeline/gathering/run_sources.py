@@ -18,13 +18,14 @@ from pipeline.sources.choosing.tally import Tally
 from pipeline.sources.reading.extract import Extracted
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.store import Store, StoredPage, text_hash
-from pipeline.text.urls import site_key, source_domain, without_password
+from pipeline.text.urls import membership_key, site_key, source_domain, without_password
 
 if TYPE_CHECKING:
     from pipeline.gathering.gather import Gathered
 
 
 _MAX_BYTES = 100_000_000
+_SHOWN = 3
 MEDIA_TYPES = {
     ".pdf": "application/pdf",
     ".html": "text/html",
@@ -51,6 +52,8 @@ class RunSources(NamedTuple):
     """Pages and records, counted."""
     gathered: "Gathered | None"
     """What came of fetching; None where the store was all there was."""
+    uncited: tuple[str, ...] = ()
+    """The URLs of the user's files that no answer of the run cites."""
 
 
 def write_run_records(
@@ -74,14 +77,13 @@ def write_run_records(
     targets = resolved_earlier(run / CITATIONS)
     cited = _cited_pages(run, targets)
     keys = list(dict.fromkeys(page.key for page in cited.values() if page.key))
-    if store and added:
-        _add_pages(store, added, targets, frozenset(keys), tell)
+    uncited = _add_pages(store, added, targets, keys, tell) if store and added else ()
     gathered = fetch(store, keys) if store and fetch else None
     shelf = Shelf(store, targets, limits)
     tally = Tally()
     _count_pages(cited, shelf, tally)
     write_records(out, _with_pages(records_from_run(run), shelf, tally))
-    return RunSources(tally, gathered)
+    return RunSources(tally, gathered, uncited)
 
 
 def _cited_pages(run: Path, targets: Mapping[str, str]) -> dict[str, CitedPage]:
@@ -95,15 +97,16 @@ def _cited_pages(run: Path, targets: Mapping[str, str]) -> dict[str, CitedPage]:
 
 
 def _add_pages(
-    store: Store, added: Sequence[Added], targets: Mapping[str, str], cited: frozenset[str], tell: Tell
-) -> None:
-    """Put the user's files into the store; a URL that no answer cites is told.
+    store: Store, added: Sequence[Added], targets: Mapping[str, str], cited: Sequence[str], tell: Tell
+) -> tuple[str, ...]:
+    """Put the user's files into the store, under every form in which their URLs are cited; those that no answer cites.
 
     Raises:
         InputError: a URL is none, or a file cannot be read; those before it are stored.
     """
 
-    async def add() -> None:
+    async def add() -> tuple[str, ...]:
+        uncited: list[str] = []
         async with Extractor() as extractor:
             for url, file in added:
                 key = cited_page(url, targets).key
@@ -112,11 +115,33 @@ def _add_pages(
                     raise InputError(
                         f"`--add` wants an http or https URL without a user name, and then a file; {shown!r} is none."
                     )
-                store.put_page(await added_page(key, file, extractor))
-                if key not in cited:
-                    tell(f"{url} is kept, but no answer of this run cites it.")
+                page = await added_page(key, file, extractor)
+                forms = _forms_of(key, cited)
+                for form in forms or (key,):
+                    store.put_page(page._replace(url=form, final_url=form, domain=source_domain(form)))
+                if not forms:
+                    tell(f"{url} is kept, but no answer of this run cites it.{_near(key, cited)}")
+                    uncited.append(url)
+                elif key not in forms:
+                    tell(f"{url} is cited as {' and as '.join(forms)}; your file is read for that.")
+        return tuple(uncited)
 
-    asyncio.run(add())
+    return asyncio.run(add())
+
+
+def _forms_of(key: str, cited: Sequence[str]) -> tuple[str, ...]:
+    """The cited pages that the URL names: itself, or those that differ in scheme, `www.` and the last slash only."""
+    if key in cited:
+        return (key,)
+    wanted = membership_key(key)
+    return tuple(each for each in cited if membership_key(each) == wanted)
+
+
+def _near(key: str, cited: Sequence[str]) -> str:
+    """A sentence on what is cited of the same site; empty where nothing is."""
+    site = site_key(key)
+    near = [each for each in cited if site_key(each) == site]
+    return f" Of its site it cites {', '.join(near[:_SHOWN])}{' and others' if near[_SHOWN:] else ''}." if near else ""
 
 
 def _count_pages(cited: Mapping[str, CitedPage], shelf: Shelf, tally: Tally) -> None:

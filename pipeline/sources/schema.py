@@ -112,6 +112,10 @@ Reason = Literal[
     "login",
     "empty",
     "error_page",
+    "home_page",
+    "other_page",
+    "soft_404",
+    "parked",
     "not_text",
     "too_large",
     "bad_encoding",
@@ -135,13 +139,17 @@ STATES: dict[Reason, SourceState] = {
     "added": "read",  # a file that the user has
     "status_404": "gone",
     "status_410": "gone",
+    "soft_404": "gone",  # a success that says that there is no such page
+    "parked": "gone",  # the domain is for sale, or its site is closed
     "robots": "unread",  # robots.txt forbids it, or cannot be had
     "paywall": "unread",
     "cookie_wall": "unread",
     "captcha": "unread",
     "login": "unread",
     "empty": "unread",  # no text on it
-    "error_page": "unread",  # a success that says that there is nothing
+    "error_page": "unread",  # a success that tells of an error
+    "home_page": "unread",  # a redirect ended at the site's first page, or at an overview
+    "other_page": "unread",  # a short page that has nothing of what its address names
     "not_text": "unread",  # an image, a film, an archive
     "too_large": "unread",
     "bad_encoding": "unread",

@@ -14,6 +14,7 @@ import httpx
 from pipeline.errors import InputError
 from pipeline.providers.http.retry import time_there, wait_seconds
 from pipeline.sources.fetching._exchange import SUCCESS, Exchange, RequestLimits, exchange, media_type
+from pipeline.sources.fetching._forwarding import forwarding_target
 from pipeline.sources.fetching.guard import web_target
 from pipeline.sources.fetching.politeness import MAX_BYTES as ROBOTS_BYTES
 from pipeline.sources.fetching.politeness import UNREACHABLE, HostQueue, Rules, read_rules
@@ -246,7 +247,11 @@ class Fetcher:
         return _to_fetched(came, start, conditional=any(conditions.values()))
 
     async def follow(self, url: str, conditions: Mapping[str, str], effort: TimeBudget) -> tuple[Exchange, str]:
-        """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is."""
+        """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is.
+
+        A page that leads its reader elsewhere by itself is a redirect too, but for one that leads in a circle: that
+        one shows what it has.
+        """
         headers = {"Accept": _ACCEPT, **conditions}
         seen: list[str] = []
         while len(seen) <= _MAX_REDIRECTS:
@@ -255,10 +260,11 @@ class Fetcher:
                 return closed, url
             same_host = bool(seen) and host_of(seen[-1]) == host_of(url)
             came = await self.ask(url, headers, effort, follows=same_host)
-            if not came.location:
+            target = came.location or forwarding_target(came, url)
+            if not target or (not came.location and target in seen):
                 return came, url
             seen.append(url)
-            url, headers = came.location, {"Accept": _ACCEPT}
+            url, headers = target, {"Accept": _ACCEPT}
             if url in seen:
                 words = "its redirects lead round in a circle, as those of sites do that want a cookie"
                 return Exchange(came.status, reason="redirects", detail=words), url

@@ -1,16 +1,28 @@
 """Why a page that was fetched is useless all the same: a wall, a robot's check, an error in disguise, or nothing."""
 
 import re
+from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
+from pipeline.sources.reading._absence import NOT_FOUND, PARKED, is_name_of_nothing
+from pipeline.sources.reading._address import Address
 from pipeline.sources.schema import Reason
 
 _WALL_WORDS = 150
 _PAYWALL_WORDS = 350
 _TEASER_WORDS = 60
 _LEAST_WORDS = 8
+_HARDLY_ANY_WORDS = 40
 _LOOKED_AT = 3000
 _SIGNS_A_WORD = 3
+_SURELY_A_TEXT = 600
+_SHOWN = 80
+_READ = 50_000
+_LEAST_LETTERS = 5
+_MANY_LETTERS = 40
+_MANY_WORDS = 20
+_MOST_OF_ONE_WORD = 0.6
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 
@@ -35,6 +47,15 @@ _COOKIE_WALL = re.compile(
     | we\ (?:and\ our\ (?:\d+\ )?partners\ )?(?:use|store)\b.{0,80}\bcookies
     | (?:mit|durch)\ (?:werbung|tracking)\ und\ (?:cookies|tracking)
     | (?:alle\ )?cookies\ (?:akzeptieren|zulassen|ablehnen|zustimmen)
+    | (?:accepter|refuser|paramétrer)\b.{0,30}\bcookies | continuer\ sans\ accepter
+    | (?:nous|vi|wij|we)\b.{0,60}\b(?:utilis|déposons|använder|bruger|bruker|gebruik)\w*\b.{0,60}\b(?:cookies|kakor)
+    | (?:aceptar|rechazar|configurar|aceitar|rejeitar)\b.{0,20}\bcookies | (?:utilizamos|usamos)\b.{0,40}\bcookies
+    | (?:accetta|rifiuta|gestisci)\b.{0,20}\bcookie | (?:utilizziamo|usiamo)\b.{0,40}\bcookie
+    | (?:accepteer|weiger|acceptera|godkänn|accepter|tillad|tillat|godta|avvis|afvis)\w*\ .{0,25}\b(?:cookies|kakor)
+    | cookies\ (?:accepteren|weigeren|toestaan) | (?:zaakceptuj|akceptuj|odrzuć)\w*\b.{0,25}\b(?:cookie|ciasteczk)
+    | (?:używamy|korzystamy\ z|wykorzystujemy)\b.{0,40}\b(?:cookie|ciasteczk)
+    | (?:принять|используем|использует)\b.{0,30}(?:cookie|куки)
+    | (?:接受|使用).{0,8}cookie | 쿠키.{0,12}(?:동의|허용|수락|사용)
     | (?:wir|unsere\ partner)\ .{0,40}(?:verwenden|nutzen|setzen)\b.{0,60}\bcookies | mit\ werbung\ weiterlesen
     | (?:pur|werbefrei)-?abo | クッキー.{0,12}(?:同意|許可|受け入れ) | cookie.{0,12}(?:同意|許可|受け入れ|使用)""",
     re.I | re.X,
@@ -66,26 +87,17 @@ _LOGIN = re.compile(
     re.I | re.X,
 )
 _ERROR_TITLE = re.compile(
-    r"""^\W*(?:error\W+)?(?:40[0-9]|410|429|50[0-4])\b
-    | (?:page|article|site|url)\ (?:was\ |is\ |could\ )?(?:not\ (?:be\ )?found|unavailable)
-    | ^not\ found$ | access\ denied | ^forbidden | internal\ server\ error | bad\ gateway | service\ unavailable
-    | ^error\b | ^oops\b | (?:seite|artikel|beitrag)\ (?:wurde\ )?(?:leider\ )?nicht\ (?:gefunden|verfügbar)
-    | ^fehler\b
-    | zugriff\ verweigert | ページ(?:が|は)(?:見つかりません|存在しません|ありません) | お探しのページ
-    | アクセス(?:が|を)?拒否 | ^エラー""",
+    r"""^\W*(?:error\W+)?(?:40[0-35-9]|429|50[0-4])\b
+    | access\ denied | ^forbidden | internal\ server\ error | bad\ gateway | service\ unavailable
+    | ^error\b | ^oops\b | ^fehler\b
+    | zugriff\ verweigert | アクセス(?:が|を)?拒否 | ^エラー""",
     re.I | re.X,
 )
 _ERROR = re.compile(
-    r"""(?:page|article|document|content)\ (?:that\ )?(?:you\ (?:are|were|.re)\ (?:looking\ for|trying)|you\ requested)
-    | (?:page|article|url)\ (?:cannot|could\ not|can.t|couldn.t|was\ not)\ (?:be\ )?found | page\ not\ found
-    | (?:no\ longer|not)\ available\ (?:on\ this|at\ this|in\ your\ (?:country|region|location)|due\ to)
+    r"""not\ available\ (?:in\ your\ (?:country|region|location)|due\ to)
     | you\ (?:don.t|do\ not)\ have\ (?:permission|authorization)\ to\ (?:access|view)
     | access\ (?:to\ this\ page\ )?(?:has\ been\ )?denied
-    | something\ went\ wrong | the\ requested\ url\ .{0,80}was\ not\ found | \b(?:error\ )?404\b.{0,20}\bnot\ found
-    | (?:seite|artikel)\ (?:\w+\ )?(?:existiert\ nicht|wurde\ nicht\ gefunden
-      |ist\ nicht\ (?:mehr\ )?(?:vorhanden|verfügbar))
-    | seite\ nicht\ gefunden | etwas\ ist\ schief\ ?gelaufen | zugriff\ verweigert
-    | お探しのページ | ページが(?:見つかりません|存在しません) | ご指定の(?:ページ|url) | 削除された(?:か|可能性)""",
+    | something\ went\ wrong | etwas\ ist\ schief\ ?gelaufen | zugriff\ verweigert""",
     re.I | re.X,
 )
 _NOTHING = re.compile(
@@ -101,6 +113,10 @@ _NOTHING = re.compile(
 _SIGNS_OF_NO_USE: tuple[tuple[Reason, re.Pattern[str], bool, int], ...] = (
     ("captcha", _CAPTCHA_TITLE, True, _WALL_WORDS),
     ("captcha", _CAPTCHA, False, _WALL_WORDS),
+    ("soft_404", NOT_FOUND, True, _WALL_WORDS),
+    ("parked", PARKED, True, _WALL_WORDS),
+    ("soft_404", NOT_FOUND, False, _WALL_WORDS),
+    ("parked", PARKED, False, _WALL_WORDS),
     ("error_page", _ERROR_TITLE, True, _WALL_WORDS),
     ("error_page", _ERROR, False, _WALL_WORDS),
     ("paywall", _PAYWALL, False, _PAYWALL_WORDS),
@@ -109,6 +125,8 @@ _SIGNS_OF_NO_USE: tuple[tuple[Reason, re.Pattern[str], bool, int], ...] = (
     ("empty", _NOTHING, False, _WALL_WORDS),
 )
 """Reason, the words that tell it, whether they stand in the title, and the longest text in which they count."""
+_ABSENT: tuple[tuple[Reason, re.Pattern[str]], ...] = (("soft_404", NOT_FOUND), ("parked", PARKED))
+_OF_ANOTHER_PAGE = ("soft_404", "parked", "error_page")
 
 
 class Verdict(NamedTuple):
@@ -120,28 +138,115 @@ class Verdict(NamedTuple):
     """The words on the page that told; empty where there were none."""
 
 
-def verdict_on(text: str, title: str = "", marked_paid: bool = False) -> Verdict:
+class PageSigns(NamedTuple):
+    """What a page is judged by."""
+
+    text: str
+    """Its main text."""
+    title: str
+    """Its title; empty where it has none."""
+    headings: str
+    """Its main headings, one a line."""
+    markup: str
+    """What in its markup says that it stands for pages that are not there; empty where nothing does."""
+    marked_paid: bool
+    """Whether it calls itself not free to read."""
+    own_text: Callable[[], str]
+    """All its text outside links, navigation and footers."""
+
+
+def page_verdict(page: PageSigns, address: Address) -> Verdict:
+    """What the page is, judged by its text, its title and the address that was cited.
+
+    A page whose title has the words of its address is the page that was cited, whatever it speaks of. One that has
+    not is a `soft_404` where it says so in its markup, in words among at most 150 that are no links, or as its whole
+    title; a `home_page` where a redirect ended at a site's first page or an overview; and an `other_page` where its at
+    most 40 words that are no links have none of three or more words of the address. Signs of `verdict_on` come first.
+
+    Source: https://developers.google.com/search/docs/crawling-indexing/http-network-errors#soft-404-errors, read
+    2026-11, for what is called so; the rules are measured in exports/contracts/figures.md.
+    """
+    names = f"{page.title}\n{page.headings}"
+    named = address.is_in(names)
+    if page.markup and not named:
+        return Verdict("soft_404", f"its markup says {page.markup!r}")
+    verdict = verdict_on(page.text, page.title, page.marked_paid, bool(named))
+    if named or verdict.reason not in ("page", "empty"):
+        return verdict
+    if nothing := address.ends_at_nothing() or address.left_behind():
+        return Verdict("soft_404" if address.ends_at_nothing() else "home_page", nothing)
+    is_nothing = any(map(is_name_of_nothing, names.split("\n")))
+    if is_nothing and named is False:
+        return Verdict("soft_404", f"it is called {page.title[:80]!r}")
+    if named is None and not is_nothing and count_words(page.text) > _SURELY_A_TEXT:
+        return verdict
+    return _verdict_by_own_text(page, address, verdict)
+
+
+def _verdict_by_own_text(page: PageSigns, address: Address, otherwise: Verdict) -> Verdict:
+    """What the page is by the words that are its own, among the links of a site; `otherwise` where they do not tell."""
+    own = page.own_text()
+    words = count_words(own)
+    if words > _WALL_WORDS:
+        return otherwise
+    said = f"{page.headings}\n{own}"[:_LOOKED_AT]
+    for reason, pattern in _ABSENT:
+        if found := pattern.search(said):
+            return _verdict_of(reason, found)
+    if otherwise.reason == "page" and words <= _HARDLY_ANY_WORDS and address.is_missing(f"{page.title}\n{said}"):
+        return Verdict("other_page", "none of the words of its address stand on it")
+    return otherwise
+
+
+def verdict_on(text: str, title: str = "", marked_paid: bool = False, named: bool = False) -> Verdict:
     """What the page is, judged by its text and title; `marked_paid` says that it calls itself not free to read.
 
     Only short texts are suspected, at most 150 words (350 for the words of a paywall, which leaves a
     beginning, 60 for a page that only marks itself as paid), because an article
-    may well speak of cookies, robots and subscriptions. A text of fewer than 8 words is `empty`. A Japanese or Chinese
-    word is counted as three signs.
+    may well speak of cookies, robots and subscriptions. A text of fewer than 8 words is `empty`, and so is one that
+    has next to no different ones. A Japanese or Chinese word is counted as three signs. `named` says that the title
+    has the words of the page's address: then it may speak of errors.
     """
     words = count_words(text)
-    text = f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"  # a single word may be megabytes long
+    whole, text = text, f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"  # a single word may be megabytes long
     for reason, pattern, in_title, most_words in _SIGNS_OF_NO_USE:
-        found = pattern.search(title if in_title else text) if words <= most_words else None
-        if found:
-            return Verdict(reason, f"it says {' '.join(found[0].split())!r}")
+        if words > most_words or (named and reason in _OF_ANOTHER_PAGE):
+            continue
+        if found := pattern.search(title if in_title else text):
+            return _verdict_of(reason, found)
     if words <= _TEASER_WORDS and marked_paid:
         return Verdict("paywall", "it says of itself that it is not free to read")
     if words < _LEAST_WORDS:
         return Verdict("empty", f"{words} words of text" if words else "no text")
-    return Verdict("page", "")
+    monotony = monotony_of(whole)
+    return Verdict("empty", monotony) if monotony else Verdict("page", "")
+
+
+def _verdict_of(reason: Reason, found: re.Match[str]) -> Verdict:
+    """The reason, with the words that told it."""
+    return Verdict(reason, f"it says {' '.join(found[0].split())[:_SHOWN]!r}")
 
 
 def count_words(text: str) -> int:
     """Number of words; three signs of scripts that are written without blanks are one."""
     signs = len(_IDEOGRAPH.findall(text))
     return len(_ANY_WORD.findall(_IDEOGRAPH.sub(" ", text))) + -(-signs // _SIGNS_A_WORD)
+
+
+def monotony_of(text: str) -> str:
+    """In plain words how a text says nothing; empty where it says something.
+
+    It has no letter, fewer than five different ones (of at least 40), or more than six of ten words (of at least 20)
+    are the same. In scripts without blanks a sign is a word.
+    """
+    letters = Counter(filter(str.isalpha, text[:_READ].casefold()))
+    if not letters:
+        return "there are no words in it"
+    if len(letters) < _LEAST_LETTERS and letters.total() >= _MANY_LETTERS:
+        return f"it has no other letters than {''.join(sorted(letters))!r}"
+    signs = _IDEOGRAPH.findall(text[:_READ])
+    words = Counter(_ANY_WORD.findall(_IDEOGRAPH.sub(" ", text[:_READ].casefold())) + signs)
+    word, times = words.most_common(1)[0]
+    if words.total() >= _MANY_WORDS and times > _MOST_OF_ONE_WORD * words.total():
+        return f"it says {word[:_SHOWN]!r} {times} times in {words.total()} words"
+    return ""

@@ -4,7 +4,9 @@ import re
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from pipeline.sources.reading._quality import verdict_on
+from pipeline.sources.reading._absence import markup_of_404
+from pipeline.sources.reading._address import Address
+from pipeline.sources.reading._quality import PageSigns, monotony_of, page_verdict
 from pipeline.sources.reading.decode import decoded, stored_text, unwrapped
 from pipeline.sources.schema import Reason
 
@@ -52,8 +54,10 @@ class Extracted(NamedTuple):
     """Plain words on the reason; empty for `page`."""
 
 
-def extract_document(body: bytes, content_type: str, charset: str, url: str) -> Extracted:
+def extract_document(body: bytes, content_type: str, charset: str, url: str, asked: str = "") -> Extracted:
     """What there is to read in the body; `charset` is the one that the server named, or empty.
+
+    `asked` is the address that redirects led from to `url`; empty where that was asked for itself.
 
     A hostile body may take any time and memory, or the process: `Extractor` does this in processes that may be lost.
     """
@@ -67,7 +71,7 @@ def extract_document(body: bytes, content_type: str, charset: str, url: str) -> 
     text = decoded(body, charset)
     if text.count("\ufffd") > _MOST_UNREADABLE * len(text):
         return unread(kind, "bad_encoding", f"it is not in the charset {charset or 'that it seems to be in'!r}")
-    return _extract_plain(text) if kind == "text/plain" else _extract_html(text, url)
+    return _extract_plain(text) if kind == "text/plain" else _extract_html(text, url, asked or url)
 
 
 def _kind_of(body: bytes, content_type: str) -> str:
@@ -98,10 +102,11 @@ def _looks_binary(head: bytes) -> bool:
     return len(_NOT_TEXT_BYTES.findall(head)) > len(head) // 50
 
 
-def _extract_html(page: str, url: str) -> Extracted:
+def _extract_html(page: str, url: str, asked: str) -> Extracted:
     """What an HTML page says, judged."""
     html = read_html(page, url)
-    verdict = verdict_on(html.text, html.title, html.marked_paid)
+    signs = PageSigns(html.text, html.title, html.headings, html.markup, html.marked_paid, lambda: _own_text(page))
+    verdict = page_verdict(signs, Address(asked, url))
     language = _language_of(html.text) or (html.language if len(html.language) == len("de") else "")
     return Extracted(html.text, html.title, language, "text/html", (), verdict.reason, verdict.detail)
 
@@ -111,6 +116,8 @@ def _extract_plain(text: str) -> Extracted:
     text = unwrapped(stored_text(text))
     if not text:
         return unread("text/plain", "empty", "there are only blanks in it")
+    if monotony := monotony_of(text):
+        return unread("text/plain", "empty", monotony)
     heading = text.partition("\n")[0]
     title = heading.lstrip("# ") if heading.startswith("#") else ""
     return Extracted(text, title[:300], _language_of(text), "text/plain", (), "page", "")
@@ -127,6 +134,8 @@ def _extract_pdf(body: bytes) -> Extracted:
         return unread(kind, "too_large", f"its text goes on after {len(pdf.page_starts)} pages")
     if not pdf.text:
         return unread(kind, "empty", f"no text on its {len(pdf.page_starts)} pages; they may be pictures of text")
+    if monotony := monotony_of(pdf.text):
+        return unread(kind, "empty", monotony)
     return Extracted(pdf.text, pdf.title, _language_of(pdf.text), kind, pdf.page_starts, "page", "")
 
 
@@ -157,6 +166,9 @@ _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _NOT_FREE = re.compile(r"\"isAccessibleForFree\"\s*:\s*\"?false", re.I)
 _LEAST_MAIN_TEXT = 100
 _LONGEST_TITLE = 300
+_MOST_HEADINGS = 3
+# What stands on all pages of a site; links besides.
+_NOT_ITS_OWN = ("nav", "footer", "aside", "button", "select", "option", "label", "noscript", "dialog", "menu", "a")
 
 
 class HtmlText(NamedTuple):
@@ -170,6 +182,10 @@ class HtmlText(NamedTuple):
     """The language that the page names, such as `de`; empty where it names none."""
     marked_paid: bool
     """Whether the page marks itself as not free to read."""
+    headings: str = ""
+    """Its first main headings, one a line."""
+    markup: str = ""
+    """What in its markup says that it stands for pages that are not there; empty where nothing does."""
 
 
 def read_html(page: str, url: str) -> HtmlText:
@@ -180,6 +196,8 @@ def read_html(page: str, url: str) -> HtmlText:
     if tree is None:
         return HtmlText("", "", "", False)
     title, language = _title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
+    headings = "\n".join(" ".join(each.text_content().split())[:_LONGEST_TITLE] for each in _headings(tree))
+    markup = markup_of_404(tree, page)
     _drop_hidden(tree)
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
@@ -187,7 +205,23 @@ def read_html(page: str, url: str) -> HtmlText:
         text = _all_text(page) or text
     elif _SEPARATORS.sub("", parted := _parted_text(page)) == _SEPARATORS.sub("", text):
         text = parted
-    return HtmlText(text, title, language, bool(_NOT_FREE.search(page)))
+    return HtmlText(text, title, language, bool(_NOT_FREE.search(page)), headings, markup)
+
+
+def _headings(tree: Any) -> list[Any]:
+    """The page's first main headings."""
+    found: list[Any] = tree.xpath("//h1")[:_MOST_HEADINGS]
+    return found
+
+
+def _own_text(page: str) -> str:
+    """The visible text of the page outside links and what stands on all pages of its site, a block a line."""
+    tree = _parsed(page)
+    _drop_hidden(tree)
+    for element in tree.xpath("//" + " | //".join(_NOT_ITS_OWN)):
+        if element.getparent() is not None:
+            element.drop_tree()
+    return _visible_text(tree)
 
 
 def _all_text(page: str) -> str:

@@ -73,7 +73,7 @@ def _answer_requests(
         asked, body = requests.get()
         limit_processor_time(seconds)
         try:
-            found = extract_document(body, asked["content_type"], asked["charset"], asked["url"])
+            found = extract_document(body, **asked)
         except RecursionError:
             found = unread(asked["content_type"], "parser_failed", "it is nested too deep")
         except MemoryError:
@@ -124,6 +124,15 @@ class Worker(NamedTuple):
     answers: asyncio.StreamReader
 
 
+class _Named(NamedTuple):
+    """What else `extract_document` is told of a body."""
+
+    content_type: str
+    charset: str
+    url: str
+    asked: str
+
+
 class Extractor:
     """Extracts documents in up to `workers` processes, each started when it is needed and used again.
 
@@ -153,7 +162,7 @@ class Extractor:
         for worker in list(self.running):
             await self.end(worker)
 
-    async def extract(self, body: bytes, content_type: str, charset: str, url: str) -> Extracted:
+    async def extract(self, body: bytes, content_type: str, charset: str, url: str, asked: str = "") -> Extracted:
         """What `extract_document` finds, or that no parser came to an end with it.
 
         Raises:
@@ -165,7 +174,7 @@ class Extractor:
             if worker is None or worker.process.returncode is not None:
                 worker = await self.started(worker)
             found = await asyncio.wait_for(
-                self.asked(worker, body, content_type, charset, url), _PATIENCE * self.seconds
+                self.asked(worker, body, _Named(content_type, charset, url, asked)), _PATIENCE * self.seconds
             )
             kept = None if found.detail == _TOO_MUCH_MEMORY else worker  # what it took may never be given back
             return found
@@ -204,7 +213,7 @@ class Extractor:
             ) from None
         return worker
 
-    async def asked(self, worker: Worker, body: bytes, content_type: str, charset: str, url: str) -> Extracted:
+    async def asked(self, worker: Worker, body: bytes, named: _Named) -> Extracted:
         """The process's answer.
 
         Raises:
@@ -212,7 +221,7 @@ class Extractor:
             ConnectionError: it ended before it had read everything.
             ValueError: it answers something else.
         """
-        head = json.dumps({"content_type": content_type, "charset": charset, "url": url}).encode()
+        head = json.dumps(named._asdict()).encode()
         worker.requests.write(_LENGTH.pack(len(head)) + head + _LENGTH.pack(len(body)))
         worker.requests.write(body)
         await worker.requests.drain()

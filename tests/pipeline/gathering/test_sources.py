@@ -211,6 +211,49 @@ def test_a_file_of_the_user_is_the_page_for_good(tmp_path: Path) -> None:
         assert not (tmp_path / "other.jsonl").exists()
 
 
+def test_a_file_for_a_url_that_nobody_cites_is_told_with_what_is_cited_of_its_site(tmp_path: Path) -> None:
+    cited = [f"https://paper.test/{name}" for name in ("a", "b", "c", "d")]
+    run = write_run(tmp_path / "run", {"Honey is safe.": cited})
+    (tmp_path / "page.txt").write_text(HONEY, encoding="utf-8")
+    wrong = "https://paper.test/artikle"
+    result = command(run, "--offline", "--add", wrong, str(tmp_path / "page.txt"))
+    near = f"Of its site it cites {', '.join(cited[:3])} and others"
+    assert f"{wrong} is kept, but no answer of this run cites it. {near}" in result.stderr
+    assert result.stderr.index("Cited pages: 4") < result.stderr.index(f"No answer cites what you added for {wrong}")
+    assert [source.state for source in records_in(tmp_path)[0].sources] == ["unfetched"] * 4
+
+
+def test_a_file_is_read_for_every_form_in_which_its_url_is_cited(tmp_path: Path) -> None:
+    forms = ["http://www.paper.test/article/", "https://paper.test/article"]
+    run = write_run(tmp_path / "run", {"Honey is safe.": forms})
+    (tmp_path / "page.txt").write_text(HONEY, encoding="utf-8")
+    result = command(run, "--offline", "--add", "https://www.paper.test/article", str(tmp_path / "page.txt"))
+    assert f"is cited as {forms[0]} and as {forms[1]}; your file is read for that." in result.stderr
+    assert "No answer cites" not in result.stderr
+    assert [source.reason for source in records_in(tmp_path)[0].sources] == ["added", "added"]
+
+
+def test_what_a_server_sends_instead_of_a_page_is_no_passage(tmp_path: Path) -> None:
+    front = "<title>The paper</title><h1>Today</h1>" + "".join(f"<p><a href='/{n}'>{BEES}</a></p>" for n in range(9))
+    moved = "<meta http-equiv='refresh' content='0; url=/honey'><p>The page has moved.</p>"
+    pages: dict[str, Page | str | bytes] = {
+        "/": front,
+        "/news/why-honey-never-spoils": Page(status=301, headers={"Location": "/"}),
+        "/gone": "<title>The paper</title><h1>Sorry</h1><p>This article no longer exists.</p>" + front,
+        "/moved": moved,
+        "/honey": article(HONEY),
+    }
+    with Web({"good.test": pages}) as web:
+        urls = [web.url("good.test", path) for path in ("/news/why-honey-never-spoils", "/gone", "/moved")]
+        run = write_run(tmp_path / "run", {"One.": urls})
+        read_pages(run, web)
+    (record,) = records_in(tmp_path)
+    found = [(source.state, source.reason) for source in record.sources]
+    assert found == [("unread", "home_page"), ("gone", "soft_404"), ("read", "page")]
+    assert {chunk.url for chunk in record.chunks} == {urls[2]}
+    assert "Raw honey is safe" in record.context_set
+
+
 def test_without_a_store_and_offline_nobody_has_tried_yet(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"Honey is safe.": ["https://a.test/"]})
     result = command(run, "--offline")

@@ -1,0 +1,167 @@
+"""What a page's address tells about it: the words of its title, and whether a redirect left it behind."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from pipeline.text.urls import is_grounding_redirect, site_key
+
+_LEAST_LETTERS = 4
+_COMPARED_LETTERS = 5
+_LEAST_WORDS = 2
+_WORDS_OF_A_TITLE = 3
+_PIECE = 2
+_READ = 20_000
+_STATUS = ("404", "410")  # what pages about errors have in their address
+_WORD = re.compile(rf"[^\W\d_]+|{'|'.join(_STATUS)}")
+_VOWEL = re.compile(r"[aeiouy]")
+_LATIN = re.compile(r"[a-z]")
+_NOT_LATIN = re.compile(r"[^\W\d_a-z]")
+_TWO_LETTERS_FOR_ONE = re.compile(r"([aou])e")
+_ONE_LETTER = str.maketrans({"æ": "a", "ø": "o", "ł": "l", "đ": "d", "ı": "i", "œ": "o", "þ": "t", "ð": "d"})
+_OF_ANY_PAGE = re.compile(
+    r"articles?|artikel|beitrag|blog|category|content|default|home|html|index|main|news|node|pages?|posts?|story|topics?"
+)
+_OVERVIEW = re.compile(
+    r"""(?:[a-z]{2}(?:[-_][a-z]{2,4})?
+    | (?:index|home|homepage|default|main|start|startseite|accueil|inicio|welcome|portal)
+      (?:\.(?:html?|php|aspx?|jsp|cfm|do))?)""",
+    re.I | re.X,
+)
+_NOTHING = re.compile(
+    r"(?:http[-_]?|error[-_]?|page[-_]?|err[-_]?)?(?:404|410|not[-_]?found)(?:[-_]?(?:error|page))?(?:\.\w{2,5})?", re.I
+)
+_PAGE_PARAMETERS = frozenset(("p", "id", "page_id", "post", "article", "articleid", "story", "aid", "nid"))
+
+
+class Address(NamedTuple):
+    """The address that was cited, and the one where its redirects ended."""
+
+    asked: str
+    """What was cited."""
+    final: str
+    """Where its redirects ended; the same where there were none."""
+
+    def is_in(self, text: str) -> bool | None:
+        """Whether a text has half of the words of the cited address, and two of them; None where that cannot be told.
+
+        It cannot where the address has fewer, or is written in another script.
+        """
+        words = _words_of(self.asked)
+        found = _found(words, text)
+        return None if found is None or len(words) < _LEAST_WORDS else found >= max(_LEAST_WORDS, len(words) / 2)
+
+    def is_missing(self, text: str) -> bool:
+        """Whether a text has none of the words of the cited address, which are three or more."""
+        words = _words_of(self.asked)
+        return len(words) >= _WORDS_OF_A_TITLE and _found(words, text) == 0
+
+    def ends_at_nothing(self) -> str:
+        """In plain words that the redirects ended at an address such as `/404`; empty where they did not."""
+        end = _names(urlsplit(self.final))[-1:]
+        if (
+            self.asked == self.final
+            or not end
+            or not _NOTHING.fullmatch(end[0])
+            or end == _names(urlsplit(self.asked))[-1:]
+        ):
+            return ""
+        return f"its redirect ends at {end[0]!r}"
+
+    def left_behind(self) -> str:
+        """In plain words where the redirects ended instead of at a page of its own; empty where they did not."""
+        asked, final = urlsplit(self.asked), urlsplit(self.final)
+        if _is_overview(asked) or _same_place(asked, final) or is_grounding_redirect(self.asked):
+            return ""
+        if _is_overview(final):
+            return "its redirect ends at a home page" if self._is_home(asked, final) else ""
+        if (
+            _bare_host(asked) == _bare_host(final)
+            and _is_above(final, asked)
+            and len(_words_of(self.asked)) >= _LEAST_WORDS
+        ):
+            return "its redirect ends at an overview above it"
+        return ""
+
+    def _is_home(self, asked: SplitResult, final: SplitResult) -> bool:
+        """Whether the home page at the end is not where the page itself has moved."""
+        if _bare_host(asked) == _bare_host(final):
+            return True
+        labels = set(_bare_host(final).split("."))
+        if any(name.partition(".")[0].lower() in labels for name in _names(asked)):
+            return False  # `/blog` became `blog.a.example`, a project's repository its site
+        return site_key(self.asked) == site_key(self.final) or len(_words_of(self.asked)) >= _LEAST_WORDS
+
+
+def _found(words: tuple[str, ...], text: str) -> int | None:
+    """How many words of an address stand in the text; None without any, or in another script."""
+    text = _folded(text[:_READ])
+    if not words or not text:
+        return None
+    is_latin = any(map(_LATIN.match, words))
+    if is_latin and len(_NOT_LATIN.findall(text)) > len(_LATIN.findall(text)):
+        return None  # addresses of such pages are transcribed, or in English
+    return sum(word[:_COMPARED_LETTERS] in text for word in words)
+
+
+def _words_of(url: str) -> tuple[str, ...]:
+    """The words of the part of an address that has most, the last of these; folded, each once.
+
+    What is written without blanks counts by pieces of two signs.
+    """
+    parts = urlsplit(url)
+    most: tuple[str, ...] = ()
+    for name in (*_names(parts), *(value for _, value in parse_qsl(parts.query))):
+        found = tuple(dict.fromkeys(_words_in(name)))
+        most = found if len(found) >= max(len(most), 1) else most
+    return most
+
+
+def _words_in(name: str) -> Iterator[str]:
+    """The words of one part of an address that tell what it is about."""
+    for word in _WORD.findall(_folded(name.rpartition(".")[0] or name)):
+        if word in _STATUS:
+            yield word
+        elif not _LATIN.match(word):
+            yield from (word[at : at + _PIECE] for at in range(len(word) - 1))
+        elif len(word) >= _LEAST_LETTERS and _VOWEL.search(word) and not _OF_ANY_PAGE.fullmatch(word):
+            yield word
+
+
+def _folded(text: str) -> str:
+    """The text in lower case without accents and umlauts, however they are written."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    plain = "".join(sign for sign in plain if not unicodedata.combining(sign))
+    return _TWO_LETTERS_FOR_ONE.sub(r"\1", plain.translate(_ONE_LETTER))
+
+
+def _names(parts: SplitResult) -> tuple[str, ...]:
+    """The parts of a path, as people read them."""
+    return tuple(unquote(name) for name in parts.path.split("/") if name)
+
+
+def _bare_host(parts: SplitResult) -> str:
+    """The host, a leading `www.` left out."""
+    return (parts.hostname or "").removeprefix("www.")
+
+
+def _is_overview(parts: SplitResult) -> bool:
+    """Whether the address is that of a site's first page, in some language perhaps."""
+    names = _names(parts)
+    if _PAGE_PARAMETERS & {name.lower() for name, _ in parse_qsl(parts.query)}:
+        return False
+    return len(names) <= _PIECE and all(_OVERVIEW.fullmatch(name) for name in names)
+
+
+def _same_place(asked: SplitResult, final: SplitResult) -> bool:
+    """Whether both are one page but for scheme, `www.` and the slash at the end."""
+    one, other = ((_bare_host(parts), parts.path.rstrip("/"), parts.query) for parts in (asked, final))
+    return one == other
+
+
+def _is_above(final: SplitResult, asked: SplitResult) -> bool:
+    """Whether one path leads through the other."""
+    above, below = _names(final), _names(asked)
+    return len(above) < len(below) and below[: len(above)] == above

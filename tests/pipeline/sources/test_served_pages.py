@@ -1,0 +1,115 @@
+"""What a server answers with status 200 instead of the page: found, and honest pages that look like it left alone."""
+
+import sys
+from collections import Counter
+from html import escape
+
+import pytest
+
+from pipeline.sources.reading.extract import Extracted, extract_document
+from pipeline.sources.schema import state_of
+from tests.support.debian_pages import HANDBOOK, debian_pages
+from tests.support.places import NO_SHARED
+from tests.support.served_pages import ARTICLES, ServedPage, real_articles, served_pages
+
+needs_articles = pytest.mark.skipif(not ARTICLES.is_dir(), reason=NO_SHARED)
+PAGES = served_pages()
+EVERY = 45
+WORDS = (15, 30, 60, 120)
+SHORT = "<html><head><title>{title}</title></head><body><main><p>{text}</p></main></body></html>"
+
+
+def read(page: ServedPage) -> Extracted:
+    return extract_document(page.html.encode(), "text/html", "utf-8", page.final, page.asked)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.later], ids=str)
+def test_a_page_is_known_for_what_it_is(page: ServedPage) -> None:
+    found = read(page)
+    assert (found.reason, not found.detail) == (page.reason, page.reason == "page"), found.detail
+
+
+def test_of_pages_written_afterwards_few_are_taken_for_something_else() -> None:
+    found = [(page.reason, read(page).reason) for page in PAGES if page.later]
+    dishonest = [(is_, taken) for is_, taken in found if is_ != "page"]
+    honest = [taken for is_, taken in found if is_ == "page"]
+    assert sum(taken == is_ for is_, taken in dishonest) >= 18
+    assert sum(taken == "page" for _, taken in dishonest) <= 1
+    assert honest.count("page") >= 8
+
+
+def test_only_what_says_of_itself_that_it_is_not_there_is_gone() -> None:
+    reasons = {page.reason for page in PAGES}
+    assert {reason for reason in reasons if state_of(reason) == "gone"} == {"soft_404", "parked"}
+    assert {reason for reason in reasons if state_of(reason) == "read"} == {"page"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a" * 5000, "no other letters than 'a'"),
+        ("ab ba abab baba " * 50, "no other letters than 'ab'"),
+        ("読み込み中 " * 30, "no other letters"),
+        ("Loading data, please. " + "Loading " * 40, "it says 'loading' 41 times in 43 words"),
+        ("12 | 13 | 14 — 99 %\n" * 20, "no words"),
+    ],
+)
+def test_a_text_file_that_says_nothing_is_empty(text: str, words: str) -> None:
+    found = extract_document(text.encode(), "text/plain", "utf-8", "https://a.example/x.txt")
+    assert (found.reason, words in found.detail) == ("empty", True), found.detail
+
+
+@pytest.mark.parametrize("text", ["Ja.", "Aha, aha!", "yes yes yes no", "一二三", "The bees are back. " * 50])
+def test_a_short_or_repeating_text_file_is_read(text: str) -> None:
+    assert extract_document(text.encode(), "text/plain", "utf-8", "https://a.example/x.txt").reason == "page"
+
+
+def reasons_of_articles(every: int) -> Counter[str]:
+    """What becomes of real articles at their own addresses, whole."""
+    return Counter(extract_document(body, "text/html", "", url).reason for url, body, _ in real_articles(every))
+
+
+def reasons_of_short_articles(every: int, title: str = "") -> Counter[str]:
+    """What becomes of the first 15 to 120 words of real articles, under their own titles or another one."""
+    found: Counter[str] = Counter()
+    for url, body, text in real_articles(every):
+        own = title or extract_document(body, "text/html", "", url).title
+        for count in WORDS:
+            page = SHORT.format(title=escape(own), text=escape(" ".join(text.split()[:count])))
+            found[extract_document(page.encode(), "text/html", "utf-8", url).reason] += 1
+    return found
+
+
+@needs_articles
+def test_real_articles_at_their_own_addresses_are_read_however_short() -> None:
+    assert set(reasons_of_articles(EVERY)) == {"page"}
+    short = reasons_of_short_articles(EVERY)
+    assert short["page"] >= short.total() - 1
+
+
+@needs_articles
+@pytest.mark.soak
+def test_of_all_real_articles_none_is_taken_for_something_else_and_few_of_their_beginnings() -> None:
+    whole, short, renamed = (
+        reasons_of_articles(1),
+        reasons_of_short_articles(1),
+        reasons_of_short_articles(1, "A site"),
+    )
+    sys.stdout.write(f"\nwhole {dict(whole)}, beginnings {dict(short)}, under another title {dict(renamed)}\n")
+    assert set(whole) == {"page"}
+    assert whole.total() == 181
+    assert short["page"] >= 719
+    assert renamed["page"] >= 679
+    assert set(short) | set(renamed) == {"page", "other_page"}
+
+
+@pytest.mark.soak
+def test_pages_of_a_book_in_many_languages_under_english_addresses_are_read() -> None:
+    folder = debian_pages(HANDBOOK)
+    reasons = Counter(
+        extract_document(file.read_bytes(), "text/html", "", f"https://a.example/{file.relative_to(folder)}").reason
+        for file in sorted(folder.glob("*/*.html"))[::10]
+    )
+    sys.stdout.write(f"\n{dict(reasons)}\n")
+    assert set(reasons) == {"page"}
+    assert reasons.total() > 300
