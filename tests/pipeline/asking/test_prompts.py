@@ -2,22 +2,28 @@
 
 import csv
 import json
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
+from pipeline.asking.arms import Arm
+from pipeline.asking.questions import plan_calls
 from pipeline.asking.run_folder import read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, SettingsError
 from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, PromptSettings, prompt_digest, read_prompt_files
 from pipeline.providers.request import KEY_VARIABLES
 from pipeline.recording.run import records_from_run
-from pipeline.schema import PROVIDERS
+from pipeline.schema import PROVIDERS, Narrative
 from pipeline.settings import read_settings
+from tests.support.places import NO_SHARED, ROOT, SHARED
 from tests.support.provider_server import ProviderServer
 
+CLAIMS = SHARED / "corpora" / "ratings" / "climate-fever.jsonl"
 GERMAN = "Wer an kalten Tagen ohne Mütze aus dem Haus geht, bekommt davon eine Erkältung."
 ENGLISH = "Who leaves the house without a hat on cold days catches a cold from doing so."
 SETTINGS = """
@@ -106,6 +112,37 @@ def test_each_narrative_is_asked_in_the_words_of_its_language(folder: Path) -> N
     assert by_text == {GERMAN: f"Stimmt das: {GERMAN}", ENGLISH: f'{{x}} "{ENGLISH}" {ENGLISH}?'}
     told = [answer.answer_prompt for answer in read_answers(folder / "other" / "openai.csv")]
     assert told == ['{x} "A" A?', "Stimmt das: A", '{x} "A" A?']
+
+
+def told_languages(sentences: list[str]) -> Counter[str]:
+    """How often the sentences are put in the words of each language, `und` those for all."""
+    prompts = DEFAULT_PROMPTS.changed_by(
+        PromptSettings.model_validate({code: {"user_template": f"{code} {{note_text}}"} for code in ("en", "de", "ja")})
+    )
+    narratives = [Narrative(narrative_id="N", prompt=text, line=2) for text in sentences]
+    asked = plan_calls("9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11", "openai", narratives, [Arm(prompts=prompts)])
+    found = ((call.prompt[:2], call.prompt[2:].strip() == call.narrative.prompt.strip()) for call in asked)
+    return Counter(code if is_own else "und" for code, is_own in found)
+
+
+@pytest.mark.parametrize("code", ["en", "de", "ja"])
+def test_no_sentence_of_our_guidelines_is_put_in_the_words_of_another_language(code: str) -> None:
+    sentences = [
+        sentence.strip()
+        for path in sorted((ROOT / "annotation" / "locales" / "guidelines").glob(f"*.{code}.md"))
+        for line in re.sub(r"<[^>]*>|&\w+;|[#*`_|\[\]-]", " ", path.read_text(encoding="utf-8")).splitlines()
+        for sentence in re.split(r"(?<=[.!?])\s+|(?<=[。！？])", line)
+        if len(sentence.strip()) >= 20
+    ]
+    told = told_languages(sentences)
+    assert set(told) <= {code, "und"}
+    assert told[code] > 0.8 * len(sentences) > 80
+
+
+@pytest.mark.skipif(not CLAIMS.is_file(), reason=NO_SHARED)
+def test_no_english_claim_is_put_in_the_words_of_another_language() -> None:
+    claims = [json.loads(line)["claim"] for line in CLAIMS.read_text(encoding="utf-8").splitlines()]
+    assert told_languages(claims) == {"en": 1513, "und": 22}
 
 
 def test_a_prompt_that_changed_is_refused_with_both_and_nothing_is_sent(folder: Path) -> None:
