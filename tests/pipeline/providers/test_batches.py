@@ -248,6 +248,43 @@ def test_a_file_that_cannot_be_uploaded_leaves_no_doubt_of_a_batch(
     assert not servers.batches
 
 
+@pytest.mark.parametrize("provider", NAMED)
+def test_an_upload_answered_by_half_leaves_no_doubt_of_a_batch_either(
+    servers: BatchServers, provider: ProviderName
+) -> None:
+    servers.instead = lambda _: Raw('{"id": "file-0001", "file": {"name": "files/f0001"}}')
+    servers.cuts[provider] = QUICK.attempts
+    with pytest.raises(ProviderError) as caught:
+        submit(servers, provider, "run-1", "a1")
+    assert (caught.value.kind, caught.value.is_lost) == ("network", False)
+
+
+@four
+def test_a_creation_whose_answer_names_no_batch_may_have_made_one(
+    servers: BatchServers, provider: ProviderName
+) -> None:
+    servers.instead = lambda asked: {"odd": 1} if "batch" in asked.path else None
+    with pytest.raises(ProviderError, match="names no batch") as caught:
+        submit(servers, provider, "run-1", "a1")
+    assert caught.value.is_lost
+
+
+def test_a_creation_that_was_not_sent_made_nothing(servers: BatchServers) -> None:
+    servers.refusals["claude"] = [(401, "The key is wrong.")]
+
+    async def twice(api: BatchApi, client: ApiClient) -> list[ProviderError]:
+        failures = []
+        for name in ("run-1", "run-2"):
+            with pytest.raises(ProviderError) as caught:
+                await api.submit(client, name, items_of("claude", "a1"))
+            failures.append(caught.value)
+        return failures
+
+    failures = talk(servers, "claude", twice)
+    assert [(failure.attempts, failure.is_lost) for failure in failures] == [(1, False), (0, False)]
+    assert len(servers.calls) == 1
+
+
 @four
 def test_a_list_is_read_to_its_last_page(servers: BatchServers, provider: ProviderName) -> None:
     made = [submit(servers, provider, f"run-{number}", f"a{number}").batch_id for number in range(5)]
