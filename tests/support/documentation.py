@@ -179,11 +179,13 @@ def batches() -> str:
         for name, support in BATCH_SUPPORT.items():
             api = next((batch_api(provider) for provider in PROVIDERS if provider == name), None)
             most = f"{api.limits.requests} calls, {api.limits.bytes // 1_000_000} MB" if api else "–"
-            shown = name if name in PROVIDERS else f"openai, spoken to by `{name}`"
+            owner = "gemini" if name == "interactions" else "openai"
+            shown = name if name in PROVIDERS else f"{owner}, spoken to by `{name}`"
+            may = ("yes" if support.is_documented else "yes, not by its own words") if support.may_search else "no"
             source = f"[{support.read}]({support.source})"
-            yield f"{shown} | {'yes' if support.may_search else 'no'} | {most} | {sentence(support.words)} | {source}"
+            yield f"{shown} | {may} | {most} | {sentence(support.words)} | {source}"
 
-    return table("provider | in batches | in one batch at most | web search in a batch | read", rows())
+    return table("provider | web search in batches | in one batch at most | in words | read", rows())
 
 
 def csv_v2_columns() -> str:

@@ -17,25 +17,29 @@ from pipeline.providers.batches._batch import BatchLimits as BatchLimits
 from pipeline.providers.batches._batch import BatchResult as BatchResult
 from pipeline.providers.batches._batch import BatchState as BatchState
 from pipeline.providers.batches._batch import split_items as split_items
-from pipeline.schema import OpenAIApi, ProviderName
+from pipeline.schema import ProviderName
 
 
 class BatchSupport(NamedTuple):
-    """Whether requests that search the web may be sent in a batch; `words` say why, or what is to be known."""
+    """Whether requests that search the web may be sent in a batch; `words` say why, or what is to be known.
+
+    `is_documented` is False where the provider does not say so itself.
+    """
 
     may_search: bool
     words: str
     source: str
     read: str
+    is_documented: bool = True
 
 
 BATCH_SUPPORT: Mapping[str, BatchSupport] = {
     "openai": BatchSupport(
         True,
-        "web search in a batch is not documented; a question that cannot search fails there and costs nothing, for "
-        "each is made to search",
+        "web search in a batch is not documented; a question that cannot search fails there, for each is made to",
         "https://developers.openai.com/api/docs/guides/batch",
         "2026-11",
+        is_documented=False,
     ),
     "claude": BatchSupport(
         True,
@@ -48,6 +52,7 @@ BATCH_SUPPORT: Mapping[str, BatchSupport] = {
         "tools as in a single request; that Google Search is among them is told at second hand",
         "https://ai.google.dev/gemini-api/docs/batch-api",
         "2026-11",
+        is_documented=False,
     ),
     "grok": BatchSupport(
         True,
@@ -67,6 +72,12 @@ BATCH_SUPPORT: Mapping[str, BatchSupport] = {
         "https://developers.openai.com/api/docs/guides/batch",
         "2026-11",
     ),
+    "interactions": BatchSupport(
+        False,
+        "batches are documented for `generateContent` only",
+        "https://ai.google.dev/api/batch-api",
+        "2026-11",
+    ),
     "openrouter": BatchSupport(
         False,
         "its batches do not search the web",
@@ -74,7 +85,7 @@ BATCH_SUPPORT: Mapping[str, BatchSupport] = {
         "2026-11",
     ),
 }
-"""By provider; OpenAI's by the API that is asked, as the setting `openai_api` names it."""
+"""By provider, or by the name of the API where a provider is spoken to by another than its usual one."""
 
 _APIS: Mapping[str, BatchApi] = {
     "openai": openai.API,
@@ -84,24 +95,33 @@ _APIS: Mapping[str, BatchApi] = {
 }
 
 
-def batch_support(provider: ProviderName, openai_api: OpenAIApi = "responses") -> BatchSupport:
-    """What is known of the provider's batches; `openai_api` is the setting of that name."""
-    return BATCH_SUPPORT[_spoken(provider, openai_api)]
+def batch_support(provider: ProviderName, api: str = "") -> BatchSupport:
+    """What is known of the provider's batches; `api` is how it is spoken to, as the settings name it."""
+    return BATCH_SUPPORT[_spoken(provider, api)]
 
 
-def batch_api(provider: ProviderName, openai_api: OpenAIApi = "responses") -> BatchApi | None:
+def batch_api(provider: ProviderName, api: str = "") -> BatchApi | None:
     """How the provider runs batches; None where it cannot search in them."""
-    return _APIS.get(_spoken(provider, openai_api))
+    return _APIS.get(_spoken(provider, api))
 
 
-def search_refusal(provider: ProviderName, openai_api: OpenAIApi = "responses") -> str:
+def search_refusal(provider: ProviderName, api: str = "") -> str:
     """Why the provider cannot be asked in a batch, to be read after its name; empty where it can."""
-    support = batch_support(provider, openai_api)
-    if support.may_search:
-        return ""
-    return f"cannot be asked in a batch: {support.words} ({support.source}, read {support.read})"
+    support = batch_support(provider, api)
+    return "" if support.may_search else f"cannot be asked in a batch: {_cited(support)}"
 
 
-def _spoken(provider: ProviderName, openai_api: OpenAIApi) -> str:
+def search_doubt(provider: ProviderName, api: str = "") -> str:
+    """What a user should know before the provider is asked in a batch; empty where its own words promise all."""
+    support = batch_support(provider, api)
+    return "" if support.is_documented or not support.may_search else _cited(support)
+
+
+def _cited(support: BatchSupport) -> str:
+    """The words about batches, and where they were read."""
+    return f"{support.words} ({support.source}, read {support.read})"
+
+
+def _spoken(provider: ProviderName, api: str) -> str:
     """The name in the tables."""
-    return openai_api if provider == "openai" and openai_api != "responses" else provider
+    return api if api in BATCH_SUPPORT else provider

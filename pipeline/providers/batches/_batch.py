@@ -79,7 +79,7 @@ class BatchResult(NamedTuple):
 
     `answered` and `failed` have the status and the body that a synchronous request would have had; a line that cannot
     be read counts as answered, for it may have to be paid, and is the text itself. What expired or was cancelled was
-    not asked, costs nothing, and has the provider's words about it, if any. An id that cannot be read is empty.
+    not asked, and has the provider's words about it, if any. An id that cannot be read is empty.
     """
 
     custom_id: str

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers import read_payload
+from pipeline.providers import provider_name, read_payload
 from pipeline.providers.batches import (
     BATCH_SUPPORT,
     BatchApi,
@@ -18,6 +18,7 @@ from pipeline.providers.batches import (
     BatchState,
     batch_api,
     batch_support,
+    search_doubt,
     search_refusal,
     split_items,
 )
@@ -280,8 +281,12 @@ def test_a_creation_that_was_not_sent_made_nothing(servers: BatchServers) -> Non
             failures.append(caught.value)
         return failures
 
-    failures = talk(servers, "claude", twice)
-    assert [(failure.attempts, failure.is_lost) for failure in failures] == [(1, False), (0, False)]
+    async def too_early(api: BatchApi, client: ApiClient) -> list[ProviderError]:
+        client.gate.pause(10 * QUICK.total_seconds)
+        return (await twice(api, client))[:1]
+
+    shut, early = talk(servers, "claude", twice), talk(servers, "claude", too_early)
+    assert [(failure.attempts, failure.is_lost) for failure in (*shut, *early)] == [(1, False), (0, False), (0, False)]
     assert len(servers.calls) == 1
 
 
@@ -391,11 +396,14 @@ def test_items_are_split_by_number_and_by_size() -> None:
 
 
 def test_every_provider_is_in_the_table_with_a_source_and_a_date() -> None:
-    assert set(BATCH_SUPPORT) == {*PROVIDERS, "chat", "openrouter"}
+    assert set(BATCH_SUPPORT) == {*PROVIDERS, "chat", "openrouter", "interactions"}
     assert all(each.source.startswith("https://") and each.read >= "2026-11" for each in BATCH_SUPPORT.values())
     assert [provider for provider in PROVIDERS if batch_api(provider)] == list(FOUR)
     assert all(bool(batch_api(each)) == batch_support(each).may_search for each in PROVIDERS)
-    assert batch_api("openai", "chat") is batch_api("openai", "openrouter") is None
+    for provider, api in (("openai", "chat"), ("openai", "openrouter"), ("gemini", "interactions")):
+        assert batch_api(provider_name(provider), api) is None
+    assert batch_api("openai", "responses") is batch_api("openai")
+    assert batch_api("claude", "web_search_20260318") is batch_api("claude")
 
 
 def test_who_cannot_search_in_a_batch_is_told_with_the_source() -> None:
@@ -404,3 +412,8 @@ def test_who_cannot_search_in_a_batch_is_told_with_the_source() -> None:
         "(https://openrouter.ai/docs/guides/features/batch-api, read 2026-11)"
     )
     assert not any(search_refusal(provider) for provider in FOUR)
+
+
+def test_what_is_not_promised_by_the_provider_is_told() -> None:
+    assert search_doubt("openai").startswith("web search in a batch is not documented; ")
+    assert [provider for provider in PROVIDERS if search_doubt(provider)] == ["openai", "gemini"]
