@@ -119,6 +119,8 @@ READ = {
     "exports results --weights",
     "exports results PATHS",
     "pipeline ask --replay",
+    "pipeline ask --system-prompt",
+    "pipeline ask --user-template",
     "pipeline ask NARRATIVES",
     "pipeline check PATHS",
     "pipeline migrate V1",
