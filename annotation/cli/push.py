@@ -109,8 +109,9 @@ def push(
     """
     from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
+    from annotation.push.kept import kept_records
     from annotation.push.push import PushOptions, push_where_named
-    from annotation.push.record_sources import check_paths, records_of
+    from annotation.push.record_sources import check_paths
     from annotation.push.sample import read_choice
     from annotation.push.suggestions import Proposals, read_judgements
     from annotation.tasks import PRODUCTION
@@ -119,8 +120,6 @@ def push(
     chosen = _round_for(suggestions, round_name)
     settings = read_settings(workspace=workspace, api_url=api_url)
     proposals = Proposals(read_judgements(suggestions)) if suggestions else None
-    checked = check_paths(paths, skip_self_naming, read_choice(sample, exclude))
-    _tell_checked(checked)
 
     def show(report: "PushReport") -> None:
         bars.clear()
@@ -133,11 +132,15 @@ def push(
         bars.clear()
         return _takes_known(lines, known, dry_run)
 
-    with open_argilla(settings) as argilla, ProgressBars() as bars:
-        options = PushOptions(dry_run, revise, show, progress, checked.without_passages, takes_known)
-        options = options._replace(decorator=proposals.decorator) if proposals else options
-        where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths, checked.left_out))
-        report = push_where_named(*where, locale, chosen, options)
+    with kept_records() as kept:
+        checked = check_paths(paths, skip_self_naming, read_choice(sample, exclude), kept.keep)
+        _tell_checked(checked)
+        with open_argilla(settings) as argilla, ProgressBars() as bars:
+            options = PushOptions(dry_run, revise, show, progress, checked.without_passages, takes_known)
+            options = options._replace(decorator=proposals.decorator) if proposals else options
+            records = kept.read(checked.left_out)
+            where = (argilla, settings.workspace, read_campaign(), checked.languages, records)
+            report = push_where_named(*where, locale, chosen, options)
     _tell_report(report, proposals)
     _tell_repairs(report.repairs, repairs_file)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."

@@ -6,20 +6,21 @@ that tell annotators who wrote them.
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotation.defuse import one_line
 from annotation.push.sample import RecordChoice
+from pipeline.csv_v2.file import is_answers_file
 from pipeline.csv_v2.lines import numbered_rows
 from pipeline.csv_v2.rows import ANSWER_ID, AnswerParts
 from pipeline.errors import BadRowsError, InputError
 from pipeline.providers.body import writable
 from pipeline.recording.files import read_canonical, read_records, research_records
-from pipeline.recording.run import RESEARCH_RUN, ToldRun, read_told_run, record_from_answer
+from pipeline.recording.run import ToldRun, answers_files, read_told_run, record_from_answer
 from pipeline.records import Provenance, QueryResponse, document_id
-from pipeline.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
+from pipeline.schema import CSV_COLUMNS, StoredAnswer
 
 _TEXT_COLUMNS = ("query", "answer")
 _PASSAGES = "passages"
@@ -28,7 +29,7 @@ _PROVENANCE_COLUMNS = tuple(name for name in Provenance.model_fields if name != 
 
 
 def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
-    """The records of a run folder, of a CSV v2 file (named `….csv`), or of a file of JSON Lines, in their order.
+    """The records of a run folder, of a CSV v2 file (`….csv`, `….csv.zst`), or of a file of JSON Lines, in their order.
 
     `problems` gets a line for each part that is no record: file, line, reason.
 
@@ -40,7 +41,7 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
         yield from read_source(own, problems)
     elif path.is_dir():
         yield from _read_run(path, problems)
-    elif path.suffix.lower() == ".csv":
+    elif is_answers_file(path):
         yield from _records_of_csv(path, read_told_run(path.parent), problems)
     else:
         try:
@@ -55,13 +56,7 @@ def _read_run(run: Path, problems: list[str]) -> Iterator[QueryResponse]:
     Raises:
         InputError: the folder holds no answers' file, or one that is not CSV v2.
     """
-    files = [run / f"{name}.csv" for name in (*PROVIDERS, RESEARCH_RUN) if (run / f"{name}.csv").is_file()]
-    if not files:
-        raise InputError(
-            f"{str(run)!r} holds no answers: none of `openai.csv`, `claude.csv` … is there. Name the folder that "
-            "`citejury pipeline ask` wrote."
-        )
-    told = read_told_run(run)
+    files, told = answers_files(run), read_told_run(run)
     for file in files:
         yield from _records_of_csv(file, told, problems)
 
@@ -162,7 +157,10 @@ class CheckedPaths(NamedTuple):
 
 
 def check_paths(
-    paths: Sequence[Path], skip_self_naming: bool = False, choice: RecordChoice | None = None
+    paths: Sequence[Path],
+    skip_self_naming: bool = False,
+    choice: RecordChoice | None = None,
+    keep: Callable[[QueryResponse], None] = lambda record: None,
 ) -> CheckedPaths:
     """What the paths hold, and every line that is no record; no text is kept in memory.
 
@@ -170,6 +168,7 @@ def check_paths(
         paths: Run folders, CSV v2 files and files of records.
         skip_self_naming: Whether answers that speak as their own model are left out.
         choice: Which records go in; None for all.
+        keep: Hears of every record that may go in; of those that are left out in the end, too, where they stand twice.
 
     Raises:
         InputError: a path is missing, empty, not text or not CSV v2, or nothing in them is a record that goes in.
@@ -193,6 +192,7 @@ def check_paths(
                 speaking[record.record_uuid] = None
                 if skip_self_naming:
                     continue
+            keep(record)
             languages.append((record.record_uuid, record.language))
             if not record.chunks:
                 without_passages.add(record.record_uuid)
@@ -223,16 +223,6 @@ def _nothing_to_push(
         return BadRowsError("No line is a record:", problems)
     names = ", ".join(repr(str(path)) for path in paths)
     return InputError(f"There is no record in {names}: a header and no rows. Name what holds answers.")
-
-
-def records_of(paths: Sequence[Path], left_out: frozenset[str] = frozenset()) -> Iterator[QueryResponse]:
-    """The records of all paths but those that are left out; what is none, which `check_paths` lists, is passed over.
-
-    Raises:
-        InputError: a path is missing, empty, not text or not CSV v2.
-    """
-    for path in paths:
-        yield from (record for record in read_source(path, []) if record.record_uuid not in left_out)
 
 
 def records_from_frame(frame: Any) -> tuple[list[QueryResponse], list[str]]:

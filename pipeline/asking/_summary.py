@@ -6,19 +6,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from pipeline.asking._rewrite import put_in_order
+from pipeline.asking.index import IndexLine, read_index, sync_index
 from pipeline.asking.run_folder import CITATIONS, LastStart, OpenRun, ProviderCounts, RunManifest, csv_file
-from pipeline.csv_v2.file import put_in_order, read_answers
-from pipeline.errors import ProviderError
-from pipeline.providers.body import load_body
-from pipeline.providers.cost import Usage, cost_of, price_of, usage_of
-from pipeline.recording.run import read_stored, resolved_earlier
-from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
+from pipeline.providers.cost import Usage, cost_of, price_of
+from pipeline.recording.run import resolved_earlier
+from pipeline.schema import PROVIDERS, ErrorLine, Price, ProviderName
 from pipeline.staging import staged_file
 
 # The words with which the five say that an answer came to its end, in lower case.
 _WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "reason_stop", "tool_calls", "tool_use"})
 # Binary sums of decimal prices have a tail of no meaning.
 _COST_DIGITS = 8
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def summarise_run(
@@ -29,9 +29,9 @@ def summarise_run(
     `last` is what this start did; what its answers cost is added to it.
     """
     for provider in PROVIDERS:
-        if csv_file(run.out, provider).is_file():
-            rank = {call.answer_id: index for index, call in enumerate(run.every_call(provider))}
-            put_in_order(csv_file(run.out, provider), rank)
+        file = csv_file(run.out, provider)
+        if sync_index(file):
+            put_in_order(file, (call.answer_id for call in run.every_call(provider)))
     counted, spent = _count_files(run.out, run.manifest, prices, run.answered)
     kinds = dict(sorted(Counter(error.kind for error in errors).items()))
     told = last
@@ -41,7 +41,7 @@ def summarise_run(
 
 
 def count_run(out: Path, manifest: RunManifest, prices: Mapping[str, Price]) -> RunManifest:
-    """The manifest with the counts of the CSV files; its errors are left as they are."""
+    """The manifest with the counts of the CSV files, whose indexes fit; its errors are left as they are."""
     return _count_files(out, manifest, prices, {})[0]
 
 
@@ -50,7 +50,8 @@ def _count_files(
 ) -> tuple[RunManifest, "_Bill"]:
     """The manifest with the counts of the CSV files, and the bill of all answers but those that were `kept`.
 
-    `citations.jsonl` is derived from the files as a whole, so that no kill can leave a line of it doubled or missing.
+    `citations.jsonl` is derived from their indexes as a whole, so that no kill can leave a line of it doubled or
+    missing.
     """
     counts: dict[ProviderName, ProviderCounts] = {}
     spent = _Bill()
@@ -92,21 +93,18 @@ def _count_answers(
     cut_short: Counter[str] = Counter()
     bill, new = _Bill(), _Bill()
     answers = cited = 0
-    for stored in read_answers(path):
-        answer = read_stored(stored)
-        for line in _citation_lines(stored, answer, targets):
-            citations.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+    for line in read_index(path):
+        for citation in _citation_lines(line, targets):
+            citations.write((_as_json(citation) + "\n").encode())
         answers += 1
-        cited += len(stored.citations)
-        models[stored.model_version] += 1
-        own = _bill_of(
-            _stored_usage(stored), price_of(prices, stored.model_version, manifest.model_of(stored, provider))
-        )
+        cited += len(line.urls)
+        models[line.model_version] += 1
+        own = _bill_of(line.usage, price_of(prices, line.model_version, manifest.model_of(line, provider)))
         bill = bill.together(own)
-        if stored.answer_id not in kept:
+        if line.answer_id not in kept:
             new = new.together(own)
-        if answer.stop_reason.lower() not in _WHOLE:
-            cut_short[answer.stop_reason] += 1
+        if line.stop_reason.lower() not in _WHOLE:
+            cut_short[line.stop_reason] += 1
     counts = ProviderCounts(
         models_answered=dict(sorted(models.items())),
         answers=answers,
@@ -143,29 +141,20 @@ def _bill_of(usage: Usage, price: Price | None) -> _Bill:
     return _Bill(usage.input_tokens, usage.output_tokens, usage.searches, cost or 0.0, int(cost is None))
 
 
-def _stored_usage(stored: StoredAnswer) -> Usage:
-    """The usage that the stored payload states; none where it cannot be read, as in old files."""
-    try:
-        return usage_of(load_body(stored.answer_raw_json))
-    except ProviderError:
-        return Usage()
-
-
-def _citation_lines(stored: StoredAnswer, answer: Answer, targets: Mapping[str, str]) -> Iterator[dict[str, object]]:
+def _citation_lines(line: IndexLine, targets: Mapping[str, str]) -> Iterator[dict[str, object]]:
     """The lines of `citations.jsonl` for one answer: every occurrence, `n` by first appearance of its URL, from 1.
 
     A redirect whose target was found earlier keeps it: the links expire after weeks.
     """
-    numbers = {url: number for number, url in enumerate(stored.citations, start=1)}
-    for occurrence in answer.occurrences:
-        if occurrence.url in numbers:
-            yield {
-                "answer_id": stored.answer_id,
-                "n": numbers[occurrence.url],
-                "url": occurrence.url,
-                "title": occurrence.title,
-                "start": occurrence.start,
-                "end": occurrence.end,
-                "cited_text": occurrence.cited_text,
-                **({"resolved_url": targets[occurrence.url]} if occurrence.url in targets else {}),
-            }
+    for number, title, start, end, cited_text in line.places:
+        url = line.urls[number - 1]
+        yield {
+            "answer_id": line.answer_id,
+            "n": number,
+            "url": url,
+            "title": title,
+            "start": start,
+            "end": end,
+            "cited_text": cited_text,
+            **({"resolved_url": targets[url]} if url in targets else {}),
+        }

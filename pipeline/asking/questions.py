@@ -146,11 +146,15 @@ class Questions(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How a run goes: calls at once to each provider, and the known cost at which no further call is started."""
+    """How a run goes: calls at once to each provider, and the known cost at which no further call is started.
+
+    With `compress` answers are kept under zstd.
+    """
 
     concurrency: int = _DEFAULT_CONCURRENCY
     max_cost: float | None = None
     prices: Mapping[str, Price] = {}
+    compress: bool = False
 
 
 NO_LIMITS = Limits()

@@ -1,23 +1,20 @@
 """Answers of a run read again from their stored bodies, after a rule of reading was mended; nobody is asked."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.asking._rewrite import Said, read_again
 from pipeline.asking._summary import count_run
-from pipeline.asking.run_folder import (
-    CITATIONS,
-    MANIFEST,
-    csv_file,
-    keep_answers,
-    locked_folder,
-    read_manifest,
-    write_manifest,
-)
-from pipeline.csv_v2.file import read_answers, rows_as_bytes, write_answers
+from pipeline.asking.run_folder import CITATIONS, MANIFEST, csv_file, locked_folder, read_manifest, write_manifest
+from pipeline.csv_v2.file import rows_as_bytes
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers import read_payload
+from pipeline.providers import read_body
+from pipeline.providers.body import load_body
+from pipeline.providers.cost import Usage, usage_of
+from pipeline.recording.run import read_stored
 from pipeline.schema import PROVIDERS, Price, ProviderName, StoredAnswer
 
 
@@ -69,8 +66,8 @@ def reparse_run(
         manifest = read_manifest(run)
         for provider in PROVIDERS:
             path = csv_file(run, provider)
-            if path.is_file() and keep_answers(path):
-                tally += _reparse_file(path, provider, changed)
+            if path.is_file():
+                read_again(path, partial(_reread, provider=provider, tally=tally, changed=changed))
         before = _read_bytes(run / CITATIONS)
         counted = count_run(run, manifest, prices)
         if counted != manifest:
@@ -79,34 +76,23 @@ def reparse_run(
     return Reparsed(tally["answers"], tally["changed"], tally["unreadable"], citations_changed)
 
 
-def _reparse_file(path: Path, provider: ProviderName, changed: Callable[[Change], None]) -> Counter[str]:
-    """How many answers the file holds, how many changed, how many cannot be read."""
-    tally: Counter[str] = Counter()
-    for stored in read_answers(path):
-        after = _reread(stored, provider)
-        tally["answers"] += 1
-        tally["unreadable"] += after is None
-        if after is not None and rows_as_bytes(after) != rows_as_bytes(stored):
-            tally["changed"] += 1
-            changed(Change(stored, after))
-    if tally["changed"]:
-        write_answers(path, _reread_all(path, provider))
-    return tally
+def _reread(
+    stored: StoredAnswer, provider: ProviderName, tally: Counter[str], changed: Callable[[Change], None]
+) -> Said:
+    """What today's rules make of the answer's body; the answer is the same value where nothing is different.
 
-
-def _reread_all(path: Path, provider: ProviderName) -> Iterator[StoredAnswer]:
-    """Each answer of the file as today's rules read it; as it stands where none can."""
-    for stored in read_answers(path):
-        yield _reread(stored, provider) or stored
-
-
-def _reread(stored: StoredAnswer, provider: ProviderName) -> StoredAnswer | None:
-    """The answer with text, citations and search results from its stored body; None where no reader can read that."""
+    Where no reader can read the body, it stays as it is.
+    """
+    tally["answers"] += 1
+    usage = Usage()
     try:
-        answer = read_payload(provider, stored.answer_raw_json)
+        body = load_body(stored.answer_raw_json)
+        usage = usage_of(body)
+        answer = read_body(provider, body)
     except ProviderError:
-        return None
-    return stored.model_copy(
+        tally["unreadable"] += 1
+        return Said(stored, read_stored(stored), usage)
+    after = stored.model_copy(
         update={
             "answer_text": answer.text,
             "citations": answer.citations,
@@ -114,6 +100,11 @@ def _reread(stored: StoredAnswer, provider: ProviderName) -> StoredAnswer | None
             "search_results": answer.search_results,
         }
     )
+    if after == stored or rows_as_bytes(after) == rows_as_bytes(stored):
+        return Said(stored, answer, usage)
+    tally["changed"] += 1
+    changed(Change(stored, after))
+    return Said(after, answer, usage)
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -11,11 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.asking.index import read_index
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Call, Questions, Reply, Report
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import RunManifest, csv_file, read_manifest
-from pipeline.csv_v2.file import read_answers
+from pipeline.csv_v2.identity import text_digest
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers import ALIASES
 from pipeline.schema import PROVIDERS, ProviderName
@@ -91,10 +92,10 @@ async def changed_payloads(questions: Questions, out: Path, source: RecordedAnsw
         if not csv_file(out, provider).is_file():
             continue
         calls = {call.answer_id: call for call in questions.calls(run_id, provider)}
-        for stored in read_answers(csv_file(out, provider)):
-            call = calls.get(stored.answer_id)
+        for line in read_index(csv_file(out, provider)):
+            call = calls.get(line.answer_id)
             with suppress(ProviderError):
-                if call and (await source.answer(call)).text != stored.answer_raw_json:
+                if call and text_digest((await source.answer(call)).text) != line.body:
                     changed.append("/".join(part for part in (call.arm, provider, _file_stem(call)) if part))
     return list(dict.fromkeys(changed))
 

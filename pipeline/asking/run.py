@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pipeline.asking._summary import summarise_run
+from pipeline.asking.index import append_indexed, read_index
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell
 from pipeline.asking.run_folder import (
     ERRORS,
@@ -27,10 +28,9 @@ from pipeline.asking.run_folder import (
     write_errors,
     write_manifest,
 )
-from pipeline.csv_v2.file import append_answer, read_answers
 from pipeline.errors import InputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
-from pipeline.providers import read_payload
+from pipeline.providers import read_body
 from pipeline.providers.body import load_body
 from pipeline.providers.cost import cost_of, price_of, usage_of
 from pipeline.providers.failure import unreadable_error
@@ -126,7 +126,7 @@ async def ask_narratives(
     async def settle(run: OpenRun, state: RunState) -> None:
         await _ask_all(run, source, state, report, tell)
 
-    return await settle_run(questions, out, settle, limits, source.stop)
+    return await settle_run(questions, out, settle, limits, source.stop, tell)
 
 
 async def settle_run(
@@ -135,17 +135,18 @@ async def settle_run(
     settle: Callable[[OpenRun, RunState], Awaitable[None]],
     limits: Limits = NO_LIMITS,
     stop_waiting: Callable[[], int] = lambda: 0,
+    tell: Tell = lambda line: None,
 ) -> RunManifest:
     """Open the run in the folder, let `settle` write down what becomes of its calls, and give the run's manifest.
 
-    `settle` records each settled call in the state; `stop_waiting` is the state's.
+    `settle` records each settled call in the state; `stop_waiting` is the state's; `tell` hears what takes long.
 
     Raises:
         OutputError: the folder holds something else, or is in use.
         InputError: answers in the folder are to other narratives or of another model, or nothing at all was answered.
     """
     with locked_folder(out):
-        run = open_run(out, questions)
+        run = open_run(out, questions, limits.compress, tell)
         standing = standing_errors(read_errors(out), questions)
         write_errors(out, standing)
         state = RunState(limits, _spent_earlier(run, limits), stop_waiting)
@@ -216,11 +217,12 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str) -> Settled:
     try:
         if reply.status is not None and reply.status >= 400:
             raise unreadable_error(reply.text, reply.status)
-        answer = read_payload(call.provider, reply.text)
+        body = load_body(reply.text)
+        answer = read_body(call.provider, body)
     except ProviderError as failure:
         return store_failure(out, call, reply, failure, requested)
     stored = _stored_answer(call, reply, answer, requested)
-    append_answer(csv_file(out, call.provider), stored)
+    append_indexed(csv_file(out, call.provider), stored, answer, usage_of(body))
     return Settled(answer=stored)
 
 
@@ -279,10 +281,10 @@ def _spent_earlier(run: OpenRun, limits: Limits) -> float:
     if limits.max_cost is None:
         return 0.0
     return sum(
-        _known_cost(answer, limits, run.manifest.model_of(answer, provider))
+        cost_of(line.usage, price_of(limits.prices, line.model_version, run.manifest.model_of(line, provider))) or 0.0
         for provider in PROVIDERS
         if run.answered[provider]
-        for answer in read_answers(csv_file(run.out, provider))
+        for line in read_index(csv_file(run.out, provider))
     )
 
 

@@ -17,14 +17,17 @@ from uuid import UUID, uuid4
 
 from pydantic import Field, ValidationError
 
+from pipeline.asking._rewrite import begin_packed, pack_file
 from pipeline.asking.arms import Arm, ArmAsked, what_changed
+from pipeline.asking.index import IndexLine, cited_urls, sync_index, whole_ids
 from pipeline.asking.narratives import NarrativesFile
-from pipeline.asking.questions import Call, Questions, plan_calls
-from pipeline.csv_v2.file import HEADER, error_bytes, find_whole_answers, keep_whole_answers, read_answers
-from pipeline.csv_v2.identity import place_of
+from pipeline.asking.questions import Call, Questions, Tell, plan_calls
+from pipeline.csv_v2.file import answers_file, error_bytes, read_answers
+from pipeline.csv_v2.identity import find_place
+from pipeline.csv_v2.packed import PACKED, is_packed
 from pipeline.errors import InputError, OutputError
 from pipeline.prompts import DEFAULT_PROMPTS, PromptsAsked
-from pipeline.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName, StoredAnswer
+from pipeline.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName
 from pipeline.staging import staged_file
 
 MANIFEST = "manifest.json"
@@ -125,17 +128,22 @@ class RunManifest(Frozen):
         )
         return plain | self.arms
 
-    def model_of(self, stored: StoredAnswer, provider: ProviderName) -> str:
+    def model_of(self, line: IndexLine, provider: ProviderName) -> str:
         """The model that the call of the provider's answer asked for; empty where the payloads alone tell."""
-        place = place_of(stored, self.run_id, self.repeats, tuple(self.arms)) if self.arms else None
+        question = (provider, line.narrative_id, line.prompt)
+        place = find_place(line.answer_id, question, self.run_id, self.repeats, tuple(self.arms)) if self.arms else None
         if place and place.arm:
             return self.arms[place.arm].models.get(provider, "")
         return self.providers.get(provider, ProviderCounts()).model_asked
 
 
 def csv_file(out: Path, provider: ProviderName) -> Path:
-    """The provider's CSV v2 in the run folder."""
-    return out / f"{provider}.csv"
+    """The provider's CSV v2 in the run folder: under zstd where it stands there so, else the plain one.
+
+    Raises:
+        InputError: both are there.
+    """
+    return answers_file(out, provider)
 
 
 @contextmanager
@@ -253,14 +261,15 @@ class OpenRun(NamedTuple):
         return plan_calls(manifest.run_id, provider, self.questions.narratives, arms, manifest.repeats)
 
 
-def open_run(out: Path, questions: Questions) -> OpenRun:
+def open_run(out: Path, questions: Questions, compress: bool = False, tell: Tell = lambda line: None) -> OpenRun:
     """Open the run in this folder, a new one or one to go on with, and note in its manifest that it is not finished.
 
-    What a killed run left half-written beside its files is removed.
+    What a killed run left half-written beside its files is removed. With `compress`, or where some are so already,
+    answers are kept under zstd from now on, those that are there too. `tell` hears what takes long.
 
     Raises:
         OutputError: the folder holds something else.
-        InputError: answers in the folder are to other narratives or prompts, or of another model.
+        InputError: answers in the folder are to other narratives or prompts, or of another model; or they are damaged.
     """
     leftovers = [path for path in out.iterdir() if path.name.startswith(".") and path.name.endswith(".part")]
     if (out / MANIFEST).is_file():
@@ -274,10 +283,14 @@ def open_run(out: Path, questions: Questions) -> OpenRun:
     for path in leftovers:
         path.unlink()
     manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
-    answered = {provider: keep_answers(csv_file(out, provider)) for provider in PROVIDERS}
+    for provider in PROVIDERS:
+        _drop_half_packed(out, provider)
+    answered = {provider: sync_index(csv_file(out, provider), tell) for provider in PROVIDERS}
     run = _with_arms(OpenRun(out, manifest, questions, answered))
     _refuse_other_run(run)
     manifest = run.manifest
+    if compress or any(is_packed(csv_file(out, provider)) for provider in PROVIDERS):
+        _pack_answers(run, tell)
     changes = {
         "narratives": questions.narratives.file,
         "finished": None,
@@ -307,7 +320,7 @@ def look_into(out: Path, questions: Questions) -> OpenRun:
     else:
         manifest = _new_manifest(questions, str(UUID(int=0)))
     manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
-    answered = {each: _whole_answers(csv_file(out, each)) for each in PROVIDERS}
+    answered = {each: whole_ids(csv_file(out, each)) for each in PROVIDERS}
     run = _with_arms(OpenRun(out, manifest, questions, answered))
     _refuse_other_run(run)
     return run
@@ -320,20 +333,22 @@ def _new_manifest(questions: Questions, run_id: str) -> RunManifest:
     )
 
 
-def _whole_answers(path: Path) -> set[str]:
-    """The ids of the whole answers in a CSV, which is left as it is; none where there is no file."""
-    if not path.is_file() or path.stat().st_size <= len(HEADER):
-        return set()
-    with open(path, "rb") as file:
-        return find_whole_answers(path, file)[0]
+def _drop_half_packed(out: Path, provider: ProviderName) -> None:
+    """Remove a packed copy of answers that a kill left beside the plain file, which its index still fits."""
+    plain, packed = out / f"{provider}.csv", out / f"{provider}.csv{PACKED}"
+    if packed.is_file() and plain.is_file() and cited_urls(plain):
+        packed.unlink()
 
 
-def keep_answers(path: Path) -> set[str]:
-    """The ids of the whole answers in a CSV; a file that a kill left without any is removed."""
-    whole = keep_whole_answers(path)
-    if not whole:
-        path.unlink(missing_ok=True)
-    return whole
+def _pack_answers(run: OpenRun, tell: Tell) -> None:
+    """Put the folder's plain files of answers under zstd, and begin one for each provider that has none."""
+    for provider in PROVIDERS:
+        file = csv_file(run.out, provider)
+        if file.is_file() and not is_packed(file):
+            tell(f"{file.name}: {len(run.answered[provider]):,} answers are put under zstd.")
+            pack_file(file)
+        elif not file.is_file() and provider in run.questions.providers:
+            begin_packed(file.with_name(file.name + PACKED))
 
 
 def _arm_of(name: str, asked: ArmAsked) -> Arm:

@@ -57,11 +57,12 @@ def _csv_files(path: Path) -> list[Path]:
     Raises:
         InputError: the folder holds none.
     """
+    from pipeline.csv_v2.file import is_answers_file
     from pipeline.errors import InputError
 
     if not path.is_dir():
         return [path]
-    files = sorted(path.glob("*.csv"))
+    files = sorted(file for file in path.iterdir() if is_answers_file(file))
     if not files:
         raise InputError(
             f"The folder {str(path)!r} holds no CSV file. Name the one that `citejury pipeline ask` wrote."

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=SectionedCommand,
-    rare="--id-column --text-column --concurrency --attempts --allow-domain --block-domain --country --recency "
-    "--max-uses --temperature --max-tokens",
+    rare="--id-column --text-column --concurrency --attempts --compress --allow-domain --block-domain --country "
+    "--recency --max-uses --temperature --max-tokens",
 )
 @click.argument("narratives", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RUN", help="Run folder to write to.")
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
 @click.option("--dry-run", is_flag=True, help="Show what would be asked, and ask nobody.")
+@click.option("--compress", is_flag=True, help="Keep the answers under zstd, in PROVIDER.csv.zst.")
 @click.option("--strict", is_flag=True, help="Exit code 1 where a call failed or a stored payload has changed.")
 @click.option("--replay", type=click.Path(path_type=Path), metavar="DIR", help="Answer from stored payloads instead.")
 @click.option("--allow-domain", "allowed_domains", multiple=True, metavar="HOST", help="Search this site only.")
@@ -64,6 +65,7 @@ def ask(
     attempts: int,
     max_cost: float | None,
     dry_run: bool,
+    compress: bool,
     strict: bool,
     replay: Path | None,
     **options: Any,
@@ -109,7 +111,7 @@ def ask(
         model_names = _chosen_models(settings.models, models)
     if max_cost is not None and not isfinite(max_cost):
         raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
-    limits = Limits(concurrency, max_cost, settings.prices)
+    limits = Limits(concurrency, max_cost, settings.prices, compress)
     prompts = DEFAULT_PROMPTS.changed_by(settings.prompts).changed_by(read_prompt_files(system_prompt, user_template))
     rows = NarrativesCsv(narratives, id_column, text_column)
     if replay:

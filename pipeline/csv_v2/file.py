@@ -4,12 +4,15 @@ Read and written with `csv` alone, so that "" is never a missing value and `001`
 """
 
 import csv
+import io
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
+from zlib import crc32
 
 from pipeline.csv_v2.lines import csv_reader, decoded_lines, numbered_rows
+from pipeline.csv_v2.packed import PACKED, Frame, first_length, is_packed, pack, read_frames
 from pipeline.csv_v2.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells
 from pipeline.errors import InputError, ProviderError
 from pipeline.schema import CSV_COLUMNS, ErrorLine, StoredAnswer
@@ -19,6 +22,42 @@ from pipeline.staging import staged_file
 # https://github.com/python/cpython/issues/67230
 _LINE_END = "\r\n"
 HEADER = (",".join(CSV_COLUMNS) + _LINE_END).encode()
+_CSV = ".csv"
+
+
+def answers_file(folder: Path, name: str) -> Path:
+    """The file of the folder with the answers of `name`: under zstd where it stands there so, else the plain one.
+
+    Raises:
+        InputError: both are there.
+    """
+    plain, packed = folder / f"{name}{_CSV}", folder / f"{name}{_CSV}{PACKED}"
+    if not packed.is_file():
+        return plain
+    if plain.is_file():
+        raise InputError(
+            f"{str(folder)!r} has both `{plain.name}` and `{packed.name}`, and only one can hold the answers. Remove "
+            "the one that is a copy."
+        )
+    return packed
+
+
+def is_answers_file(path: Path) -> bool:
+    """Whether a file is CSV by its name, plain or under zstd."""
+    return path.name.lower().endswith((_CSV, f"{_CSV}{PACKED}"))
+
+
+def stored_bytes(path: Path, content: bytes) -> bytes:
+    """A header or an answer's rows as they stand in this file: under zstd by its name, or plain."""
+    return pack(content) if is_packed(path) else content
+
+
+class Place(NamedTuple):
+    """Where an answer's rows stand in a file, from byte `start` up to `end`, and the CRC-32 of these bytes."""
+
+    start: int
+    end: int
+    crc: int
 
 
 def rows_as_bytes(answer: StoredAnswer) -> bytes:
@@ -44,26 +83,30 @@ def _csv_text(parts: Iterable[Sequence[str]]) -> list[str]:
     return [piece[: -len(_LINE_END)] for piece in pieces]
 
 
-def append_answer(path: Path, answer: StoredAnswer) -> None:
+def append_answer(path: Path, answer: StoredAnswer) -> Place:
     """Append the answer's rows, after a header in a new file; they are on the disk when this returns.
 
     The rows go out in one write. Killed in the middle of it the file ends in a torn answer, which
     `keep_whole_answers` drops.
     """
-    rows = rows_as_bytes(answer)
+    rows = stored_bytes(path, rows_as_bytes(answer))
     with open(path, "ab") as file:
-        file.write(HEADER + rows if file.tell() == 0 else rows)
+        begin = file.tell()
+        header = b"" if begin else stored_bytes(path, HEADER)
+        file.write(header + rows)
         file.flush()
         os.fsync(file.fileno())
+    start = begin + len(header)
+    return Place(start, start + len(rows), crc32(rows))
 
 
 def write_answers(path: Path, answers: Iterable[StoredAnswer]) -> int:
     """Write the answers into a new file and count them; it replaces an earlier one when all of them are written."""
     count = 0
     with staged_file(path) as file:
-        file.write(HEADER)
+        file.write(stored_bytes(path, HEADER))
         for answer in answers:
-            file.write(rows_as_bytes(answer))
+            file.write(stored_bytes(path, rows_as_bytes(answer)))
             count += 1
     return count
 
@@ -157,6 +200,14 @@ def _unusable(path: Path, line: int, what: str) -> InputError:
     return InputError(f"{str(path)!r}, line {line}: {what}. Run `citejury pipeline check` on the file.")
 
 
+class WholeAnswer(NamedTuple):
+    """An answer whose rows are all there, and where they stand in the file: from byte `start` up to `end`."""
+
+    parts: AnswerParts
+    start: int
+    end: int
+
+
 def keep_whole_answers(path: Path) -> set[str]:
     """The ids of the answers that a run has written whole; a torn one at the end, left by a kill, is cut off the file.
 
@@ -168,9 +219,14 @@ def keep_whole_answers(path: Path) -> set[str]:
     if not path.exists():
         return set()
     whole, end = whole_answers(path)
+    cut_off(path, end)
+    return whole
+
+
+def cut_off(path: Path, end: int) -> None:
+    """Cut off what stands in the file from byte `end` on; it is not touched where nothing does."""
     if end < path.stat().st_size:
         os.truncate(path, end)  # one call, so that a second kill leaves either file, and never a copy of gigabytes
-    return whole
 
 
 def whole_answers(path: Path) -> tuple[set[str], int]:
@@ -179,24 +235,88 @@ def whole_answers(path: Path) -> tuple[set[str], int]:
     Raises:
         InputError: the file is not CSV v2, or is damaged before its last answer.
     """
-    with open(path, "rb") as file:
-        start = file.read(len(HEADER))
-        file.seek(0)
-        if len(start) < len(HEADER) and HEADER.startswith(start):
-            return set(), 0
-        return find_whole_answers(path, file)
-
-
-def find_whole_answers(path: Path, file: BinaryIO) -> tuple[set[str], int]:
-    """The ids of the whole answers, and the byte after the last of them."""
-    rows = _rows_with_ends(file)
-    line, whole_end, header = next(rows)
-    if header is None or tuple(header) != CSV_COLUMNS:
-        raise _unusable(path, line, "the header is not the 20 columns of CSV v2 in order")
     whole: set[str] = set()
+    end = header_end(path)
+    for answer in find_whole_answers(path, end) if end else ():
+        whole.add(answer.parts.answer_id)
+        end = answer.end
+    return whole, end
+
+
+def header_end(path: Path) -> int:
+    """The byte after the header of a file; 0 where it is torn.
+
+    Raises:
+        InputError: the file begins with something else.
+    """
+    header = stored_bytes(path, HEADER)
+    with open(path, "rb") as file:
+        beginning = file.read(len(header))
+        if beginning == header:
+            return len(header)
+        if header.startswith(beginning):
+            return 0
+        if is_packed(path):
+            return _packed_header_end(path, file, beginning)
+        return _plain_header_end(path, file)
+
+
+def _plain_header_end(path: Path, file: BinaryIO) -> int:
+    """The byte after the first row, which is the header."""
+    _, end, cells = next(_rows_with_ends(file), (1, 0, None))
+    if cells is None or tuple(cells) != CSV_COLUMNS:
+        raise _unusable(path, 1, "the header is not the 20 columns of CSV v2 in order")
+    return end
+
+
+def _packed_header_end(path: Path, file: BinaryIO, beginning: bytes) -> int:
+    """The byte after the first frame, which holds the header alone, as another release of zstd may pack it."""
+    frame = next(read_frames(path, file), None) if first_length(path, beginning) == len(HEADER) else None
+    if frame is None:
+        raise _packed_otherwise(path)
+    _plain_header_end(path, io.BytesIO(frame.rows))
+    return frame.end
+
+
+def _packed_otherwise(path: Path) -> InputError:
+    """The error about a file that somebody packed by himself."""
+    return InputError(
+        f"{str(path)!r} is packed, but not answer by answer as `pipeline ask --compress` does. Unpack it with "
+        "`zstd -d --rm`."
+    )
+
+
+def find_whole_answers(path: Path, start: int) -> Iterator[WholeAnswer]:
+    """Each whole answer from byte `start` on, where one begins; a torn one at the end is left out.
+
+    Raises:
+        InputError: the file is damaged before its last answer; lines are counted from `start`.
+    """
+    with open(path, "rb") as file:
+        if is_packed(path):
+            yield from (_answer_of_frame(path, frame) for frame in read_frames(path, file, start))
+        else:
+            yield from _find_in_rows(path, file, start)
+
+
+def _answer_of_frame(path: Path, frame: Frame) -> WholeAnswer:
+    """The one answer in a frame.
+
+    Raises:
+        InputError: there is none in it, or more.
+    """
+    found = list(_find_in_rows(path, io.BytesIO(frame.rows), 0))
+    if len(found) != 1 or found[0].end != len(frame.rows):
+        raise _packed_otherwise(path)
+    return WholeAnswer(found[0].parts, frame.start, frame.end)
+
+
+def _find_in_rows(path: Path, file: BinaryIO, start: int) -> Iterator[WholeAnswer]:
+    """Each whole answer whose rows follow byte `start`, in an unpacked file."""
     current: AnswerParts | None = None
-    end, torn_at = whole_end, 0
-    for line, row_end, cells in rows:
+    begin = end = start
+    torn_at = 0
+    for line, row_end, cells in _rows_with_ends(file, start):
         if torn_at:
             raise _unusable(path, torn_at, "the row that begins here is damaged, although others follow")
         if cells is None:
@@ -206,22 +326,20 @@ def find_whole_answers(path: Path, file: BinaryIO) -> tuple[set[str], int]:
             if current is not None:
                 if not current.is_whole():
                     raise _not_whole(path, current)
-                whole.add(current.answer_id)
-                whole_end = end
-            current = _begin_answer(path, line, cells)
+                yield WholeAnswer(current, begin, end)
+            current, begin = _begin_answer(path, line, cells), end
         _add_row(path, line, current, cells)
         end = row_end
     if current is not None and current.is_whole() and _has_every_result(current):
-        return whole | {current.answer_id}, end
-    return whole, whole_end
+        yield WholeAnswer(current, begin, end)
 
 
-def _rows_with_ends(file: BinaryIO) -> Iterator[tuple[int, int, list[str] | None]]:
+def _rows_with_ends(file: BinaryIO, start: int = 0) -> Iterator[tuple[int, int, list[str] | None]]:
     """Each row's first line, the byte after it, and its cells: None for a row that is damaged or has no line end."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 1))
     open_end = file.read() != b"\n"
-    file.seek(0)
+    file.seek(start)
     damaged: list[int] = []
     rows = csv_reader(decoded_lines(file, lambda line, raw, at: damaged.append(line)))
     while True:
@@ -257,46 +375,3 @@ def _has_every_result(parts: AnswerParts) -> bool:
 def error_bytes(error: ErrorLine) -> bytes:
     """The error as a line."""
     return (error.model_dump_json(exclude_defaults=True) + "\n").encode()
-
-
-class _Span(NamedTuple):
-    """Where the rows of one answer stand: from byte `start` up to byte `end`."""
-
-    answer_id: str
-    start: int
-    end: int
-
-
-def _answer_spans(path: Path) -> Iterator[_Span]:
-    """Where each answer of a file stands whose rows are together, as a run writes them.
-
-    Raises:
-        InputError: a row is damaged.
-    """
-    with open(path, "rb") as file:
-        rows = _rows_with_ends(file)
-        _, start, _ = next(rows)
-        current, end = "", start
-        for line, row_end, cells in rows:
-            if cells is None:
-                raise InputError(f"{str(path)!r}, line {line}: the row that begins here is damaged. Start again.")
-            if cells[ANSWER_ID] != current:
-                if current:
-                    yield _Span(current, start, end)
-                current, start = cells[ANSWER_ID], end
-            end = row_end
-        if current:
-            yield _Span(current, start, end)
-
-
-def put_in_order(path: Path, rank: Mapping[str, int]) -> None:
-    """Put the answers in the order of their ranks. The file is not touched where they are already."""
-    spans = list(_answer_spans(path))
-    ordered = sorted(spans, key=lambda span: rank[span.answer_id])
-    if ordered == spans:
-        return
-    with open(path, "rb") as old, staged_file(path) as new:
-        new.write(HEADER)
-        for span in ordered:
-            old.seek(span.start)
-            new.write(old.read(span.end - span.start))

@@ -26,8 +26,17 @@ def identify_call(
 
     Each part is preceded by its length, so that no two calls are spelt alike; without an arm there is no part for it.
     """
-    digest = sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
-    parts = (provider, narrative_id, digest, str(occurrence), str(repeat), *([arm] if arm else []))
+    return _identify(run_id, (provider, narrative_id, text_digest(prompt)), occurrence, repeat, arm)
+
+
+def text_digest(text: str) -> str:
+    """The sha256 of a prompt or a body, in hexadecimal digits."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _identify(run_id: str, question: Sequence[str], occurrence: int, repeat: int, arm: str) -> str:
+    """The `answer_id` of a call; the question is its provider, narrative id and the digest of its prompt."""
+    parts = (*question, str(occurrence), str(repeat), *([arm] if arm else []))
     return str(uuid5(UUID(run_id), "".join(f"{len(part)}:{part}" for part in parts)))
 
 
@@ -36,12 +45,19 @@ def place_of(stored: StoredAnswer, run_id: str, repeats: int, arms: Sequence[str
 
     Only an answer's own id and prompt are looked at, so neither can come apart from it.
     """
+    question = (stored.model_name, stored.narrative_id, text_digest(stored.answer_prompt))
+    return find_place(stored.answer_id, question, run_id, repeats, arms)
+
+
+def find_place(
+    answer_id: str, question: Sequence[str], run_id: str, repeats: int, arms: Sequence[str] = ()
+) -> Place | None:
+    """`place_of` an answer by its id and question: provider, narrative id and the digest of the prompt."""
     try:
         UUID(run_id)
     except ValueError:
         return None
-    asked = (stored.model_name, stored.narrative_id, stored.answer_prompt)
     for occurrence, repeat, arm in product(range(1, _MOST_OCCURRENCES + 1), range(1, repeats + 1), ("", *arms)):
-        if identify_call(run_id, *asked, occurrence, repeat, arm) == stored.answer_id:
+        if _identify(run_id, question, occurrence, repeat, arm) == answer_id:
             return Place(arm, repeat)
     return None

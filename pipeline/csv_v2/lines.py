@@ -6,6 +6,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from pipeline.csv_v2.packed import is_packed, open_packed
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,17 +65,18 @@ def csv_reader(lines: Iterator[str], delimiter: str = ",") -> "Reader":
 def numbered_rows(path: Path, end: int | None = None, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Each row of a CSV file with the physical line on which it begins, counted from 1; empty lines are no rows.
 
-    With `end` only the lines before that byte are read.
+    With `end` only the lines before that byte are read, of a packed file those that are packed before it.
 
     Raises:
-        InputError: the file is missing or a folder, is not UTF-8, or a quote is out of place or never closed.
+        InputError: the file is missing or a folder, cannot be unpacked, is not UTF-8, or a quote is out of place or
+            never closed.
     """
 
     def refuse(line: int, raw: bytes, at: int) -> None:
         raise InputError(_not_utf8(path, line, raw, at))
 
-    with open_csv(path) as file:
-        lines = file if end is None else _lines_before(file, end)
+    with open_csv(path, end) as file:
+        lines = file if end is None or is_packed(path) else _lines_before(file, end)
         rows = csv_reader(decoded_lines(lines, refuse), delimiter)
         line = 1
         try:
@@ -113,14 +115,14 @@ def _lines_before(file: BinaryIO, end: int) -> Iterator[bytes]:
         yield line
 
 
-def open_csv(path: Path) -> BufferedReader:
-    """The file, open for reading.
+def open_csv(path: Path, end: int | None = None) -> BufferedReader:
+    """The file, open for reading; of a packed one what is packed in it, before byte `end` where that is told.
 
     Raises:
         InputError: it is missing, or a folder.
     """
     try:
-        return open(path, "rb")
+        return open_packed(path, end) if is_packed(path) else open(path, "rb")
     except FileNotFoundError as error:
         raise InputError(f"There is no file {str(path)!r}; look at the path.") from error
     except IsADirectoryError as error:

@@ -4,13 +4,15 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pipeline.asking.index import cited_urls
 from pipeline.asking.run_folder import CITATIONS
 from pipeline.errors import InputError
 from pipeline.recording.files import write_records
-from pipeline.recording.run import answers_of_run, records_from_run, resolved_earlier
+from pipeline.recording.run import answers_files, answers_of_run, records_from_run, resolved_earlier
 from pipeline.records import QueryResponse
 from pipeline.sources.choosing.select import PassageLimits
 from pipeline.sources.choosing.shelf import CitedPage, Shelf, cited_page
@@ -89,11 +91,25 @@ def write_run_records(
 def _cited_pages(run: Path, targets: Mapping[str, str]) -> dict[str, CitedPage]:
     """What the answers cite, by the page's key, or by the cited URL where that leads to none; by first appearance."""
     found: dict[str, CitedPage] = {}
-    for stored in answers_of_run(run):
-        for url in stored.citations:
+    for urls in _citations_of_run(run):
+        for url in urls:
             page = cited_page(url, targets)
             found.setdefault(page.key or url, page)
     return found
+
+
+def _citations_of_run(run: Path) -> Iterator[tuple[str, ...]]:
+    """The cited URLs of each answer: by the index of its file, and from the answers where that does not fit.
+
+    Raises:
+        InputError: the run holds no answers.
+    """
+    indexes = [cited_urls(file) for file in answers_files(run)]
+    told = [index for index in indexes if index is not None]
+    if len(told) == len(indexes):
+        yield from chain.from_iterable(told)
+    else:
+        yield from (stored.citations for stored in answers_of_run(run))
 
 
 def _add_pages(

@@ -74,7 +74,15 @@ def read_payload(provider: ProviderName, text: str) -> Answer:
     Raises:
         ProviderError: the payload is an error, not JSON, `failed`, or of an unknown shape.
     """
-    body = load_body(text)
+    return read_body(provider, load_body(text))
+
+
+def read_body(provider: ProviderName, body: Any) -> Answer:
+    """The answer in a provider's body, as `read_payload` reads it.
+
+    Raises:
+        ProviderError: the body is an error, `failed`, or of an unknown shape.
+    """
     try:
         shape = recognise(body)
         answer = READERS[reader_of(shape, provider)](body)

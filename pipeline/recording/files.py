@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from pipeline.csv_v2.file import answers_file
 from pipeline.errors import BadRowsError, InputError
 from pipeline.providers.body import writable
 from pipeline.recording.run import RESEARCH_RUN, records_from_run
@@ -60,7 +61,7 @@ def read_records(path: Path) -> Iterator[QueryResponse]:
 def research_records(run: Path) -> Path | None:
     """The records that a research run has left in its folder, with its pages' passages; None where it is none."""
     own = run / RESEARCH_RECORDS
-    others = any((run / f"{name}.csv").is_file() for name in PROVIDERS)
+    others = any(answers_file(run, name).is_file() for name in PROVIDERS)
     return own if own.is_file() and (run / f"{RESEARCH_RUN}.csv").is_file() and not others else None
 
 

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.csv_v2.file import read_answers
+from pipeline.csv_v2.file import answers_file, read_answers
 from pipeline.csv_v2.identity import place_of
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers import read_payload
+from pipeline.providers import read_body
+from pipeline.providers.body import load_body
 from pipeline.recording.citation_form import answer_from_report, to_one_form
 from pipeline.records import (
     Origin,
@@ -61,19 +62,28 @@ def answers_of_run(run: Path) -> Iterator[StoredAnswer]:
     Raises:
         InputError: the folder holds no answers, or a file that is not CSV v2.
     """
-    files = [run / f"{name}.csv" for name in (*PROVIDERS, RESEARCH_RUN) if (run / f"{name}.csv").is_file()]
-    if not files:
-        raise InputError(
-            f"{str(run)!r} holds no answers: none of `openai.csv`, `claude.csv` … is there. Name the folder that "
-            "`citejury pipeline ask` wrote."
-        )
     found = False
-    for file in files:
+    for file in answers_files(run):
         for stored in read_answers(file):
             found = True
             yield stored
     if not found:
         raise InputError(f"{str(run)!r} holds no answers: its CSV files have a header and no rows.")
+
+
+def answers_files(run: Path) -> list[Path]:
+    """The files of the run with answers, at least one, provider by provider.
+
+    Raises:
+        InputError: the folder holds none, or one twice.
+    """
+    files = [file for name in (*PROVIDERS, RESEARCH_RUN) if (file := answers_file(run, name)).is_file()]
+    if not files:
+        raise InputError(
+            f"{str(run)!r} holds no answers: none of `openai.csv`, `claude.csv` … is there. Name the folder that "
+            "`citejury pipeline ask` wrote."
+        )
+    return files
 
 
 def read_told_run(run: Path) -> ToldRun:
@@ -133,13 +143,16 @@ def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Ans
     )
 
 
-def read_stored(stored: StoredAnswer) -> Answer:
-    """The answer as its stored payload tells it; from the CSV's own columns where no reader knows the payload."""
+def read_stored(stored: StoredAnswer, body: Any = None) -> Answer:
+    """The answer as its stored payload tells it; from the CSV's own columns where no reader knows the payload.
+
+    `body` is the payload's JSON, which is read here where it is None.
+    """
     if stored.model_name == RESEARCH_RUN:
         return answer_from_report(stored)
     if stored.model_name in PROVIDERS:
         try:
-            answer = read_payload(stored.model_name, stored.answer_raw_json)
+            answer = read_body(stored.model_name, load_body(stored.answer_raw_json) if body is None else body)
         except ProviderError:
             return _answer_from_columns(stored)
         if answer.text == stored.answer_text and answer.citations == stored.citations:

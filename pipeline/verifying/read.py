@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.asking.run_folder import CITATIONS
-from pipeline.csv_v2.file import read_answers
+from pipeline.csv_v2.file import is_answers_file, read_answers
 from pipeline.errors import InputError
 from pipeline.recording.citation_form import to_one_form
 from pipeline.recording.run import RESEARCH_RUN, read_stored, resolved_earlier
@@ -195,7 +195,7 @@ def submitted_file(path: Path) -> Path:
 
 def is_csv(file: Path) -> bool:
     """Whether the file holds answers, by its name."""
-    return file.suffix.lower() == ".csv"
+    return is_answers_file(file)
 
 
 def read_submitted(file: Path) -> Iterator[SubmittedReport]:

@@ -30,6 +30,7 @@ from exports.schema import (
 )
 from pipeline.asking.arms import ArmAsked, ArmFile
 from pipeline.asking.ask_live import OPTION_NAMES
+from pipeline.asking.index import IndexHead, IndexLine
 from pipeline.asking.run_folder import LastStart, NarrativesFile, ProviderCounts, RunManifest
 from pipeline.prompts import PromptsAsked, PromptSettings
 from pipeline.providers.batches import BATCH_SUPPORT, batch_api
@@ -115,7 +116,7 @@ def type_of(schema: dict[str, Any]) -> str:
         return " or ".join(f"`{value!r}`".replace("'", '"') for value in values)
     if schema.get("type") == "array":
         least = ", at least one" if schema.get("minItems") else ""
-        return f"array of {type_of(schema['items'])}{least}"
+        return f"array of {type_of(schema['items'])}{least}" if "items" in schema else "array"
     if schema.get("type") == "object":
         return "object"
     return ", ".join([schema.get("type", "any"), *limits(schema)])
@@ -251,6 +252,14 @@ def states() -> str:
 
 def error_line() -> str:
     return field_table(ErrorLine)
+
+
+def index_head() -> str:
+    return field_table(IndexHead)
+
+
+def index_line() -> str:
+    return field_table(IndexLine)
 
 
 def run_manifest() -> str:

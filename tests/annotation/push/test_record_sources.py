@@ -8,7 +8,8 @@ import pandas
 import pytest
 
 from annotation import push_frame
-from annotation.push.record_sources import check_paths, read_source, records_from_frame, records_of
+from annotation.push.kept import kept_records
+from annotation.push.record_sources import check_paths, read_source, records_from_frame
 from pipeline.csv_v2.file import write_answers
 from pipeline.errors import BadRowsError, InputError
 from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
@@ -43,10 +44,13 @@ def test_a_csv_v2_file_gives_passages_where_its_rows_carry_snippets(tmp_path: Pa
     write_answers(tmp_path / "perplexity.csv", [with_snippets(0)])
     write_answers(tmp_path / "openai.csv", [stored(1, "openai")])
     paths = [tmp_path / "perplexity.csv", tmp_path / "openai.csv"]
-    checked = check_paths(paths)
+    with kept_records() as kept:
+        checked = check_paths(paths, keep=kept.keep)
+        records = list(kept.read())
     assert [uuid for uuid, _ in checked.languages] == UUIDS[:2]
     assert (checked.without_passages, checked.problems) == ({UUIDS[1]}, ())
-    assert [[chunk.text for chunk in record.chunks] for record in records_of(paths)] == [["Snippet 0."], []]
+    assert [[chunk.text for chunk in record.chunks] for record in records] == [["Snippet 0."], []]
+    assert records == [record for path in paths for record in read_source(path, [])]
 
 
 def test_a_csv_file_gives_the_same_records_as_its_run_folder(tmp_path: Path) -> None:
@@ -108,10 +112,11 @@ def test_answers_are_counted_and_not_the_names_in_them_and_those_that_speak_as_t
     words = "OpenAI and ChatGPT are two names. [1]"
     assert told.naming[1] == f"{UUIDS[1]}: 'OpenAI' in {words!r}; 'ChatGPT' in {words!r}"
     assert (told.speaking, told.left_out, len(told.languages)) == ((UUIDS[0],), frozenset(), 3)
-    skipped = check_paths([tmp_path / "openai.csv"], skip_self_naming=True)
+    with kept_records() as kept:
+        skipped = check_paths([tmp_path / "openai.csv"], skip_self_naming=True, keep=kept.keep)
+        records = list(kept.read(skipped.left_out))
     assert (skipped.naming, skipped.speaking) == (told.naming, told.speaking)
     assert [record for record, _ in skipped.languages] == list(UUIDS[1:3])
-    records = records_of([tmp_path / "openai.csv"], skipped.left_out)
     assert [record.record_uuid for record in records] == list(UUIDS[1:3])
 
 

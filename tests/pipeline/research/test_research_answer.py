@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from annotation.judge._units import FullJudgement
 from annotation.labels import LABELS, broken_rules
-from annotation.push.record_sources import check_paths, records_of
+from annotation.push.record_sources import check_paths, read_source
 from exports.cli import main
 from exports.reading.judgements import read_judges
 from pipeline.csv_v2.file import read_answers
@@ -118,7 +118,7 @@ def test_its_passages_are_those_in_which_the_quotes_stand_and_nothing_uncited(ru
 
 
 def test_pushing_the_folder_takes_the_record_with_its_passages(run: Run) -> None:
-    assert list(records_of([run.folder.path])) == [run.record]
+    assert list(read_source(run.folder.path, [])) == [run.record]
     assert check_paths([run.folder.path]).without_passages == frozenset()
     (answer,) = read_answers(run.folder.path / "pipeline.csv")
     assert record_from_answer(answer).record_uuid == run.record.record_uuid == answer.answer_id
@@ -133,7 +133,7 @@ def test_sources_takes_the_folder_with_the_store_beside_it(run: Run, tmp_path: P
     words = ["pipeline", "sources", str(run.folder.path), "--out", str(out), "--offline"]
     made = CliRunner().invoke(main, words)
     assert made.exit_code == 0, made.output
-    (record,) = records_of([out])
+    (record,) = read_source(out, [])
     assert (record.record_uuid, record.answer) == (run.record.record_uuid, run.record.answer)
     assert {source.state for source in record.sources} == {"read"}
     assert {chunk.url for chunk in record.chunks} == {ICE, BUTTER}

@@ -1,0 +1,290 @@
+"""The index of a provider's file: where each answer stands and what a run's summary tells of it.
+
+It is derived from the file, so that a run goes on without reading answers again. It is believed as far as it fits: by
+length and time of the file it was last written for, else by the CRC-32 of every answer. What it lacks is read from the
+file. Source: pipeline/contracts/run_folder.md#index.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple
+from zlib import crc32
+
+from pydantic import ValidationError
+
+from pipeline.csv_v2.file import Place, append_answer, cut_off, find_whole_answers, header_end
+from pipeline.csv_v2.identity import text_digest
+from pipeline.csv_v2.packed import PACKED
+from pipeline.errors import InputError, ProviderError
+from pipeline.providers.body import load_body, writable
+from pipeline.providers.cost import Usage, usage_of
+from pipeline.recording.run import read_stored
+from pipeline.schema import Answer, Frozen, StoredAnswer
+from pipeline.staging import staged_file
+
+_PIECE = 1 << 20
+
+Tell = Callable[[str], None]
+"""Shows a line to the one who waits."""
+
+
+class IndexHead(Frozen):
+    """The first line of an index."""
+
+    kind: Literal["citejury index 1"] = "citejury index 1"
+    """Says what it is, and of which form."""
+    file: str
+    """Name of the file that it is of."""
+    end: int
+    """The byte after the file's header."""
+
+
+class IndexLine(Frozen):
+    """One answer in an index."""
+
+    answer_id: str
+    """Id of the answer."""
+    end: int
+    """The byte after its rows; they begin where those of the answer before it end."""
+    crc: int
+    """CRC-32 of these bytes."""
+    narrative_id: str
+    """Id of the narrative."""
+    prompt: str
+    """sha256 of `answer_prompt`."""
+    body: str
+    """sha256 of `answer_raw_json`."""
+    model_version: str
+    """The model that answered."""
+    stop_reason: str
+    """Why it stopped, in the provider's word."""
+    input_tokens: int
+    """Tokens that went in, as the body states them."""
+    output_tokens: int
+    """Tokens that came out, as the body states them."""
+    searches: int
+    """Web searches that the body counts or lists."""
+    stated_cost: float | None
+    """What the answer cost as the body states it; null where it does not."""
+    urls: tuple[str, ...]
+    """The distinct cited URLs, in order."""
+    places: tuple[tuple[int, str, int | None, int | None, str], ...]
+    """Each occurrence of a citation: number of its URL from 1, title, first and last code point, quoted text."""
+
+    @property
+    def usage(self) -> Usage:
+        """What the body states that the answer took."""
+        return Usage(self.input_tokens, self.output_tokens, self.searches, self.stated_cost)
+
+
+def index_file(path: Path) -> Path:
+    """Where the index of a provider's file stands."""
+    return path.with_name(f"{path.name.removesuffix(PACKED).removesuffix('.csv')}.index.jsonl")
+
+
+def append_indexed(path: Path, stored: StoredAnswer, answer: Answer, usage: Usage) -> None:
+    """Append an answer to its file, and then to the file's index; `answer` and `usage` are what its body says."""
+    place = append_answer(path, stored)
+    index = index_file(path)
+    with open(index, "ab") as file:
+        head = b"" if file.tell() else head_line(path, place.start)
+        file.write(head + answer_line(stored, place, answer, usage))
+    keep_time(path, index)
+
+
+def head_line(path: Path, end: int) -> bytes:
+    """The first line of the index."""
+    return IndexHead(file=path.name, end=end).model_dump_json().encode() + b"\n"
+
+
+def answer_line(stored: StoredAnswer, place: Place, answer: Answer, usage: Usage) -> bytes:
+    """The line of an answer."""
+    numbers = {url: number for number, url in enumerate(stored.citations, start=1)}
+    line = IndexLine(
+        answer_id=stored.answer_id,
+        end=place.end,
+        crc=place.crc,
+        narrative_id=writable(stored.narrative_id),
+        prompt=text_digest(stored.answer_prompt),
+        body=text_digest(stored.answer_raw_json),
+        model_version=writable(stored.model_version),
+        stop_reason=answer.stop_reason,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        searches=usage.searches,
+        stated_cost=usage.stated_cost,
+        urls=stored.citations,
+        places=tuple(
+            (numbers[each.url], each.title, each.start, each.end, each.cited_text)
+            for each in answer.occurrences
+            if each.url in numbers
+        ),
+    )
+    return as_bytes(line)
+
+
+def as_bytes(line: IndexLine) -> bytes:
+    """The line as it stands in the file."""
+    return line.model_dump_json().encode() + b"\n"
+
+
+def keep_time(path: Path, index: Path) -> None:
+    """Give the index the time of the file that it fits: another time says that one of the two was changed."""
+    time = path.stat().st_mtime_ns
+    os.utime(index, ns=(time, time))
+
+
+class _Fit(NamedTuple):
+    """How far an index fits its file."""
+
+    ids: set[str]
+    """The answers that it tells of."""
+    end: int = 0
+    """The byte of the file up to which it tells."""
+    length: int = 0
+    """The byte of the index up to which it fits; 0 where there is none, or another file's."""
+    believed: bool = False
+    """Whether the file has the time of the index, so that the answers needed no look."""
+
+
+def _fit(path: Path) -> _Fit:
+    """How far the index of a file fits it.
+
+    Raises:
+        InputError: the file does not begin as CSV v2.
+    """
+    ids: set[str] = set()
+    if not index_file(path).is_file():
+        return _Fit(ids)
+    length, end = 0, header_end(path)
+    with open(index_file(path), "rb") as index, open(path, "rb") as file:
+        of_file, of_index = os.fstat(file.fileno()), os.fstat(index.fileno())
+        believed = of_file.st_mtime_ns == of_index.st_mtime_ns
+        file.seek(end)
+        for raw in index if index.readline() == head_line(path, end) else ():
+            line = _read_line(raw)
+            if line is None or not end < line.end <= of_file.st_size:
+                break
+            if not believed and _crc(file, line.end - end) != line.crc:
+                break
+            ids.add(line.answer_id)
+            length, end = index.tell(), line.end
+    return _Fit(ids, end, length, believed) if ids else _Fit(ids)
+
+
+def _read_line(raw: bytes) -> IndexLine | None:
+    """A line of an index; None where it is torn or none."""
+    try:
+        line = IndexLine.model_validate_json(raw) if raw.endswith(b"\n") else None
+    except ValidationError:
+        return None
+    return line if line and all(1 <= place[0] <= len(line.urls) for place in line.places) else None
+
+
+def _crc(file: BinaryIO, size: int) -> int:
+    """The CRC-32 of the next bytes."""
+    crc = 0
+    while size and (piece := file.read(min(size, _PIECE))):
+        size -= len(piece)
+        crc = crc32(piece, crc)
+    return crc
+
+
+def sync_index(path: Path, tell: Tell = lambda line: None) -> set[str]:
+    """Bring the index up to its file, and give the ids of the file's whole answers.
+
+    A torn answer at the end of the file, left by a kill, is cut off; a file without any is removed. `tell` hears of
+    answers that have to be read.
+
+    Raises:
+        InputError: the file is not CSV v2, or is damaged before its last answer.
+    """
+    index = index_file(path)
+    if not path.is_file():
+        index.unlink(missing_ok=True)
+        return set()
+    fit = _fit(path)
+    is_whole = fit.ids and fit.end == path.stat().st_size and fit.length == index.stat().st_size
+    if not (fit.believed and is_whole):
+        fit = _read_rest(path, fit, tell)
+    if not fit.ids:
+        path.unlink()
+        index.unlink(missing_ok=True)
+    return fit.ids
+
+
+def _read_rest(path: Path, fit: _Fit, tell: Tell) -> _Fit:
+    """Read what the index does not tell, add it, and cut off what is torn; how far the index fits now."""
+    index, ids = index_file(path), set(fit.ids)
+    end = fit.end or header_end(path)
+    if fit.length:
+        os.truncate(index, fit.length)
+    elif end:
+        with staged_file(index) as file:
+            file.write(head_line(path, end))
+    if end and not fit.length and path.stat().st_size > end:
+        tell(f"{path.name}: its index is missing or of another file, so its answers are read once.")
+    try:
+        with open(index, "ab") as file:
+            for stored, place in read_places(path, end) if end else ():
+                file.write(answer_line(stored, place, *_what_it_says(stored)))
+                ids.add(stored.answer_id)
+                end = place.end
+    except InputError:
+        if not fit.length:
+            raise
+        return _read_rest(path, _Fit(set()), tell)  # from the beginning, so that the message has the right line
+    cut_off(path, end)
+    keep_time(path, index)
+    return _Fit(ids, end)
+
+
+def read_places(path: Path, start: int) -> Iterator[tuple[StoredAnswer, Place]]:
+    """Each whole answer from byte `start` on, and where it stands.
+
+    Raises:
+        InputError: the file is damaged before its last answer.
+    """
+    with open(path, "rb") as file:
+        for found in find_whole_answers(path, start):
+            file.seek(found.start)
+            try:
+                stored = found.parts.to_answer()
+            except ValueError as error:
+                raise InputError(
+                    f"{str(path)!r}, line {found.parts.line}: {error}. Run `citejury pipeline check` on the file."
+                ) from error
+            yield stored, Place(found.start, found.end, _crc(file, found.end - found.start))
+
+
+def _what_it_says(stored: StoredAnswer) -> tuple[Answer, Usage]:
+    """What the stored body says of its answer, and that the answer took; it is read once."""
+    try:
+        body: Any = load_body(stored.answer_raw_json)
+    except ProviderError:
+        return read_stored(stored), Usage()
+    return read_stored(stored, body), usage_of(body)
+
+
+def whole_ids(path: Path) -> set[str]:
+    """The ids of the whole answers of a file, of which nothing is changed; none where it is missing."""
+    if not path.is_file():
+        return set()
+    fit = _fit(path)
+    end = fit.end or header_end(path)
+    return fit.ids | {found.parts.answer_id for found in find_whole_answers(path, end)} if end else set()
+
+
+def read_index(path: Path) -> Iterator[IndexLine]:
+    """The lines of the index of a file, in the order of its answers; the index is one that `sync_index` has seen."""
+    with open(index_file(path), "rb") as index:
+        index.readline()
+        for raw in index:
+            yield IndexLine.model_validate_json(raw)
+
+
+def cited_urls(path: Path) -> Iterator[tuple[str, ...]] | None:
+    """The cited URLs of each answer of a file, by its index; None where that does not tell of all of them."""
+    fit = _fit(path)
+    return (line.urls for line in read_index(path)) if fit.ids and fit.end == path.stat().st_size else None

@@ -1,0 +1,217 @@
+"""Indexes of a run's files: nothing is read again while they fit, and nothing is lost where they do not."""
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import zstandard
+from click.testing import CliRunner, Result
+
+from annotation.push.record_sources import read_source
+from exports.cli import main
+from exports.reading._runs import read_runs
+from pipeline.asking.index import IndexLine, cited_urls, index_file
+from pipeline.asking.reparse import reparse_run
+from pipeline.asking.replay import replay_narratives
+from pipeline.asking.run_folder import RunManifest, read_manifest
+from pipeline.csv_v2.file import read_answers, rows_as_bytes, write_answers
+from pipeline.errors import InputError
+from pipeline.recording.files import read_records
+from tests.support.places import DATA
+
+STORED = {
+    "openai": ("openai_responses_ja.json", "openai_chat_artefacts_de.json"),
+    "claude": ("claude_messages_de.json", "claude_pause_turn_ja.json"),
+    "perplexity": ("perplexity_agent_ja.json", "perplexity_sonar_think_de.json"),
+}
+ROWS = 6
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with narratives, payloads and a finished run of them."""
+    folder = tmp_path_factory.mktemp("asked")
+    with open(folder / "narratives.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("narrative_id", "prompt"), *((f"N{row}", f"Text {row}") for row in range(ROWS))])
+    for provider, names in STORED.items():
+        (folder / "replay" / provider).mkdir(parents=True)
+        for row in range(ROWS):
+            shutil.copy(DATA / "payloads" / names[row % 2], folder / "replay" / provider / f"N{row}.json")
+    replay_narratives(folder / "narratives.csv", folder / "run", folder / "replay")
+    return folder
+
+
+@pytest.fixture
+def folder(asked: Path, tmp_path: Path) -> Path:
+    """A copy of it, times included."""
+    return shutil.copytree(asked, tmp_path / "asked")
+
+
+def again(folder: Path, **more: object) -> RunManifest:
+    return replay_narratives(folder / "narratives.csv", folder / "run", folder / "replay", **more)  # type: ignore[arg-type]
+
+
+def ask(folder: Path, *options: str) -> Result:
+    command = ["pipeline", "ask", str(folder / "narratives.csv"), "--out", str(folder / "run")]
+    return CliRunner().invoke(main, [*command, "--replay", str(folder / "replay"), *options])
+
+
+def held(run: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in run.iterdir() if path.name != "manifest.json"}
+
+
+def unchanged(manifest: RunManifest) -> object:
+    return manifest.model_copy(update={"finished": None, "last": None})
+
+
+def overwrite(path: Path, old: bytes, new: bytes, keep_time: bool) -> None:
+    """Change bytes in the middle of a file."""
+    assert len(old) == len(new)
+    raw, times = path.read_bytes(), path.stat()
+    assert raw.count(old) >= 1
+    path.write_bytes(raw.replace(old, new, 1))
+    if keep_time:
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def test_a_finished_run_started_again_reads_its_indexes_and_not_its_answers(folder: Path) -> None:
+    before, manifest = held(folder / "run"), read_manifest(folder / "run")
+    overwrite(folder / "run" / "claude.csv", b'"', b"x", keep_time=True)  # whoever parses it refuses it now
+    told = again(folder)
+    assert told.last is not None
+    assert (told.last.kept, told.last.new, told.answers) == (18, 0, 18)
+    assert unchanged(told) == unchanged(manifest)
+    assert {name: raw for name, raw in held(folder / "run").items() if name != "claude.csv"} == {
+        name: raw for name, raw in before.items() if name != "claude.csv"
+    }
+
+
+def test_an_answer_that_was_edited_is_read_again_and_its_citations_follow(folder: Path) -> None:
+    before = (folder / "run" / "citations.jsonl").read_bytes()
+    path = folder / "run" / "claude.csv"
+    answers = list(read_answers(path))
+    edited = answers[2].model_copy(update={"citations": answers[2].citations[:1], "domains": answers[2].domains[:1]})
+    write_answers(path, [*answers[:2], edited, *answers[3:]])
+    again(folder)
+    after = (folder / "run" / "citations.jsonl").read_bytes()
+    assert after != before
+    assert {json.loads(line)["url"] for line in after.splitlines() if edited.answer_id.encode() in line} == {
+        edited.citations[0]
+    }
+
+
+@pytest.mark.parametrize("what", ["missing", "torn", "of another file", "no index", "numbers without URL", "stretched"])
+def test_an_index_that_does_not_fit_is_made_anew(folder: Path, what: str) -> None:
+    before, manifest = held(folder / "run"), read_manifest(folder / "run")
+    path = index_file(folder / "run" / "claude.csv")
+    raw = path.read_bytes()
+    spoiled = {
+        "torn": raw[: len(raw) // 2],
+        "of another file": index_file(folder / "run" / "openai.csv").read_bytes(),
+        "no index": b"\0" * 4000,
+        "numbers without URL": raw.replace(b'"places":[[1,', b'"places":[[9,', 1),
+        "stretched": raw + raw.splitlines(keepends=True)[1],
+    }
+    if what == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(spoiled[what])
+    assert unchanged(again(folder)) == unchanged(manifest)
+    assert held(folder / "run") == before
+
+
+def test_a_copied_folder_keeps_its_indexes(folder: Path, tmp_path: Path) -> None:
+    for path in (folder / "run").iterdir():
+        os.utime(path)
+    before = held(folder / "run")
+    assert ask(folder).exit_code == 0
+    assert held(folder / "run") == before
+    assert cited_urls(folder / "run" / "openai.csv")
+
+
+def test_the_index_says_where_each_answer_stands_and_what_it_cites(folder: Path) -> None:
+    path = folder / "run" / "perplexity.csv"
+    lines = [IndexLine.model_validate_json(line) for line in index_file(path).read_bytes().splitlines()[1:]]
+    raw, answers = path.read_bytes(), list(read_answers(path))
+    starts = [raw.index(rows_as_bytes(answer)) for answer in answers]
+    assert [line.end for line in lines] == [*starts[1:], len(raw)]
+    assert [(line.answer_id, line.urls) for line in lines] == [(each.answer_id, each.citations) for each in answers]
+
+
+def test_compressed_answers_are_the_same_to_every_command(folder: Path, tmp_path: Path) -> None:
+    plain = shutil.copytree(folder / "run", tmp_path / "plain")
+    done = ask(folder, "--compress")
+    assert done.exit_code == 0, done.output
+    assert "openai.csv: 6 answers are put under zstd.\n" in done.stderr
+    assert "18 kept, 0 new" in done.stderr
+    run = folder / "run"
+    assert sorted(path.name for path in run.glob("*.csv*")) == [f"{name}.csv.zst" for name in sorted(STORED)]
+    for name in STORED:
+        with zstandard.open(run / f"{name}.csv.zst", "rb") as file:
+            assert file.read() == (plain / f"{name}.csv").read_bytes()
+    assert (run / "citations.jsonl").read_bytes() == (plain / "citations.jsonl").read_bytes()
+    assert list(read_source(run, [])) == list(read_source(plain, [])) == list(read_records(run))
+    assert list(read_source(run / "openai.csv.zst", [])) == list(read_source(plain / "openai.csv", []))
+    told, wanted = read_runs([run]), read_runs([plain])
+    assert (told.counts, told.answers.record_uuids) == (wanted.counts, wanted.answers.record_uuids)
+    assert reparse_run(run, {}) == (18, 0, 0, False)
+    for words in (["check", str(run)], ["sources", str(run), "--offline", "--out", str(tmp_path / "r.jsonl")]):
+        found = CliRunner().invoke(main, ["pipeline", *words])
+        assert found.exit_code == 0, found.output
+    verified = CliRunner().invoke(main, ["pipeline", "verify", str(run / "claude.csv.zst"), "--no-fetch"])
+    assert (verified.exit_code, verified.stdout.count("\n")) == (0, ROWS)
+
+
+def test_a_compressed_run_goes_on_compressed_and_in_order(folder: Path) -> None:
+    shutil.rmtree(folder / "run")
+    first = ask(folder, "--compress", "--max-rows", "2", "--providers", "openai,claude")
+    assert first.exit_code == 0, first.output
+    os.truncate(folder / "run" / "openai.csv.zst", (folder / "run" / "openai.csv.zst").stat().st_size - 9)
+    done = ask(folder)
+    assert "3 kept, 15 new, 0 failed" in done.stderr
+    for name in STORED:
+        answers = read_answers(folder / "run" / f"{name}.csv.zst")
+        assert [each.narrative_id for each in answers] == [f"N{row}" for row in range(ROWS)]
+    assert not list((folder / "run").glob("*.csv"))
+
+
+def test_a_provider_that_answers_nothing_leaves_no_compressed_file(folder: Path) -> None:
+    shutil.rmtree(folder / "run")
+    shutil.rmtree(folder / "replay" / "claude")
+    (folder / "replay" / "claude").mkdir()
+    assert ask(folder, "--compress").exit_code == 0
+    assert sorted(path.name for path in (folder / "run").glob("claude*")) == []
+
+
+def test_killed_while_its_answers_are_put_under_zstd_a_run_goes_on(folder: Path) -> None:
+    before = held(folder / "run")
+    (folder / "run" / "claude.csv.zst").write_bytes(b"half a file")
+    again(folder)
+    assert held(folder / "run") == before
+
+
+def test_answers_that_stand_there_twice_are_refused_in_one_line(folder: Path) -> None:
+    assert ask(folder, "--compress").exit_code == 0
+    with zstandard.open(folder / "run" / "claude.csv.zst", "rb") as packed:
+        (folder / "run" / "claude.csv").write_bytes(packed.read())
+    before = held(folder / "run")
+    done = ask(folder)
+    assert done.exit_code == 1
+    assert "has both `claude.csv` and `claude.csv.zst`" in done.stderr
+    with pytest.raises(InputError, match="Remove the one that is a copy"):
+        list(read_source(folder / "run", []))
+    assert held(folder / "run") == before
+
+
+def test_a_reparse_reads_each_answer_once_and_moves_only_what_changed(folder: Path) -> None:
+    assert ask(folder, "--compress").exit_code == 0
+    path = folder / "run" / "claude.csv.zst"
+    answers, before = list(read_answers(path)), held(folder / "run")
+    old = answers[3].model_copy(update={"answer_text": "old"})
+    write_answers(path, [*answers[:3], old, *answers[4:]])
+    index_file(path).unlink()
+    assert reparse_run(folder / "run", {}) == (18, 1, 0, False)
+    assert held(folder / "run") == before

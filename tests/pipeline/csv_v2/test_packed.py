@@ -1,0 +1,115 @@
+"""CSV v2 under zstd: every reader reads it, and a run may be killed in it at any byte."""
+
+from pathlib import Path
+from uuid import UUID
+
+import pandas
+import pytest
+import zstandard
+
+from pipeline.asking.index import sync_index
+from pipeline.csv_v2.file import HEADER, append_answer, keep_whole_answers, read_answers, read_cells, write_answers
+from pipeline.csv_v2.packed import pack
+from pipeline.errors import InputError
+from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
+from tests.support.csv_check import check_file
+
+
+def made_up(number: int, citations: int = 2, model: str = "perplexity") -> StoredAnswer:
+    urls = tuple(f"https://site{index}.example/{number}" for index in range(citations))
+    results = tuple(SearchResult(url=url, title='"T", ü', snippet="ワクチン\r\n") for url in urls[:2])
+    return StoredAnswer(
+        narrative_id=f"00{number}",
+        narrative_type="NA",
+        narrative_prompt="n",
+        model_name=model,
+        model_version="m",
+        answer_id=str(UUID(int=number + 1)),
+        answer_prompt="p",
+        answer_text='"a"\r\nb, ü' * 9,
+        answer_raw_json="{}",
+        answer_timestamp="2026-11-01T00:00:00+00:00",
+        citations=urls,
+        domains=tuple(f"site{index}.example" for index in range(citations)),
+        search_results=results if model == "perplexity" else (),
+    )
+
+
+ANSWERS = [made_up(0), made_up(1, 0), made_up(2, 1, "openai"), made_up(3, 3)]
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> tuple[Path, Path]:
+    """The same answers, plain and packed."""
+    plain, packed = tmp_path / "perplexity.csv", tmp_path / "packed" / "perplexity.csv.zst"
+    for path in (plain, packed):
+        write_answers(path, ANSWERS)
+    return plain, packed
+
+
+def test_a_packed_file_holds_the_bytes_and_rows_of_the_plain_one(both: tuple[Path, Path]) -> None:
+    plain, packed = both
+    with zstandard.open(packed, "rb") as file:
+        assert file.read() == plain.read_bytes()
+    assert list(read_answers(packed)) == list(read_answers(plain)) == ANSWERS
+    assert list(read_cells(packed)) == list(read_cells(plain))
+    assert packed.stat().st_size < plain.stat().st_size / 2
+    assert check_file(packed) == check_file(plain)
+
+
+def test_pandas_reads_a_packed_file_by_its_name(both: tuple[Path, Path]) -> None:
+    plain, packed = (pandas.read_csv(path, dtype=str, keep_default_na=False) for path in both)
+    assert tuple(packed.columns) == CSV_COLUMNS
+    assert packed.equals(plain)
+    assert packed["narrative_id"][0] == "000"
+
+
+def test_appended_answers_stand_as_if_they_were_written_together(both: tuple[Path, Path], tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.zst"
+    for answer in ANSWERS:
+        append_answer(path, answer)
+    assert path.read_bytes() == both[1].read_bytes()
+
+
+def test_a_packed_file_cut_anywhere_keeps_exactly_its_whole_answers(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.zst"
+    ends = [append_answer(path, answer).end for answer in ANSWERS[:3]]
+    raw = path.read_bytes()
+    edges = {end + step for end in (len(pack(HEADER)), *ends) for step in (-1, 0, 1)} - {len(raw) + 1}
+    for cut in sorted({*range(0, len(raw), 11), *edges}):
+        path.write_bytes(raw[:cut])
+        wanted = [answer for answer, end in zip(ANSWERS, ends, strict=False) if end <= cut]
+        assert keep_whole_answers(path) == {answer.answer_id for answer in wanted}, cut
+        append_answer(path, ANSWERS[3])
+        assert list(read_answers(path)) == [*wanted, ANSWERS[3]], cut
+
+
+def test_damage_before_the_last_packed_answer_is_never_cut_away(both: tuple[Path, Path]) -> None:
+    packed = both[1]
+    raw = bytearray(packed.read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    packed.write_bytes(raw)
+    with pytest.raises(InputError, match="is damaged: what begins at byte"):
+        keep_whole_answers(packed)
+    with pytest.raises(InputError, match="cannot be unpacked"):
+        list(read_answers(packed))
+    assert packed.read_bytes() == raw
+
+
+def test_what_somebody_packed_as_a_whole_is_read_and_not_gone_on_with(both: tuple[Path, Path]) -> None:
+    plain, packed = both
+    packed.write_bytes(zstandard.compress(plain.read_bytes()))
+    assert list(read_answers(packed)) == ANSWERS
+    for frames in ([plain.read_bytes()], [HEADER, plain.read_bytes().removeprefix(HEADER)]):
+        packed.write_bytes(b"".join(map(zstandard.compress, frames)))
+        before = packed.read_bytes()
+        with pytest.raises(InputError, match="packed, but not answer by answer"):
+            sync_index(packed)
+        assert packed.read_bytes() == before
+
+
+def test_a_file_that_only_has_the_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "openai.csv.zst").write_bytes(b"narrative_id,prompt\r\n")
+    for read in (lambda path: list(read_answers(path)), keep_whole_answers):
+        with pytest.raises(InputError, match=r"openai\.csv\.zst"):
+            read(tmp_path / "openai.csv.zst")
