@@ -26,10 +26,6 @@ def study() -> None:
     """Repeat a study every month: ask, put the answers before the jury, and see what moved."""
 
 
-class _CommandFailedError(Exception):
-    """A command of the study ended with another exit code than 0, and has said why."""
-
-
 @study.command()
 @_study_argument
 @click.option("--month", "only", metavar="YYYY-MM", help="Only this month; one that has not begun begins.")
@@ -85,16 +81,19 @@ def _work(
     Raises:
         click.exceptions.Exit: a signal stopped a command.
     """
-    from exports.study.month import work_at
+    from exports.study.month import CommandFailedError, month_now, work_at
     from pipeline.errors import CitejuryError
 
     waiting, failed = [], []
+    now = month_now()
     for month in months:
+        if month.name < now and not month.sample.exists():
+            click.echo(f"{month.name} is over: what is asked for it now is answered in {now}.", err=True)
         try:
             incomplete = work_at(told, month, lambda words: _run(ctx, words), as_is)
-        except (_CommandFailedError, CitejuryError, click.ClickException) as error:
+        except (CommandFailedError, CitejuryError, click.ClickException) as error:
             failed.append(month)
-            if not isinstance(error, _CommandFailedError):
+            if not isinstance(error, CommandFailedError):
                 shown = error if isinstance(error, click.ClickException) else click.ClickException(str(error))
                 shown.show()
             continue
@@ -108,10 +107,12 @@ def _run(ctx: click.Context, words: "Words") -> None:
     """Show the command as somebody would type it, and run it.
 
     Raises:
-        _CommandFailedError: it ended with another exit code than 0.
+        CommandFailedError: it ended with another exit code than 0.
         click.ClickException: it met an error.
         click.exceptions.Exit: a signal stopped it.
     """
+    from exports.study.month import CommandFailedError
+
     root = ctx.find_root()
     click.echo(f"\n$ citejury {shlex.join(words)}", err=True)
     assert isinstance(root.command, click.Group)
@@ -120,7 +121,7 @@ def _run(ctx: click.Context, words: "Words") -> None:
     if code in SIGNAL_EXITS.values():
         raise click.exceptions.Exit(code)
     if code:
-        raise _CommandFailedError
+        raise CommandFailedError
 
 
 def _trend_is_due(told: "StudyFile", finished: "list[Month]") -> bool:

@@ -2,11 +2,19 @@
 
 from collections.abc import Iterator
 
-from exports.report.results_differences import difference_sentence, no_difference_sentence, standing_out
+from exports.report.results_differences import no_difference_sentence, standing_out
 from exports.report.results_terminal import cut, wrapped
-from exports.report.results_words import GROUPS_SHOWN, Figure, figures, group_name, rate_estimate, rate_meaning
-from exports.report.words import UNDEFINED
-from exports.results.schema import GroupRate, Results
+from exports.report.results_words import (
+    GROUPS_SHOWN,
+    SHARES,
+    Figure,
+    figures,
+    group_name,
+    rate_estimate,
+    rate_meaning,
+)
+from exports.report.words import UNDEFINED, p_phrase
+from exports.results.schema import Difference, GroupRate, RateInterval, Results
 from pipeline.tables import Table
 from pipeline.text.terminal import counted
 
@@ -16,6 +24,7 @@ MEANING = (
     "labels and findings."
 )
 _NAME, _FIGURE = 24, 16
+_CHANGES_SHOWN = 12
 
 
 def trend_table(results: Results) -> str:
@@ -35,7 +44,7 @@ def trend_table(results: Results) -> str:
 
 
 def change_sentences(results: Results) -> Iterator[str]:
-    """What changed from month to month beyond chance, a sentence each, or that nothing did."""
+    """What changed from month to month beyond chance, a sentence each and the newest first, or that nothing did."""
     column = results.by[0]
     told = [(figure, found) for figure, found in standing_out(results) if found.by == column]
     compared = [
@@ -45,12 +54,28 @@ def change_sentences(results: Results) -> Iterator[str]:
         if found.by == column and found.p is not None
     ]
     if told:
-        yield from (difference_sentence(figure.title, found) for figure, found in told)
-        yield f"{counted(len(told), 'change')} of {len(compared):,} that were looked for."
+        newest = sorted(told, key=lambda each: each[1].b, reverse=True)
+        yield from (_change_sentence(figure.title, found) for figure, found in newest[:_CHANGES_SHOWN])
+        more = f"; the others are in differences.csv, by {column}" if len(told) > _CHANGES_SHOWN else ""
+        yield f"{counted(len(told), 'change')} of {len(compared):,} that were looked for{more}."
     elif compared:
-        yield no_difference_sentence(compared)
+        together = [found.model_copy(update={"within": {}}) for found in compared]  # one family, crossed or not
+        yield no_difference_sentence(together)
     else:
         yield "Cannot be told: no two months have narratives in common."
+
+
+def _change_sentence(title: str, found: Difference) -> str:
+    """A change, the earlier month first."""
+    change = -(found.difference or 0.0)
+    low, high = (found.interval.low, found.interval.high) if found.interval else (0.0, 0.0)
+    ends = RateInterval(low=low, high=high, method="") if change < 0 else RateInterval(low=-high, high=-low, method="")
+    level = f" ({group_name(found.within)})" if found.within else ""
+    return (
+        f"{title}{level}: {'rose' if change > 0 else 'fell'} from {SHARES.value(found.rate_a)} in {found.a} to "
+        f"{SHARES.value(found.rate_b)} in {found.b}, by {SHARES.apart(abs(change))} {SHARES.interval(ends)}, "
+        f"{p_phrase(found.p_holm or 0.0)} after Holm, on {counted(found.n_narratives, 'narrative')} that both have."
+    )
 
 
 def _months(results: Results, column: str) -> list[str]:

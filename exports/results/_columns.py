@@ -35,8 +35,6 @@ class _Test(NamedTuple):
 
     place: int
     """Number of the label or finding."""
-    dimension: tuple[str, bool]
-    """The column of provenance that the groups differ in, and whether they are crossed with others."""
     pair: Pair
     """The groups."""
     names: tuple[str, str]
@@ -112,7 +110,7 @@ def measure_columns(
     tests = [
         test for division, own in zip(records.divisions, cells, strict=True) for test in _tests(columns, division, own)
     ]
-    flips = n_flips(max(Counter(test.dimension for test in tests if test.comparable).values(), default=0))
+    flips = n_flips(max(Counter(test.pair.dimension for test in tests if test.comparable).values(), default=0))
     differences = _differences(tests, flips, seed)
     found = [_label(column, records, cells, differences[place]) for place, column in enumerate(columns)]
     return Measured(found, flips)
@@ -136,7 +134,6 @@ def _tests(columns: Sequence[MeasuredColumn], division: Grouping, cells: Sequenc
                     continue
                 yield _Test(
                     place=place,
-                    dimension=(pair.column, bool(pair.within)),
                     pair=pair,
                     names=(division.groups[pair.a][pair.column], division.groups[pair.b][pair.column]),
                     without_units=bool(empty[pair.a][column.column] or empty[pair.b][column.column]),
@@ -149,8 +146,8 @@ def _differences(tests: Sequence[_Test], flips: int, seed: int) -> dict[int, lis
     tested = [number for number, test in enumerate(tests) if test.comparable]
     found_p = flip_p([tests[number].comparison.contributions for number in tested], flips, seed)
     raw = dict(zip(tested, found_p, strict=True))
-    of_label = _corrected(raw, lambda number: (tests[number].dimension, tests[number].place))
-    of_all = _corrected(raw, lambda number: tests[number].dimension)
+    of_label = _corrected(raw, lambda number: (tests[number].pair.dimension, tests[number].place))
+    of_all = _corrected(raw, lambda number: tests[number].pair.dimension)
     found: dict[int, list[Difference]] = defaultdict(list)
     for number, test in enumerate(tests):
         p_values = _PValues(raw[number], of_label[number], of_all[number]) if number in raw else None

@@ -26,6 +26,9 @@ class Pair(NamedTuple):
     """Number of the first, in the order of the column's values."""
     b: int
     """Number of the second."""
+    dimension: tuple[str, bool]
+    """What p is corrected for together: the column, and whether it is crossed with others. Of a successive column both
+    are one: who asks whether anything moved looks at all of it."""
 
 
 class Grouping(NamedTuple):
@@ -81,9 +84,10 @@ def _grouping(
     }
     uncompared = {column: len(found) for column, found in pairs.items() if len(found) > MOST_PAIRS}
     compared = [
-        Pair(column, {other: value for other, value in groups[a].items() if other != column}, a, b)
+        Pair(column, {other: value for other, value in groups[a].items() if other != column}, a, b, dimension)
         for column in columns
         if column not in uncompared
+        for dimension in [(column, len(columns) > 1 and column not in successive)]
         for a, b in pairs[column]
     ]
     return Grouping(groups, of_record, tuple(compared), uncompared)

@@ -128,7 +128,8 @@ class Difference(Frozen):
     p: float | None
     """Two-sided p from exchanging the two groups' values within narratives (sign flips); none of one narrative."""
     p_holm: float | None
-    """The same, corrected by Holm for all pairs of this label in this dimension: one column, alone or crossed."""
+    """The same, corrected by Holm for all pairs of this label in this dimension: one column, alone or crossed, or a
+    column of months, alone and crossed."""
     stands_out: bool
     """Whether p is at most .05 after Holm over all pairs of all labels and findings of this dimension together: what is
     called beyond chance."""

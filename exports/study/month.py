@@ -18,7 +18,7 @@ from annotation.planning.plan import SAMPLE_FILE
 from annotation.status.summary import read_status
 from exports.measure.results import RESULTS_FILE
 from exports.study.file import COMMANDS, Part, StudyFile
-from pipeline.asking.run_folder import read_manifest
+from pipeline.asking.run_folder import MANIFEST, read_manifest
 from pipeline.errors import InputError
 from pipeline.settings import read_settings
 from pipeline.text.terminal import counted
@@ -146,6 +146,10 @@ def _groups(study: StudyFile) -> Words:
     return ("--by", "model_name,arm")
 
 
+class CommandFailedError(Exception):
+    """A command of the study ended with another exit code than 0, and has said why."""
+
+
 class Incomplete(NamedTuple):
     """What a month waits for."""
 
@@ -164,15 +168,20 @@ def work_at(study: StudyFile, month: Month, run: Callable[[Words], None], as_is:
     Args:
         study: The study.
         month: The month.
-        run: Runs a command, or raises what stops the month.
+        run: Runs a command, or raises what stops the month, `CommandFailedError` where only the exit code says so.
         as_is: Whether nothing that may still come is waited for: neither calls that failed nor annotators.
 
     Raises:
+        CommandFailedError: a command failed, and has said why.
         CitejuryError: a file or Argilla does not tell how far the month is.
     """
     again = "the same command goes on"
     if not month.sample.exists():
-        run(command_words(study, "ask", month))
+        try:
+            run(command_words(study, "ask", month))
+        except CommandFailedError:
+            if not as_is or not (month.answers / MANIFEST).is_file():
+                raise
         wanting = _unanswered(month, as_is)
         if wanting:
             return Incomplete(wanting, f"{again}; `--as-is` takes the answers that are there")

@@ -16,7 +16,7 @@ from annotation.tasks import round_of, task_of
 from exports.cli import main
 from exports.start.init import start_project
 from exports.study.file import StudyFile, read_study_file
-from exports.study.month import Month, work_at
+from exports.study.month import CommandFailedError, Month, work_at
 from pipeline.asking.run_folder import locked_folder
 
 if TYPE_CHECKING:
@@ -94,6 +94,26 @@ def test_calls_that_may_succeed_later_stop_the_month_before_its_sample(project: 
     assert done == ["ask"]
     with pytest.raises(_KilledError):
         work_at(study, month, fails_once, as_is=True)
+
+
+def test_a_provider_that_is_down_stops_the_month_unless_it_is_taken_as_it_is(project: Path) -> None:
+    study, month = read_study_file(Path("study.toml")), Month(Path("months/2026-01"))
+    done: list[str] = []
+
+    def with_exit_code(words: Sequence[str]) -> None:
+        done.append(words[1])
+        if words[1] == "sources":
+            raise _KilledError
+        if len(done) > 1:
+            assert CliRunner().invoke(main, words).exit_code == 0
+        raise CommandFailedError
+
+    with pytest.raises(CommandFailedError):  # before there is a run folder nothing can be taken as it is
+        work_at(study, month, with_exit_code, as_is=True)
+    with pytest.raises(CommandFailedError):
+        work_at(study, month, with_exit_code)
+    with pytest.raises(_KilledError):
+        work_at(study, month, with_exit_code, as_is=True)
 
 
 def test_an_error_in_one_month_keeps_no_other_waiting_and_is_the_exit_code(project: Path) -> None:

@@ -2,8 +2,8 @@
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -38,15 +38,26 @@ def test_a_month_is_compared_with_the_one_before_and_with_the_first() -> None:
     assert {level for _, level in pairs} == {"", "a", "b"}
 
 
+def test_p_is_corrected_for_all_months_and_groups_together() -> None:
+    found = drawn_trend(np.random.default_rng(0), {"a": [0.1, 0.1, 0.1, 0.9], "b": [0.5] * 4}, 12, labels=1)
+    differences = found.tasks["generation"].labels["proper_action"].differences
+    tested = [(each.p, each.p_holm) for each in differences if each.by == MONTH and each.p is not None]
+    assert len(tested) == 5 * 3
+    smallest = min(p for p, _ in tested if p is not None)
+    assert dict(tested)[smallest] == pytest.approx(15 * smallest)
+
+
 def test_what_improved_since_the_month_before_is_said_with_its_group(tmp_path: Path) -> None:
     answers = campaign(MODELS, 24, "m1")
     later = without_findings(campaign(MODELS, 24, "m2"))
     months = [finished_month(tmp_path, "2026-01", answers), finished_month(tmp_path, "2026-02", later)]
     found = measure_trend(months, ResultsOptions())
-    told = list(change_sentences(found))
-    assert told[0].startswith("Serious problem")
-    assert "2026-01" in told[0]
-    assert "2026-02 0 %" in told[0]
+    assert list(change_sentences(found))[:2] == [
+        "Serious problem (perplexity): fell from 67 % in 2026-01 to 0 % in 2026-02, by 67 points [47, 86], p < .001 "
+        "after Holm, on 24 narratives that both have.",
+        "Serious problem: fell from 22 % in 2026-01 to 0 % in 2026-02, by 22 points [14, 30], p < .001 after Holm, on "
+        "24 narratives that both have.",
+    ]
     crossed = [each for each in found.findings["serious_problem"].differences if each.by == MONTH and each.within]
     assert [(each.within["model_name"], each.rate_a, each.rate_b) for each in crossed] == [
         ("claude", 0.0, 0.0),
@@ -55,6 +66,18 @@ def test_what_improved_since_the_month_before_is_said_with_its_group(tmp_path: P
     ]
     assert found.weighted
     assert not any("Not the same people" in remark for remark in found.remarks)
+
+
+def test_what_grew_worse_is_said_to_have_risen(tmp_path: Path) -> None:
+    sound = without_findings(campaign(MODELS, 24, "m1"))
+    months = [
+        finished_month(tmp_path, "2026-01", sound),
+        finished_month(tmp_path, "2026-02", campaign(MODELS, 24, "m2")),
+    ]
+    told = next(change_sentences(measure_trend(months, ResultsOptions())))
+    assert told.startswith(
+        "Serious problem (perplexity): rose from 0 % in 2026-01 to 67 % in 2026-02, by 67 points [47, 86], p < .001"
+    )
 
 
 def test_what_else_changed_between_months_is_said(tmp_path: Path) -> None:
@@ -97,8 +120,7 @@ def test_one_month_is_no_trend(tmp_path: Path) -> None:
         measure_trend([month], ResultsOptions())
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One kind of study, and how often it is drawn."""
 
     months: int
@@ -132,7 +154,9 @@ def found_rise(cell: Cell, rise: float) -> float:
     return hits / cell.studies
 
 
-CELLS = [Cell(months, 40, rate, 300) for months in (2, 6, 12) for rate in (0.1, 0.3)] + [Cell(6, 100, 0.3, 300)]
+STEADY = [Cell(months, 40, rate, 200) for months in (2, 6) for rate in (0.1, 0.3)]
+STEADY += [Cell(12, 40, 0.3, 200), Cell(6, 100, 0.3, 200)]
+RISES = [(40, 0.2), (40, 0.3), (100, 0.2)]
 
 
 def test_a_sample_of_steady_studies_has_hardly_any_trend() -> None:
@@ -140,16 +164,16 @@ def test_a_sample_of_steady_studies_has_hardly_any_trend() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("cell", CELLS, ids=str)
+@pytest.mark.parametrize("cell", STEADY, ids=lambda cell: f"m{cell.months}-n{cell.narratives}-r{100 * cell.rate:.0f}")
 def test_a_trend_is_rarely_claimed_of_none(cell: Cell) -> None:
     found = claimed(cell)
     sys.stdout.write(f"claimed\t{cell}\t{found:.3f}\n")
-    assert found <= 0.08
+    assert found <= 0.07
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("narratives", [40, 100])
-def test_a_rise_of_thirty_points_is_found_where_narratives_are_many(narratives: int) -> None:
-    found = found_rise(Cell(6, narratives, 0.3, 100), 0.3)
-    sys.stdout.write(f"found\t{narratives}\t{found:.3f}\n")
-    assert found >= (0.8 if narratives == 100 else 0.1)
+@pytest.mark.parametrize(("narratives", "rise"), RISES)
+def test_a_rise_of_one_provider_is_mostly_found(narratives: int, rise: float) -> None:
+    found = found_rise(Cell(6, narratives, 0.3, 60), rise)
+    sys.stdout.write(f"found\t{narratives}\t{rise}\t{found:.3f}\n")
+    assert found >= (0.8 if rise == 0.3 or narratives == 100 else 0.2)
