@@ -11,6 +11,7 @@ CitejuryError
 │   ├── NotAllowedError         the key is wrong, or may not do this
 │   ├── NotFoundError           no such workspace, dataset, user or record
 │   └── RecordsMovedError       records were deleted while they were read
+├── ClusterError      the Dask cluster is not there, or did not do what was asked
 ├── NotInstalledError  a library of one of the extras is not installed
 └── ServerStartError   the embedded Argilla cannot start here
 
@@ -105,6 +106,10 @@ class NotFoundError(ArgillaError):
 
 class RecordsMovedError(ArgillaError):
     """Records were deleted while they were read, so some of the others were passed over."""
+
+
+class ClusterError(CitejuryError):
+    """The Dask cluster is not there, or did not do what was asked."""
 
 
 class NotInstalledError(CitejuryError):

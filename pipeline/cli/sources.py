@@ -68,7 +68,8 @@ allow_address_option = click.option(
 
 
 @click.command(
-    cls=SectionedCommand, rare="--store --context-tokens --chunk-tokens --concurrency --allow-address --refresh"
+    cls=SectionedCommand,
+    rare="--store --context-tokens --chunk-tokens --concurrency --allow-address --refresh --scheduler",
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File of records to write.")
@@ -94,6 +95,7 @@ allow_address_option = click.option(
 @click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
 @allow_address_option
 @click.option("--refresh", is_flag=True, help="Ask again for pages that are held, whether they have changed.")
+@click.option("--scheduler", metavar="ADDRESS", help="Let a Dask cluster read the pages (tcp://HOST:8786).")
 @stoppable()
 def sources(
     run: Path,
@@ -107,6 +109,7 @@ def sources(
     concurrency: int,
     allowed: tuple[tuple[str, int], ...],
     refresh: bool,
+    scheduler: str | None,
 ) -> None:
     """Read the pages that the answers in the folder RUN cite, and write one record an answer for the jury.
 
@@ -128,12 +131,16 @@ def sources(
 
     if offline and refresh:
         raise click.UsageError("`--refresh` asks the web again, and `--offline` asks nobody; leave one out.")
+    if offline and scheduler:
+        raise click.UsageError("`--scheduler` lets a cluster ask the web, and `--offline` asks nobody; leave one out.")
     if not run.is_dir():
         raise InputError(f"There is no run folder {str(run)!r}. Name the one that `citejury pipeline ask` wrote.")
     path = store or run.absolute().parent / _STORE  # beside the run folder, which others share
     limits = PassageLimits(passages, context_tokens, chunk_tokens)
     with opened_store(path, store is not None, offline and not added) as held, pages_bar() as bar:
-        fetch = None if offline else _run_fetch(run, open_web(allowed, concurrency, bar.tell, refresh), bar)
+        fetch = None
+        if not offline:
+            fetch = _run_fetch(run, open_web(allowed, concurrency, bar.tell, refresh), bar, scheduler, allowed)
         made = write_run_records(run, out, held, limits, fetch, added, bar.tell)
     _end_sources(made, out, path)
 
@@ -198,14 +205,33 @@ def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]
         tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
 
 
-def _run_fetch(run: Path, online: "Online", bar: PagesBar) -> "Fetch":
-    """What fetches missing pages; the targets of the run's redirects are looked up before."""
+def _run_fetch(
+    run: Path, online: "Online", bar: PagesBar, scheduler: str | None, allowed: tuple[tuple[str, int], ...]
+) -> "Fetch":
+    """What fetches missing pages, here or on the scheduler's cluster; the run's redirects are looked up before.
+
+    Raises:
+        NotInstalledError: the cluster's library is not there.
+    """
     from pipeline.gathering.gather import fetch_missing, look_up_targets
     from pipeline.recording.run import read_told_run
 
-    look_up_targets(run, online, bar.tell)
     run_id = read_told_run(run).run_id
-    return lambda store, keys: fetch_missing(store, keys, online, run_id, bar.report, bar.begin)
+    if scheduler is None:
+        look_up_targets(run, online, bar.tell)
+        return lambda store, keys: fetch_missing(store, keys, online, run_id, bar.report, bar.begin)
+    try:
+        from pipeline.gathering.cluster import Cluster, fetch_on_cluster
+    except ImportError as error:
+        from pipeline.errors import NotInstalledError
+
+        raise NotInstalledError(
+            "Reading pages on a cluster needs the library distributed. Run `pip install '.[cluster]'` in the checkout "
+            "of citejury, here and on every machine of the cluster, or leave out `--scheduler`."
+        ) from error
+    look_up_targets(run, online, bar.tell)
+    cluster = Cluster(scheduler, online.policy, allowed, online.refresh)
+    return lambda store, keys: fetch_on_cluster(store, keys, cluster, run_id, bar.report, bar.begin, bar.tell)
 
 
 def _end_sources(made: "RunSources", out: Path, store: Path) -> None:

@@ -105,6 +105,8 @@ HEAVY = {
     "rich",
     "py3langid",
     "uvicorn",
+    "distributed",
+    "dask",
 }
 # Processes, and what a developer runs: `python -m` with these names.
 STARTED_BY_NAME = {

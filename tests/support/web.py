@@ -45,10 +45,11 @@ Site = Path | Mapping[str, Page | str | bytes] | Callable[[Asked], Page]
 
 
 class Loopback:
-    """A server on a free port of 127.0.0.1, a context; its connections end with it."""
+    """A server on a free port of 127.0.0.1 or another loopback address, a context; its connections end with it."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, host: str = "127.0.0.1") -> None:
         self.connection = connection
+        self.host = host
         self.port = 0
         self.ready = threading.Event()
         self.thread = threading.Thread(target=lambda: asyncio.run(self.serve()), daemon=True)
@@ -56,7 +57,7 @@ class Loopback:
     @property
     def address(self) -> tuple[str, int]:
         """What a guarded client must allow."""
-        return ("127.0.0.1", self.port)
+        return (self.host, self.port)
 
     def __enter__(self) -> Self:
         self.thread.start()
@@ -86,7 +87,7 @@ class Loopback:
                 under_way.discard(task)
                 writer.transport.abort()
 
-        server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=1024)
+        server = await asyncio.start_server(answer, self.host, 0, backlog=1024)
         self.port = int(server.sockets[0].getsockname()[1])
         self.ready.set()
         await self.over.wait()
@@ -102,8 +103,8 @@ class Web(Loopback):
     A folder serves its files, and `index.html` for a path that ends in `/`; pages stand under their path with query.
     """
 
-    def __init__(self, sites: Mapping[str, Site]) -> None:
-        super().__init__(self.talk)
+    def __init__(self, sites: Mapping[str, Site], host: str = "127.0.0.1") -> None:
+        super().__init__(self.talk, host)
         self.sites = dict(sites)
         self.asked: list[Asked] = []
 
@@ -119,7 +120,7 @@ class Web(Loopback):
         """127.0.0.1 for each host; for `guarded_client(resolve=...)`."""
         if host not in self.sites:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return ["127.0.0.1"]
+        return [self.host]
 
     def client(self, connections: int = 50) -> httpx.AsyncClient:
         """A guarded client for which these hosts are the whole web."""

@@ -17,9 +17,9 @@ from pipeline.sources.fetching._exchange import SUCCESS, Exchange, RequestLimits
 from pipeline.sources.fetching._forwarding import forwarding_target
 from pipeline.sources.fetching.guard import web_target
 from pipeline.sources.fetching.politeness import MAX_BYTES as ROBOTS_BYTES
-from pipeline.sources.fetching.politeness import UNREACHABLE, HostQueue, Rules, read_rules
+from pipeline.sources.fetching.politeness import UNREACHABLE, HostMemory, HostQueue, Network, Rules, read_rules
 from pipeline.sources.reading.decode import charset_of
-from pipeline.text.urls import canonical_url, has_user_name
+from pipeline.text.urls import canonical_url, has_user_name, site_key
 
 _REASONS = {401: "login", 402: "paywall", 407: "login"}
 _NOT_MODIFIED = 304
@@ -28,6 +28,17 @@ _UNTOLD = ("", "application/octet-stream", "binary/octet-stream")
 _DOWNLOADS = ("application/download", "application/x-download", "application/force-download")
 _PDF = "application/pdf"
 _PDF_TYPES = ("application/x-pdf", *_UNTOLD, *_DOWNLOADS)
+
+
+class Trail(NamedTuple):
+    """How far the redirects of one URL were followed, for whoever goes on."""
+
+    url: str
+    """The URL that is to be asked for next."""
+    seen: tuple[str, ...]
+    """Those before it, in order."""
+    spent: float
+    """Seconds that their requests took together."""
 
 
 class Fetched(NamedTuple):
@@ -61,6 +72,8 @@ class Fetched(NamedTuple):
     """The reason in plain words; may hold words of the server's."""
     not_modified: bool = False
     """The page is still what `etag` or `last_modified` stand for; then there is no body."""
+    onward: Trail | None = None
+    """Where a redirect leaves the site that the fetcher keeps to; then nothing else is known yet."""
 
 
 def _to_fetched(came: Exchange, start: Fetched, conditional: bool) -> Fetched:
@@ -136,7 +149,6 @@ _MAX_REDIRECTS = 10
 _ROBOTS_REDIRECTS = 5
 _ROBOTS_SECONDS = 20.0
 _LONGEST_DELAY = 30.0
-AWAY_AFTER = 10
 
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/plain;q=0.9,*/*;q=0.5"
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524})
@@ -188,33 +200,70 @@ class RobotsVerdict(NamedTuple):
     detail: str = ""
 
 
+class SiteMemory(NamedTuple):
+    """What is known of one site's servers, for whoever asks them next."""
+
+    robots: Mapping[str, RobotsVerdict] = {}
+    """What robots.txt says, by scheme, host and port."""
+    hosts: Mapping[str, HostMemory] = {}
+    """The hosts that were asked."""
+
+
+class _LeavesSiteError(Exception):
+    """A redirect leads to another site than the one that is kept to."""
+
+
 class Fetcher:
     """Fetches pages for one session; an asynchronous context, in which robots.txt is asked for once a site."""
 
     def __init__(
-        self, client: httpx.AsyncClient, policy: FetchPolicy | None = None, silent_before: Collection[str] = ()
+        self,
+        client: httpx.AsyncClient,
+        policy: FetchPolicy | None = None,
+        silent_before: Collection[str] = (),
+        everyone: asyncio.Semaphore | None = None,
     ) -> None:
         """Fetch with this client, a guarded one; whoever made it closes it.
 
         `silent_before` are hosts, as `host_of` names them, that nobody reached on an earlier day when the network was
-        there: that they are silent again says nothing about it.
+        there: that they are silent again says nothing about it. `everyone` is what several fetchers share of the
+        policy's `concurrency`.
         """
         self.client = client
         self.policy = FetchPolicy() if policy is None else policy
-        self.everyone = asyncio.Semaphore(self.policy.concurrency)
+        self.everyone = everyone or asyncio.Semaphore(self.policy.concurrency)
         self.hosts: dict[str, HostQueue] = {}
         self.robots: dict[str, asyncio.Task[RobotsVerdict]] = {}
-        self.silent_before = frozenset(silent_before)
-        self.silent: set[str] = set()
-        self.answered = False
+        self.network = Network(silent_before)
+        self.site: str | None = None
 
     @property
     def away(self) -> bool:
-        """Whether so many hosts in a row could not be reached that it must be the network.
+        """Whether the network is away."""
+        return self.network.away
 
-        Names without a host count until anybody at all is reached: some systems call every name so without a network.
+    @property
+    def answered(self) -> bool:
+        """Whether anybody was reached."""
+        return self.network.answered
+
+    def keep_to(self, site: str, memory: SiteMemory) -> None:
+        """Ask the hosts of one site only, by its `site_key`, and go on with them where somebody else stopped.
+
+        A redirect to another site is then given back as `onward`. Somebody may have asked the site a moment ago and
+        been killed, so the first request to a host waits as long as any other.
         """
-        return len(self.silent) >= AWAY_AFTER
+        self.site = site
+        for origin, verdict in memory.robots.items():
+            self.robots[origin] = asyncio.create_task(_known(verdict))
+        for host, known in memory.hosts.items():
+            self.hosts[host] = self.new_queue()
+            self.hosts[host].remember(known)
+
+    def memory(self) -> SiteMemory:
+        """What is known by now of the hosts that were asked."""
+        robots = {origin: task.result() for origin, task in self.robots.items() if task.done()}
+        return SiteMemory(robots, {host: queue.memory() for host, queue in self.hosts.items()})
 
     async def __aenter__(self) -> Self:
         """The fetcher itself."""
@@ -228,11 +277,11 @@ class Fetcher:
             task.cancel()
         await asyncio.gather(*self.robots.values(), return_exceptions=True)
 
-    async def fetch(self, url: str, etag: str = "", last_modified: str = "") -> Fetched:
+    async def fetch(self, url: str, etag: str = "", last_modified: str = "", trail: Trail | None = None) -> Fetched:
         """What became of the URL; `etag` and `last_modified` of an earlier time ask for a body only if it changed.
 
-        Both must come from a response of this very URL, not from where it redirected to. Nothing that the web does is
-        an error.
+        Both must come from a response of this very URL, not from where it redirected to. `trail` is how far another
+        fetcher has come with it. Nothing that the web does is an error.
         """
         try:
             asked = canonical_url(url)
@@ -242,19 +291,31 @@ class Fetcher:
             return Fetched(url, url, fetched_at=_moment(), reason=reason, detail=str(error))
         conditions = {"If-None-Match": _header_value(etag), "If-Modified-Since": _header_value(last_modified)}
         effort = TimeBudget(self.policy.max_seconds)
-        came, final_url = await self.follow(asked, {name: value for name, value in conditions.items() if value}, effort)
+        seen: list[str] = []
+        if trail:
+            effort.spent, seen = trail.spent, [*trail.seen]
+        sent = {name: value for name, value in conditions.items() if value and not seen}
+        try:
+            came, final_url = await self.follow(trail.url if trail else asked, sent, effort, seen)
+        except _LeavesSiteError as leaving:
+            onward = Trail(str(leaving), tuple(seen), effort.spent)
+            return Fetched(asked, onward.url, seconds=effort.spent, onward=onward)
         start = Fetched(asked, final_url, fetched_at=_moment(), seconds=effort.spent)
         return _to_fetched(came, start, conditional=any(conditions.values()))
 
-    async def follow(self, url: str, conditions: Mapping[str, str], effort: TimeBudget) -> tuple[Exchange, str]:
+    async def follow(
+        self, url: str, conditions: Mapping[str, str], effort: TimeBudget, seen: list[str]
+    ) -> tuple[Exchange, str]:
         """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is.
 
         A page that leads its reader elsewhere by itself is a redirect too, but for one that leads in a circle: that
-        one shows what it has.
+        one shows what it has. `seen` are the URLs asked before, to which those that lead on are added.
         """
         headers = {"Accept": _ACCEPT, **conditions}
-        seen: list[str] = []
+        came = Exchange()
         while len(seen) <= _MAX_REDIRECTS:
+            if self.site is not None and site_key(url) != self.site:
+                raise _LeavesSiteError(url)
             closed = await self.closed(url)
             if closed is not None:
                 return closed, url
@@ -328,18 +389,29 @@ class Fetcher:
 
     def queue(self, url: str) -> HostQueue:
         """The queue of the host of a URL."""
-        return self.hosts.setdefault(host_of(url), HostQueue(self.policy.per_host, self.policy.delay))
+        host = host_of(url)
+        if host not in self.hosts:
+            self.hosts[host] = self.new_queue()
+            if self.site is not None:
+                self.hosts[host].pause(self.policy.delay)
+        return self.hosts[host]
+
+    def new_queue(self) -> HostQueue:
+        """The queue of a host that was asked nothing yet."""
+        return HostQueue(self.policy.per_host, self.policy.delay)
 
     def learn(self, host: str, queue: HostQueue, came: Exchange) -> None:
         """Note who is there and who is not."""
         queue.reached = queue.reached or came.reached
         if came.reached:
-            self.answered = True
-            self.silent.clear()
-        elif came.reason == "no_such_host" and self.answered:
-            return
-        elif came.reason in UNREACHABLE and not queue.reached and host not in self.silent_before:
-            self.silent.add(host)
+            self.network.reach()
+        elif came.reason in UNREACHABLE and not queue.reached:
+            self.network.miss(host, came.reason)
+
+
+async def _known(verdict: RobotsVerdict) -> RobotsVerdict:
+    """The verdict, for those who wait for one."""
+    return verdict
 
 
 async def _judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict:

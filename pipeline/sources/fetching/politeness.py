@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -31,6 +31,51 @@ SILENT_AFTER = 3
 UNREACHABLE = frozenset({"network", "no_such_host", "timeout"})
 
 
+# So many hosts in a row that cannot be reached are the network.
+AWAY_AFTER = 10
+
+
+class Network:
+    """Whether the network is there, told by who can be reached."""
+
+    def __init__(self, silent_before: Collection[str] = ()) -> None:
+        """Nobody was asked yet; that hosts which were silent on an earlier day are silent again says nothing."""
+        self.silent_before = frozenset(silent_before)
+        self.silent: dict[str, str] = {}
+        self.answered = False
+
+    @property
+    def away(self) -> bool:
+        """Whether so many hosts in a row could not be reached that it must be the network.
+
+        Names without a host count until anybody at all is reached: some systems call every name so without a network.
+        """
+        return len(self.silent) >= AWAY_AFTER
+
+    def reach(self) -> None:
+        """Note that somebody was reached."""
+        self.answered = True
+        self.silent.clear()
+
+    def miss(self, host: str, reason: str) -> None:
+        """Note that a host could not be reached."""
+        if host not in self.silent_before and not (reason == "no_such_host" and self.answered):
+            self.silent[host] = reason
+
+
+class HostMemory(NamedTuple):
+    """What is known of one host, for whoever asks it next."""
+
+    delay: float
+    """Seconds between the beginnings of two requests."""
+    wait: float
+    """Seconds from now on in which it is not to be asked."""
+    silence: tuple[Exchange, ...]
+    """The questions in a row that it did not answer."""
+    reached: bool
+    """Whether it was ever reached."""
+
+
 class HostQueue:
     """The requests to one host, in the order in which they came."""
 
@@ -41,6 +86,16 @@ class HostQueue:
         self.opens = 0.0
         self.silence: list[Exchange] = []
         self.reached = False
+
+    def remember(self, memory: HostMemory) -> None:
+        """Go on where somebody else stopped asking it, perhaps a moment ago."""
+        self.delay, self.silence, self.reached = memory.delay, list(memory.silence), memory.reached
+        self.pause(max(memory.wait, memory.delay))
+
+    def memory(self) -> HostMemory:
+        """What is known of the host by now."""
+        wait = max(self.opens - asyncio.get_running_loop().time(), 0.0)
+        return HostMemory(self.delay, wait, tuple(self.silence), self.reached)
 
     @asynccontextmanager
     async def turn(self, everyone: asyncio.Semaphore, follows: bool = False) -> AsyncIterator[None]:

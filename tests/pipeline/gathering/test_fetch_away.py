@@ -12,8 +12,9 @@ from pipeline.gathering.gather import Online, fetch_missing
 from pipeline.gathering.run_sources import RunSources, write_run_records
 from pipeline.recording.files import read_records
 from pipeline.sources.choosing.select import PassageLimits
-from pipeline.sources.fetching.fetch import AWAY_AFTER, Fetcher, FetchPolicy
+from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.fetching.politeness import AWAY_AFTER
 from pipeline.sources.store import open_store
 from tests.support.cited_run import write_run
 from tests.support.web import Asked, Loopback, Page, Site, Web

@@ -1,0 +1,305 @@
+"""Cited pages read by a Dask cluster, while this process alone writes the store.
+
+The pages of one site are one chain: a link of it, a task for some of its pages, is out at a time, and says to the next
+one what is known of the site's servers. A redirect to another site is a page of that site's chain. So the whole cluster
+asks no host more often than one machine would. Dask itself gives a link to another worker when one ends.
+
+Source: https://distributed.dask.org/en/stable/resilience.html, read 2026-11.
+"""
+
+import asyncio
+import logging
+import warnings
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import version
+from typing import NamedTuple
+
+from distributed import Client, Future, KilledWorker
+from distributed.client import FutureCancelledError, FuturesCancelledError
+
+from pipeline.errors import CitejuryError, ClusterError
+from pipeline.gathering._links import Asked, Errand, Link, LinkResult, read_link
+from pipeline.gathering._pages import Gathered, Intake, Report, Wanted
+from pipeline.gathering.gather import missing_pages
+from pipeline.gathering.run_sources import Tell
+from pipeline.sources.fetching.fetch import FetchPolicy, SiteMemory, host_of
+from pipeline.sources.fetching.politeness import Network
+from pipeline.sources.store import Store
+from pipeline.text.urls import site_key
+
+# At one request a second, a quarter of a minute's work is what a worker that is killed can cost.
+_PAGES = 16
+# Of each place of the cluster so many links are on their way, so that none waits for this process.
+_AHEAD = 2
+_CONNECT_SECONDS = 10.0
+_CLOSE_SECONDS = 3.0
+_LOOK_SECONDS = 2.0
+_SILENT_SECONDS = 30.0
+# A cluster may be starting its first worker, or a killed one anew.
+_WITHOUT_WORKERS_SECONDS = 30.0
+_GOES_ON = "What was read is in the store, and the same command goes on."
+
+
+class Cluster(NamedTuple):
+    """Which cluster reads the pages, and how."""
+
+    address: str
+    """The scheduler's address, such as `tcp://127.0.0.1:8786`."""
+    policy: FetchPolicy
+    """How much is asked of the web; `concurrency` is each worker's."""
+    allowed: tuple[tuple[str, int], ...] = ()
+    """The private servers that may be asked, as each worker sees them."""
+    refresh: bool = False
+    """Whether pages that are held are asked for again."""
+
+
+def fetch_on_cluster(
+    store: Store,
+    keys: Sequence[str],
+    cluster: Cluster,
+    run_id: str,
+    report: Report,
+    begin: Callable[[int], None],
+    tell: Tell,
+) -> Gathered:
+    """What came of having the pages fetched that the store lacks; the cluster is asked only where there are any.
+
+    `begin` hears how many there are, `report` of each, `tell` what the user should know.
+
+    Raises:
+        ClusterError: the scheduler or its workers are not there, or are no longer.
+        OutputError: the store cannot be written.
+    """
+    wanted = list(missing_pages(keys, store, cluster.refresh))
+    begin(len(wanted))
+    if not wanted:
+        return Gathered()
+    intake = Intake(store, run_id, cluster.policy.robots, report)
+    return asyncio.run(_gather_pages(wanted, cluster, intake, tell))
+
+
+class _Site:
+    """The pages of one site that wait, and what is known of its servers."""
+
+    def __init__(self, name: str) -> None:
+        """Nothing is known of it yet."""
+        self.name = name
+        self.waiting: deque[Asked] = deque()
+        self.memory = SiteMemory()
+        self.idle = True
+
+
+class _Chains:
+    """Pages waiting by site; of each site one link is out at a time."""
+
+    def __init__(self, pages: Iterable[Wanted]) -> None:
+        """Sort the pages by site; the longest chain begins first."""
+        self.sites: dict[str, _Site] = {}
+        self.ready: deque[_Site] = deque()
+        for page in pages:
+            self.add(page.url, (page, None))
+        self.ready = deque(sorted(self.ready, key=lambda site: len(site.waiting), reverse=True))
+
+    def add(self, url: str, asked: Asked) -> None:
+        """Let a page wait for the site of the URL that is to be asked for."""
+        name = site_key(url)
+        site = self.sites.setdefault(name, _Site(name))
+        site.waiting.append(asked)
+        if site.idle:
+            site.idle = False
+            self.ready.append(site)
+
+    def take(self) -> tuple[_Site, tuple[Asked, ...]] | None:
+        """The next pages of a site of which no link is out, to be given back; None where there is no such site."""
+        if not self.ready:
+            return None
+        site = self.ready.popleft()
+        return site, tuple(site.waiting.popleft() for _ in range(min(_PAGES, len(site.waiting))))
+
+    def give_back(self, site: _Site) -> None:
+        """Its link is done; where pages are left it is first in line, since the longest chain takes the longest."""
+        site.idle = not site.waiting
+        if site.waiting:
+            self.ready.appendleft(site)
+
+
+class _Workers:
+    """The cluster's workers, looked after while they work."""
+
+    def __init__(self, client: Client, address: str, tell: Tell) -> None:
+        """Nothing is known of them yet."""
+        self.client = client
+        self.address = address
+        self.tell = tell
+        self.count = 0
+        self.places = 0
+
+    async def look(self) -> None:
+        """Count them.
+
+        Raises:
+            ClusterError: the scheduler does not answer.
+        """
+        try:
+            threads = await asyncio.wait_for(self.client.nthreads(), _SILENT_SECONDS)
+        except (OSError, FutureCancelledError, FuturesCancelledError) as error:
+            raise _gone(self.address) from error
+        self.count, self.places = len(threads), sum(threads.values())
+
+    async def watch(self, until_there: bool = False) -> None:
+        """Count them again and again; `until_there` ends as soon as there is one.
+
+        Raises:
+            ClusterError: the scheduler does not answer, or has had no worker for half a minute.
+        """
+        without = 0.0
+        while True:
+            await self.look()
+            if self.places and until_there:
+                return
+            if not self.places and not without:
+                self.tell(f"The scheduler at {self.address} has no worker; waiting for one.")
+            without = 0.0 if self.places else without + _LOOK_SECONDS
+            if without > _WITHOUT_WORKERS_SECONDS:
+                raise ClusterError(
+                    f"The scheduler at {self.address} has no worker. Start some with `dask worker {self.address} "
+                    f"--nthreads 32`, each where this citejury is installed. {_GOES_ON}"
+                )
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _gather_pages(wanted: Sequence[Wanted], cluster: Cluster, intake: Intake, tell: Tell) -> Gathered:
+    """Have the pages fetched and read, and store them; what came of it.
+
+    Raises:
+        ClusterError: the scheduler or its workers are not there, or are no longer.
+        OutputError: the store cannot be written.
+    """
+    chains = _Chains(wanted)
+    network = Network({host_of(page.url) for page in wanted if page.silent})
+    errand = Errand(version("citejury"), cluster.policy, cluster.allowed)
+    running: dict[asyncio.Task[LinkResult | None], tuple[_Site, tuple[Asked, ...]]] = {}
+    untried = 0
+    async with _connected(cluster.address, tell) as client:
+        workers = _Workers(client, cluster.address, tell)
+        await workers.watch(until_there=True)
+        tell(
+            f"{len(wanted):,} pages of {len(chains.sites):,} sites go to {workers.count:,} workers, "
+            f"{workers.places:,} sites at a time."
+        )
+        watching = asyncio.create_task(workers.watch())
+        try:
+            while True:
+                while len(running) < _AHEAD * max(workers.places, 1) and not network.away:
+                    taken = chains.take()
+                    if taken is None:
+                        break
+                    link = Link(errand, taken[0].name, taken[1], taken[0].memory)
+                    running[asyncio.create_task(_read_link(client, cluster.address, link))] = taken
+                if not running:
+                    break
+                done, _ = await asyncio.wait([*running, watching], return_when=asyncio.FIRST_COMPLETED)
+                if watching in done:
+                    watching.result()
+                for task in done:
+                    site, pages = running.pop(task)
+                    result = task.result()
+                    if result is None:
+                        untried += len(pages)
+                    else:
+                        _take_in(site, pages, result, chains, network, intake)
+                    chains.give_back(site)
+        finally:
+            for task in (watching, *running):
+                task.cancel()
+            await asyncio.gather(watching, *running, return_exceptions=True)
+    if untried:
+        tell(f"{untried:,} pages were not tried, because each worker that took them ended; the same command goes on.")
+    return intake.end(network.away and (bool(chains.ready) or not network.answered))
+
+
+def _take_in(
+    site: _Site,
+    pages: Sequence[Asked],
+    result: LinkResult,
+    chains: _Chains,
+    network: Network,
+    intake: Intake,
+) -> None:
+    """Store what came of a link; a page that a redirect has led to another site waits for that one.
+
+    Raises:
+        OutputError: the store cannot be written.
+    """
+    site.memory = result.memory
+    if result.answered:
+        network.reach()
+    for host, reason in result.silent.items():
+        network.miss(host, reason)
+    for (page, _), found in zip(pages, result.found, strict=True):
+        if found.onward:
+            chains.add(found.onward.url, (page, found.onward))
+        else:
+            intake.keep(page, found)
+            intake.count(page, found)
+
+
+async def _read_link(client: Client, address: str, link: Link) -> LinkResult | None:
+    """What came of a link; None where one worker after the other ended while it had it.
+
+    Raises:
+        CitejuryError: a worker cannot read pages, or the scheduler is gone.
+    """
+    future: Future = client.submit(read_link, link, pure=False)
+    try:
+        result: LinkResult = await future
+        return result
+    except CitejuryError:
+        raise
+    except KilledWorker:
+        return None
+    except (OSError, FutureCancelledError, FuturesCancelledError) as error:
+        raise _gone(address) from error
+    except Exception as error:
+        words = str(error).strip().splitlines() or [type(error).__name__]
+        raise ClusterError(
+            f"The cluster at {address} cannot read pages: {words[0][:200]!r}. Scheduler and workers need this "
+            f"citejury ({version('citejury')}) with its extra `cluster`, and the same Python. {_GOES_ON}"
+        ) from error
+    finally:
+        future.release()
+
+
+@asynccontextmanager
+async def _connected(address: str, tell: Tell) -> AsyncIterator[Client]:
+    """The scheduler's client, closed when the block ends, which also gives up what was asked for.
+
+    Raises:
+        ClusterError: no scheduler answers.
+    """
+    # What they have to say of a scheduler that is gone is said here, in one line.
+    for name in logging.root.manager.loggerDict:
+        if name.startswith("distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    with warnings.catch_warnings(record=True) as noticed:
+        try:
+            client = await Client(address, asynchronous=True, timeout=_CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, ImportError) as error:
+            raise ClusterError(
+                f"No Dask scheduler answers at {address!r}. Start one with `dask scheduler`, or leave out "
+                f"`--scheduler` to read the pages from here. {_GOES_ON}"
+            ) from error
+    if any("mismatch" in type(each.message).__name__.lower() for each in noticed if isinstance(each.message, Warning)):
+        tell("Warning: the cluster has other versions of Python or of Dask's libraries than this machine.")
+    try:
+        yield client
+    finally:
+        with suppress(Exception):
+            await asyncio.wait_for(client.close(), _CLOSE_SECONDS)
+
+
+def _gone(address: str) -> ClusterError:
+    """The error of a scheduler that was there and is no longer."""
+    return ClusterError(f"The Dask scheduler at {address} is gone. {_GOES_ON}")

@@ -1,0 +1,251 @@
+"""`pipeline sources --scheduler`: the pages read by three workers of a Dask cluster, some of them killed."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from exports.cli import main
+from pipeline.errors import InputError
+from pipeline.gathering.gather import Online, fetch_missing
+from pipeline.gathering.run_sources import write_run_records
+from pipeline.recording.files import read_records
+from pipeline.sources.choosing.select import PassageLimits
+from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy, SiteMemory
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.fetching.politeness import HostQueue
+from pipeline.sources.store import open_store
+from tests.support.cited_run import write_run
+from tests.support.dask_cluster import DaskCluster, dask_cluster
+from tests.support.web import Asked, Page, Web
+
+SITES = 5
+PAGES = 3
+ROBOTS = Page("User-agent: *\nDisallow: /closed", content_type="text/plain")
+QUICK = FetchPolicy(delay=0, backoff=0)
+
+
+def article(path: str) -> Page:
+    words = "".join(f"<p>Page {path} tells in part {part} what bees do with nectar and honey.</p>" for part in range(9))
+    return Page(f"<html lang='en'><head><title>{path}</title></head><body><article>{words}</article></body></html>")
+
+
+class SmallWeb:
+    """Sites on loopback addresses of their own, so that each is a site to citejury; `holding` pages never come."""
+
+    def __init__(self, opened: ExitStack) -> None:
+        self.holding: set[str] = set()
+        self.held = threading.Event()
+        self.webs: list[Web] = []
+        for number in range(SITES):
+            host = f"127.0.0.{number + 2}"
+            self.webs.append(opened.enter_context(Web({host: self.answer}, host)))
+
+    def answer(self, asked: Asked) -> Page:
+        if asked.path in self.holding:
+            self.held.set()
+            return Page(seconds=600)
+        if asked.path == "/robots.txt":
+            return ROBOTS
+        if asked.path == "/moved":
+            return Page(status=301, headers={"Location": self.url(1, "/moved/end")})
+        return Page(status=404) if asked.path == "/gone" else article(asked.path)
+
+    def url(self, site: int, path: str) -> str:
+        web = self.webs[site]
+        return web.url(web.host, path)
+
+    def addresses(self) -> list[tuple[str, int]]:
+        return [web.address for web in self.webs]
+
+    def asked(self, path: str) -> list[int]:
+        """How often each site was asked for a path."""
+        return [sum(asked.path == path for asked in web.asked) for web in self.webs]
+
+    def cited(self) -> dict[str, list[str]]:
+        """Answers with what they cite: pages of all sites, a redirect to another one, pages that cannot be read."""
+        pages = [[self.url(site, f"/{site}/{page}") for site in range(SITES)] for page in range(PAGES)]
+        strange = [self.url(0, "/moved"), self.url(2, "/closed"), self.url(3, "/gone"), "http://10.0.0.1/", "ftp://a/"]
+        return {f"Answer {number}.": urls for number, urls in enumerate([*pages, strange, pages[0] + strange])}
+
+
+class Made(NamedTuple):
+    """What a command did."""
+
+    code: int
+    told: str
+
+
+class Command:
+    """`pipeline sources` with a scheduler, in a process of its own."""
+
+    def __init__(self, run: Path, web: SmallWeb, scheduler: str) -> None:
+        words = ["pipeline", "sources", str(run), "--out", str(run.parent / "records.jsonl"), "--scheduler", scheduler]
+        words += [word for host, port in web.addresses() for word in ("--allow-address", f"{host}:{port}")]
+        code = f"from exports.cli import main; main({words!r})"
+        self.process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+
+    def ended(self) -> Made:
+        told = self.process.communicate(timeout=120)[1]
+        return Made(self.process.returncode, told)
+
+
+@pytest.fixture
+def web() -> Iterator[SmallWeb]:
+    with ExitStack() as opened:
+        yield SmallWeb(opened)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    with dask_cluster(tmp_path_factory.mktemp("dask"), workers=3, places=4) as running:
+        yield running
+
+
+def records_of_one_machine(folder: Path, web: SmallWeb) -> bytes:
+    run = write_run(folder / "run", web.cited())
+    online = Online(lambda: guarded_client(web.addresses()), QUICK)
+    with open_store(folder / "store.db") as store:
+        write_run_records(
+            run,
+            folder / "records.jsonl",
+            store,
+            PassageLimits(),
+            lambda store, keys: fetch_missing(store, keys, online, "", lambda *_: None, lambda _: None),
+        )
+    return (folder / "records.jsonl").read_bytes()
+
+
+def test_a_worker_that_is_killed_is_replaced_and_the_records_are_those_of_one_machine(
+    cluster: DaskCluster, web: SmallWeb, tmp_path: Path
+) -> None:
+    alone = records_of_one_machine(tmp_path / "alone", web)
+    for each in web.webs:
+        each.asked.clear()
+    web.holding.add("/4/1")
+    command = Command(write_run(tmp_path / "run", web.cited()), web, cluster.address)
+    cluster.wait(web.held.is_set)
+    others = [
+        url for urls in web.cited().values() for url in urls if url.startswith("http://127.") and "/4/" not in url
+    ]
+    cluster.wait(lambda: are_stored(tmp_path / "store.db", others))
+    killed = cluster.worker_at(web.webs[4].port)
+    killed.kill()
+    killed.wait()
+    web.holding.clear()
+    made = command.ended()
+    assert made.code == 0, made.told
+    assert "go to 3 workers, 12 sites at a time" in made.told
+    assert (tmp_path / "records.jsonl").read_bytes() == alone
+    states = {source.reason for record in read_records(tmp_path / "records.jsonl") for source in record.sources}
+    assert states == {"page", "robots", "status_404", "refused", "not_a_url"}
+    # One chain a site: robots.txt was asked for once, but where a link was lost, and by the site's own chain only.
+    assert web.asked("/robots.txt") == [1, 1, 1, 1, 2]
+    assert web.asked("/moved/end") == [0, 1, 0, 0, 0]
+    assert web.asked("/4/1")[4] == 2
+    # No cluster is asked for pages that are held.
+    again = Command(tmp_path / "run", web, "tcp://127.0.0.1:1").ended()
+    assert again.code == 0, again.told
+    assert (tmp_path / "records.jsonl").read_bytes() == alone
+
+
+def test_a_scheduler_that_is_not_there_is_one_plain_line(web: SmallWeb, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens on it
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        made = Command(write_run(tmp_path / "run", web.cited()), web, address).ended()
+    lines = [line for line in made.told.splitlines() if not line.startswith("Warning: pages may lead")]
+    assert made.code == 1
+    assert len(lines) == 1, made.told
+    assert lines[0].startswith(f"Error: No Dask scheduler answers at '{address}'.")
+    assert not (tmp_path / "records.jsonl").exists()
+
+
+def test_a_scheduler_that_goes_away_costs_nothing_that_was_read(
+    cluster: DaskCluster, web: SmallWeb, tmp_path: Path
+) -> None:
+    """The last test of the cluster, which ends with it."""
+    web.holding.add("/4/1")
+    urls = [web.url(4, "/4/1"), web.url(0, "/0/0")]
+    command = Command(write_run(tmp_path / "run", {"Answer.": urls}), web, cluster.address)
+    cluster.wait(web.held.is_set)
+    cluster.wait(lambda: are_stored(tmp_path / "store.db", urls[1:]))
+    cluster.kill()
+    made = command.ended()
+    assert made.code == 1
+    assert made.told.splitlines()[-1].startswith(f"Error: The Dask scheduler at {cluster.address} is gone.")
+    assert "Traceback" not in made.told, made.told
+    assert not (tmp_path / "records.jsonl").exists()
+
+
+def are_stored(path: Path, urls: Sequence[str]) -> bool:
+    with suppress(InputError), open_store(path, read_only=True) as store:
+        return all(store.outcome(url) for url in urls)
+    return False
+
+
+def test_without_a_scheduler_nothing_of_the_cluster_is_loaded(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"Answer.": []})
+    words = ["pipeline", "sources", str(run), "--out", str(tmp_path / "records.jsonl")]
+    code = f"""
+import sys
+from exports.cli import main
+main({words!r}, standalone_mode=False)
+assert "pipeline.gathering.gather" in sys.modules
+assert not {{"distributed", "dask", "tornado"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_cluster_cannot_be_asked_offline(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"Answer.": []})
+    words = ["pipeline", "sources", str(run), "--out", "r.jsonl", "--offline", "--scheduler", "tcp://127.0.0.1:1"]
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, "leave one out" in result.stderr) == (2, True)
+
+
+def test_a_fetcher_that_keeps_to_a_site_gives_other_sites_back_and_another_one_goes_on(web: SmallWeb) -> None:
+    async def go() -> None:
+        async with guarded_client(web.addresses()) as client:
+            async with Fetcher(client, QUICK) as first:
+                first.keep_to("127.0.0.2", SiteMemory())
+                left = await first.fetch(web.url(0, "/moved"))
+            async with Fetcher(client, QUICK) as second:
+                second.keep_to("127.0.0.3", SiteMemory())
+                came = await second.fetch(web.url(0, "/moved"), trail=left.onward)
+        assert left.onward is not None
+        assert (left.onward.url, left.onward.seen) == (web.url(1, "/moved/end"), (web.url(0, "/moved"),))
+        assert (came.reason, came.url, came.final_url) == ("page", web.url(0, "/moved"), web.url(1, "/moved/end"))
+        assert came.seconds > left.seconds
+
+    asyncio.run(go())
+    assert (web.webs[0].paths("127.0.0.2"), web.webs[1].paths("127.0.0.3")) == (["/moved"], ["/moved/end"])
+
+
+def test_whoever_goes_on_with_a_site_knows_its_robots_and_waits_as_long_as_whoever_stopped(web: SmallWeb) -> None:
+    async def go() -> None:
+        policy = QUICK._replace(delay=0.2)
+        memory = SiteMemory()
+        clock = asyncio.get_running_loop().time
+        async with guarded_client(web.addresses()) as client:
+            for page in range(2):
+                begun = clock()
+                async with Fetcher(client, policy) as fetcher:
+                    fetcher.keep_to("127.0.0.2", memory)
+                    assert (await fetcher.fetch(web.url(0, f"/0/{page}"))).reason == "page"
+                    memory = fetcher.memory()
+                assert clock() - begun >= policy.delay
+        queue = HostQueue(1, 0.0)
+        queue.remember(memory.hosts["127.0.0.2"]._replace(delay=30.0, wait=1.0))
+        assert queue.opens >= clock() + 29
+
+    asyncio.run(go())
+    assert web.asked("/robots.txt")[0] == 1
