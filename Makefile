@@ -126,7 +126,7 @@ endef
 
 .venv/developers: pyproject.toml docker/constraints.txt
 	@echo 'Installing citejury and what its developers need into .venv: about 200 packages, 400 MB to fetch.' >&2
-	$(call installed,server$(comma)postgresql$(comma)research$(comma)dev)
+	$(call installed,server$(comma)postgresql$(comma)research$(comma)cluster$(comma)dev)
 	@touch .venv/citejury
 	@echo 'Installed.' >&2
 

@@ -84,13 +84,17 @@ class Made(NamedTuple):
     told: str
 
 
+def words_of(run: Path, web: SmallWeb, scheduler: str) -> list[str]:
+    """`pipeline sources` with a scheduler."""
+    words = ["pipeline", "sources", str(run), "--out", str(run.parent / "records.jsonl"), "--scheduler", scheduler]
+    return words + [word for host, port in web.addresses() for word in ("--allow-address", f"{host}:{port}")]
+
+
 class Command:
-    """`pipeline sources` with a scheduler, in a process of its own."""
+    """The command in a process of its own."""
 
     def __init__(self, run: Path, web: SmallWeb, scheduler: str) -> None:
-        words = ["pipeline", "sources", str(run), "--out", str(run.parent / "records.jsonl"), "--scheduler", scheduler]
-        words += [word for host, port in web.addresses() for word in ("--allow-address", f"{host}:{port}")]
-        code = f"from exports.cli import main; main({words!r})"
+        code = f"from exports.cli import main; main({words_of(run, web, scheduler)!r})"
         self.process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
 
     def ended(self) -> Made:
@@ -152,8 +156,8 @@ def test_a_worker_that_is_killed_is_replaced_and_the_records_are_those_of_one_ma
     assert web.asked("/moved/end") == [0, 1, 0, 0, 0]
     assert web.asked("/4/1")[4] == 2
     # No cluster is asked for pages that are held.
-    again = Command(tmp_path / "run", web, "tcp://127.0.0.1:1").ended()
-    assert again.code == 0, again.told
+    again = CliRunner().invoke(main, words_of(tmp_path / "run", web, "tcp://127.0.0.1:1"))
+    assert again.exit_code == 0, again.stderr
     assert (tmp_path / "records.jsonl").read_bytes() == alone
 
 
@@ -161,10 +165,10 @@ def test_a_scheduler_that_is_not_there_is_one_plain_line(web: SmallWeb, tmp_path
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens on it
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        made = Command(write_run(tmp_path / "run", web.cited()), web, address).ended()
-    lines = [line for line in made.told.splitlines() if not line.startswith("Warning: pages may lead")]
-    assert made.code == 1
-    assert len(lines) == 1, made.told
+        made = CliRunner().invoke(main, words_of(write_run(tmp_path / "run", web.cited()), web, address))
+    lines = [line for line in made.stderr.splitlines() if not line.startswith("Warning: pages may lead")]
+    assert made.exit_code == 1
+    assert len(lines) == 1, made.stderr
     assert lines[0].startswith(f"Error: No Dask scheduler answers at '{address}'.")
     assert not (tmp_path / "records.jsonl").exists()
 
