@@ -365,6 +365,66 @@ def test_a_result_that_cannot_be_read_is_kept_for_it_may_have_to_be_paid(
     assert collected(servers, provider, state) == {"": BatchResult("", "answered", 200, line)}
 
 
+def test_claude_is_told_the_headers_that_its_requests_need(servers: BatchServers) -> None:
+    (item,) = items_of("claude", "a1")
+    newer = item._replace(request=item.request._replace(headers={**item.request.headers, "anthropic-beta": "new"}))
+    talk(servers, "claude", lambda api, client: api.submit(client, "run-1", [newer]))
+    assert servers.calls[0].headers["anthropic-beta"] == "new"
+
+
+ENDED_LINES: list[tuple[ProviderName, str, BatchResult]] = [
+    (
+        "gemini",
+        '{"key": "a1", "error": {"code": 1, "message": "The operation was cancelled."}}\n',
+        BatchResult("a1", "cancelled", 499, '{"error":{"code": 1, "message": "The operation was cancelled."}}'),
+    ),
+    (
+        "gemini",
+        '{"key": "a1", "error": {"message": "odd"}}\n',
+        BatchResult("a1", "failed", 500, '{"error":{"message": "odd"}}'),
+    ),
+    (
+        "grok",
+        '{"results": [{"batch_request_id": "a1", "error_message": "No \\"credits\\""}]}',
+        BatchResult("a1", "failed", 500, '{"error":"No \\"credits\\""}'),
+    ),
+    (
+        "grok",
+        '{"results": [{"batch_request_id": "a1", "batch_result": {"error": {"code": 8, "message": "slow"}}}]}',
+        BatchResult("a1", "failed", 429, '{"error":{"code": 8, "message": "slow"}}'),
+    ),
+    (
+        "claude",
+        '{"custom_id": "a1", "result": {"type": "errored", "error": {"type": "error", "error": {"type": "new"}}}}\n',
+        BatchResult("a1", "failed", 500, '{"type": "error", "error": {"type": "new"}}'),
+    ),
+    (
+        "openai",
+        '{"custom_id": "a1", "response": null, "error": {"code": "new", "message": "odd"}}\n',
+        BatchResult("a1", "failed", 500, '{"error":{"code": "new", "message": "odd"}}'),
+    ),
+]
+
+
+@pytest.mark.parametrize(("provider", "text", "result"), ENDED_LINES)
+def test_words_of_an_end_without_an_answer_are_kept(
+    servers: BatchServers, provider: ProviderName, text: str, result: BatchResult
+) -> None:
+    servers.instead = lambda _: Raw(text)
+    state = BatchState("batches/b1", "run-1", "ended", 0, 1, 1, "", ("files/f1",))
+    assert collected(servers, provider, state) == {"a1": result}
+
+
+def test_grok_that_ends_a_batch_itself_leaves_what_was_answered_before(servers: BatchServers) -> None:
+    counts = {"num_requests": 2, "num_pending": 0, "num_success": 1, "num_cancelled": 1}
+    told = {"batch_id": "b1", "cancel_time": "2026-11-23", "cancel_by_xai_message": "Too slow."}
+    servers.instead = lambda _: {**told, "state": counts}
+    state = look(servers, "grok", "b1")
+    assert (state.status, state.done, state.failed, state.reason) == ("cancelled", 1, 1, "Too slow.")
+    servers.instead = lambda _: {**told, "state": dict.fromkeys(counts, 0)}
+    assert look(servers, "grok", "b1").status == "failed"
+
+
 @four
 def test_items_that_make_no_batch_are_refused_before_anything_is_sent(
     servers: BatchServers, provider: ProviderName
