@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import json
+import tracemalloc
+import zlib
 from collections.abc import Iterable
 
 import pytest
@@ -46,6 +48,18 @@ def test_the_last_line_needs_no_end() -> None:
 def test_a_line_longer_than_any_answer_is_not_kept_in_memory(is_bomb: bool) -> None:
     with pytest.raises(ProviderError, match="larger than 32 MB"):
         read([Huge(50, is_bomb)])
+
+
+def test_a_line_that_is_packed_to_nothing_is_never_whole_in_memory() -> None:
+    packer = zlib.compressobj(1, wbits=31)
+    packed = b"".join(packer.compress(bytes(MB)) for _ in range(200)) + packer.flush()
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProviderError, match="larger than 32 MB"):
+            read([Status(200, {"content-encoding": "gzip"}, packed)])
+        assert tracemalloc.get_traced_memory()[1] < 60 * MB
+    finally:
+        tracemalloc.stop()
 
 
 def test_half_of_a_packed_body_is_an_error() -> None:
