@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from pipeline.asking._ledger import token_shares
 from pipeline.asking._rewrite import put_in_order
 from pipeline.asking.index import IndexLine, read_index, sync_index
 from pipeline.asking.run_folder import CITATIONS, LastStart, OpenRun, ProviderCounts, RunManifest, csv_file
-from pipeline.providers.cost import Usage, cost_of, price_of
+from pipeline.providers.cost import Usage, batch_price, cost_of, price_of
 from pipeline.recording.run import resolved_earlier
 from pipeline.schema import PROVIDERS, ErrorLine, Price, ProviderName
 from pipeline.staging import staged_file
@@ -55,6 +56,7 @@ def _count_files(
     """
     counts: dict[ProviderName, ProviderCounts] = {}
     spent = _Bill()
+    shares = token_shares(out)
     targets = resolved_earlier(out / CITATIONS)
     with staged_file(out / CITATIONS) as file:
         for provider in PROVIDERS:
@@ -62,7 +64,7 @@ def _count_files(
             model = earlier.model_asked if earlier else ""
             if csv_file(out, provider).is_file():
                 path, known = csv_file(out, provider), kept.get(provider, ())
-                found, bill = _count_answers(provider, path, file, targets, manifest, prices, known)
+                found, bill = _count_answers(provider, path, file, targets, manifest, prices, shares, known)
                 counts[provider] = found.model_copy(update={"model_asked": model})
                 spent = spent.together(bill)
             elif earlier:
@@ -83,10 +85,12 @@ def _count_answers(
     targets: Mapping[str, str],
     manifest: RunManifest,
     prices: Mapping[str, Price],
+    shares: Mapping[str, float],
     kept: Collection[str],
 ) -> "tuple[ProviderCounts, _Bill]":
     """The counts of one provider's file, and the bill of its answers but those that were `kept`.
 
+    `shares` are those of their price that tokens cost in batches, by answer.
     Each occurrence of a citation is written to `citations` as a line.
     """
     models: Counter[str] = Counter()
@@ -99,7 +103,8 @@ def _count_answers(
         answers += 1
         cited += len(line.urls)
         models[line.model_version] += 1
-        own = _bill_of(line.usage, price_of(prices, line.model_version, manifest.model_of(line, provider)))
+        price = price_of(prices, line.model_version, manifest.model_of(line, provider))
+        own = _bill_of(line.usage, batch_price(price, shares.get(line.answer_id, 1.0)))
         bill = bill.together(own)
         if line.answer_id not in kept:
             new = new.together(own)

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from pipeline.asking._ledger import refuse_open_batches
 from pipeline.asking._summary import summarise_run
 from pipeline.asking.index import append_indexed, read_index
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell
@@ -38,7 +39,7 @@ from pipeline.schema import PROVIDERS, Answer, ErrorLine, ProviderName, StoredAn
 
 _UNKNOWN_MODEL = "unknown"
 
-StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost"]
+StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost", "batch"]
 
 
 class Settled(NamedTuple):
@@ -120,8 +121,10 @@ async def ask_narratives(
 
     Raises:
         OutputError: the folder holds something else, or is in use.
-        InputError: answers in the folder are to other narratives or of another model, or nothing at all was answered.
+        InputError: answers in the folder are to other narratives or of another model, batches hold some of the calls,
+            or nothing at all was answered.
     """
+    refuse_open_batches(out, questions.providers)
 
     async def settle(run: OpenRun, state: RunState) -> None:
         await _ask_all(run, source, state, report, tell)

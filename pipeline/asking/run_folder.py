@@ -94,8 +94,9 @@ class RunManifest(Frozen):
     """When the run was first started: ISO 8601, UTC."""
     finished: str | None = None
     """When it last came to its end; null while it runs or after it was killed."""
-    stopped: Literal["", "SIGINT", "SIGTERM", "max_cost"] = ""
-    """Why the run was ended before every call was settled; empty where it was not."""
+    stopped: Literal["", "SIGINT", "SIGTERM", "max_cost", "batch"] = ""
+    """Why the run was ended before every call was settled, `batch` where batches were ended or could not be collected;
+    empty where it was not."""
     unsettled: int = 0
     """Calls asked for that have neither an answer nor an error, because the run was stopped."""
     repeats: int = 1

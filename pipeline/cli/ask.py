@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipeline.cli.ask_batch import print_batches
 from pipeline.cli.ask_progress import end_run, progress_bars
 from pipeline.cli.sections import SectionedCommand
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @click.command(
     cls=SectionedCommand,
     rare="--id-column --text-column --concurrency --attempts --compress --allow-domain --block-domain --country "
-    "--recency --max-uses --temperature --max-tokens",
+    "--recency --max-uses --temperature --max-tokens --poll-seconds --batch-status --batch-cancel",
 )
 @click.argument("narratives", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RUN", help="Run folder to write to.")
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once, each.")
 @click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
+@click.option("--batch", is_flag=True, help="Ask in batches: within a day, for about half the price.")
 @click.option("--dry-run", is_flag=True, help="Show what would be asked, and ask nobody.")
 @click.option("--compress", is_flag=True, help="Keep the answers under zstd, in PROVIDER.csv.zst.")
 @click.option("--strict", is_flag=True, help="Exit code 1 where a call failed or a stored payload has changed.")
@@ -49,6 +51,9 @@ if TYPE_CHECKING:
 @click.option("--max-uses", type=click.IntRange(min=1), metavar="N", help="Searches an answer may take.")
 @click.option("--temperature", type=click.FloatRange(0, 2), help="Sampling temperature, where the model takes one.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Longest answer.")
+@click.option("--poll-seconds", type=click.FloatRange(0.1, 3600), default=60, show_default=True, help="Between looks.")
+@click.option("--batch-status", is_flag=True, help="Show how far the batches of RUN are; send nothing.")
+@click.option("--batch-cancel", is_flag=True, help="End the batches of RUN, and keep what they have answered.")
 def ask(
     narratives: Path,
     out: Path,
@@ -64,10 +69,14 @@ def ask(
     concurrency: int,
     attempts: int,
     max_cost: float | None,
+    batch: bool,
     dry_run: bool,
     compress: bool,
     strict: bool,
     replay: Path | None,
+    poll_seconds: float,
+    batch_status: bool,
+    batch_cancel: bool,
     **options: Any,
 ) -> None:
     """Put the narratives of a CSV file to the providers, and keep their answers in the folder RUN.
@@ -85,9 +94,14 @@ def ask(
     nothing is sent. An answer that is kept stays as it is where its payload has changed since, and the last lines say
     which.
 
+    With --batch, OpenAI, Claude, Gemini and Grok are asked in batches, which they answer within a day. The command
+    waits, and may be stopped: batches go on at the provider, and the same command collects them and sends nothing
+    twice. --max-cost then sends no batch that is expected to go beyond it.
+
     \b
     Examples:
         citejury pipeline ask narratives.csv --out answers --providers claude,gemini --dry-run
+        citejury pipeline ask narratives.csv --out answers --providers claude --batch
         citejury pipeline ask narratives.csv --out answers --replay payloads
     """
     import asyncio
@@ -95,6 +109,7 @@ def ask(
 
     from pipeline.asking.arms import Arm, read_arms
     from pipeline.asking.ask_live import ask_providers, preview_run
+    from pipeline.asking.batches import BatchPolicy, ask_in_batches, batch_prices
     from pipeline.asking.narratives import NarrativesCsv
     from pipeline.asking.questions import Limits, Questions
     from pipeline.asking.replay import RecordedAnswers, changed_payloads, recorded_providers
@@ -103,6 +118,9 @@ def ask(
     from pipeline.settings import read_settings
     from pipeline.sources.fetching.guard import guarded_client
 
+    in_batches = batch or batch_status or batch_cancel
+    if replay and in_batches:
+        raise click.UsageError("Stored payloads are not asked for in batches; leave out `--batch…` or `--replay`.")
     if replay and dry_run:
         raise click.UsageError("`--dry-run` shows what would be sent, and with `--replay` nothing is; leave one out.")
     settings = read_settings()
@@ -126,8 +144,30 @@ def ask(
         return
     selection = _select(chosen, model_names, options, settings, prompts, arms)
     questions = selection.questions(rows, max_rows, repeats)
+    if batch_status:
+        print_batches(out, selection)
+        return
+    if in_batches and dry_run:
+        _print_preview(preview_run(questions, out, selection, batch_prices(selection, settings.prices)))
+        return
     if dry_run:
         _print_preview(preview_run(questions, out, selection, settings.prices))
+        return
+    redirect_client = guarded_client if settings.resolve_redirects else None
+    if in_batches:
+        with progress_bars() as shown:
+            manifest = ask_in_batches(
+                questions,
+                out,
+                selection,
+                policy=BatchPolicy(poll_seconds=poll_seconds, attempts=attempts),
+                limits=limits,
+                cancel=batch_cancel,
+                progress=shown.progress,
+                tell=shown.tell,
+                redirect_client=redirect_client,
+            )
+        end_run(manifest, out, strict)
         return
     with progress_bars() as shown:
         manifest = ask_providers(
@@ -138,7 +178,7 @@ def ask(
             limits=limits,
             report=shown.report,
             tell=shown.tell,
-            redirect_client=guarded_client if settings.resolve_redirects else None,
+            redirect_client=redirect_client,
         )
     end_run(manifest, out, strict)
 

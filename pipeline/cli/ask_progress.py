@@ -14,6 +14,7 @@ from pipeline.progress import ProgressBars
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.asking.batches import Progress
     from pipeline.asking.questions import Call, Report, Tell
     from pipeline.asking.run_folder import LastStart, RunManifest
 
@@ -21,9 +22,10 @@ _CHANGED_TOLD = 5
 
 
 class Shown(NamedTuple):
-    """How the one who waits hears of settled calls and of what else happens."""
+    """How the one who waits hears of settled calls, of how many are done in batches, and of what else happens."""
 
     report: "Report"
+    progress: "Progress"
     tell: "Tell"
 
 
@@ -37,7 +39,7 @@ def progress_bars() -> Iterator[Shown]:
             done[call.provider] += 1
             bars.report(call.provider, done[call.provider], total)
 
-        yield Shown(report, bars.tell)
+        yield Shown(report, bars.report, bars.tell)
 
 
 def end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "Sequence[str]" = ()) -> None:
@@ -55,7 +57,8 @@ def end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "
             err=True,
         )
     if manifest.stopped:
-        why = "`--max-cost` is reached" if manifest.stopped == "max_cost" else f"stopped by {manifest.stopped}"
+        whys = {"max_cost": "`--max-cost` is reached", "batch": "no batch is waited for any longer"}
+        why = whys.get(manifest.stopped, f"stopped by {manifest.stopped}")
         how = "with a higher `--max-cost`" if manifest.stopped == "max_cost" else "again"
         click.echo(f"{why}: {manifest.unsettled} calls are left. Next: the same command {how} goes on", err=True)
         if manifest.stopped in SIGNAL_EXITS:

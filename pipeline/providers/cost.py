@@ -115,3 +115,10 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
 def price_of(prices: Mapping[str, Price], *models: str) -> Price | None:
     """The price of the first of these model names that has one."""
     return next((prices[model] for model in models if model in prices), None)
+
+
+def batch_price(price: Price | None, token_share: float) -> Price | None:
+    """The price where tokens cost this share of it, as in a batch; searches cost as ever. None where there is none."""
+    if price is None or token_share == 1:
+        return price
+    return price.model_copy(update={"input": price.input * token_share, "output": price.output * token_share})

@@ -5,13 +5,16 @@ import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from tests.support.provider_server import GOOD_BODIES, answer_text
 
 MOST = {"openai": 50_000, "claude": 100_000, "gemini": 50_000, "grok": 50_000}
-CREATED = "2026-11-23T10:00:{:02}+00:00"
-CREATED_SECONDS = 1795428000
+# The servers' clock is ahead: no test takes so long that what it makes looks older than its run.
+MADE = datetime.now(UTC) + timedelta(hours=1)
+CREATED = f"{MADE:%Y-%m-%dT%H:%M}:{{:02}}+00:00"
+CREATED_SECONDS = int(MADE.timestamp())
 
 
 class Asked(NamedTuple):

@@ -280,7 +280,7 @@ def claude_cancel(servers: Books, asked: Asked, batch_id: str) -> Any:
 def claude_list(servers: Books, asked: Asked) -> Any:
     page, more = by_cursor(servers, asked, "after_id")
     ids = [batch.id for batch in page] or [None]
-    data = [claude_batch(servers, batch) for batch in page]
+    data = [claude_batch(servers, servers.look(batch)) for batch in page]  # a list tells as much as a look
     return {"data": data, "first_id": ids[0], "last_id": ids[-1], "has_more": more}
 
 
@@ -417,7 +417,7 @@ def grok_batch(servers: Books, batch: Batch) -> dict[str, Any]:
     return {
         "batch_id": batch.id,
         "name": batch.name,
-        "create_time": "2026-11-23",
+        "create_time": CREATED[:10],
         "expire_time": "2026-01-01" if counts["expired"] else "2099-12-23",
         "create_api_key_id": "key_1",
         "cancel_time": "2026-11-23" if batch.cancelled or batch.wrong else None,

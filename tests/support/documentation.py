@@ -28,6 +28,8 @@ from exports.schema import (
     Manifest,
     ProvenanceRow,
 )
+from pipeline.asking._ledger import LedgerLine
+from pipeline.asking._paused import PausedLine
 from pipeline.asking.arms import ArmAsked, ArmFile
 from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.asking.index import IndexHead, IndexLine
@@ -260,6 +262,10 @@ def index_head() -> str:
 
 def index_line() -> str:
     return field_table(IndexLine)
+
+
+def batch_lines() -> str:
+    return field_tables(LedgerLine, PausedLine)
 
 
 def run_manifest() -> str:

@@ -1,0 +1,175 @@
+"""The calls of one provider in a start with batches: which are settled, the items they make, what they will cost."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from pipeline.asking._ledger import Batch
+from pipeline.asking._paused import PausedTurns
+from pipeline.asking.ask_live import ProviderSelection
+from pipeline.asking.questions import Call, Limits, Reply
+from pipeline.asking.run import RunState, Settled, store_failure, store_reply
+from pipeline.asking.run_folder import OpenRun, time_now
+from pipeline.errors import InputError, ProviderError
+from pipeline.providers.batches import BatchApi, BatchItem, BatchLimits, split_items
+from pipeline.providers.body import load_body
+from pipeline.providers.cost import Usage, batch_price, cost_of
+from pipeline.providers.request import ProviderRequest, continue_request
+from pipeline.schema import ProviderName
+from pipeline.text.terminal import counted
+
+_CHARACTERS_A_TOKEN = 4
+
+
+class Chunk(NamedTuple):
+    """Items for one batch of one model, and how often they were sent in vain."""
+
+    model: str
+    items: tuple[BatchItem, ...]
+    tries: int = 0
+
+
+class BatchCalls:
+    """What one provider is asked in one start: every call is settled once, and none is held in memory for it."""
+
+    def __init__(
+        self,
+        run: OpenRun,
+        state: RunState,
+        selection: ProviderSelection,
+        paused: PausedTurns,
+        provider: ProviderName,
+        api: BatchApi,
+        limits: Limits,
+        most: int,
+    ) -> None:
+        """Know which calls have an answer; `most` go into one batch, whatever the provider takes."""
+        self.run, self.state, self.selection, self.paused = run, state, selection, paused
+        self.provider, self.api, self.limits = provider, api, limits
+        self.batch_limits = BatchLimits(min(api.limits.requests, most), api.limits.bytes)
+        self.answered = set(run.answered[provider])
+        self.failed: set[str] = set()
+        self.models: list[str] = []
+        self.lengths: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[Call]:
+        """Every call of this start to the provider, in order; made one by one."""
+        return self.run.questions.calls(self.run.manifest.run_id, self.provider)
+
+    def ids(self) -> set[str]:
+        """The ids of all calls."""
+        return {call.answer_id for call in self}
+
+    def among(self, answer_ids: Iterable[str]) -> dict[str, Call]:
+        """Those of the calls that are not settled yet, by their ids."""
+        wanted = {answer_id for answer_id in answer_ids if not self.is_settled(answer_id)}
+        return {call.answer_id: call for call in self if call.answer_id in wanted} if wanted else {}
+
+    def is_settled(self, answer_id: str) -> bool:
+        """Whether the call has an answer, or failed in this start."""
+        return answer_id in self.answered or answer_id in self.failed
+
+    def settled(self) -> int:
+        """How many calls are settled."""
+        return len(self.answered) + len(self.failed)
+
+    def check(self, batches: Iterable[Batch], expected: dict[str, float]) -> None:
+        """Check that the batches under way hold nothing but calls of this start, and count what is answered.
+
+        What each of them will about cost is added to `expected`.
+
+        Raises:
+            InputError: one holds another call, or was sent to another model.
+        """
+        out = str(self.run.out)
+        owners = {answer_id: batch for batch in batches for answer_id in batch.calls}
+        for call in self:
+            batch = owners.pop(call.answer_id, None)
+            if batch and batch.model not in ("", call.model):
+                raise InputError(
+                    f"{out!r} has a batch under way at {self.provider} for the model {batch.model!r}, and "
+                    f"{call.model!r} is asked for now. Ask for that one, or end the batch with `--batch-cancel`."
+                )
+            if batch:
+                cost = self.cost(call.model, [len(call.prompt)]) or 0.0
+                expected[batch.name] = expected.get(batch.name, 0.0) + cost
+            self.state.kept += call.answer_id in self.answered
+            if call.model not in self.models:
+                self.models.append(call.model)
+        if owners:
+            raise InputError(
+                f"{out!r} has batches under way at {self.provider} with {counted(len(owners), 'call')} that are not "
+                "asked for now. Give narratives, `--max-rows` and `--repeats` as they were; nothing was sent."
+            )
+
+    # Items
+
+    def fresh(self, claimed: Collection[str]) -> Iterator[Chunk]:
+        """The calls that are neither settled nor `claimed` by a batch, in batches within the limits; one by one."""
+        for model in self.models:
+            calls = (call for call in self if call.model == model and call.answer_id not in claimed)
+            yield from self._chunks(model, (call for call in calls if not self.is_settled(call.answer_id)), 0)
+
+    def again(self, calls: Iterable[Call], tries: int = 0) -> list[Chunk]:
+        """Calls in batches within the limits."""
+        several = list(calls)
+        models = [model for model in self.models if any(call.model == model for call in several)]
+        return [
+            chunk
+            for model in models
+            for chunk in self._chunks(model, (call for call in several if call.model == model), tries)
+        ]
+
+    def _chunks(self, model: str, calls: Iterable[Call], tries: int) -> Iterator[Chunk]:
+        """The calls of one model in batches within the limits."""
+        for items in split_items(map(self._item, calls), self.batch_limits):
+            yield Chunk(model, items, tries)
+
+    def _item(self, call: Call) -> BatchItem:
+        """The call as an item of a batch; how long its prompt is, is remembered until it is sent."""
+        self.lengths[call.answer_id] = len(call.prompt)
+        return BatchItem(call.answer_id, self._request(call))
+
+    def _request(self, call: Call) -> ProviderRequest:
+        """The request that puts the call, or goes on with its paused turn."""
+        request = self.selection.request(call)
+        for text in self.paused.bodies(call.answer_id):
+            request = continue_request(self.provider, request, load_body(text)) or request
+        return request
+
+    def is_paused(self, call: Call, text: str) -> bool:
+        """Whether the body is a turn that has to be gone on with."""
+        try:
+            return continue_request(self.provider, self.selection.request(call), load_body(text)) is not None
+        except ProviderError:
+            return False
+
+    # Cost
+
+    def cost_of_items(self, chunk: Chunk) -> float | None:
+        """What a batch will about cost; None where its model has no price."""
+        return self.cost(chunk.model, [self.lengths[item.custom_id] for item in chunk.items])
+
+    def cost(self, model: str, lengths: list[int]) -> float | None:
+        """What calls with prompts of these lengths will about cost: the longest answers and one search each."""
+        price = self.limits.prices.get(model)
+        tokens_out = len(lengths) * self.selection.options.max_tokens
+        usage = Usage(sum(lengths) // _CHARACTERS_A_TOKEN, tokens_out, len(lengths))
+        return cost_of(usage, batch_price(price, self.api.token_price))
+
+    # What becomes of calls
+
+    def store(self, call: Call, reply: Reply, requested: str) -> bool:
+        """Write down what the reply to a call holds; whether that is an answer."""
+        return self._note(call, store_reply(self.run.out, call, reply, requested))
+
+    def fail(self, calls: Iterable[Call], failure: ProviderError) -> None:
+        """Write the failure down for each of the calls that is not settled."""
+        for call in calls:
+            if not self.is_settled(call.answer_id):
+                self._note(call, store_failure(self.run.out, call, None, failure, time_now()))
+
+    def _note(self, call: Call, settled: Settled) -> bool:
+        """Count a call of which the answer or the error is on the disk; whether it is an answer."""
+        (self.answered if settled.answer else self.failed).add(call.answer_id)
+        self.state.record(call, settled)
+        return settled.answer is not None

@@ -1,0 +1,437 @@
+"""The batches of one provider in one start of a run: found again, sent, waited for, collected."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import aclosing
+from typing import NamedTuple
+
+from pipeline.asking._batch_calls import BatchCalls, Chunk
+from pipeline.asking._ledger import Batch, Ledger, bodies_digest
+from pipeline.asking._lost_batches import LostBatches
+from pipeline.asking._paused import PausedTurns
+from pipeline.asking.ask_live import ProviderSelection
+from pipeline.asking.questions import Call, Limits, Reply, Tell
+from pipeline.asking.run import RunState
+from pipeline.asking.run_folder import OpenRun, time_now
+from pipeline.errors import InputError, ProviderError
+from pipeline.providers.batches import BatchApi, BatchResult, BatchState
+from pipeline.providers.failure import error_kind, redact
+from pipeline.providers.http.client import ApiClient
+from pipeline.providers.http.retry import ends_the_provider
+from pipeline.providers.http.transfer import encode_body
+from pipeline.schema import ProviderName
+from pipeline.text.terminal import counted, printable
+
+Progress = Callable[[ProviderName, int, int, str], None]
+"""Hears how many of a provider's calls are done, of how many, and what is waited for."""
+
+# A paused turn is continued at most five times, as in single calls.
+_MOST_BODIES = 6
+_GONE = (404, 410)
+_PASSING = ("rate_limit", "server", "network", "timeout")
+
+
+class BatchPolicy(NamedTuple):
+    """How batches are sent and waited for.
+
+    `poll_seconds` lie between two looks. A batch whose creation was not answered is looked for during
+    `settle_seconds`, then it counts as never made. No batch has more than `requests`, whatever the provider takes, so
+    that what is held in memory or lost with a batch has an end. What the provider does not take is sent `attempts`
+    times.
+    """
+
+    poll_seconds: float = 60.0
+    settle_seconds: float = 60.0
+    requests: int = 10_000
+    attempts: int = 2
+
+
+class BatchWork(NamedTuple):
+    """What the desks of all providers share; `expected` is what each batch under way will about cost.
+
+    `woken` is set when a signal ends the waiting.
+    """
+
+    run: OpenRun
+    state: RunState
+    selection: ProviderSelection
+    ledger: Ledger
+    paused: PausedTurns
+    policy: BatchPolicy
+    limits: Limits
+    progress: Progress
+    tell: Tell
+    woken: asyncio.Event
+    expected: dict[str, float]
+
+
+class BatchDesk:
+    """The batches of one provider in one start."""
+
+    def __init__(self, work: BatchWork, provider: ProviderName, api: BatchApi, doubt: str) -> None:
+        """Know whom to ask for what; nothing is sent yet. A `doubt` is told when something is.
+
+        Raises:
+            InputError: a batch under way holds calls that are not asked for now.
+        """
+        self.shared, self.provider, self.api, self.doubt = work, provider, api, doubt
+        most = work.policy.requests
+        self.calls = BatchCalls(work.run, work.state, work.selection, work.paused, provider, api, work.limits, most)
+        self.calls.check(work.ledger.of(provider), work.expected)
+        self.chunks: Iterator[Chunk] = iter(())
+        self.waiting: list[Chunk] = []
+        self.put_off: list[Chunk] = []
+        self.tries: dict[str, int] = {}
+        self.given_up: dict[str, float] = {}
+        self.states: dict[str, BatchState] = {}
+        self.unanswered: dict[str, set[str]] = {}
+        self.aside: set[str] = set()
+        self.undecided = False
+        self.has_listed = False
+        self.is_ending = False
+        self.trouble = ""
+
+    def open(self) -> list[Batch]:
+        """The batches of which something may come in this start."""
+        return [batch for batch in self.shared.ledger.of(self.provider) if batch.name not in self.aside]
+
+    def is_left(self) -> bool:
+        """Whether something may still come of a batch, or calls wait to be sent."""
+        return bool(self.shared.ledger.of(self.provider) or self.waiting or self.put_off)
+
+    def claimed(self) -> set[str]:
+        """The ids of the calls in batches of which something may still come."""
+        return {answer_id for batch in self.shared.ledger.of(self.provider) for answer_id in batch.calls}
+
+    def client(self) -> ApiClient:
+        """A client for a few requests; its door is open, whatever an earlier one has met."""
+        return ApiClient(self.shared.selection.endpoints[self.provider], concurrency=1)
+
+    # The work of a start
+
+    async def work(self) -> None:
+        """Find, send and collect until nothing is left to come, or a signal ends the waiting."""
+        self.chunks = self.calls.fresh(self.claimed())
+        self.waiting += [chunk for chunk in (next(self.chunks, None),) if chunk]
+        while (self.open() or self.waiting or self.put_off or self.undecided) and not self.is_stopped():
+            await self.find()
+            await self.send()
+            await self.collect_all()
+            self.show()
+            await self.rest()
+
+    async def end_all(self) -> None:
+        """End the batches under way, and collect what they have answered."""
+        self.is_ending = True
+        asked: set[str] = set()
+        while (self.open() or self.undecided) and not self.is_stopped():
+            await self.find()
+            for batch in self.open():
+                if batch.batch_id and batch.name not in asked and await self.end(batch):
+                    asked.add(batch.name)
+            await self.collect_all()
+            self.show()
+            await self.rest()
+
+    def is_stopped(self) -> bool:
+        """Whether a signal has ended the waiting."""
+        return self.shared.state.stopped in ("SIGINT", "SIGTERM")
+
+    def may_send(self) -> bool:
+        """Whether it is known of every call which batch it is in."""
+        open_batches = self.open()
+        known = all(batch.batch_id and batch.calls for batch in open_batches)
+        return self.has_listed and known and not self.undecided and not self.is_stopped()
+
+    async def rest(self) -> None:
+        """Wait until the next look, or a signal; less where something can be sent, or a lost batch is given up."""
+        open_batches = self.open()
+        if self.is_stopped() or not (open_batches or self.waiting or self.put_off or self.undecided):
+            return
+        now = asyncio.get_running_loop().time()
+        lost = [moment - now for moment in self.given_up.values() if moment > now]
+        seconds = 0.0 if self.waiting and self.may_send() else self.shared.policy.poll_seconds
+        try:
+            await asyncio.wait_for(self.shared.woken.wait(), max(0.01, min([seconds, *lost])))
+        except TimeoutError:
+            return
+
+    def show(self) -> None:
+        """Show how far the calls are."""
+        states = [self.states[batch.name] for batch in self.open() if batch.name in self.states]
+        done = self.calls.settled() + sum(state.done for state in states)
+        total = self.shared.run.questions.calls_each()
+        words = "1 batch under way" if len(states) == 1 else f"{len(states)} batches under way" if states else ""
+        self.shared.progress(self.provider, min(done, total), total, words)
+
+    def meet(self, failure: ProviderError) -> None:
+        """Tell once that the provider cannot be asked; where that does not pass, leave its batches to a later start."""
+        if str(failure) != self.trouble:
+            self.trouble = str(failure)
+            self.shared.tell(f"{self.provider}: {printable(self.trouble)} What is under way there is not lost.")
+        nothing_known = not self.has_listed and not self.open()
+        if failure.kind in ("auth", "quota", "missing_key") or nothing_known:
+            self.aside.update(batch.name for batch in self.open())
+            self.undecided = False
+            self.fail_rest(failure)
+
+    # Finding and sending
+
+    async def find(self) -> None:
+        """Look at the provider for batches of which the ledger has no id, and give up those that are not there."""
+        shared = self.shared
+        lost = {batch.name: batch for batch in self.open() if not batch.batch_id}
+        now = asyncio.get_running_loop().time()
+        for name in lost:
+            self.given_up.setdefault(name, now + shared.policy.settle_seconds)
+        first = not self.has_listed and (not self.is_ending or shared.ledger.torn)
+        if not (lost or self.undecided or first):
+            self.has_listed = True
+            return
+        try:
+            async with self.client() as client:
+                search = LostBatches(self.api, shared.ledger, self.provider, shared.run, lost, self.calls.ids)
+                found = await search.find(client)
+        except ProviderError as failure:
+            self.meet(failure)
+            return
+        self.has_listed, self.undecided = True, bool(found.undecided)
+        for batch in found.batches:
+            self.given_up.pop(batch.name, None)
+            shared.tell(f"{self.provider}: found the batch {printable(batch.batch_id)}, of which no answer had come.")
+        for batch in lost.values():
+            if batch.name in self.given_up and self.given_up[batch.name] <= now and not found.undecided:
+                self.give_up(batch)
+
+    def give_up(self, batch: Batch) -> None:
+        """Take it that a batch was never made, and send its calls again unless they were sent often enough."""
+        del self.given_up[batch.name]
+        self.shared.ledger.end("dropped", batch)
+        calls, tries = self.calls.among(batch.calls).values(), self.tries.pop(batch.name, 0) + 1
+        if self.is_ending:
+            return
+        if tries < self.shared.policy.attempts:
+            self.waiting += self.calls.again(calls, tries)
+            return
+        words = "The provider neither answered when the batch was made, nor has it."
+        self.calls.fail(calls, ProviderError(words, "network", attempts=tries))
+
+    async def send(self) -> None:
+        """Send what waits, batch by batch, as long as it is known where every call is."""
+        if self.put_off and not self.open():
+            self.waiting, self.put_off = [*self.waiting, *self.put_off], []
+        while self.may_send():
+            chunk = self.waiting.pop(0) if self.waiting else next(self.chunks, None)
+            if chunk is None:
+                return
+            items = tuple(item for item in chunk.items if not self.calls.is_settled(item.custom_id))
+            chunk = chunk._replace(items=items)
+            if items and self.is_within_cost(chunk):
+                await self.submit(chunk)
+
+    def is_within_cost(self, chunk: Chunk) -> bool:
+        """Whether the batch can be sent under `--max-cost`; where it cannot, nothing more is sent."""
+        state, limit = self.shared.state, self.shared.limits.max_cost
+        cost = self.calls.cost_of_items(chunk) or 0.0
+        if limit is None or state.spent + sum(self.shared.expected.values()) + cost <= limit:
+            return True
+        state.stopped = state.stopped or "max_cost"
+        self.waiting, self.put_off, self.chunks = [], [], iter(())
+        return False
+
+    async def submit(self, chunk: Chunk) -> None:
+        """Send one batch: the ledger has it before the provider does.
+
+        Raises:
+            InputError: the calls are none for a batch.
+        """
+        shared = self.shared
+        digest = bodies_digest((item.custom_id, encode_body(item.request.body)) for item in chunk.items)
+        name = shared.ledger.next_name(shared.run.manifest.run_id, self.provider, digest)
+        ids = tuple(item.custom_id for item in chunk.items)
+        batch = Batch(name, self.provider, time_now(), model=chunk.model, digest=digest, calls=ids)
+        if self.doubt:
+            shared.tell(f"{self.provider}: {self.doubt}.")
+            self.doubt = ""
+        shared.ledger.plan(batch)
+        self.tries[name] = chunk.tries
+        try:
+            async with self.client() as client:
+                state = await self.api.submit(client, name, chunk.items)
+        except InputError:
+            shared.ledger.end("dropped", batch)
+            raise
+        except ProviderError as failure:
+            if failure.is_lost:
+                self.given_up[name] = asyncio.get_running_loop().time() + shared.policy.settle_seconds
+                shared.tell(f"{self.provider}: {printable(str(failure))} It is looked for before it is sent again.")
+            else:
+                self.refuse(batch, chunk, failure)
+            return
+        self.states[name] = state
+        shared.ledger.note("created", batch, state.batch_id)
+        cost = self.calls.cost_of_items(chunk)
+        shared.expected[name] = cost or 0.0
+        about = f", about {cost:.2f} USD at batch prices" if cost is not None else ""
+        shared.tell(f"{self.provider}: {counted(len(ids), 'call')} sent as batch {printable(state.batch_id)}{about}.")
+
+    def refuse(self, batch: Batch, chunk: Chunk, failure: ProviderError) -> None:
+        """Write down that the provider did not take a batch; it is sent again where that may help."""
+        self.shared.ledger.end("dropped", batch)
+        others = any(each.batch_id for each in self.open())
+        if ends_the_provider(failure, failure.status):
+            self.calls.fail(self.calls.among(batch.calls).values(), failure)
+            self.fail_rest(failure)
+        elif failure.kind == "rate_limit" and others:
+            self.put_off.append(chunk)  # there is room when another batch has ended
+        elif failure.kind in _PASSING and chunk.tries + 1 < self.shared.policy.attempts:
+            self.put_off.append(chunk._replace(tries=chunk.tries + 1))
+        else:
+            self.calls.fail(self.calls.among(batch.calls).values(), failure)
+
+    def fail_rest(self, failure: ProviderError) -> None:
+        """Write the failure down for every call that is in no batch."""
+        self.waiting, self.put_off, self.chunks = [], [], iter(())
+        claimed = self.claimed()
+        if not self.is_ending:
+            self.calls.fail((call for call in self.calls if call.answer_id not in claimed), failure)
+
+    async def end(self, batch: Batch) -> bool:
+        """Whether the provider has taken it that the batch is to end, or it has ended already."""
+        try:
+            async with self.client() as client:
+                await self.api.cancel(client, batch.batch_id)
+        except ProviderError as failure:
+            if failure.kind in _PASSING or failure.kind in ("auth", "quota") or not failure.status:
+                self.meet(failure)
+                return False
+        return True
+
+    # Collecting
+
+    async def collect_all(self) -> None:
+        """Look at each batch under way, and collect those that have ended."""
+        for batch in self.open():
+            if not batch.batch_id or self.is_stopped():
+                continue
+            try:
+                async with self.client() as client:
+                    state = await self.api.look(client, batch.batch_id)
+                    self.states[batch.name] = state
+                    if state.status != "working":
+                        await self.collect(client, batch, state)
+            except ProviderError as failure:
+                if failure.status not in _GONE:
+                    self.meet(failure)
+                    return
+                self.lose(batch, failure)
+        self.trouble = ""
+
+    def lose(self, batch: Batch, failure: ProviderError) -> None:
+        """Leave a batch that the provider does not know any more; its calls may be paid, so they are not sent again."""
+        told = f"{self.provider} has no batch {printable(batch.batch_id)} any more ({printable(str(failure))})"
+        if self.is_ending:
+            self.shared.ledger.end("collected", batch, batch.calls)
+            self.shared.tell(f"{told}: it is given up, and the next start sends its calls anew.")
+            return
+        self.aside.add(batch.name)
+        self.shared.tell(f"{told}: its {counted(len(batch.calls), 'call')} may be paid. `--batch-cancel` gives it up.")
+
+    async def collect(self, client: ApiClient, batch: Batch, state: BatchState) -> None:
+        """Settle the calls of a batch that has ended; only then the ledger says so.
+
+        Raises:
+            ProviderError: the results break off; the next look takes the rest.
+        """
+        if state.status == "failed":
+            self.take_refusal(batch, state)
+            return
+        self.states.pop(batch.name, None)
+        every = set(batch.calls) or self.calls.ids()
+        calls = self.calls.among(every)
+        unanswered = self.unanswered.setdefault(batch.name, set())
+        strange: list[str] = []
+        told: set[str] = set()
+        async with aclosing(self.api.results(client, state)) as results:
+            async for result in results:
+                if self.is_stopped():
+                    return
+                told.add(result.custom_id)
+                call = calls.pop(result.custom_id, None)
+                if call and not self.take(call, batch, result):
+                    unanswered.add(call.answer_id)
+                if result.custom_id not in every:
+                    strange.append(result.custom_id)
+                self.show()
+                await asyncio.sleep(0)
+        if strange:
+            self.tell_strange(batch, strange)
+        if not batch.calls and strange:
+            self.aside.add(batch.name)  # a start that asks for them as well collects it
+            return
+        if batch.calls:
+            unanswered |= calls.keys()
+            self.leave_out(calls.values(), "The batch ended before this call was put.")
+        else:
+            batch = self.shared.ledger.note("found", batch._replace(calls=tuple(sorted(told))), batch.batch_id)
+        self.close(batch, unanswered)
+        self.waiting, self.put_off = [*self.waiting, *self.put_off], []
+
+    def take_refusal(self, batch: Batch, state: BatchState) -> None:
+        """Settle the calls of a batch that the provider refused as a whole; with others under way it is tried again."""
+        failure = ProviderError(
+            f"The provider refused the batch: {redact(state.reason) or 'it gives no reason'}",
+            error_kind(None, state.reason),
+        )
+        calls = self.calls.among(batch.calls).values()
+        others = any(each.batch_id and each.name != batch.name for each in self.open())
+        if others and not self.is_ending:
+            self.put_off += self.calls.again(calls)
+        elif not self.is_ending:
+            self.calls.fail(calls, failure)
+        self.close(batch, set(batch.calls))
+
+    def close(self, batch: Batch, unanswered: set[str]) -> None:
+        """Write down that a batch is collected, and tell it; what its paused turns go on with waits to be sent."""
+        shared = self.shared
+        shared.ledger.end("collected", batch, sorted(unanswered))
+        shared.expected.pop(batch.name, None)
+        paused = [] if self.is_ending else self.calls.among(unanswered).values()
+        going_on = [call for call in paused if shared.paused.bodies(call.answer_id)]
+        self.waiting += self.calls.again(going_on)
+        left = len(unanswered) - len(going_on)
+        parts = [f"{counted(len(batch.calls) - len(unanswered), 'answer')} collected"]
+        parts += [f"{left} not answered"] if left else []
+        parts += [f"{len(going_on)} paused, to be finished in another batch"] if going_on else []
+        shared.tell(f"{self.provider}: batch {printable(batch.batch_id)} has ended, {', '.join(parts)}.")
+
+    def take(self, call: Call, batch: Batch, result: BatchResult) -> bool:
+        """Settle a call by its result; whether it has an answer now."""
+        shared = self.shared
+        if result.outcome in ("expired", "cancelled"):
+            why = redact(result.text) or result.outcome
+            self.leave_out([call], f"The batch ended before this call was put: {why}.")
+            return False
+        if result.outcome == "failed" and self.is_ending:
+            return False
+        texts = [result.text]
+        if result.outcome == "answered":
+            texts = [*shared.paused.bodies(call.answer_id, but=batch.name), result.text]
+            if len(texts) < _MOST_BODIES and self.calls.is_paused(call, result.text):
+                shared.paused.keep(call.answer_id, batch.name, result.text)
+                return False
+        text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
+        return self.calls.store(call, Reply(text, result.status, batch.model, len(texts)), batch.planned)
+
+    def leave_out(self, calls: Iterable[Call], words: str) -> None:
+        """Write down that calls were not put before their batch ended; of one that we end ourselves nothing is said."""
+        if not self.is_ending:
+            self.calls.fail(calls, ProviderError(words, "timeout", attempts=0))
+
+    def tell_strange(self, batch: Batch, strange: list[str]) -> None:
+        """Tell of results that belong to no call of this start."""
+        shown = printable(strange[0][:64]) or "no id at all"
+        self.shared.tell(
+            f"{self.provider}: batch {printable(batch.batch_id)} has {counted(len(strange), 'result')} for calls that "
+            f"are not asked for (the first: {shown}); passed over, the provider still has them."
+        )

@@ -1,0 +1,222 @@
+"""The ledger of a run's batches: what was to be sent stands in it before it is sent, and nothing in it ever changes.
+
+Source: pipeline/contracts/run_folder.md#batches.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from pipeline.asking.run_folder import time_now
+from pipeline.errors import InputError, OutputError
+from pipeline.providers.batches import batch_api
+from pipeline.schema import Frozen, ProviderName
+
+LEDGER = "batches.jsonl"
+_DIGITS_OF_NAME = 12
+
+
+class LedgerLine(Frozen):
+    """One step of one batch."""
+
+    step: Literal["planned", "created", "found", "collected", "dropped"]
+    """`planned` before it is sent, `created` when the provider has named it, `found` where only the provider knew of
+    it, `collected` when all that it came to is on the disk, `dropped` where the provider never had it."""
+    name: str
+    """The name that it is sent under; it begins with `citejury-` and the run's id."""
+    provider: ProviderName
+    """Who is asked."""
+    timestamp: str
+    """When the line was written: ISO 8601, UTC."""
+    batch_id: str = ""
+    """The provider's name of it, in the lines `created` and `found`."""
+    model: str = ""
+    """The model of all its calls, in the line `planned`."""
+    digest: str = ""
+    """SHA-256 of its calls' bodies, in the line `planned`."""
+    calls: tuple[str, ...] = Field(default=())
+    """`answer_id` of its calls, in the line `planned`, and in the line `found` once its results tell them; in the line
+    `collected` those that it gave no answer to."""
+
+
+class Batch(NamedTuple):
+    """A batch as the ledger knows it; `calls` is empty where only the provider knows them, `planned` is its time."""
+
+    name: str
+    provider: ProviderName
+    planned: str
+    batch_id: str = ""
+    model: str = ""
+    digest: str = ""
+    calls: tuple[str, ...] = ()
+
+
+class Ledger:
+    """The ledger of a run folder that this process alone writes to."""
+
+    def __init__(self, out: Path) -> None:
+        """Read the ledger, and cut off it a line that a kill tore.
+
+        Raises:
+            OutputError: a line before the last is not one of ours.
+        """
+        self.path = out / LEDGER
+        self.open: dict[str, Batch] = {}
+        self.batch_ids: set[str] = set()
+        self.torn = False
+        self.planned: Counter[ProviderName] = Counter()
+        whole = 0
+        for line, end in _read_lines(self.path):
+            self._take(line)
+            whole = end
+        if self.path.is_file() and whole < self.path.stat().st_size:
+            self.torn = True
+            os.truncate(self.path, whole)
+
+    def plan(self, batch: Batch) -> None:
+        """Write down a batch that is to be sent now."""
+        fields = batch._asdict()
+        self._write(LedgerLine(step="planned", timestamp=fields.pop("planned"), **fields))
+
+    def note(self, step: Literal["created", "found"], batch: Batch, batch_id: str) -> Batch:
+        """Write down the provider's name of a batch, and give the batch as it is now."""
+        calls = batch.calls if step == "found" else ()
+        self._write(self._line(step, batch).model_copy(update={"batch_id": batch_id, "calls": calls}))
+        return self.open[batch.name]
+
+    def end(self, step: Literal["collected", "dropped"], batch: Batch, unanswered: Sequence[str] = ()) -> None:
+        """Write down that nothing more will come of a batch."""
+        self._write(self._line(step, batch).model_copy(update={"calls": tuple(unanswered)}))
+
+    def of(self, provider: ProviderName) -> list[Batch]:
+        """The provider's batches of which something may still come."""
+        return [batch for batch in self.open.values() if batch.provider == provider]
+
+    def next_name(self, run_id: str, provider: ProviderName, digest: str) -> str:
+        """The name of the provider's next batch; a ledger that was cut off gives the same name to the same batch."""
+        return f"{run_prefix(run_id)}{self.planned[provider] + 1}-{digest[:_DIGITS_OF_NAME]}"
+
+    def _line(self, step: Literal["created", "found", "collected", "dropped"], batch: Batch) -> LedgerLine:
+        """A line about the batch, of now."""
+        return LedgerLine(step=step, name=batch.name, provider=batch.provider, timestamp=time_now())
+
+    def _write(self, line: LedgerLine) -> None:
+        """Append the line; it is on the disk when this returns."""
+        with open(self.path, "ab") as file:
+            file.write((line.model_dump_json(exclude_defaults=True) + "\n").encode())
+            file.flush()
+            os.fsync(file.fileno())
+        self._take(line)
+
+    def _take(self, line: LedgerLine) -> None:
+        """Know what the line says."""
+        _follow(self.open, line)
+        self.planned[line.provider] += line.step == "planned"
+        if line.batch_id:
+            self.batch_ids.add(line.batch_id)
+
+
+def run_prefix(run_id: str) -> str:
+    """What the names of all batches of a run begin with."""
+    return f"citejury-{run_id}-"
+
+
+def bodies_digest(bodies: Iterable[tuple[str, bytes]]) -> str:
+    """The digest of calls: each one's id and its body, preceded by their lengths."""
+    digest = sha256()
+    for answer_id, body in bodies:
+        digest.update(f"{len(answer_id)}:{answer_id}{len(body)}:".encode())
+        digest.update(body)
+    return digest.hexdigest()
+
+
+def open_batches(out: Path) -> list[Batch]:
+    """The batches of a run folder of which something may still come; nothing is touched.
+
+    Raises:
+        OutputError: a line before the last is not one of ours.
+    """
+    batches: dict[str, Batch] = {}
+    for line, _ in _read_lines(out / LEDGER):
+        _follow(batches, line)
+    return list(batches.values())
+
+
+def token_shares(out: Path) -> dict[str, float]:
+    """Which share of their price the tokens of calls cost that batches answered, by `answer_id`.
+
+    Raises:
+        OutputError: a line before the last is not one of ours.
+    """
+    calls: dict[str, tuple[str, ...]] = {}
+    shares: dict[str, float] = {}
+    for line, _ in _read_lines(out / LEDGER):
+        if line.step in ("planned", "found"):
+            api = batch_api(line.provider)
+            calls[line.name] = line.calls or calls.get(line.name, ())
+            shares.update(dict.fromkeys(line.calls, api.token_price if api else 1.0))
+        elif line.step in ("collected", "dropped"):
+            unanswered = calls.pop(line.name, ()) if line.step == "dropped" else line.calls
+            for answer_id in unanswered:
+                shares.pop(answer_id, None)
+    return shares
+
+
+def refuse_open_batches(out: Path, providers: Iterable[ProviderName]) -> None:
+    """Refuse to ask providers one by one for what batches under way may answer.
+
+    Raises:
+        InputError: a batch of one of the providers is open.
+        OutputError: the ledger is damaged.
+    """
+    asked = set(providers)
+    counts = Counter(batch.provider for batch in open_batches(out) if batch.provider in asked)
+    if counts:
+        told = ", ".join(f"{count} at {provider}" for provider, count in counts.items())
+        raise InputError(
+            f"{str(out)!r} has batches under way ({told}), whose calls would be paid twice. Collect them with the same "
+            "command and `--batch`, or end them with `--batch-cancel`."
+        )
+
+
+def _follow(batches: dict[str, Batch], line: LedgerLine) -> None:
+    """Take one line into the batches that are open."""
+    if line.step == "planned":
+        batches[line.name] = Batch(
+            line.name, line.provider, line.timestamp, "", line.model, line.digest, calls=line.calls
+        )
+    elif line.step in ("collected", "dropped"):
+        batches.pop(line.name, None)
+    else:
+        batch = batches.get(line.name) or Batch(line.name, line.provider, line.timestamp)
+        batches[line.name] = batch._replace(batch_id=line.batch_id, calls=line.calls or batch.calls)
+
+
+def _read_lines(path: Path) -> Iterator[tuple[LedgerLine, int]]:
+    """Each whole line of the ledger and the byte after it; a torn last one is passed over, for it was never acted on.
+
+    Raises:
+        OutputError: a line before the last is not one of ours.
+    """
+    if not path.is_file():
+        return
+    end = 0
+    with open(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            end += len(raw)
+            if not raw.endswith(b"\n"):
+                return
+            try:
+                line = LedgerLine.model_validate_json(raw)
+            except ValidationError as error:
+                raise OutputError(
+                    f"`{LEDGER}` in {str(path.parent)!r}, line {number} is not a line of a run's batches, and what is "
+                    "paid for may stand there. Nothing was sent. Give the file back as it was; if that cannot be, "
+                    "remove the line: batches that the ledger does not name are looked for at the provider."
+                ) from error
+            yield line, end

@@ -1,0 +1,210 @@
+"""Narratives put to the providers in batches: at their prices for batches, within a day, found again after any kill.
+
+A batch stands in the ledger before it is sent, and its answers go through the code of single calls. What was sent and
+not answered for is looked for at the provider before anything more is sent.
+
+Source: pipeline/contracts/run_folder.md#batches.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+
+from pipeline.asking._batch_desk import BatchDesk, BatchWork
+from pipeline.asking._batch_desk import BatchPolicy as BatchPolicy
+from pipeline.asking._batch_desk import Progress as Progress
+from pipeline.asking._ledger import Batch, Ledger, open_batches
+from pipeline.asking._paused import PausedTurns
+from pipeline.asking.ask_live import ProviderSelection, look_up_redirects
+from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Tell
+from pipeline.asking.run import RunState, StopReason, settle_run
+from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest, csv_file
+from pipeline.errors import InputError, ProviderError
+from pipeline.interrupts import stopping_on_signals
+from pipeline.providers.batches import BatchApi, batch_api, search_doubt, search_refusal
+from pipeline.providers.cost import batch_price
+from pipeline.providers.http.client import ApiClient
+from pipeline.providers.request import KEY_VARIABLES
+from pipeline.schema import Price, ProviderName
+from pipeline.sources.fetching.guard import guarded_client
+
+DEFAULT_POLICY = BatchPolicy()
+
+
+def ask_in_batches(
+    questions: Questions,
+    out: Path,
+    selection: ProviderSelection,
+    *,
+    policy: BatchPolicy = DEFAULT_POLICY,
+    limits: Limits = NO_LIMITS,
+    cancel: bool = False,
+    progress: Progress = lambda provider, done, total, words: None,
+    tell: Tell = lambda line: None,
+    redirect_client: Callable[[], httpx.AsyncClient] | None = guarded_client,
+) -> RunManifest:
+    """Put the questions to the selected providers in batches, wait for them, and give the manifest of the run in `out`.
+
+    Batches that an earlier start has sent are collected, and nothing that they hold is sent again. SIGINT and SIGTERM
+    end the waiting, not the batches. With `cancel` nothing is sent: the batches under way are ended, and what they
+    have answered is collected. `progress` hears how many of a provider's calls are done.
+
+    Raises:
+        InputError: a provider cannot be asked in batches, batches under way hold other questions, a limit of cost
+            cannot be held for want of a price, or as `settle_run`.
+        OutputError: `out` holds something else, is in use, or its ledger is damaged.
+        SettingsError: a key or a base URL cannot be used.
+    """
+    apis = _batch_apis(selection)
+    open_batches(out)  # a damaged ledger is told of before anything is touched
+    if limits.max_cost is not None:
+        _refuse_unknown_prices(selection, limits.prices)
+
+    async def settle(run: OpenRun, state: RunState) -> None:
+        paused, woken = PausedTurns(out), asyncio.Event()
+        work = BatchWork(run, state, selection, Ledger(out), paused, policy, limits, progress, tell, woken, expected={})
+        desks = [
+            BatchDesk(work, provider, api, search_doubt(provider, _spoken(selection, provider)))
+            for provider, api in apis.items()
+        ]
+        try:
+            async with asyncio.TaskGroup() as group:
+                state.tasks += [group.create_task(desk.end_all() if cancel else desk.work()) for desk in desks]
+                with stopping_on_signals(partial(_stop, state, woken, tell)):
+                    await asyncio.gather(*state.tasks, return_exceptions=True)
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        for desk in desks:
+            paused.forget(desk.calls.answered)
+        if not state.stopped and (cancel or any(desk.is_left() for desk in desks)):
+            state.stopped = "batch"
+
+    async def ask() -> RunManifest:
+        manifest = await settle_run(questions, out, settle, limits, tell=tell)
+        if redirect_client and csv_file(out, "gemini").is_file() and not manifest.unsettled:
+            await look_up_redirects(out, redirect_client, tell)
+        return manifest
+
+    return asyncio.run(ask())
+
+
+def _stop(state: RunState, woken: asyncio.Event, tell: Tell, reason: StopReason) -> None:
+    """Wait for no batch any longer; the second time, give up the requests under way."""
+    if state.stopped in ("SIGINT", "SIGTERM"):
+        for task in state.tasks:
+            task.cancel()
+        return
+    state.stopped = reason
+    woken.set()
+    tell("Stopping: batches under way go on at the provider, and the same command collects them.")
+
+
+def _batch_apis(selection: ProviderSelection) -> dict[ProviderName, BatchApi]:
+    """How each selected provider runs batches.
+
+    Raises:
+        InputError: one of them has no key, runs none, or none with web search.
+    """
+    apis: dict[ProviderName, BatchApi] = {}
+    for provider in selection.providers:
+        if provider not in selection.endpoints:
+            raise InputError(f"`--batch` asks nobody without a key; set `{KEY_VARIABLES[provider][0]}`.")
+        api = batch_api(provider, _spoken(selection, provider))
+        if api is None:
+            refusal = search_refusal(provider, _spoken(selection, provider))
+            raise InputError(f"{provider} {refusal}. Nothing was sent; name others with `--providers`.")
+        apis[provider] = api
+    return apis
+
+
+def _spoken(selection: ProviderSelection, provider: ProviderName) -> str:
+    """How the provider is spoken to, as the settings name it."""
+    return selection.openai_api if provider == "openai" else ""
+
+
+def batch_prices(selection: ProviderSelection, prices: Mapping[str, Price]) -> dict[str, Price]:
+    """The prices of the selected models in batches.
+
+    Raises:
+        InputError: a provider cannot be asked in batches.
+    """
+    in_batches = dict(prices)
+    for provider, api in _batch_apis(selection).items():
+        for model in selection.models_of(provider):
+            price = batch_price(prices.get(model), api.token_price)
+            in_batches |= {model: price} if price else {}
+    return in_batches
+
+
+def _refuse_unknown_prices(selection: ProviderSelection, prices: Mapping[str, Price]) -> None:
+    """Refuse a limit of cost that cannot be held: what a batch will cost has to be known before it is sent.
+
+    Raises:
+        InputError: a model has no price.
+    """
+    models = (model for provider in selection.providers for model in selection.models_of(provider))
+    unknown = [model for model in models if model not in prices]
+    if unknown:
+        raise InputError(
+            f"`--max-cost` cannot be held: the price of {unknown[0]!r} is not known. Write it into `citejury.toml` as "
+            f'`[prices."{unknown[0]}"]` with `input` and `output` for a million tokens and `search` for a thousand '
+            "searches."
+        )
+
+
+class BatchLook(NamedTuple):
+    """How far one batch is; `status` is `not known` where nobody has answered for it yet, `words` says why."""
+
+    provider: ProviderName
+    name: str
+    batch_id: str
+    model: str
+    status: str
+    calls: int
+    done: int
+    failed: int
+    planned: str
+    words: str = ""
+
+
+def look_at_batches(out: Path, selection: ProviderSelection) -> list[BatchLook]:
+    """How far the batches of a run folder are of which something may still come; nothing is written.
+
+    Raises:
+        InputError: the folder holds no run.
+        OutputError: its ledger is damaged.
+        SettingsError: a key or a base URL cannot be used.
+    """
+    if not (out / MANIFEST).is_file():
+        raise InputError(f"{str(out)!r} holds no `{MANIFEST}` of a run; name one that `pipeline ask` wrote.")
+
+    async def look() -> list[BatchLook]:
+        return [await _look_at(batch, selection) for batch in open_batches(out)]
+
+    return asyncio.run(look())
+
+
+async def _look_at(batch: Batch, selection: ProviderSelection) -> BatchLook:
+    """How far the batch is, or why that cannot be said."""
+    provider = batch.provider
+    seen = BatchLook(
+        provider, batch.name, batch.batch_id, batch.model, "not known", len(batch.calls), 0, 0, batch.planned
+    )
+    api, endpoint = batch_api(provider, _spoken(selection, provider)), selection.endpoints.get(provider)
+    if not api or not endpoint:
+        return seen._replace(
+            words=f"{provider} is not asked: `{KEY_VARIABLES[provider][0]}` is not set, or others are named"
+        )
+    if not batch.batch_id:
+        return seen._replace(words="its creation was not answered; the next start looks for it")
+    try:
+        async with ApiClient(endpoint, concurrency=1) as client:
+            state = await api.look(client, batch.batch_id)
+    except ProviderError as failure:
+        return seen._replace(words=str(failure))
+    calls = state.total or seen.calls
+    return seen._replace(status=state.status, calls=calls, done=state.done, failed=state.failed)

@@ -1,0 +1,309 @@
+import json
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from pipeline.asking._ledger import LEDGER, open_batches
+from pipeline.asking._paused import PAUSED
+from pipeline.asking.batches import BatchPolicy
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.questions import Limits
+from pipeline.asking.replay import replay_narratives
+from pipeline.asking.run_folder import read_errors, read_manifest
+from pipeline.csv_v2.file import read_answers
+from pipeline.errors import InputError, OutputError
+from pipeline.schema import Price, ProviderName
+from tests.support.batch_runs import (
+    IN_BATCHES,
+    QUICK,
+    body_by_narrative,
+    environment,
+    run_batches,
+    selection,
+    table,
+    write_narratives,
+    write_payloads,
+)
+from tests.support.batch_servers import BatchServers
+from tests.support.csv_check import check_file
+
+
+@pytest.fixture
+def narratives(tmp_path: Path) -> Path:
+    return write_narratives(tmp_path, 5)
+
+
+def ask(narratives: Path, out: Path, env: dict[str, str], *options: str) -> Result:
+    return CliRunner().invoke(main, ["pipeline", "ask", str(narratives), "--out", str(out), *options], env=env)
+
+
+def steps(out: Path) -> Counter[str]:
+    return Counter(json.loads(line)["step"] for line in (out / LEDGER).read_text(encoding="utf-8").splitlines())
+
+
+def stop_when_sent(*_: Any) -> Any:
+    """A signal as soon as a batch has been sent."""
+
+    def tell(line: str) -> None:
+        if "sent as batch" in line:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return tell
+
+
+def stopped_run(server: BatchServers, narratives: Path, out: Path, provider: ProviderName) -> None:
+    """A run that was stopped while its batch is under way."""
+    looks, server.looks = server.looks, 10**6
+    manifest = run_batches(server, narratives, out, provider, tell=stop_when_sent())
+    assert (manifest.stopped, manifest.unsettled, manifest.answers) == ("SIGINT", 5, 0)
+    server.looks = looks
+
+
+def test_batches_give_the_table_that_single_calls_of_the_same_bodies_give(narratives: Path, tmp_path: Path) -> None:
+    replayed = tmp_path / "replayed"
+    replay_narratives(narratives, replayed, write_payloads(tmp_path / "payloads", 5))
+    with BatchServers(looks=1) as server:
+        server.answer = body_by_narrative
+        run_batches(server, narratives, tmp_path / "run", *IN_BATCHES)
+        requests = len(server.calls)
+        again = run_batches(server, narratives, tmp_path / "run", *IN_BATCHES)
+        assert len(server.calls) == requests  # a finished run asks nobody
+    assert (again.answers, again.unsettled, again.finished is None) == (20, 0, False)
+    for provider in IN_BATCHES:
+        rows = table(tmp_path / "run" / f"{provider}.csv")
+        assert rows == table(replayed / f"{provider}.csv")
+        assert check_file(tmp_path / "run" / f"{provider}.csv") == []
+    paused = {answer_id for (_, answer_id), count in server.accepted.items() if count == 2}
+    assert len(paused) == 2
+    assert set(server.accepted.values()) == {1, 2}
+    assert not (tmp_path / "run" / PAUSED).exists()
+    assert open_batches(tmp_path / "run") == []
+
+
+def test_calls_are_split_by_the_limit_and_each_is_sent_once(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers(looks=2) as server:
+        manifest = run_batches(server, narratives, tmp_path / "run", "openai", policy=QUICK._replace(requests=2))
+    assert [len(batch.items) for batch in server.batches] == [2, 2, 1]
+    assert len({batch.name for batch in server.batches}) == 3
+    assert manifest.answers == 5
+    assert set(server.accepted.values()) == {1}
+    assert steps(tmp_path / "run") == {"planned": 3, "created": 3, "collected": 3}
+
+
+def test_what_failed_or_expired_is_counted_and_asked_again_by_the_next_start(narratives: Path, tmp_path: Path) -> None:
+    outcomes = iter(["answered", "failed", "expired", "answered", "answered"])
+    of_each: dict[str, str] = {}
+    with BatchServers() as server:
+        server.outcome = lambda provider, custom_id: of_each.setdefault(custom_id, next(outcomes, "answered"))
+        first = run_batches(server, narratives, tmp_path / "run", "claude")
+        assert (first.answers, first.errors, first.unsettled) == (3, {"bad_response": 1, "timeout": 1}, 0)
+        assert [error.attempts for error in read_errors(tmp_path / "run") if error.kind == "timeout"] == [0]
+        server.outcome = lambda provider, custom_id: "answered"
+        second = run_batches(server, narratives, tmp_path / "run", "claude")
+    assert (second.answers, second.errors) == (5, {})
+    assert [len(batch.items) for batch in server.batches] == [5, 2]
+
+
+@pytest.mark.parametrize("provider", IN_BATCHES)
+def test_a_batch_whose_creation_was_not_answered_is_found_and_not_sent_twice(
+    provider: ProviderName, narratives: Path, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    with BatchServers(looks=2) as server:
+        server.void[provider] = 1
+        manifest = run_batches(server, narratives, tmp_path / "run", provider, told=told)
+    assert manifest.answers == 5
+    assert len(server.batches) == 1
+    assert any("found the batch" in line for line in told)
+
+
+def test_a_batch_that_was_never_made_is_sent_again(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers() as server:
+        server.refusals["gemini"] = [(500, "Internal")]
+        manifest = run_batches(server, narratives, tmp_path / "run", "gemini")
+    assert manifest.answers == 5
+    assert set(server.accepted.values()) == {1}
+    assert steps(tmp_path / "run") == {"planned": 2, "dropped": 1, "created": 1, "collected": 1}
+
+
+def test_a_refused_batch_is_an_error_of_each_of_its_calls(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers() as server:
+        server.refusals["openai"] = [(400, "The model has no batches.")]
+        with pytest.raises(InputError, match="5 bad_response"):
+            run_batches(server, narratives, tmp_path / "run", "openai")
+    errors = read_errors(tmp_path / "run")
+    assert ["The model has no batches." in error.message for error in errors] == [True] * 5
+    assert open_batches(tmp_path / "run") == []
+
+
+def test_stopped_and_started_again_it_collects_what_it_sent(narratives: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with BatchServers(looks=1) as server:
+        stopped_run(server, narratives, out, "grok")
+        single = ask(narratives, out, environment(server, "grok"))
+        assert single.exit_code == 1
+        assert "`--batch-cancel`" in single.stderr
+        assert read_manifest(out).stopped == "SIGINT"  # refused before anything was touched
+        manifest = run_batches(server, narratives, out, "grok")
+    assert (manifest.answers, manifest.stopped, set(server.accepted.values())) == (5, "", {1})
+    planned = json.loads((out / LEDGER).read_text(encoding="utf-8").splitlines()[0])["timestamp"]
+    assert {answer.answer_timestamp for answer in read_answers(out / "grok.csv")} == {planned}
+
+
+def test_results_that_break_off_are_taken_up_again(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers() as server:
+        server.cuts["claude"] = 2
+        server.outcome = lambda provider, custom_id: "failed" if custom_id < "8" else "answered"
+        manifest = run_batches(server, narratives, tmp_path / "run", "claude")
+        failed = sum(each < "8" for _, each in server.accepted)
+    assert (manifest.answers, sum(manifest.errors.values())) == (5 - failed, failed)
+    assert len(list(read_answers(tmp_path / "run" / "claude.csv"))) == 5 - failed
+
+
+def test_a_result_for_an_unknown_id_is_told_and_nothing_is_lost(narratives: Path, tmp_path: Path) -> None:
+    out, told = tmp_path / "run", list[str]()
+    with BatchServers() as server:
+        stopped_run(server, narratives, out, "openai")
+        items = server.batches[0].items
+        items["stranger"] = items.pop(next(iter(items)))
+        manifest = run_batches(server, narratives, out, "openai", told=told)
+    assert (manifest.answers, manifest.errors) == (4, {"timeout": 1})
+    line = next(line for line in told if "not asked for" in line)
+    assert "1 result for calls that are not asked for (the first: stranger)" in line
+
+
+@pytest.mark.parametrize("provider", ["openai", "claude"])
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.9])
+def test_a_ledger_that_was_cut_off_sends_nothing_twice(
+    provider: ProviderName, kept: float, narratives: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with BatchServers(looks=1) as server:
+        stopped_run(server, narratives, out, provider)
+        written = (out / LEDGER).read_bytes()
+        (out / LEDGER).write_bytes(written[: max(1, int(len(written) * kept))])
+        manifest = run_batches(server, narratives, out, provider)
+    assert (manifest.answers, set(server.accepted.values())) == (5, {1})
+
+
+def test_a_damaged_ledger_is_one_plain_line_and_nothing_is_sent(narratives: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with BatchServers() as server:
+        stopped_run(server, narratives, out, "openai")
+        (out / LEDGER).write_bytes(b"{}\n" + (out / LEDGER).read_bytes())
+        requests = len(server.calls)
+        done = ask(narratives, out, environment(server, "openai"), "--batch")
+        assert len(server.calls) == requests
+    assert done.exit_code == 1
+    assert f"`{LEDGER}` in" in done.stderr
+    assert "line 1" in done.stderr
+    assert "Nothing was sent" in done.stderr
+    with pytest.raises(OutputError):
+        open_batches(out)
+
+
+def test_other_narratives_and_another_model_are_refused_while_a_batch_is_under_way(tmp_path: Path) -> None:
+    narratives, out = write_narratives(tmp_path, 5), tmp_path / "run"
+    with BatchServers() as server:
+        stopped_run(server, narratives, out, "openai")
+        requests = len(server.calls)
+        env = environment(server, "openai")
+        fewer = ask(narratives, out, env, "--batch", "--max-rows", "3")
+        model = ask(narratives, out, env, "--batch", "--model", "openai=another")
+        assert len(server.calls) == requests
+    assert (fewer.exit_code, model.exit_code) == (1, 1)
+    assert "2 calls that are not asked for now" in fewer.stderr
+    assert "'another' is asked for now" in model.stderr
+
+
+def test_what_cannot_be_asked_in_batches_is_refused_before_anything_is_sent(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers() as server:
+        env = environment(server, "openai", "perplexity")
+        refused = ask(narratives, tmp_path / "run", env, "--batch")
+        router = ask(
+            narratives,
+            tmp_path / "run",
+            env | {"CITEJURY_OPENAI_API": "openrouter"},
+            "--batch",
+            "--providers",
+            "openai",
+        )
+        keyless = ask(narratives, tmp_path / "run", env, "--batch", "--providers", "openai,claude")
+        assert server.calls == []
+    assert not (tmp_path / "run").exists()
+    assert {refused.exit_code, router.exit_code, keyless.exit_code} == {1}
+    assert "perplexity cannot be asked in a batch" in refused.stderr
+    assert "https://" in refused.stderr
+    assert "its batches do not search the web" in router.stderr
+    assert "`ANTHROPIC_API_KEY`" in keyless.stderr
+
+
+def test_the_command_shows_and_ends_batches_and_keeps_what_they_answered(narratives: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with BatchServers(looks=10**6) as server:
+        env = environment(server, "claude")
+        stopped_run(server, narratives, out, "claude")
+        shown = ask(narratives, out, env, "--batch-status")
+        assert shown.exit_code == 0, shown.output
+        [batch] = json.loads(shown.stdout)
+        assert (batch["provider"], batch["status"], batch["calls"], batch["done"]) == ("claude", "working", 5, 0)
+        assert "claude: batch_0001, working, 0 of 5 calls answered" in shown.stderr
+        ended = ask(narratives, out, env, "--batch-cancel", "--poll-seconds", "0.1")
+        assert ended.exit_code == 0, ended.output
+        assert "5 calls are left" in ended.stderr
+        assert (open_batches(out), read_errors(out)) == ([], [])
+        server.looks = 0
+        done = ask(narratives, out, env, "--batch", "--poll-seconds", "0.1")
+    assert done.exit_code == 0, done.output
+    assert read_manifest(out).answers == 5
+    assert "Next: citejury pipeline sources" in done.stderr
+
+
+def test_a_limit_of_cost_holds_by_what_batches_are_expected_to_cost(narratives: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    chosen_model = "gpt-5.6"
+    price = Price(input=0.0, output=100.0)  # 4,096 tokens at half the price are about .2 each
+    with BatchServers() as server:
+        with pytest.raises(InputError, match="`--max-cost` cannot be held"):
+            run_batches(server, narratives, out, "openai", limits=Limits(max_cost=1.0))
+        limits = Limits(max_cost=0.7, prices={chosen_model: price})
+        manifest = run_batches(
+            server, narratives, out, "openai", limits=limits, policy=BatchPolicy(0.05, 0.3, requests=1)
+        )
+    assert (manifest.stopped, manifest.answers + manifest.unsettled) == ("max_cost", 5)
+    assert 3 <= manifest.answers < 5
+
+
+def test_answers_of_batches_are_counted_at_the_price_of_batches(narratives: Path, tmp_path: Path) -> None:
+    prices = {"model-1": Price(input=1.0, output=2.0)}
+    with BatchServers() as server:
+        manifest = run_batches(server, narratives, tmp_path / "run", "claude", limits=Limits(prices=prices))
+    tokens = 5 * (10 * 1.0 + 5 * 2.0) / 1_000_000
+    assert manifest.cost == pytest.approx(tokens / 2)
+    assert manifest.last is not None
+    assert manifest.last.cost == pytest.approx(tokens / 2)
+
+
+def test_a_preview_of_batches_has_their_price(narratives: Path, tmp_path: Path) -> None:
+    prices = {"CITEJURY_PRICES": json.dumps({"claude-sonnet-5": {"input": 0, "output": 10.0}})}
+    with BatchServers() as server:
+        env = environment(server, "claude", **prices)
+        single = ask(narratives, tmp_path / "run", env, "--dry-run")
+        batch = ask(narratives, tmp_path / "run", env, "--dry-run", "--batch")
+        assert server.calls == []
+    costs = [json.loads(done.stdout)["providers"][0]["cost"] for done in (single, batch)]
+    assert costs[1] == pytest.approx(costs[0] / 2)
+
+
+def test_keys_stand_in_no_file_of_a_run(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers() as server:
+        run_batches(server, narratives, tmp_path / "run", "openai")
+        key = environment(server, "openai")["OPENAI_API_KEY"]
+    assert all(key.encode() not in path.read_bytes() for path in (tmp_path / "run").iterdir())
+    assert selection(server, "openai").questions(NarrativesCsv(narratives)).rows() == 5
