@@ -191,6 +191,7 @@ _STATE_OF_404 = re.compile(
     r"""|"statusCode"\s*:\s*4(?:04|10)\s*,\s*"(?:statusMessage|message|url)\"""",
     re.I,
 )
+_WORDS_OF_STATE = ('"/404"', '"/_error"', "prerender-status-code", '"statusCode"')  # found in no time
 
 
 def is_name_of_nothing(title: str) -> bool:
@@ -205,5 +206,5 @@ def markup_of_404(tree: Any, page: str) -> str:
         for name in (*(element.get("class") or "").split(), element.get("id") or ""):
             if _CLASS_OF_404.fullmatch(name):
                 return str(name)
-    found = _STATE_OF_404.search(page)
+    found = _STATE_OF_404.search(page) if any(word in page for word in _WORDS_OF_STATE) else None
     return " ".join(found[0].split())[:60] if found else ""
