@@ -1,0 +1,93 @@
+"""`pipeline sources` on one machine against three workers of a Dask cluster: how many times as long it takes.
+
+240 pages of 24 sites, each a second away; eight requests at a time, on the machine and on each worker. A first page of
+each site is read before, so that no start of a process is in the figure; that the workers share one machine's
+processors is. Seconds go to stderr.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from pipeline.gathering.cluster import Cluster, fetch_on_cluster
+from pipeline.gathering.gather import Wanted, gather_pages
+from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store import Store, open_store
+from tests.support.dask_cluster import dask_cluster
+from tests.support.web import Asked, Page, Web
+
+GOAL = 2.0
+SITES = 24
+PAGES = 10
+WORKERS = 3
+SECONDS = 1.0
+POLICY = FetchPolicy(delay=0.0, concurrency=8)
+
+
+def page(asked: Asked) -> Page:
+    """One of the pages: 6 kB of text that no other page has."""
+    if asked.path == "/robots.txt":
+        return Page(status=404)
+    text = "".join(f"Page {asked.path} tells in sentence {number} what bees do with nectar. " for number in range(90))
+    body = f"<html><head><title>{asked.path}</title></head><body><article><p>{text}</p></article></body></html>"
+    return Page(body, seconds=SECONDS)
+
+
+async def alone(first: Sequence[str], urls: Sequence[str], client: httpx.AsyncClient, store: Store) -> float:
+    """How long one machine takes for the pages, after the first ones."""
+    async with client, Fetcher(client, POLICY) as fetcher, Extractor() as extractor:
+        await gather_pages(map(Wanted, first), fetcher, extractor, store, lambda *_: None)
+        begun = time.perf_counter()
+        await gather_pages(map(Wanted, urls), fetcher, extractor, store, lambda *_: None)
+        return time.perf_counter() - begun
+
+
+def together(first: Sequence[str], urls: Sequence[str], cluster: Cluster, store: Store) -> float:
+    """How long a cluster takes for the pages, after the first ones."""
+    begun = 0.0
+    for keys in (first, urls):
+        begun = time.perf_counter()
+        fetch_on_cluster(store, keys, cluster, "", lambda *_: None, lambda _: None, lambda _: None)
+    return time.perf_counter() - begun
+
+
+def check(store: Store) -> None:
+    """Stop where not all pages were read."""
+    read = sum(page.reason == "page" for page in store.pages())
+    if read != SITES * (PAGES + 1):
+        raise SystemExit(f"{read} of {SITES * (PAGES + 1)} pages were read")
+
+
+def main() -> None:
+    """Print the row."""
+    with ExitStack() as opened:
+        folders = [Path(opened.enter_context(tempfile.TemporaryDirectory())) for _ in range(3)]
+        hosts = [f"127.0.0.{number + 2}" for number in range(SITES)]
+        webs = [opened.enter_context(Web({host: page}, host)) for host in hosts]
+        first, *rest = ([web.url(web.host, f"/{web.host}/{number}") for web in webs] for number in range(PAGES + 1))
+        urls = [url for some in rest for url in some]
+        allowed = tuple(web.address for web in webs)
+        with open_store(folders[0] / "store.db") as store:
+            one = asyncio.run(alone(first, urls, guarded_client(allowed, connections=POLICY.concurrency), store))
+            check(store)
+        running = opened.enter_context(dask_cluster(folders[1], WORKERS, POLICY.concurrency))
+        with open_store(folders[2] / "store.db") as store:
+            three = together(first, urls, Cluster(running.address, POLICY, allowed), store)
+            check(store)
+    sys.stderr.write(f"{SITES * PAGES} pages: one machine {one:.1f} s, {WORKERS} workers {three:.1f} s\n")
+    ratio = one / three
+    sys.stdout.write(f"cluster\t{ratio:.2f}\t>={GOAL:.2f}\t{'ok' if ratio >= GOAL else 'short'}\n")
+
+
+if __name__ == "__main__":
+    main()
