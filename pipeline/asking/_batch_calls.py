@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from pipeline.asking._ledger import Batch
+from pipeline.asking._ledger import Batch, BodiesDigest
 from pipeline.asking._paused import PausedTurns
 from pipeline.asking.ask_live import ProviderSelection
 from pipeline.asking.questions import Call, Limits, Reply
@@ -13,6 +13,7 @@ from pipeline.errors import InputError, ProviderError
 from pipeline.providers.batches import BatchApi, BatchItem, BatchLimits, split_items
 from pipeline.providers.body import load_body
 from pipeline.providers.cost import Usage, batch_price, cost_of
+from pipeline.providers.http.transfer import encode_body
 from pipeline.providers.request import ProviderRequest, continue_request
 from pipeline.schema import ProviderName
 from pipeline.text.terminal import counted
@@ -78,18 +79,21 @@ class BatchCalls:
         What each of them will about cost is added to `expected`.
 
         Raises:
-            InputError: one holds another call, or was sent to another model.
+            InputError: one holds another call, or was sent to another model or with other prompts or options.
         """
         out = str(self.run.out)
+        batches = list(batches)
+        bodies = {batch.name: BodiesDigest() for batch in batches}
         owners = {answer_id: batch for batch in batches for answer_id in batch.calls}
         for call in self:
             batch = owners.pop(call.answer_id, None)
             if batch and batch.model not in ("", call.model):
                 raise InputError(
                     f"{out!r} has a batch under way at {self.provider} for the model {batch.model!r}, and "
-                    f"{call.model!r} is asked for now. Ask for that one, or end the batch with `--batch-cancel`."
+                    f"{call.model!r} is asked for now. Ask for that one; so `--batch-cancel` ends the batch, too."
                 )
             if batch:
+                bodies[batch.name].add(call.answer_id, encode_body(self._request(call, batch.name).body))
                 cost = self.cost(call.model, [len(call.prompt)]) or 0.0
                 expected[batch.name] = expected.get(batch.name, 0.0) + cost
             self.state.kept += call.answer_id in self.answered
@@ -98,7 +102,16 @@ class BatchCalls:
         if owners:
             raise InputError(
                 f"{out!r} has batches under way at {self.provider} with {counted(len(owners), 'call')} that are not "
-                "asked for now. Give narratives, `--max-rows` and `--repeats` as they were; nothing was sent."
+                "asked for now. Give narratives, prompts, `--max-rows` and `--repeats` as they were; nothing was sent."
+            )
+        # Gemini is told a span of time that ends now where pages are to be recent.
+        moves = self.provider == "gemini" and any(
+            (arm.options or self.selection.options).recency for arm in self.selection.asked_arms()
+        )
+        if not moves and any(batch.digest and batch.digest != bodies[batch.name].hex() for batch in batches):
+            raise InputError(
+                f"{out!r} has a batch under way at {self.provider} that was put with other prompts or options. Give "
+                "them as they were, also to end it with `--batch-cancel`; nothing was sent."
             )
 
     # Items
@@ -129,10 +142,10 @@ class BatchCalls:
         self.lengths[call.answer_id] = len(call.prompt)
         return BatchItem(call.answer_id, self._request(call))
 
-    def _request(self, call: Call) -> ProviderRequest:
-        """The request that puts the call, or goes on with its paused turn."""
+    def _request(self, call: Call, but: str = "") -> ProviderRequest:
+        """The request that puts the call, or goes on with its paused turn, `but` for what came in one batch."""
         request = self.selection.request(call)
-        for text in self.paused.bodies(call.answer_id):
+        for text in self.paused.bodies(call.answer_id, but):
             request = continue_request(self.provider, request, load_body(text)) or request
         return request
 

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from pipeline.asking._batch_calls import BatchCalls, Chunk
-from pipeline.asking._ledger import Batch, Ledger, bodies_digest
+from pipeline.asking._ledger import Batch, BodiesDigest, Ledger
 from pipeline.asking._lost_batches import LostBatches
 from pipeline.asking._paused import PausedTurns
 from pipeline.asking.ask_live import ProviderSelection
@@ -246,7 +246,10 @@ class BatchDesk:
             InputError: the calls are none for a batch.
         """
         shared = self.shared
-        digest = bodies_digest((item.custom_id, encode_body(item.request.body)) for item in chunk.items)
+        bodies = BodiesDigest()
+        for item in chunk.items:
+            bodies.add(item.custom_id, encode_body(item.request.body))
+        digest = bodies.hex()
         name = shared.ledger.next_name(shared.run.manifest.run_id, self.provider, digest)
         ids = tuple(item.custom_id for item in chunk.items)
         batch = Batch(name, self.provider, time_now(), model=chunk.model, digest=digest, calls=ids)

@@ -126,13 +126,21 @@ def run_prefix(run_id: str) -> str:
     return f"citejury-{run_id}-"
 
 
-def bodies_digest(bodies: Iterable[tuple[str, bytes]]) -> str:
-    """The digest of calls: each one's id and its body, preceded by their lengths."""
-    digest = sha256()
-    for answer_id, body in bodies:
-        digest.update(f"{len(answer_id)}:{answer_id}{len(body)}:".encode())
-        digest.update(body)
-    return digest.hexdigest()
+class BodiesDigest:
+    """The digest of calls, one after the other: each one's id and its body, preceded by their lengths."""
+
+    def __init__(self) -> None:
+        """The digest of no call."""
+        self.digest = sha256()
+
+    def add(self, answer_id: str, body: bytes) -> None:
+        """Add a call."""
+        self.digest.update(f"{len(answer_id)}:{answer_id}{len(body)}:".encode())
+        self.digest.update(body)
+
+    def hex(self) -> str:
+        """The digest of what was added."""
+        return self.digest.hexdigest()
 
 
 def open_batches(out: Path) -> list[Batch]:

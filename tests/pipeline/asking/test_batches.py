@@ -208,7 +208,7 @@ def test_a_damaged_ledger_is_one_plain_line_and_nothing_is_sent(narratives: Path
         open_batches(out)
 
 
-def test_other_narratives_and_another_model_are_refused_while_a_batch_is_under_way(tmp_path: Path) -> None:
+def test_other_narratives_models_and_prompts_are_refused_while_a_batch_is_under_way(tmp_path: Path) -> None:
     narratives, out = write_narratives(tmp_path, 5), tmp_path / "run"
     with BatchServers() as server:
         stopped_run(server, narratives, out, "openai")
@@ -216,8 +216,11 @@ def test_other_narratives_and_another_model_are_refused_while_a_batch_is_under_w
         env = environment(server, "openai")
         fewer = ask(narratives, out, env, "--batch", "--max-rows", "3")
         model = ask(narratives, out, env, "--batch", "--model", "openai=another")
+        (tmp_path / "system.txt").write_text("Answer in rhymes.", encoding="utf-8")
+        prompt = ask(narratives, out, env, "--batch", "--system-prompt", str(tmp_path / "system.txt"))
         assert len(server.calls) == requests
-    assert (fewer.exit_code, model.exit_code) == (1, 1)
+    assert (fewer.exit_code, model.exit_code, prompt.exit_code) == (1, 1, 1)
+    assert "that was put with other prompts or options" in prompt.stderr
     assert "2 calls that are not asked for now" in fewer.stderr
     assert "'another' is asked for now" in model.stderr
 
