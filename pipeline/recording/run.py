@@ -231,7 +231,8 @@ def resolved_earlier(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     with open(path, "rb") as file:
-        lines = [line for line in map(_read_citation, file) if line and line.get("resolved_url")]
+        redirects = (raw for raw in file if b'"resolved_url"' in raw)  # most lines have none, and need no reading
+        lines = [line for line in map(_read_citation, redirects) if line and line.get("resolved_url")]
     return {line["url"]: line["resolved_url"] for line in lines}
 
 
