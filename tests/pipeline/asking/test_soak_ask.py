@@ -15,6 +15,7 @@ from time import monotonic
 
 import pytest
 
+from pipeline.asking.index import read_index
 from pipeline.asking.run_folder import read_errors
 from pipeline.csv_v2.file import keep_whole_answers, read_answers
 from tests.support.csv_check import check_file
@@ -51,10 +52,11 @@ def questions(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "narratives.csv", tmp_path / "replay"
 
 
-def start(questions: tuple[Path, Path], out: Path) -> subprocess.Popen[bytes]:
+def start(questions: tuple[Path, Path], out: Path, *options: str) -> subprocess.Popen[bytes]:
     narratives, replay = questions
     command = [sys.executable, "-c", "from exports.cli import main; main()", "pipeline", "ask", str(narratives)]
-    return subprocess.Popen([*command, "--out", str(out), "--replay", str(replay)], cwd=ROOT, stderr=subprocess.DEVNULL)
+    command += ["--out", str(out), "--replay", str(replay), *options]
+    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
 
 
 def kill_after(process: subprocess.Popen[bytes], seconds: float) -> None:
@@ -66,27 +68,35 @@ def kill_after(process: subprocess.Popen[bytes], seconds: float) -> None:
 
 def settled(out: Path) -> dict[str, str]:
     """The time of every whole answer by its id; a torn one at the end of a file is cut off."""
-    whole = [path for path in sorted(out.glob("*.csv")) if keep_whole_answers(path)]
+    whole = [path for path in sorted(out.glob("*.csv*")) if keep_whole_answers(path)]
     return {each.answer_id: each.answer_timestamp for path in whole for each in read_answers(path)}
 
 
+def told_by_index(out: Path) -> set[str]:
+    """The ids of the answers of a finished run, by its indexes."""
+    return {line.answer_id for path in out.glob("*.csv*") for line in read_index(path)}
+
+
 @pytest.mark.soak
+@pytest.mark.parametrize("options", [(), ("--compress",)], ids=["plain", "compressed"])
 def test_killed_at_any_moment_every_call_has_one_answer_or_one_error(
-    questions: tuple[Path, Path], tmp_path: Path
+    questions: tuple[Path, Path], tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     began = monotonic()
-    assert start(questions, tmp_path / "whole").wait() == 0
+    assert start(questions, tmp_path / "whole", *options).wait() == 0
     whole_run = monotonic() - began
     moments = random.Random(SEED)
     interrupted = 0
     for kill in range(KILLS):
         out = tmp_path / f"run{kill}"
-        kill_after(start(questions, out), moments.uniform(0.1, 1.0) * whole_run)
+        kill_after(start(questions, out, *options), moments.uniform(0.1, 1.0) * whole_run)
         out.mkdir(exist_ok=True)
         before = settled(shutil.copytree(out, tmp_path / f"killed{kill}"))
         interrupted += 0 < len(before) < NARRATIVES * len(PROVIDERS) * 8 // 10
-        assert start(questions, out).wait() == 0, kill
+        assert start(questions, out, *options).wait() == 0, kill
+        told = told_by_index(out)
         after = settled(out)
+        assert told == after.keys(), kill
         assert before.items() <= after.items(), kill
         assert len(after) == NARRATIVES * len(PROVIDERS) * 8 // 10, kill
         errors = Counter((error.provider, error.row, error.kind) for error in read_errors(out))
@@ -97,7 +107,7 @@ def test_killed_at_any_moment_every_call_has_one_answer_or_one_error(
             for row in range(1, NARRATIVES + 1)
             if (row - 1) % 10 in wanted
         ), kill
-        assert [violation for path in out.glob("*.csv") for violation in check_file(path)] == [], kill
+        assert [violation for path in out.glob("*.csv*") for violation in check_file(path)] == [], kill
         assert not [path for path in out.iterdir() if path.name.startswith(".")], kill
     assert interrupted, "no kill came in the middle of a run; the machine is too fast for this many narratives"
 
