@@ -89,6 +89,31 @@ def test_a_finished_run_started_again_reads_its_indexes_and_not_its_answers(fold
     }
 
 
+def bytes_read() -> int:
+    """What this process has read from files so far."""
+    lines = dict(line.split(": ") for line in Path("/proc/self/io").read_text(encoding="utf-8").splitlines())
+    return int(lines["rchar"])
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").is_file(), reason="/proc tells what a process has read")
+def test_starting_again_reads_hardly_anything_and_sources_reads_each_answer_once(folder: Path) -> None:
+    for path in (folder / "replay" / "claude").iterdir():
+        body = json.loads(path.read_bytes())
+        (body[0] if isinstance(body, list) else body)["padding"] = "x" * 1_000_000
+        path.write_text(json.dumps(body), encoding="utf-8")
+    shutil.rmtree(folder / "run")
+    again(folder, providers=["claude"])
+    size = (folder / "run" / "claude.csv").stat().st_size
+    words = ["pipeline", "sources", str(folder / "run"), "--offline", "--out", str(folder / "records.jsonl")]
+    assert CliRunner().invoke(main, words).exit_code == 0  # what it imports is read now
+    before = bytes_read()
+    again(folder, providers=["claude"])
+    between = bytes_read()
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert between - before < size / 10
+    assert bytes_read() - between < size * 1.2
+
+
 def test_an_answer_that_was_edited_is_read_again_and_its_citations_follow(folder: Path) -> None:
     before = (folder / "run" / "citations.jsonl").read_bytes()
     path = folder / "run" / "claude.csv"

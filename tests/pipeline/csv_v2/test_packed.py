@@ -8,7 +8,15 @@ import pytest
 import zstandard
 
 from pipeline.asking.index import sync_index
-from pipeline.csv_v2.file import HEADER, append_answer, keep_whole_answers, read_answers, read_cells, write_answers
+from pipeline.csv_v2.file import (
+    HEADER,
+    append_answer,
+    keep_whole_answers,
+    read_answers,
+    read_cells,
+    whole_answers,
+    write_answers,
+)
 from pipeline.csv_v2.packed import pack
 from pipeline.errors import InputError
 from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
@@ -79,6 +87,8 @@ def test_a_packed_file_cut_anywhere_keeps_exactly_its_whole_answers(tmp_path: Pa
     for cut in sorted({*range(0, len(raw), 11), *edges}):
         path.write_bytes(raw[:cut])
         wanted = [answer for answer, end in zip(ANSWERS, ends, strict=False) if end <= cut]
+        end = whole_answers(path)[1]
+        assert list(read_answers(path, end) if end else ()) == wanted, cut
         assert keep_whole_answers(path) == {answer.answer_id for answer in wanted}, cut
         append_answer(path, ANSWERS[3])
         assert list(read_answers(path)) == [*wanted, ANSWERS[3]], cut
