@@ -12,6 +12,15 @@ PROVIDERS: tuple[ProviderName, ...] = get_args(ProviderName)
 OpenAIApi = Literal["responses", "chat", "openrouter"]
 """How the `openai` provider is spoken to: OpenAI's Responses, Chat Completions, or OpenRouter's form of the latter."""
 
+GeminiApi = Literal["generate_content", "interactions"]
+"""How `gemini` is spoken to: `generateContent`, or the Interactions API that Google recommends."""
+
+ClaudeSearch = Literal["web_search_20250305", "web_search_20260318"]
+"""The search tool that Claude is given: the basic one, or the newer one, called directly and not by code."""
+
+Api = Literal[OpenAIApi, GeminiApi, ClaudeSearch]
+"""A way to speak to one of the providers."""
+
 Placement = Literal["marker", "claim", "none"]
 
 

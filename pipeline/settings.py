@@ -18,7 +18,7 @@ from pydantic_settings import (
 
 from pipeline.errors import SettingsError
 from pipeline.prompts import PromptSettings
-from pipeline.schema import OpenAIApi, Price
+from pipeline.schema import Api, ClaudeSearch, GeminiApi, OpenAIApi, Price, ProviderName
 
 SETTINGS_FILE = "citejury.toml"
 _TABLES_OF_OTHERS = frozenset(("campaign", "findings", "verdicts"))
@@ -60,8 +60,19 @@ class Settings(BaseSettings):
     """How `openai` is spoken to: `responses`; `chat` (Chat Completions) where a server only has that; `openrouter`."""
     prompts: PromptSettings = PromptSettings()
     """What the providers are told and asked: `system` and `user_template`, in `[prompts.de]` for German narratives."""
+    gemini_api: GeminiApi = "generate_content"
+    """How `gemini` is spoken to: `generate_content`, or `interactions`, Google's newer API."""
+    claude_search: ClaudeSearch = "web_search_20250305"
+    """Claude's search tool: `web_search_20250305`, or `web_search_20260318`, called directly and not by code."""
+    perplexity_instructions: bool = False
+    """Whether our system prompt takes the place of that of a preset of Perplexity's; one of your own always does."""
     resolve_redirects: bool = True
     """Whether the targets of Gemini's redirect links, which expire after weeks, are looked up at the end of a run."""
+
+    @property
+    def apis(self) -> dict[ProviderName, Api]:
+        """How those providers are spoken to that can be in more than one way."""
+        return {"openai": self.openai_api, "gemini": self.gemini_api, "claude": self.claude_search}
 
     @classmethod
     def settings_customise_sources(

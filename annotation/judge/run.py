@@ -142,7 +142,7 @@ class _Asking:
             said = await _read_answer(about, prompt)
         finally:
             self.state.in_flight -= 1
-            self.state.spent += self.spent_of(about.received).cost
+            self.state.spending.spent += self.spent_of(about.received).cost
         if said.status == "http_error":
             self.failed[about.unit.key] = said
 

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from pipeline.asking._ledger import Batch, BodiesDigest
 from pipeline.asking._paused import PausedTurns
+from pipeline.asking._unread import BadResponses
 from pipeline.asking.ask_live import ProviderSelection
 from pipeline.asking.questions import Call, Limits, Reply
-from pipeline.asking.run import RunState, Settled, store_failure, store_reply
+from pipeline.asking.run import RunState, Settled, settle_unread, store_failure, store_reply
 from pipeline.asking.run_folder import OpenRun, time_now
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers.batches import BatchApi, BatchItem, BatchLimits, split_items
@@ -74,7 +75,7 @@ class BatchCalls:
         return len(self.answered) + len(self.failed)
 
     def check(self, batches: Iterable[Batch], expected: dict[str, float]) -> None:
-        """Check that the batches under way hold nothing but calls of this start, and count what is answered.
+        """Check that the batches under way hold nothing but calls of this start, and count what is settled already.
 
         What each of them will about cost is added to `expected`.
 
@@ -85,6 +86,7 @@ class BatchCalls:
         batches = list(batches)
         bodies = {batch.name: BodiesDigest() for batch in batches}
         owners = {answer_id: batch for batch in batches for answer_id in batch.calls}
+        unread = BadResponses(self.run.out)
         for call in self:
             batch = owners.pop(call.answer_id, None)
             if batch and batch.model not in ("", call.model):
@@ -97,6 +99,11 @@ class BatchCalls:
                 cost = self.cost(call.model, [len(call.prompt)]) or 0.0
                 expected[batch.name] = expected.get(batch.name, 0.0) + cost
             self.state.kept += call.answer_id in self.answered
+            old = (
+                None if batch or call.answer_id in self.answered else settle_unread(self.run, call, unread, self.limits)
+            )
+            if old:
+                self._note(call, old)
             if call.model not in self.models:
                 self.models.append(call.model)
         if owners:

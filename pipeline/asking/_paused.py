@@ -1,6 +1,6 @@
-"""Turns that a provider paused in a batch: their bodies so far, kept until a later batch has finished them.
+"""Turns that Claude paused: their bodies so far, kept until a later request or batch has finished them.
 
-Source: pipeline/contracts/run_folder.md#batches.
+Source: pipeline/contracts/run_folder.md#paused-turns.
 """
 
 import os
@@ -23,7 +23,7 @@ class PausedLine(Frozen):
     answer_id: str
     """The call that it belongs to."""
     batch: str
-    """The name of the batch that it came in."""
+    """The name of the batch that it came in; `asked 2` for the second body of a turn that was not asked in batches."""
     text: str
     """The body as it was sent."""
 

@@ -11,7 +11,7 @@ import httpx
 
 from pipeline.asking.arms import Arm, read_arms
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.questions import NO_LIMITS, Call, Limits, Questions, Reply, Report, Tell
+from pipeline.asking.questions import NEW_TURN, NO_LIMITS, Call, Limits, Questions, Reply, Report, Tell, Turn
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import (
     CITATIONS,
@@ -23,11 +23,12 @@ from pipeline.asking.run_folder import (
     look_into,
 )
 from pipeline.errors import InputError, ProviderError, SettingsError
-from pipeline.prompts import DEFAULT_PROMPTS, Prompts
+from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
 from pipeline.providers import recognise
+from pipeline.providers.body import load_body
 from pipeline.providers.cost import Usage, cost_of, price_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.providers.options import check_options
+from pipeline.providers.options import check_options, is_model_name
 from pipeline.providers.request import (
     KEY_VARIABLES,
     Endpoint,
@@ -39,7 +40,7 @@ from pipeline.providers.request import (
     request_builder,
     unsupported_options,
 )
-from pipeline.schema import PROVIDERS, AskOptions, OpenAIApi, Price, ProviderName
+from pipeline.schema import PROVIDERS, Api, AskOptions, Price, ProviderName
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.fetching.redirects import resolve_citations
 
@@ -59,6 +60,28 @@ OPTION_NAMES = {
 """The command's name of an option, where it is not the field's."""
 
 
+class Spoken(NamedTuple):
+    """How providers are spoken to: those that can be in more than one way, and the presets of Perplexity's.
+
+    Presets have a system prompt of their own, which ours takes the place of only with `instruct_presets`.
+    """
+
+    apis: Mapping[ProviderName, Api] = {}
+    instruct_presets: bool = False
+
+    def api_of(self, provider: ProviderName) -> Api:
+        """How the provider is spoken to; for one with a single way `responses`, whatever that is called there."""
+        return self.apis.get(provider, "responses")
+
+    def system_prompt(self, call: Call) -> str:
+        """What the provider is told beside the question; one that somebody wrote themselves goes to everybody."""
+        is_left = call.provider == "perplexity" and not is_model_name(call.model) and not self.instruct_presets
+        return "" if is_left and call.system == SYSTEM_PROMPT else call.system
+
+
+USUAL = Spoken()
+
+
 class ProviderSelection(NamedTuple):
     """Whom to ask, where, with which model, options and prompts; `notes` are lines for the user about the others.
 
@@ -69,7 +92,7 @@ class ProviderSelection(NamedTuple):
     endpoints: Mapping[ProviderName, Endpoint]
     models: Mapping[ProviderName, str]
     options: AskOptions
-    openai_api: OpenAIApi = "responses"
+    spoken: Spoken = USUAL
     notes: tuple[str, ...] = ()
     prompts: Prompts = DEFAULT_PROMPTS
     arms: tuple[Arm, ...] = ()
@@ -80,8 +103,8 @@ class ProviderSelection(NamedTuple):
 
     def request(self, call: Call) -> ProviderRequest:
         """The request that puts the call."""
-        build = request_builder(call.provider, self.openai_api)
-        return build(call.model, call.system, call.prompt, call.options or self.options)
+        build = request_builder(call.provider, self.spoken.api_of(call.provider))
+        return build(call.model, self.spoken.system_prompt(call), call.prompt, call.options or self.options)
 
     def questions(self, narratives: NarrativesCsv, max_rows: int | None = None, repeats: int = 1) -> Questions:
         """The narratives as questions to these providers."""
@@ -111,7 +134,7 @@ class LiveAnswers:
         self.tell = tell
         self.asked: set[ProviderName] = set()
         self.clients = {
-            provider: ApiClient(endpoint, policy, concurrency, recognise)
+            provider: ApiClient(endpoint, policy, concurrency, recognise, keeps_unread=True)
             for provider, endpoint in selection.endpoints.items()
         }
 
@@ -126,8 +149,10 @@ class LiveAnswers:
         for client in self.clients.values():
             await client.close()
 
-    async def answer(self, call: Call) -> Reply:
+    async def answer(self, call: Call, turn: Turn = NEW_TURN) -> Reply:
         """The provider's reply to a call; a paused turn is continued, and its bodies are kept as one JSON array.
+
+        What a turn has brought is kept before it is continued, so that it need not be bought again.
 
         Raises:
             ProviderError: there is no key for the provider, or as `ApiClient.send`.
@@ -140,18 +165,21 @@ class LiveAnswers:
             self.asked.add(call.provider)
             self.tell(f"Asking {call.provider} ({', '.join(self.selection.models_of(call.provider))}).")
         request = self.selection.request(call)
+        for body in turn.bodies:
+            request = continue_request(call.provider, request, load_body(body)) or request
         response = await client.send(request)
-        texts = [response.text]
+        texts = [*turn.bodies, response.text]
         while len(texts) <= _MAX_CONTINUATIONS:
             following = continue_request(call.provider, request, response.body)
             if following is None:
                 break
+            turn.keep(response.text)
             request = following
             response = await client.send(request, response.attempts)
             texts.append(response.text)
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
         model = call.model or request.body.get("model") or request.body.get("preset") or ""
-        return Reply(text, response.status, str(model), response.attempts)
+        return Reply(text, response.status, str(model), response.attempts, response.fault, is_paid=True)
 
     def stop(self) -> int:
         """Give up the calls that only wait for their next request, and count them; none under way is tried again."""
@@ -164,7 +192,7 @@ def select_providers(
     options: AskOptions,
     environment: Mapping[str, str],
     base_urls: Mapping[str, str],
-    openai_api: OpenAIApi = "responses",
+    spoken: Spoken = USUAL,
     prompts: Prompts = DEFAULT_PROMPTS,
     arms: Sequence[str] = (),
 ) -> ProviderSelection:
@@ -183,13 +211,15 @@ def select_providers(
         wanted = " or ".join(f"`{KEY_VARIABLES[provider][0]}`" for provider in named or PROVIDERS)
         raise SettingsError(f"There is no key, so nobody can be asked; set {wanted}, or answer with `--replay DIR`.")
     urls = read_base_urls(base_urls)
-    asked = {provider: models.get(provider) or default_model(provider, openai_api) for provider in providers}
+    asked = {
+        provider: models.get(provider) or default_model(provider, spoken.api_of(provider)) for provider in providers
+    }
     selection = ProviderSelection(
         providers,
         {provider: provider_endpoint(provider, urls[provider], keys[provider]) for provider in with_key},
         asked,
         options,
-        openai_api,
+        spoken,
         prompts=prompts,
         arms=read_arms(arms, Arm("", asked, prompts, options), providers),
     )
@@ -197,7 +227,7 @@ def select_providers(
         note
         for provider in with_key
         for arm in selection.asked_arms()
-        for note in _option_notes(provider, arm, openai_api)
+        for note in _option_notes(provider, arm, spoken.api_of(provider))
     )
     notes = [_key_note(provider) for provider in named or PROVIDERS if not keys[provider]]
     return selection._replace(notes=(*notes, *dict.fromkeys(unsent)))
@@ -212,7 +242,7 @@ def check_selection(selection: ProviderSelection) -> None:
     for arm in selection.asked_arms():
         for provider in selection.endpoints:
             options = arm.options or selection.options
-            check_options(provider, options, arm.models[provider], selection.openai_api)
+            check_options(provider, options, arm.models[provider], selection.spoken.api_of(provider))
 
 
 def _key_of(provider: ProviderName, environment: Mapping[str, str]) -> str:
@@ -225,10 +255,10 @@ def _key_note(provider: ProviderName) -> str:
     return f"{provider} is skipped: `{KEY_VARIABLES[provider][0]}` is not set."
 
 
-def _option_notes(provider: ProviderName, arm: Arm, openai_api: OpenAIApi) -> list[str]:
+def _option_notes(provider: ProviderName, arm: Arm, api: Api) -> list[str]:
     """A line for each option of the arm that does not reach the provider's model."""
     model = arm.models[provider]
-    names = unsupported_options(provider, arm.options or AskOptions(), model, openai_api)
+    names = unsupported_options(provider, arm.options or AskOptions(), model, api)
     return [f"{provider} ({model}) takes no `--{OPTION_NAMES.get(name, name)}`; it is not sent." for name in names]
 
 
@@ -237,7 +267,7 @@ def ask_providers(
     out: Path,
     selection: ProviderSelection,
     *,
-    attempts: int = 2,
+    policy: RetryPolicy | None = None,
     limits: Limits = NO_LIMITS,
     report: Report = lambda call, total: None,
     tell: Tell = lambda line: None,
@@ -255,7 +285,7 @@ def ask_providers(
     _refuse_unknown_prices(selection, limits)
 
     async def ask() -> RunManifest:
-        async with LiveAnswers(selection, RetryPolicy(attempts), limits.concurrency, tell) as answers:
+        async with LiveAnswers(selection, policy or RetryPolicy(), limits.concurrency, tell) as answers:
             manifest = await ask_narratives(questions, out, answers, report, tell, limits)
         if redirect_client and csv_file(out, "gemini").is_file():
             await look_up_redirects(out, redirect_client, tell)

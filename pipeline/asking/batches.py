@@ -68,7 +68,7 @@ def ask_in_batches(
         paused, woken = PausedTurns(out), asyncio.Event()
         work = BatchWork(run, state, selection, Ledger(out), paused, policy, limits, progress, tell, woken, expected={})
         desks = [
-            BatchDesk(work, provider, api, search_doubt(provider, _spoken(selection, provider)))
+            BatchDesk(work, provider, api, search_doubt(provider, selection.spoken.api_of(provider)))
             for provider, api in apis.items()
         ]
         try:
@@ -113,17 +113,12 @@ def _batch_apis(selection: ProviderSelection) -> dict[ProviderName, BatchApi]:
     for provider in selection.providers:
         if provider not in selection.endpoints:
             raise InputError(f"`--batch` asks nobody without a key; set `{KEY_VARIABLES[provider][0]}`.")
-        api = batch_api(provider, _spoken(selection, provider))
+        api = batch_api(provider, selection.spoken.api_of(provider))
         if api is None:
-            refusal = search_refusal(provider, _spoken(selection, provider))
+            refusal = search_refusal(provider, selection.spoken.api_of(provider))
             raise InputError(f"{provider} {refusal}. Nothing was sent; name others with `--providers`.")
         apis[provider] = api
     return apis
-
-
-def _spoken(selection: ProviderSelection, provider: ProviderName) -> str:
-    """How the provider is spoken to, as the settings name it."""
-    return selection.openai_api if provider == "openai" else ""
 
 
 def batch_prices(selection: ProviderSelection, prices: Mapping[str, Price]) -> dict[str, Price]:
@@ -194,7 +189,7 @@ async def _look_at(batch: Batch, selection: ProviderSelection) -> BatchLook:
     seen = BatchLook(
         provider, batch.name, batch.batch_id, batch.model, "not known", len(batch.calls), 0, 0, batch.planned
     )
-    api, endpoint = batch_api(provider, _spoken(selection, provider)), selection.endpoints.get(provider)
+    api, endpoint = batch_api(provider, selection.spoken.api_of(provider)), selection.endpoints.get(provider)
     if not api or not endpoint:
         return seen._replace(
             words=f"{provider} is not asked: `{KEY_VARIABLES[provider][0]}` is not set, or others are named"

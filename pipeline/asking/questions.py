@@ -40,20 +40,33 @@ class Call(NamedTuple):
 class Reply(NamedTuple):
     """What came back: the body as it was sent, the HTTP status where known, the model that the request asked for.
 
-    `attempts` counts the requests that it took.
+    `attempts` counts the requests that it took. `fault` says why the text is not the whole body, empty where it is.
+    One that `is_paid` is kept even where it cannot be read.
     """
 
     text: str
     status: int | None = None
     model: str = ""
     attempts: int = 1
+    fault: str = ""
+    is_paid: bool = False
+
+
+class Turn(NamedTuple):
+    """A turn that a provider may pause: the bodies that it has brought so far, and what keeps each further one."""
+
+    bodies: Sequence[str] = ()
+    keep: Callable[[str], None] = lambda body: None
+
+
+NEW_TURN = Turn()
 
 
 class AnswerSource(Protocol):
     """Where replies come from: the providers themselves, or a folder of stored payloads."""
 
-    async def answer(self, call: Call) -> Reply:
-        """The reply to a call.
+    async def answer(self, call: Call, turn: Turn = NEW_TURN) -> Reply:
+        """The reply to a call; a turn that an earlier start had to leave goes on from its bodies.
 
         Raises:
             ProviderError: there is none.
@@ -148,13 +161,14 @@ class Questions(NamedTuple):
 class Limits(NamedTuple):
     """How a run goes: calls at once to each provider, and the known cost at which no further call is started.
 
-    With `compress` answers are kept under zstd.
+    With `compress` answers are kept under zstd; with `retry_bad` a reply that cannot be read is asked for once more.
     """
 
     concurrency: int = _DEFAULT_CONCURRENCY
     max_cost: float | None = None
     prices: Mapping[str, Price] = {}
     compress: bool = False
+    retry_bad: bool = False
 
 
 NO_LIMITS = Limits()

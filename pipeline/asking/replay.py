@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pipeline.asking.index import read_index
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.questions import Call, Questions, Reply, Report
+from pipeline.asking.questions import NEW_TURN, Call, Questions, Reply, Report, Turn
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import RunManifest, csv_file, read_manifest
 from pipeline.csv_v2.identity import text_digest
@@ -57,8 +57,8 @@ class RecordedAnswers(NamedTuple):
 
     folder: Path
 
-    async def answer(self, call: Call) -> Reply:
-        """The stored payload of a call, with the status and the model that its sidecar names.
+    async def answer(self, call: Call, turn: Turn = NEW_TURN) -> Reply:
+        """The stored payload of a call, which is a whole turn, with the status and the model that its sidecar names.
 
         Raises:
             ProviderError: nothing is stored for it, or what is stored cannot be read.

@@ -5,15 +5,19 @@ Source: pipeline/contracts/run_folder.md#resuming.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pipeline.asking._ledger import refuse_open_batches
+from pipeline.asking._paused import PausedTurns
+from pipeline.asking._spending import Spending
 from pipeline.asking._summary import summarise_run
+from pipeline.asking._unread import BadResponse, BadResponses, keep_bad_response
 from pipeline.asking.index import append_indexed, read_index
-from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell
+from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell, Turn
 from pipeline.asking.run_folder import (
     ERRORS,
     LastStart,
@@ -33,7 +37,7 @@ from pipeline.errors import InputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
 from pipeline.providers import read_body
 from pipeline.providers.body import load_body
-from pipeline.providers.cost import cost_of, price_of, usage_of
+from pipeline.providers.cost import Usage, cost_of, price_of, usage_of
 from pipeline.providers.failure import unreadable_error
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, ProviderName, StoredAnswer
 
@@ -43,26 +47,41 @@ StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost", "batch"]
 
 
 class Settled(NamedTuple):
-    """What stands on the disk for a call: one of the two."""
+    """What stands on the disk for a call: an answer, with the usage that its body states, or an error.
+
+    `is_unread` says of an error that its reply is kept and cannot be read, `is_old` that an earlier start kept it,
+    `is_lost` that a reply which may have to be paid for never came.
+    """
 
     answer: StoredAnswer | None = None
     error: ErrorLine | None = None
+    usage: Usage = Usage()
+    is_unread: bool = False
+    is_old: bool = False
+    is_lost: bool = False
 
 
 class RunState:
     """How far a run has come: what it has spent, what failed, and why no further call is to be started."""
 
     def __init__(self, limits: Limits, spent: float = 0.0, stop_waiting: Callable[[], int] = lambda: 0) -> None:
-        """Begin with what the answers in the folder have cost."""
+        """Begin with what was spent earlier."""
         self.stop_waiting = stop_waiting
         self.limits = limits
-        self.spent = spent
+        self.spending = Spending(limits.max_cost, spent)
         self.errors: list[ErrorLine] = []
         self.kept = 0
+        self.unread: Counter[ProviderName] = Counter()
+        self.unreadable = 0
         self.answered: Counter[ProviderName] = Counter()
         self.in_flight = 0
         self.stopped: StopReason = ""
         self.tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def spent(self) -> float:
+        """The known cost so far; that of earlier starts is in it only under a limit."""
+        return self.spending.spent
 
     @property
     def settled(self) -> int:
@@ -71,27 +90,55 @@ class RunState:
 
     def last_start(self) -> LastStart:
         """What this start did, without what it cost."""
+        unread = self.unread.total()
         failed: dict[ProviderName, Counter[str]] = {}
         for error in self.errors:
             failed.setdefault(error.provider, Counter())[error.kind] += 1
-        silent = {each: dict(failed[each]) for each in PROVIDERS if each in failed and not self.answered[each]}
-        return LastStart(kept=self.kept, new=self.answered.total(), failed=len(self.errors), silent=silent)
+        silent = {
+            each: dict(failed[each])
+            for each in PROVIDERS
+            if each in failed and not self.answered[each] and failed[each].total() > self.unread[each]
+        }
+        new, sent = self.answered.total(), len(self.errors) - unread
+        return LastStart(kept=self.kept, new=new, failed=sent, unread=unread, silent=silent)
 
     def may_start_call(self) -> bool:
         """Whether another call may be started; the known cost is looked at now."""
-        limit = self.limits.max_cost
-        if not self.stopped and limit is not None and self.spent >= limit:
+        if not self.stopped and self.spending.is_reached:
             self.stopped = "max_cost"
         return not self.stopped
 
+    @asynccontextmanager
+    async def starting(self, call: Call) -> AsyncIterator[bool]:
+        """Wait until the call may be put, which the block does then; False where it may not any more."""
+        begun = self.may_start_call() and await self.spending.begin(call.provider)
+        if not self.may_start_call() or not begun:
+            if begun:
+                self.spending.end(call.provider)
+            yield False
+            return
+        self.in_flight += 1
+        try:
+            yield True
+        finally:
+            self.in_flight -= 1
+            self.spending.end(call.provider)
+
     def record(self, call: Call, settled: Settled) -> None:
-        """Count the settled call, and its cost where a limit needs it."""
+        """Count the settled call, and its cost."""
         if settled.error:
             self.errors.append(settled.error)
+            self.unread[call.provider] += settled.is_old
+            self.unreadable += settled.is_unread
         if settled.answer:
             self.answered[call.provider] += 1
-        if settled.answer and self.limits.max_cost is not None:
-            self.spent += _known_cost(settled.answer, self.limits, call.model)
+        if settled.is_old:
+            return
+        if settled.answer:
+            price = price_of(self.limits.prices, settled.answer.model_version, call.model)
+            self.spending.pay(call.provider, cost_of(settled.usage, price))
+        elif settled.is_unread or (settled.is_lost and call.provider in self.spending.dearest):
+            self.spending.pay(call.provider, None)
 
     def stop(self, reason: StopReason, tell: Tell) -> None:
         """Let no further request be sent; the second time, give up those under way."""
@@ -152,12 +199,23 @@ async def settle_run(
         run = open_run(out, questions, limits.compress, tell)
         standing = standing_errors(read_errors(out), questions)
         write_errors(out, standing)
-        state = RunState(limits, _spent_earlier(run, limits), stop_waiting)
-        await settle(run, state)
+        state = RunState(limits, stop_waiting=stop_waiting)
+        _count_earlier(run, state)
+        try:
+            await settle(run, state)
+        except OSError:
+            if questions.options:  # nobody is paid for a stored payload
+                tell(f"Spent since this start: about {state.spending.now:.2f} USD, as far as that is known.")
+            raise
         manifest = _finish_run(run, state, [*standing, *state.errors])
     if not manifest.answers and not manifest.stopped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
-        raise InputError(f"Nothing was answered ({kinds}); the reasons are in `{ERRORS}` in {str(out)!r}.")
+        replies = "1 reply" if state.unreadable == 1 else f"{state.unreadable} replies"
+        unknown = f"; that of {replies} that cannot be read is not known" if state.unreadable else ""
+        raise InputError(
+            f"Nothing was answered ({kinds}); the reasons are in `{ERRORS}` in {str(out)!r}. "
+            f"Known cost: {manifest.cost:.2f} USD{unknown}."
+        )
     return manifest
 
 
@@ -170,70 +228,113 @@ async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: 
         OutputError, OSError: a result cannot be written; the other calls are given up.
     """
     shared = [run.questions.calls(run.manifest.run_id, provider) for provider in run.questions.providers]
+    desk = _Desk(run, source, state, BadResponses(run.out), PausedTurns(run.out), report, set())
     try:
         async with asyncio.TaskGroup() as group:
             for calls in shared:
                 for _ in range(state.limits.concurrency):
-                    state.tasks.append(group.create_task(_worker(run, calls, source, state, report)))
+                    state.tasks.append(group.create_task(desk.work(calls)))
             with stopping_on_signals(partial(state.stop, tell=tell)):
                 await asyncio.gather(*state.tasks, return_exceptions=True)
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
     for calls in shared:  # what a stop has left over
         state.kept += sum(call.answer_id in run.answered[call.provider] for call in calls)
+    kept = {each for each in desk.paused.places if any(each in ids for ids in run.answered.values())}
+    desk.paused.forget(kept | desk.ended)
+    for provider in sorted(state.spending.cannot_hold):
+        tell(f"{provider}: what a reply cost is not known, so `--max-cost` cannot be held; it is asked no further.")
 
 
-async def _worker(run: OpenRun, calls: Iterator[Call], source: AnswerSource, state: RunState, report: Report) -> None:
-    """Settle call after call from the iterator, which several workers share, until it is empty or the run stopped."""
-    total = run.questions.calls_each()
-    for call in calls:
-        if call.answer_id in run.answered[call.provider]:
-            state.kept += 1
-            report(call, total)
-            continue
-        if not state.may_start_call():
-            return
-        state.in_flight += 1
+class _Desk(NamedTuple):
+    """Where the calls of a run are settled, by several workers."""
+
+    run: OpenRun
+    source: AnswerSource
+    state: RunState
+    unread: BadResponses
+    paused: PausedTurns
+    report: Report
+    ended: set[str]
+
+    async def work(self, calls: Iterator[Call]) -> None:
+        """Settle call after call from the iterator, which other workers share, until it is empty or the run stopped."""
+        run, state, total = self.run, self.state, self.run.questions.calls_each()
+        for call in calls:
+            if call.answer_id in run.answered[call.provider]:
+                state.kept += 1
+            elif old := settle_unread(run, call, self.unread, state.limits):
+                state.record(call, old)
+            else:
+                async with state.starting(call) as may:
+                    if not may:
+                        return
+                    state.record(call, await self.answer(call))
+            self.report(call, total)
+            await asyncio.sleep(0)  # a stored payload is never waited for, and a signal is to be heard all the same
+
+    async def answer(self, call: Call) -> Settled:
+        """Get the reply to a call, and append to the folder its answer, or the error that says why there is none.
+
+        Cancelled while the provider is waited for, it writes nothing; what a paused turn has brought is kept before.
+        """
+        out, requested = self.run.out, time_now()
+        bodies = self.paused.bodies(call.answer_id)
+
+        def keep(body: str) -> None:
+            bodies.append(body)
+            self.paused.keep(call.answer_id, f"asked {len(bodies)}", body)
+
         try:
-            state.record(call, await _answer_call(run.out, call, source))
-        finally:
-            state.in_flight -= 1
-        report(call, total)
-        await asyncio.sleep(0)  # a stored payload is never waited for, and a signal is to be heard all the same
+            reply = await self.source.answer(call, Turn(tuple(bodies), keep))
+        except ProviderError as failure:
+            return store_failure(out, call, None, failure, requested)
+        settled = store_reply(out, call, reply, requested)
+        if settled.answer and bodies:
+            self.ended.add(call.answer_id)
+        return settled
 
 
-async def _answer_call(out: Path, call: Call, source: AnswerSource) -> Settled:
-    """Get the reply to a call, and append to the folder its answer, or the error that says why there is none.
+def settle_unread(run: OpenRun, call: Call, unread: BadResponses, limits: Limits) -> Settled | None:
+    """Settle the call by its reply that could not be read, by today's rules; None where there is none.
 
-    Cancelled while the provider is waited for, it writes nothing.
+    So it is where stored payloads answer, and where the limits want such calls put once more.
     """
-    requested = time_now()
-    try:
-        reply = await source.answer(call)
-    except ProviderError as failure:
-        return store_failure(out, call, None, failure, requested)
-    return store_reply(out, call, reply, requested)
+    if limits.retry_bad or run.questions.options is None:
+        return None
+    kept = unread.find(call.answer_id)
+    return store_reply(run.out, call, kept.reply(), kept.timestamp, is_old=True) if kept else None
 
 
-def store_reply(out: Path, call: Call, reply: Reply, requested: str) -> Settled:
-    """Append to the folder the answer that the reply holds, or the error that says why it holds none."""
+def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: bool = False) -> Settled:
+    """Append to the folder the answer that the reply holds, or the error that says why it holds none.
+
+    A success that was paid for and cannot be read is kept with its body, unless it `is_old` and kept already.
+    """
     try:
+        if reply.fault:
+            raise ProviderError(reply.fault)
         if reply.status is not None and reply.status >= 400:
             raise unreadable_error(reply.text, reply.status)
         body = load_body(reply.text)
         answer = read_body(call.provider, body)
     except ProviderError as failure:
-        return store_failure(out, call, reply, failure, requested)
+        is_unread = reply.is_paid and failure.kind == "bad_response" and (reply.status or 200) < 400
+        if is_unread and not is_old:
+            keep_bad_response(out, BadResponse.of(call, reply, requested))
+        settled = store_failure(out, call, reply, failure, requested)
+        return settled._replace(is_unread=is_unread, is_old=is_old)
     stored = _stored_answer(call, reply, answer, requested)
-    append_indexed(csv_file(out, call.provider), stored, answer, usage_of(body))
-    return Settled(answer=stored)
+    usage = usage_of(body)
+    append_indexed(csv_file(out, call.provider), stored, answer, usage)
+    return Settled(answer=stored, usage=usage)
 
 
 def store_failure(out: Path, call: Call, reply: Reply | None, failure: ProviderError, requested: str) -> Settled:
     """Append to the folder the error that says why the call has no answer."""
     error = _error_line(call, reply, failure, requested)
     append_error(out, error)
-    return Settled(error=error)
+    return Settled(error=error, is_lost=failure.is_lost)
 
 
 def _error_line(call: Call, reply: Reply | None, failure: ProviderError, timestamp: str) -> ErrorLine:
@@ -273,22 +374,15 @@ def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> 
     )
 
 
-def _known_cost(answer: StoredAnswer, limits: Limits, model: str) -> float:
-    """What the answer cost; 0 where that is not known."""
-    price = price_of(limits.prices, answer.model_version, model)
-    return cost_of(usage_of(load_body(answer.answer_raw_json)), price) or 0.0
-
-
-def _spent_earlier(run: OpenRun, limits: Limits) -> float:
-    """The known cost of the answers in the folder; it is looked up only where there is a limit to hold."""
-    if limits.max_cost is None:
-        return 0.0
-    return sum(
-        cost_of(line.usage, price_of(limits.prices, line.model_version, run.manifest.model_of(line, provider))) or 0.0
-        for provider in PROVIDERS
-        if run.answered[provider]
-        for line in read_index(csv_file(run.out, provider))
-    )
+def _count_earlier(run: OpenRun, state: RunState) -> None:
+    """Count the known cost of the answers in the folder; it is looked up only where there is a limit to hold."""
+    for provider in PROVIDERS if state.limits.max_cost is not None else ():
+        for line in read_index(csv_file(run.out, provider)) if run.answered[provider] else ():
+            price = price_of(state.limits.prices, line.model_version, run.manifest.model_of(line, provider))
+            cost = cost_of(line.usage, price)
+            if cost is not None:
+                state.spending.pay(provider, cost)
+    state.spending.earlier = state.spending.spent
 
 
 def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> RunManifest:
@@ -301,7 +395,7 @@ def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> R
     unsettled = run.questions.calls_each() * len(run.questions.providers) - state.settled
     changes = {
         "finished": None if unsettled else time_now(),
-        "stopped": state.stopped if unsettled else "",
+        "stopped": state.stopped or ("max_cost" if state.spending.cannot_hold else "") if unsettled else "",
         "unsettled": unsettled,
     }
     manifest = summarise_run(run, errors, state.limits.prices, state.last_start()).model_copy(update=changes)

@@ -33,6 +33,7 @@ from pipeline.staging import staged_file
 MANIFEST = "manifest.json"
 ERRORS = "errors.jsonl"
 CITATIONS = "citations.jsonl"
+BAD_RESPONSES = "bad_responses.jsonl"
 
 _PROMPTS_OF_OLD_RUNS = PromptsAsked.of(DEFAULT_PROMPTS)
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
@@ -73,6 +74,8 @@ class LastStart(Frozen):
     """Calls that were answered."""
     failed: int = 0
     """Calls that were put and not answered."""
+    unread: int = 0
+    """Calls whose reply, kept by an earlier start, cannot be read, and which were not put again."""
     cost: float = 0.0
     """Known cost of the new answers, in USD; 0 for stored payloads, which nobody is paid for."""
     unpriced: int = 0

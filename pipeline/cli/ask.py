@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from pipeline.schema import ProviderName
     from pipeline.settings import Settings
 
+_SECONDS = click.IntRange(1, 86_400)
+
 
 @click.command(
     cls=SectionedCommand,
-    rare="--id-column --text-column --concurrency --attempts --compress --allow-domain --block-domain --country "
-    "--recency --max-uses --temperature --max-tokens --poll-seconds --batch-status --batch-cancel",
+    rare="--id-column --text-column --concurrency --attempts --timeout --read-timeout --retry --compress "
+    "--allow-domain --block-domain --country --recency --max-uses --temperature --max-tokens --poll-seconds "
+    "--batch-status --batch-cancel",
 )
 @click.argument("narratives", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RUN", help="Run folder to write to.")
@@ -38,6 +41,23 @@ if TYPE_CHECKING:
 @click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="How often to ask each.")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once, each.")
 @click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
+@click.option(
+    "--timeout",
+    type=_SECONDS,
+    metavar="SECONDS",
+    default=600,
+    show_default=True,
+    help="Longest a call may take in all.",
+)
+@click.option(
+    "--read-timeout",
+    type=_SECONDS,
+    metavar="SECONDS",
+    default=300,
+    show_default=True,
+    help="Longest silence of a provider.",
+)
+@click.option("--retry", type=click.Choice(["bad_response"]), help="Ask again where a paid reply cannot be read.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
 @click.option("--batch", is_flag=True, help="Ask in batches: within a day, for about half the price.")
 @click.option("--dry-run", is_flag=True, help="Show what would be asked, and ask nobody.")
@@ -68,6 +88,9 @@ def ask(
     repeats: int,
     concurrency: int,
     attempts: int,
+    timeout: int,
+    read_timeout: int,
+    retry: str | None,
     max_cost: float | None,
     batch: bool,
     dry_run: bool,
@@ -84,6 +107,7 @@ def ask(
     Keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, XAI_API_KEY and PERPLEXITY_API_KEY. RUN holds one
     CSV v2 a provider, errors.jsonl, citations.jsonl and manifest.json. Stopped at any moment and started again with
     the same command, it goes on where it was; so it does with narratives appended, another provider or more repeats.
+    A reply that was paid for and cannot be read is kept in bad_responses.jsonl; only --retry bad_response asks again.
 
     With --arm, which may be given several times, each narrative is put once by every arm; its TOML file says what is
     other than for the rest: `model` or `[models]`, `persona`, `[prompts]` and `[options]`. --system-prompt and
@@ -115,6 +139,7 @@ def ask(
     from pipeline.asking.replay import RecordedAnswers, changed_payloads, recorded_providers
     from pipeline.asking.run import ask_narratives
     from pipeline.prompts import DEFAULT_PROMPTS, read_prompt_files
+    from pipeline.providers.http.client import RetryPolicy
     from pipeline.settings import read_settings
     from pipeline.sources.fetching.guard import guarded_client
 
@@ -129,7 +154,7 @@ def ask(
         model_names = _chosen_models(settings.models, models)
     if max_cost is not None and not isfinite(max_cost):
         raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
-    limits = Limits(concurrency, max_cost, settings.prices, compress)
+    limits = Limits(concurrency, max_cost, settings.prices, compress, retry is not None)
     prompts = DEFAULT_PROMPTS.changed_by(settings.prompts).changed_by(read_prompt_files(system_prompt, user_template))
     rows = NarrativesCsv(narratives, id_column, text_column)
     if replay:
@@ -174,7 +199,7 @@ def ask(
             questions,
             out,
             selection,
-            attempts=attempts,
+            policy=RetryPolicy(attempts, timeout, min(read_timeout, timeout)),
             limits=limits,
             report=shown.report,
             tell=shown.tell,
@@ -199,14 +224,13 @@ def _select(
     """
     import os
 
-    from pipeline.asking.ask_live import check_selection, select_providers
+    from pipeline.asking.ask_live import Spoken, check_selection, select_providers
     from pipeline.providers.options import read_options
 
     with usage_errors():
         wanted = read_options(**options)
-    selection = select_providers(
-        chosen, models, wanted, os.environ, settings.base_urls, settings.openai_api, prompts, arms
-    )
+    spoken = Spoken(settings.apis, settings.perplexity_instructions)
+    selection = select_providers(chosen, models, wanted, os.environ, settings.base_urls, spoken, prompts, arms)
     with usage_errors():
         check_selection(selection)
     for note in selection.notes:

@@ -65,7 +65,7 @@ def end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "
             raise click.exceptions.Exit(SIGNAL_EXITS[manifest.stopped])
     else:
         click.echo(f"Next: citejury pipeline sources {click.format_filename(out)} --out records.jsonl", err=True)
-    if strict and (changed or (manifest.last and manifest.last.failed)):
+    if strict and (changed or (manifest.last and (manifest.last.failed or manifest.last.unread))):
         raise click.exceptions.Exit(1)
 
 
@@ -89,7 +89,7 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
 
 def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> None:
     """Print what this start did, after a line for each provider that answered nothing."""
-    from pipeline.asking.run_folder import read_errors
+    from pipeline.asking.run_folder import BAD_RESPONSES, read_errors
     from pipeline.text.terminal import counted, printable
 
     reasons = {error.provider: error.message for error in reversed(read_errors(out))} if last.silent else {}
@@ -101,9 +101,17 @@ def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> 
             f"{printable(reasons.get(provider, ''))}",
             err=True,
         )
+    bad = manifest.errors.get("bad_response", 0)
+    if last.unread or (bad and (out / BAD_RESPONSES).is_file()):
+        click.echo(
+            f"bad_response: replies that came and cannot be read are kept in {BAD_RESPONSES}, and not asked for again "
+            "unless with `--retry bad_response`",
+            err=True,
+        )
     unknown = f", cost of {last.unpriced} not known" if last.unpriced else ""
+    unread = f", {last.unread} unread" if last.unread else ""
     click.echo(
-        f"{last.kept} kept, {last.new} new, {last.failed} failed, spent now {last.cost:.2f} USD "
+        f"{last.kept} kept, {last.new} new, {last.failed} failed{unread}, spent now {last.cost:.2f} USD "
         f"({manifest.cost:.2f} in all){unknown}",
         err=True,
     )

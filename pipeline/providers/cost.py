@@ -79,6 +79,9 @@ def _searches(fields: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
         grounding = as_object(candidate.get("groundingMetadata") or candidate.get("grounding_metadata"))
         found = grounding.get("webSearchQueries") or grounding.get("web_search_queries")
         queries += len(found) if isinstance(found, list) else 0
+    for step in as_objects(fields.get("steps")):
+        asked = as_object(step.get("arguments")).get("queries") if step.get("type") == "google_search_call" else None
+        queries += len(asked) if isinstance(asked, list) else 0
     return counted or grok or listed or queries
 
 

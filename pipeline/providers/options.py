@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from pipeline.errors import InputError
-from pipeline.schema import AskOptions, OpenAIApi, ProviderName
+from pipeline.schema import Api, AskOptions, ProviderName
 from pipeline.text.urls import host_name
 
 _Recency = Literal["", "day", "week", "month", "year"]
@@ -68,19 +68,29 @@ OPTION_SUPPORT: dict[str, dict[ProviderName, str]] = {
     },
 }
 
-# The same for the two other ways to speak to `openai`.
-CHAT_OPTION_SUPPORT: dict[str, dict[OpenAIApi, str]] = {
-    "allowed_domains": {"chat": "", "openrouter": "tools[0].parameters.allowed_domains"},
-    "blocked_domains": {"chat": "", "openrouter": "tools[0].parameters.excluded_domains"},
+# The same for the other ways to speak to `openai` and `gemini`. Claude's newer search tool takes what the older does.
+OTHER_OPTION_SUPPORT: dict[str, dict[Api, str]] = {
+    "allowed_domains": {"chat": "", "openrouter": "tools[0].parameters.allowed_domains", "interactions": ""},
+    "blocked_domains": {"chat": "", "openrouter": "tools[0].parameters.excluded_domains", "interactions": ""},
     "country": {
         "chat": "web_search_options.user_location.approximate.country",
         "openrouter": "tools[0].parameters.user_location.country",
+        "interactions": "",
     },
-    "recency": {"chat": "", "openrouter": ""},
-    "max_uses": {"chat": "", "openrouter": "tools[0].parameters.max_uses"},
-    "temperature": {"chat": "temperature", "openrouter": "temperature"},
-    "max_tokens": {"chat": "max_completion_tokens", "openrouter": "max_tokens"},
+    "recency": {"chat": "", "openrouter": "", "interactions": ""},
+    "max_uses": {"chat": "", "openrouter": "tools[0].parameters.max_uses", "interactions": ""},
+    "temperature": {
+        "chat": "temperature",
+        "openrouter": "temperature",
+        "interactions": "generation_config.temperature",
+    },
+    "max_tokens": {
+        "chat": "max_completion_tokens",
+        "openrouter": "max_tokens",
+        "interactions": "generation_config.max_output_tokens",
+    },
 }
+_OTHER_API_OF: dict[Api, ProviderName] = {"chat": "openai", "openrouter": "openai", "interactions": "gemini"}
 
 # Each takes either a list of allowed sites or one of blocked sites, never both (providers' documentation, 2026).
 _ONE_LIST_ONLY = ("claude", "grok", "perplexity", "openrouter")
@@ -212,19 +222,20 @@ def _read_recency(word: str) -> _Recency:
     raise InputError(f"A page's age cannot be {word!r}. {hint}")
 
 
-def how_sent(option: str, provider: ProviderName, openai_api: OpenAIApi = "responses") -> str:
-    """Where in the request's body the option goes; empty where the provider has no place for it."""
-    if provider == "openai" and openai_api != "responses":
-        return CHAT_OPTION_SUPPORT[option][openai_api]
-    return OPTION_SUPPORT[option][provider]
+def how_sent(option: str, provider: ProviderName, api: Api = "responses") -> str:
+    """Where in the request's body the option goes; empty where the provider, spoken to by `api`, has no place for it.
+
+    An `api` that is none of the provider's own other ones is its usual one.
+    """
+    return OTHER_OPTION_SUPPORT[option][api] if _OTHER_API_OF.get(api) == provider else OPTION_SUPPORT[option][provider]
 
 
-def takes_temperature(provider: ProviderName, model: str, openai_api: OpenAIApi = "responses") -> bool:
+def takes_temperature(provider: ProviderName, model: str, api: Api = "responses") -> bool:
     """Whether the model accepts a temperature; an unknown model of OpenAI's kind does, an unknown Claude does not.
 
     Source: providers' model pages; `temperature` is answered by status 400 otherwise.
     """
-    if not how_sent("temperature", provider, openai_api):
+    if not how_sent("temperature", provider, api):
         return False
     name = model.rpartition("/")[2]
     if provider == "claude" or (provider == "openai" and name.lower().startswith("claude")):
@@ -233,14 +244,13 @@ def takes_temperature(provider: ProviderName, model: str, openai_api: OpenAIApi 
 
 
 def unsupported_options(
-    provider: ProviderName, options: AskOptions, model: str, openai_api: OpenAIApi = "responses"
+    provider: ProviderName, options: AskOptions, model: str, api: Api = "responses"
 ) -> tuple[str, ...]:
     """The names of the options that were given and do not reach this model, in the order of `AskOptions`."""
     return tuple(
         name
         for name in _given_options(options)
-        if not how_sent(name, provider, openai_api)
-        or (name == "temperature" and not takes_temperature(provider, model, openai_api))
+        if not how_sent(name, provider, api) or (name == "temperature" and not takes_temperature(provider, model, api))
     )
 
 
@@ -249,13 +259,13 @@ def _given_options(options: AskOptions) -> dict[str, Any]:
     return {name: value for name, value in options if value != AskOptions.model_fields[name].default}
 
 
-def check_options(provider: ProviderName, options: AskOptions, model: str, openai_api: OpenAIApi = "responses") -> None:
+def check_options(provider: ProviderName, options: AskOptions, model: str, api: Api = "responses") -> None:
     """Refuse values that the provider would refuse; one that does not reach it is no matter here.
 
     Raises:
         InputError: the provider would refuse the request, or has no such model.
     """
-    name = openai_api if provider == "openai" and openai_api != "responses" else provider
+    name = api if _OTHER_API_OF.get(api) == provider else provider
     if options.allowed_domains and options.blocked_domains and name in _ONE_LIST_ONLY:
         raise InputError(f"{name} takes either allowed or blocked domains, not both. Leave one list out, or {name}.")
     longest = max(len(options.allowed_domains), len(options.blocked_domains))

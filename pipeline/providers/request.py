@@ -1,4 +1,7 @@
-"""Requests to the five providers: who is asked for what, where, with which key, and how a paused turn goes on."""
+"""Requests to the five providers: who is asked for what, where, with which key, and how a paused turn goes on.
+
+Each shape names the page of documentation that it follows, and when that was read.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -11,9 +14,11 @@ from pipeline.providers import provider_name
 from pipeline.providers.options import OPTION_SUPPORT as OPTION_SUPPORT
 from pipeline.providers.options import check_options, is_model_name, takes_temperature
 from pipeline.providers.options import unsupported_options as unsupported_options
-from pipeline.schema import AskOptions, OpenAIApi, ProviderName
+from pipeline.schema import Api, AskOptions, ProviderName
 
 _RECENCY_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
+# Whatever instructions Perplexity gets are all that it gets, and its answers cite by these marks alone.
+_ASK_FOR_MARKS = "Put the number of the search result that supports a statement in brackets behind it, such as [1]."
 
 
 class ProviderRequest(NamedTuple):
@@ -69,7 +74,10 @@ class Endpoint(NamedTuple):
 
 
 def _ask_responses(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """OpenAI's Responses API; it searches in any case, lists what it found, and keeps nothing."""
+    """OpenAI's Responses API; it searches in any case, lists what it found, and keeps nothing.
+
+    Source: https://developers.openai.com/api/docs/guides/tools-web-search, read 2026-11.
+    """
     check_options("openai", options, model)
     tool = {
         "type": "web_search",
@@ -91,7 +99,10 @@ def _ask_responses(model: str, system: str, prompt: str, options: AskOptions) ->
 
 
 def _ask_chat(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """Chat Completions of OpenAI and of servers compatible with it; only search models search."""
+    """Chat Completions of OpenAI and of servers compatible with it; only search models search.
+
+    Source: https://developers.openai.com/api/docs/guides/tools-web-search, read 2026-11.
+    """
     check_options("openai", options, model, "chat")
     place = {"type": "approximate", "approximate": {"country": options.country}} if options.country else None
     body = {
@@ -107,7 +118,7 @@ def _ask_chat(model: str, system: str, prompt: str, options: AskOptions) -> Prov
 def _ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
     """Chat Completions of OpenRouter, which searches with its own server tool for every model.
 
-    Source: https://openrouter.ai/docs/guides/features/server-tools/web-search.
+    Source: https://openrouter.ai/docs/guides/features/server-tools/web-search, read 2026-11.
     """
     check_options("openai", options, model, "openrouter")
     parameters = {
@@ -126,7 +137,10 @@ def _ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) -
 
 
 def _ask_claude(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """Anthropic's Messages. The search tool is pinned: its successors pass results through code, without citations."""
+    """Anthropic's Messages with the basic search tool: left alone, its successors pass results through code, uncited.
+
+    Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool, read 2026-11.
+    """
     check_options("claude", options, model)
     tool = {
         "type": "web_search_20250305",
@@ -146,10 +160,26 @@ def _ask_claude(model: str, system: str, prompt: str, options: AskOptions) -> Pr
     return ProviderRequest("/v1/messages", {"anthropic-version": "2023-06-01"}, body)
 
 
+def _ask_claude_newer(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    """Anthropic's Messages with the newer search tool, which the model itself may call and no code of its own.
+
+    No recorded answer shows whether it cites then.
+
+    Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools, read 2026-11.
+    """
+    request = _ask_claude(model, system, prompt, options)
+    [tool] = request.body["tools"]
+    newer = {**tool, "type": "web_search_20260318", "allowed_callers": ["direct"]}
+    return request._replace(body={**request.body, "tools": [newer]})
+
+
 def ask_gemini(
     model: str, system: str, prompt: str, options: AskOptions, now: datetime | None = None
 ) -> ProviderRequest:
-    """Google's generateContent with Google Search; `now` ends the span of time that `recency` asks for."""
+    """Google's generateContent with Google Search; `now` ends the span of time that `recency` asks for.
+
+    Source: https://ai.google.dev/gemini-api/docs/google-search, read 2026-11.
+    """
     check_options("gemini", options, model)
     generation = {"maxOutputTokens": options.max_tokens, **temperature("gemini", model, options)}
     body = {
@@ -162,8 +192,29 @@ def ask_gemini(
     return ProviderRequest(f"/v1beta/models/{name}:generateContent", {}, body)
 
 
+def _ask_interactions(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    """Google's Interactions API with Google Search, which keeps nothing; a search there has no span of time.
+
+    Source: https://ai.google.dev/api/interactions-api (`CreateModelInteractionParams`), read 2026-11.
+    """
+    check_options("gemini", options, model, "interactions")
+    generation = {"max_output_tokens": options.max_tokens, **temperature("gemini", model, options, "interactions")}
+    body = {
+        "model": model.removeprefix("models/"),
+        **present(system_instruction=system),
+        "input": prompt,
+        "tools": [{"type": "google_search"}],
+        "generation_config": generation,
+        "store": False,
+    }
+    return ProviderRequest("/v1beta/interactions", {}, body)
+
+
 def _ask_grok(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """The Responses API of xAI, which keeps nothing."""
+    """The Responses API of xAI, which keeps nothing.
+
+    Source: https://docs.x.ai/docs/guides/tools/search-tools, read 2026-11.
+    """
     check_options("grok", options, model)
     filters = present(allowed_domains=options.allowed_domains, excluded_domains=options.blocked_domains)
     body = {
@@ -178,7 +229,12 @@ def _ask_grok(model: str, system: str, prompt: str, options: AskOptions) -> Prov
 
 
 def _ask_perplexity(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """Perplexity's Agent API, asked for a model, `maker/model`, or for a preset."""
+    """Perplexity's Agent API, asked for a model, `maker/model`, or for a preset.
+
+    A system prompt takes the place of the preset's own, so it is made to ask for the marks on which citations rest.
+
+    Source: https://docs.perplexity.ai/docs/agent-api/prompt-guide, read 2026-11.
+    """
     check_options("perplexity", options, model)
     domains = [*options.allowed_domains, *(f"-{domain}" for domain in options.blocked_domains)]
     filters = present(search_domain_filter=domains, search_recency_filter=options.recency)
@@ -186,7 +242,7 @@ def _ask_perplexity(model: str, system: str, prompt: str, options: AskOptions) -
     body = {
         "model" if is_model_name(model) else "preset": model,
         "input": prompt,
-        **present(instructions=system),
+        **present(instructions=f"{system}\n\n{_ASK_FOR_MARKS}" if system else ""),
         "max_output_tokens": options.max_tokens,
         **present(max_steps=options.max_uses),
         "tools": [{"type": "web_search", **present(filters=filters, user_location=country)}],
@@ -212,11 +268,9 @@ def _place_of_user(options: AskOptions) -> dict[str, Any]:
     return {"user_location": {"type": "approximate", "country": options.country}} if options.country else {}
 
 
-def temperature(
-    provider: ProviderName, model: str, options: AskOptions, openai_api: OpenAIApi = "responses"
-) -> dict[str, float]:
+def temperature(provider: ProviderName, model: str, options: AskOptions, api: Api = "responses") -> dict[str, float]:
     """The temperature where one is given and the model takes one."""
-    if options.temperature is None or not takes_temperature(provider, model, openai_api):
+    if options.temperature is None or not takes_temperature(provider, model, api):
         return {}
     return {"temperature": options.temperature}
 
@@ -258,7 +312,7 @@ DEFAULT_MODELS: dict[ProviderName, str] = {
     "grok": "grok-4.3",
     "perplexity": "fast",
 }
-DEFAULT_CHAT_MODELS: dict[OpenAIApi, str] = {"chat": "gpt-5-search-api", "openrouter": "openai/gpt-5.6"}
+DEFAULT_CHAT_MODELS: dict[Api, str] = {"chat": "gpt-5-search-api", "openrouter": "openai/gpt-5.6"}
 
 REQUESTS: dict[ProviderName, RequestBuilder] = {
     "openai": _ask_responses,
@@ -267,22 +321,23 @@ REQUESTS: dict[ProviderName, RequestBuilder] = {
     "grok": _ask_grok,
     "perplexity": _ask_perplexity,
 }
-_OPENAI_REQUESTS: dict[OpenAIApi, RequestBuilder] = {
-    "responses": _ask_responses,
-    "chat": _ask_chat,
-    "openrouter": _ask_openrouter,
+_OTHER_REQUESTS: dict[tuple[ProviderName, Api], RequestBuilder] = {
+    ("openai", "chat"): _ask_chat,
+    ("openai", "openrouter"): _ask_openrouter,
+    ("gemini", "interactions"): _ask_interactions,
+    ("claude", "web_search_20260318"): _ask_claude_newer,
 }
 
 
-def request_builder(provider: ProviderName, openai_api: OpenAIApi = "responses") -> RequestBuilder:
-    """What builds the provider's requests; `openai_api` is the setting of that name."""
-    return _OPENAI_REQUESTS[openai_api] if provider == "openai" else REQUESTS[provider]
+def request_builder(provider: ProviderName, api: Api = "responses") -> RequestBuilder:
+    """What builds the provider's requests; an `api` that is none of its other ones is its usual one."""
+    return _OTHER_REQUESTS.get((provider, api), REQUESTS[provider])
 
 
-def default_model(provider: ProviderName, openai_api: OpenAIApi = "responses") -> str:
+def default_model(provider: ProviderName, api: Api = "responses") -> str:
     """The model to ask where nobody named one: one that searches with this API."""
-    if provider == "openai" and openai_api != "responses":
-        return DEFAULT_CHAT_MODELS[openai_api]
+    if provider == "openai" and api in DEFAULT_CHAT_MODELS:
+        return DEFAULT_CHAT_MODELS[api]
     return DEFAULT_MODELS[provider]
 
 

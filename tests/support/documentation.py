@@ -30,13 +30,14 @@ from exports.schema import (
 )
 from pipeline.asking._ledger import LedgerLine
 from pipeline.asking._paused import PausedLine
+from pipeline.asking._unread import BadResponse
 from pipeline.asking.arms import ArmAsked, ArmFile
 from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.asking.index import IndexHead, IndexLine
 from pipeline.asking.run_folder import LastStart, NarrativesFile, ProviderCounts, RunManifest
 from pipeline.prompts import PromptsAsked, PromptSettings
 from pipeline.providers.batches import BATCH_SUPPORT, batch_api
-from pipeline.providers.options import CHAT_OPTION_SUPPORT, OPTION_SUPPORT
+from pipeline.providers.options import OPTION_SUPPORT, OTHER_OPTION_SUPPORT
 from pipeline.providers.request import BASE_URLS, DEFAULT_CHAT_MODELS, DEFAULT_MODELS, KEY_VARIABLES
 from pipeline.records import Passage, Provenance, QueryResponse, Source, SourceState
 from pipeline.research.contracts import PAYLOADS, Citation, Claim, Config, Metrics, Reference, Report, Timeouts
@@ -50,7 +51,7 @@ from pipeline.research.output.artefacts import (
     StageEvent,
     VerifyResult,
 )
-from pipeline.schema import PROVIDERS, AnswerRow, AskOptions, ErrorLine
+from pipeline.schema import PROVIDERS, AnswerRow, Api, AskOptions, ErrorLine
 from pipeline.sources.schema import STATES, Chunk, Document, SearchResult, SourceMeta
 from pipeline.verifying.values import (
     PageQuote,
@@ -164,14 +165,20 @@ def providers() -> str:
 
 def options() -> str:
     """Which option of `pipeline ask` reaches whom, and where it goes in the request."""
+    others: dict[str, tuple[Api, ...]] = {"openai": ("chat", "openrouter"), "gemini": ("interactions",)}
 
     def row(option: str) -> str:
-        own, chat = OPTION_SUPPORT[option], CHAT_OPTION_SUPPORT[option]
-        places = [own["openai"], chat["chat"], chat["openrouter"], *(own[name] for name in PROVIDERS[1:])]
+        places = []
+        for name in PROVIDERS:
+            places += [
+                OPTION_SUPPORT[option][name],
+                *(OTHER_OPTION_SUPPORT[option][api] for api in others.get(name, ())),
+            ]
         shown = " | ".join(f"`{place}`" if place else "–" for place in places)
         return f"`--{OPTION_NAMES.get(option, option)}` | {shown}"
 
-    header = " | ".join(["option", "openai", "`chat`", "`openrouter`", *PROVIDERS[1:]])
+    columns = [each for name in PROVIDERS for each in (name, *(f"`{api}`" for api in others.get(name, ())))]
+    header = " | ".join(["option", *columns])
     return table(header, map(row, AskOptions.model_fields))
 
 
@@ -266,6 +273,10 @@ def index_line() -> str:
 
 def batch_lines() -> str:
     return field_tables(LedgerLine, PausedLine)
+
+
+def bad_response() -> str:
+    return field_table(BadResponse)
 
 
 def run_manifest() -> str:

@@ -118,6 +118,15 @@ def perplexity_body(call: int) -> dict[str, Any]:
     return {**body, "output": [{"type": "search_results", "results": [result]}, *body["output"]]}
 
 
+def interaction_body(call: int) -> dict[str, Any]:
+    note = {"type": "url_citation", "url": "https://a.example/", "title": "a.example", "start_index": 0, "end_index": 6}
+    output = {"type": "model_output", "content": [{"type": "text", "text": answer_text(call), "annotations": [note]}]}
+    search = {"type": "google_search_call", "id": "s1", "arguments": {"queries": ["a", "b"]}}
+    usage = {"total_input_tokens": 10, "total_output_tokens": 5}
+    head = {"id": f"v1_{call}", "object": "interaction", "status": "completed", "model": "model-1"}
+    return {**head, "steps": [search, output], "usage": usage}
+
+
 GOOD_BODIES: dict[str, Callable[[int], Any]] = {
     "openai": responses_body,
     "claude": claude_body,
@@ -125,7 +134,14 @@ GOOD_BODIES: dict[str, Callable[[int], Any]] = {
     "grok": responses_body,
     "perplexity": perplexity_body,
 }
-PATH_OWNERS = {"/v1/messages": "claude", ":generateContent": "gemini", "/v1/agent": "perplexity"}
+# Other shapes than the provider's usual one, by how the path ends.
+OTHER_BODIES: dict[str, Callable[[int], Any]] = {"/chat/completions": chat_body, "/interactions": interaction_body}
+PATH_OWNERS = {
+    "/v1/messages": "claude",
+    ":generateContent": "gemini",
+    "/interactions": "gemini",
+    "/v1/agent": "perplexity",
+}
 
 
 class ProviderServer:
@@ -229,7 +245,8 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def behave(self, provider: str, call: int, behaviour: Behaviour) -> None:
-        good = (chat_body if self.path.endswith("/chat/completions") else GOOD_BODIES[provider])(call)
+        other = next((body for end, body in OTHER_BODIES.items() if self.path.endswith(end)), None)
+        good = (other or GOOD_BODIES[provider])(call)
         match behaviour:
             case Good():
                 self.reply(200, JSON, as_bytes(good))

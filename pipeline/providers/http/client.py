@@ -31,6 +31,7 @@ from pipeline.providers.http.transfer import (
 )
 from pipeline.providers.request import Endpoint, ProviderRequest
 
+_SUCCESSES = range(200, 300)
 _REDIRECTS = range(300, 400)
 
 
@@ -49,12 +50,16 @@ class RetryPolicy(NamedTuple):
 
 
 class Response(NamedTuple):
-    """An answer: its status, its body as it was sent, the JSON value of that, and how many requests it took."""
+    """An answer: its status, its body as it was sent, the JSON value of that, and how many requests it took.
+
+    Of a client that `keeps_unread`, `body` is None where it is no JSON; `fault` says why the text is not all of it.
+    """
 
     status: int
     text: str
     body: Any
     attempts: int
+    fault: str = ""
 
 
 class Outcome(NamedTuple):
@@ -69,6 +74,7 @@ class Outcome(NamedTuple):
     failure: ProviderError | None = None
     decision: Decision = Decision("no")
     pause: float = 0.0
+    fault: str = ""
 
 
 class ApiClient:
@@ -80,10 +86,12 @@ class ApiClient:
         policy: RetryPolicy | None = None,
         concurrency: int = 8,
         check: Callable[[Any], object] = lambda body: None,
+        keeps_unread: bool = False,
     ) -> None:
         """Know whom to ask; nothing is sent before the first request.
 
-        `check` raises ProviderError for a body that came with a success and is no answer.
+        `check` raises ProviderError for a body that came with a success and is no answer. A client that `keeps_unread`
+        gives back a success that cannot be read or is not whole, for it is paid for; others ask again or raise.
 
         Raises:
             SettingsError: the key is nothing that a header can carry.
@@ -91,6 +99,7 @@ class ApiClient:
         self.endpoint = endpoint
         self.policy = policy or RetryPolicy()
         self.check = check
+        self.keeps_unread = keeps_unread
         self.gate = Gate(max(1, concurrency))
         self.headers = {
             "accept": "application/json",
@@ -149,7 +158,7 @@ class ApiClient:
                     spent += clock() - started
                 wait = self.learn(outcome, started)
                 if outcome.failure is None:
-                    return Response(outcome.status, outcome.text, outcome.body, sent)
+                    return Response(outcome.status, outcome.text, outcome.body, sent, outcome.fault)
                 late = spent + wait > self.policy.total_seconds
                 if outcome.decision.kind == "no" or attempt >= most or late or self.gate.stopped:
                     raise _final_error(outcome, sent, outcome.decision.seconds if late else 0.0)
@@ -215,11 +224,14 @@ class ApiClient:
             self.idle.append(client)
 
     def judge(self, received: RawResponse, attempt: int, now: float) -> Outcome:
-        """What a whole response came to: an answer, whatever it says, or a failure."""
+        """What a response came to: an answer, whatever it says, or a failure."""
         status, headers, key = received.status, received.headers, self.endpoint.key
         text = hide_key(received.text, key)
         pause = exhausted_seconds(headers, now)
+        keeps = self.keeps_unread and status in _SUCCESSES
         body: Any = None
+        if received.fault:
+            return self.judge_part(received.fault, attempt, Outcome(status, text, pause=pause), keeps)
         try:
             if status in _REDIRECTS:
                 raise _redirect_error(self.endpoint, headers.get(REDIRECT, ""))
@@ -228,13 +240,23 @@ class ApiClient:
             body = _read_json(text, hide_key(headers.get("content-type", ""), key))
             self.check(body)
         except ProviderError as failure:
+            if keeps and failure.kind in ("network", "bad_response"):
+                return Outcome(status, text, body, pause=pause)
             passing = failure.kind == "network"
             decision = decide(None if passing else status, headers, text, attempt, now)
             return Outcome(status, text, body, failure, decision, pause)
         except RecursionError:
             deep = ProviderError("The payload is nested too deeply to be a provider's answer.")
-            return Outcome(status, text, failure=deep, pause=pause)
+            return Outcome(status, text, failure=None if keeps else deep, pause=pause)
         return Outcome(status, text, body, pause=pause)
+
+    def judge_part(self, fault: ProviderError, attempt: int, outcome: Outcome, keeps: bool) -> Outcome:
+        """What a response came to whose body is not whole: itself where it is kept, else a failure."""
+        if keeps:
+            return outcome._replace(fault=str(fault))
+        passing = fault.kind in ("network", "timeout")
+        decision = decide(None, {}, "", attempt, 0.0) if passing else Decision("no")
+        return Outcome(fault.status or 0, failure=fault, decision=decision)
 
     def learn(self, outcome: Outcome, started: float) -> float:
         """Tell the gate of the outcome, and give the seconds to wait before this call's next request."""

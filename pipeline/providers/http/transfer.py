@@ -36,11 +36,15 @@ _ESCAPES = ("\\", "%", "&#")
 
 
 class RawResponse(NamedTuple):
-    """A whole response: its status, its headers with names in lower case, its body as text."""
+    """A response: its status, its headers with names in lower case, its body as text.
+
+    `fault` says why the text is not the whole body; one that cannot be unpacked has a letter of Latin-1 for each byte.
+    """
 
     status: int
     headers: Mapping[str, str]
     text: str
+    fault: ProviderError | None = None
 
 
 async def _hold_redirect(response: httpx.Response) -> None:
@@ -65,11 +69,10 @@ def one_connection(trust: ssl.SSLContext, silence: httpx.Timeout) -> httpx.Async
 async def receive(
     client: httpx.AsyncClient, url: str, headers: Mapping[str, str], content: bytes, method: str = "POST"
 ) -> RawResponse:
-    """The whole response to a request, whatever its status; a redirect is not followed.
+    """The response to a request, whatever its status; a redirect is not followed.
 
     Raises:
-        ProviderError: nobody answered (`network`), not in time (`timeout`), half a body came (`network`), or one that
-            is larger than any answer (`bad_response`).
+        ProviderError: nobody answered (`network`), not in time (`timeout`), or half the body of a failure came.
     """
     async with opened(client, url, headers, content, method) as response:
         return await read_whole(response)
@@ -94,26 +97,30 @@ async def opened(
         is_lost = not isinstance(error, httpx.ConnectTimeout)
         raise ProviderError(f"{host} did not answer in time.", "timeout", is_lost=is_lost) from None
     except (httpx.TransportError, httpx.StreamError, httpx.InvalidURL, ValueError) as error:
-        # The exception's own words may hold a header, and with it the key.
-        words = _TRANSPORT_WORDS.get(type(error), "could not be asked")
-        raise ProviderError(f"{host} {words}.", "network", is_lost=has_begun) from None
+        raise _broken(host, error, has_begun) from None
 
 
 async def read_whole(response: httpx.Response) -> RawResponse:
-    """The response with its whole body.
+    """The response with its body, or with what came of it: of one larger than any answer the first megabyte.
 
     Raises:
-        ProviderError: the body is larger than any answer, or cannot be unpacked.
+        httpx.TransportError: half the body of a failure came, or nothing more in time.
     """
-    raw = bytearray()
-    async for chunk in response.aiter_raw():
-        raw += chunk
-        if len(raw) > _MAX_BODY_BYTES:
-            raise _too_large(response.status_code)
+    raw, fault = bytearray(), None
+    try:
+        async for chunk in response.aiter_raw():
+            raw += chunk
+            if len(raw) > _MAX_BODY_BYTES:
+                fault = _too_large(response.status_code)
+                del raw[_PIECE_BYTES:]
+                break
+    except httpx.TransportError as error:
+        if isinstance(error, httpx.TimeoutException) or not response.is_success:
+            raise
+        fault = _broken(response.url.host, error, has_begun=True)
     names = {name.lower(): value for name, value in response.headers.items()}
-    body = _unpack(bytes(raw), names.get("content-encoding", ""), response.status_code)
-    # One wrong byte does not lose a paid answer.
-    return RawResponse(response.status_code, names, body.decode("utf-8-sig", errors="replace"))
+    text, damage = _unpack(bytes(raw), names.get("content-encoding", ""), response.status_code)
+    return RawResponse(response.status_code, names, text, fault or damage)
 
 
 async def read_lines(response: httpx.Response) -> AsyncIterator[str]:
@@ -166,29 +173,37 @@ async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
         raise ProviderError("The compressed answer ends before it is whole.", "network", status=response.status_code)
 
 
-def _unpack(raw: bytes, encoding: str, status: int) -> bytes:
-    """The body without its compression, never more than the limit in memory.
-
-    Raises:
-        ProviderError: it is larger than any answer, half of it is missing, or nobody asked for this encoding.
-    """
+def _unpack(raw: bytes, encoding: str, status: int) -> tuple[str, ProviderError | None]:
+    """The body's text without its compression, never more than the limit in memory, and why it is not all of it."""
     encoding = encoding.strip().lower()
     if encoding in ("", "identity") or not raw:
-        return raw
+        return _decode(raw), None
+    as_it_came = raw.decode("latin-1")
     if encoding not in _ENCODINGS:
-        raise ProviderError("The answer came in a compression that was not asked for.", status=status)
+        return as_it_came, ProviderError("The answer came in a compression that was not asked for.", status=status)
     unpacker = zlib.decompressobj(wbits=_ANY_HEADER)
     try:
         body = unpacker.decompress(raw, _MAX_BODY_BYTES + 1)
-    except zlib.error as error:
-        raise ProviderError(
-            "The compressed answer cannot be unpacked.", "network", status=status, is_lost=True
-        ) from error
+    except zlib.error:
+        words = "The compressed answer cannot be unpacked."
+        return as_it_came, ProviderError(words, "network", status=status, is_lost=True)
     if len(body) > _MAX_BODY_BYTES:
-        raise _too_large(status)
+        return as_it_came, _too_large(status)
     if not unpacker.eof:
-        raise ProviderError("The compressed answer ends before it is whole.", "network", status=status, is_lost=True)
-    return body
+        words = "The compressed answer ends before it is whole."
+        return _decode(body), ProviderError(words, "network", status=status, is_lost=True)
+    return _decode(body), None
+
+
+def _decode(body: bytes) -> str:
+    """The body as text; one wrong byte does not lose a paid answer."""
+    return body.decode("utf-8-sig", errors="replace")
+
+
+def _broken(host: str, error: Exception, has_begun: bool) -> ProviderError:
+    """The error for a connection that failed; the exception's own words may hold a header, and with it the key."""
+    words = _TRANSPORT_WORDS.get(type(error), "could not be asked")
+    return ProviderError(f"{host} {words}.", "network", is_lost=has_begun)
 
 
 def _too_large(status: int) -> ProviderError:

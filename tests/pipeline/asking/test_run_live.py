@@ -256,6 +256,7 @@ def test_a_disk_that_takes_no_more_is_one_line_and_the_same_command_goes_on(narr
         )
         assert full.returncode == 1
         assert f"'{tmp_path / 'run'}' cannot be written to: File too large." in full.stderr
+        assert "Spent since this start: about 0.00 USD" in full.stderr
         assert 1 < len(server.calls) < 5
         command = [sys.executable, "-c", program, *options]
         again = subprocess.run(command, cwd=ROOT, env=env, check=False, capture_output=True)

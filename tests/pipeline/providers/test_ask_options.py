@@ -10,8 +10,8 @@ import pytest
 from pipeline.errors import InputError, SettingsError
 from pipeline.providers import provider_name
 from pipeline.providers.options import (
-    CHAT_OPTION_SUPPORT,
     OPTION_SUPPORT,
+    OTHER_OPTION_SUPPORT,
     how_sent,
     read_options,
     takes_temperature,
@@ -29,7 +29,7 @@ from pipeline.providers.request import (
     read_base_urls,
     request_builder,
 )
-from pipeline.schema import PROVIDERS, AskOptions, OpenAIApi, ProviderName
+from pipeline.schema import PROVIDERS, Api, AskOptions, OpenAIApi, ProviderName
 from pipeline.settings import read_settings
 from tests.support.places import NO_SHARED, ROOT, SHARED
 
@@ -37,10 +37,12 @@ README = ROOT / "pipeline" / "README.md"
 RECORDINGS = SHARED / "recordings"
 
 PLAIN = AskOptions()
-TARGETS: list[tuple[ProviderName, OpenAIApi]] = [
+TARGETS: list[tuple[ProviderName, Api]] = [
     *((provider, "responses") for provider in PROVIDERS),
     ("openai", "chat"),
     ("openai", "openrouter"),
+    ("gemini", "interactions"),
+    ("claude", "web_search_20260318"),
 ]
 # Of each option a value that every provider with a place for it takes, and a model that takes a temperature.
 VALUES: dict[str, Any] = {
@@ -56,10 +58,10 @@ WARM_MODELS: dict[str, str] = {"openai": "gpt-4.1", "claude": "claude-sonnet-4-6
 
 
 def build(
-    provider: ProviderName, model: str = "", options: AskOptions = PLAIN, openai_api: OpenAIApi = "responses"
+    provider: ProviderName, model: str = "", options: AskOptions = PLAIN, api: Api = "responses"
 ) -> ProviderRequest:
-    builder = request_builder(provider, openai_api)
-    return builder(model or default_model(provider, openai_api), "Cite.", "Is it so?", options)
+    builder = request_builder(provider, api)
+    return builder(model or default_model(provider, api), "Cite.", "Is it so?", options)
 
 
 def at(body: Any, place: str) -> Any:
@@ -72,19 +74,19 @@ def at(body: Any, place: str) -> Any:
     return body
 
 
-@pytest.mark.parametrize(("provider", "openai_api"), TARGETS)
+@pytest.mark.parametrize(("provider", "api"), TARGETS)
 @pytest.mark.parametrize("option", list(AskOptions.model_fields))
-def test_the_table_of_options_says_what_is_sent(provider: ProviderName, openai_api: OpenAIApi, option: str) -> None:
+def test_the_table_of_options_says_what_is_sent(provider: ProviderName, api: Api, option: str) -> None:
     model = WARM_MODELS.get(provider, "")
     options = AskOptions(**{option: VALUES[option]})
-    body = build(provider, model, options, openai_api).body
-    place = how_sent(option, provider, openai_api)
+    body = build(provider, model, options, api).body
+    place = how_sent(option, provider, api)
     if place:
         assert at(body, place)
-        assert at(body, place) != at(build(provider, model, PLAIN, openai_api).body, place)
+        assert at(body, place) != at(build(provider, model, PLAIN, api).body, place)
     else:
-        assert body == build(provider, model, PLAIN, openai_api).body
-    assert unsupported_options(provider, options, model or "any", openai_api) == (() if place else (option,))
+        assert body == build(provider, model, PLAIN, api).body
+    assert unsupported_options(provider, options, model or "any", api) == (() if place else (option,))
 
 
 @pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
@@ -126,7 +128,7 @@ def test_the_search_tool_is_the_one_that_was_answered_with_citations(recording: 
 
 
 def test_the_tables_know_every_provider_and_every_option() -> None:
-    assert set(OPTION_SUPPORT) == set(CHAT_OPTION_SUPPORT) == set(AskOptions.model_fields) == set(VALUES)
+    assert set(OPTION_SUPPORT) == set(OTHER_OPTION_SUPPORT) == set(AskOptions.model_fields) == set(VALUES)
     assert all(tuple(row) == PROVIDERS for row in OPTION_SUPPORT.values())
     for table in (KEY_VARIABLES, BASE_URLS, DEFAULT_MODELS, REQUESTS):
         assert tuple(table) == PROVIDERS
@@ -172,8 +174,10 @@ def test_the_settings_that_the_readme_shows_are_read(tmp_path: Path, monkeypatch
     for block in blocks:
         Path("citejury.toml").write_text(block, encoding="utf-8")
         read.append(read_settings())
-    prices, settings = read
+    prices, prompts, settings = read
     assert prices.prices
+    assert prompts.prompts.system
+    assert settings.gemini_api == "interactions"
     assert read_base_urls(settings.base_urls)["openai"] != BASE_URLS["openai"]
     for name, model in settings.models.items():
         assert request_builder(provider_name(name), settings.openai_api)(model, "", "Why?", AskOptions()).body["tools"]

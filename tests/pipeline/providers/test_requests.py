@@ -14,17 +14,20 @@ from pipeline.providers.request import (
     default_model,
     request_builder,
 )
-from pipeline.schema import PROVIDERS, AskOptions, OpenAIApi, ProviderName
+from pipeline.schema import PROVIDERS, Api, AskOptions, ProviderName
 
 PLAIN = AskOptions()
 PROMPT = '{note_text} "=cmd" 🚀 ويكي\n{0}'
 USER = {"role": "user", "content": PROMPT}
 SYSTEM = {"role": "system", "content": "Cite."}
 JAPAN = {"type": "approximate", "country": "JP"}
-TARGETS: list[tuple[ProviderName, OpenAIApi]] = [
+MARKS = "Put the number of the search result that supports a statement in brackets behind it, such as [1]."
+TARGETS: list[tuple[ProviderName, Api]] = [
     *((provider, "responses") for provider in PROVIDERS),
     ("openai", "chat"),
     ("openai", "openrouter"),
+    ("gemini", "interactions"),
+    ("claude", "web_search_20260318"),
 ]
 # Of each option a value that every provider with a place for it takes, and a model that takes a temperature.
 VALUES: dict[str, Any] = {
@@ -39,10 +42,10 @@ VALUES: dict[str, Any] = {
 
 
 def build(
-    provider: ProviderName, model: str = "", options: AskOptions = PLAIN, openai_api: OpenAIApi = "responses"
+    provider: ProviderName, model: str = "", options: AskOptions = PLAIN, api: Api = "responses", system: str = "Cite."
 ) -> ProviderRequest:
-    builder = request_builder(provider, openai_api)
-    return builder(model or default_model(provider, openai_api), "Cite.", PROMPT, options)
+    builder = request_builder(provider, api)
+    return builder(model or default_model(provider, api), system, PROMPT, options)
 
 
 def test_openai_is_asked_to_search_to_list_its_sources_and_to_keep_nothing() -> None:
@@ -144,6 +147,41 @@ def test_claude_gets_every_option_but_recency(domains: str) -> None:
     }
 
 
+def test_claude_is_given_the_newer_search_tool_to_call_itself() -> None:
+    options = AskOptions(country="JP", max_uses=3, allowed_domains=("who.int",))
+    assert build("claude", "claude-sonnet-5", options, "web_search_20260318") == ProviderRequest(
+        "/v1/messages",
+        {"anthropic-version": "2023-06-01"},
+        {
+            "model": "claude-sonnet-5",
+            "max_tokens": 4096,
+            "system": "Cite.",
+            "messages": [USER],
+            "tools": [
+                {
+                    "type": "web_search_20260318",
+                    "name": "web_search",
+                    "max_uses": 3,
+                    "allowed_domains": ["who.int"],
+                    "user_location": JAPAN,
+                    "allowed_callers": ["direct"],
+                }
+            ],
+        },
+    )
+
+
+def test_gemini_is_asked_for_an_interaction_with_google_search_that_is_not_kept() -> None:
+    body = {"model": "gemini-3.5-flash", "input": PROMPT, "tools": [{"type": "google_search"}], "store": False}
+    plain = {**body, "system_instruction": "Cite.", "generation_config": {"max_output_tokens": 4096}}
+    path = "/v1beta/interactions"
+    assert build("gemini", "gemini-3.5-flash", PLAIN, "interactions") == ProviderRequest(path, {}, plain)
+    options = AskOptions(temperature=0.0, max_tokens=2048, recency="week", country="JP")
+    warm = {**body, "generation_config": {"max_output_tokens": 2048, "temperature": 0.0}}
+    request = build("gemini", "models/gemini-3.5-flash", options, "interactions", system="")
+    assert request == ProviderRequest(path, {}, warm)
+
+
 def test_gemini_is_asked_with_google_search() -> None:
     assert build("gemini", "gemini-3.5-flash") == ProviderRequest(
         "/v1beta/models/gemini-3.5-flash:generateContent",
@@ -190,19 +228,17 @@ def test_grok_is_asked_to_search_and_to_keep_nothing() -> None:
     }
 
 
-def test_perplexity_is_asked_by_preset_and_made_to_search() -> None:
-    assert build("perplexity", "fast") == ProviderRequest(
-        "/v1/agent",
-        {},
-        {
-            "preset": "fast",
-            "input": PROMPT,
-            "instructions": "Cite.",
-            "max_output_tokens": 4096,
-            "tools": [{"type": "web_search"}],
-            "tool_choice": "required",
-        },
-    )
+def test_perplexity_is_asked_by_preset_made_to_search_and_told_to_put_marks_where_it_is_told_anything() -> None:
+    body = {
+        "preset": "fast",
+        "input": PROMPT,
+        "max_output_tokens": 4096,
+        "tools": [{"type": "web_search"}],
+        "tool_choice": "required",
+    }
+    assert build("perplexity", "fast", system="") == ProviderRequest("/v1/agent", {}, body)
+    told = {**body, "instructions": f"Cite.\n\n{MARKS}"}
+    assert build("perplexity", "fast") == ProviderRequest("/v1/agent", {}, told)
 
 
 def test_perplexity_gets_blocked_domains_with_a_minus_and_every_option_but_temperature() -> None:
@@ -211,7 +247,7 @@ def test_perplexity_gets_blocked_domains_with_a_minus_and_every_option_but_tempe
     assert build("perplexity", "perplexity/sonar", options).body == {
         "model": "perplexity/sonar",
         "input": PROMPT,
-        "instructions": "Cite.",
+        "instructions": f"Cite.\n\n{MARKS}",
         "max_output_tokens": 2048,
         "max_steps": 3,
         "tools": [{"type": "web_search", "filters": filters, "user_location": {"country": "JP"}}],
@@ -219,18 +255,14 @@ def test_perplexity_gets_blocked_domains_with_a_minus_and_every_option_but_tempe
     }
 
 
-@pytest.mark.parametrize(
-    ("provider", "openai_api"), [target for target in TARGETS if target not in [("openai", "responses")]]
-)
-def test_two_lists_of_domains_are_refused_where_the_provider_refuses_them(
-    provider: ProviderName, openai_api: OpenAIApi
-) -> None:
+@pytest.mark.parametrize(("provider", "api"), [target for target in TARGETS if target not in [("openai", "responses")]])
+def test_two_lists_of_domains_are_refused_where_the_provider_refuses_them(provider: ProviderName, api: Api) -> None:
     options = AskOptions(allowed_domains=("who.int",), blocked_domains=("example.com",))
-    if not how_sent("allowed_domains", provider, openai_api):
-        assert build(provider, options=options, openai_api=openai_api) == build(provider, openai_api=openai_api)
+    if not how_sent("allowed_domains", provider, api):
+        assert build(provider, options=options, api=api) == build(provider, api=api)
         return
     with pytest.raises(InputError, match="not both"):
-        build(provider, options=options, openai_api=openai_api)
+        build(provider, options=options, api=api)
 
 
 @pytest.mark.parametrize(("provider", "most"), [("openai", 100), ("grok", 5), ("perplexity", 20)])

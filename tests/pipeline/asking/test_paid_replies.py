@@ -1,0 +1,215 @@
+"""What was paid for is neither thrown away nor bought twice, and a limit of cost holds with many calls under way."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from pipeline.asking.run_folder import BAD_RESPONSES, read_errors, read_manifest
+from pipeline.csv_v2.file import read_answers
+from pipeline.providers import read_payload
+from tests.support.csv_check import check_file
+from tests.support.provider_server import (
+    Behaviour,
+    Good,
+    HalfBody,
+    ProviderServer,
+    Status,
+    Together,
+    WrongContentType,
+    claude_body,
+    responses_body,
+)
+
+VARIABLES = {"openai": "OPENAI_API_KEY", "claude": "ANTHROPIC_API_KEY", "perplexity": "PERPLEXITY_API_KEY"}
+PAUSED = Status(200, {}, claude_body(1, "pause_turn"))
+DOWN = Status(400, {}, {"error": {"message": "no"}})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder of the command, with three narratives."""
+    rows = "narrative_id,prompt\n" + "".join(f"N{number},Is it so? {number}\n" for number in range(3))
+    (tmp_path / "narratives.csv").write_text(rows, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ask(server: ProviderServer, provider: str, *options: str, **more: str) -> Result:
+    urls = {name: server.base_url(name) for name in VARIABLES}
+    env = {"CITEJURY_BASE_URLS": json.dumps(urls), VARIABLES[provider]: "planted-0123456789", **more}
+    command = ["pipeline", "ask", "narratives.csv", "--out", "run", "--concurrency", "1", *options]
+    return CliRunner().invoke(main, command, env=env)
+
+
+def kept_bodies(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "run" / BAD_RESPONSES).read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("bad", "body", "said"),
+    [
+        (Status(200, {}, '{"object": "response", "outp'), '{"object": "response", "outp', "is not JSON"),
+        (Status(200, {}, ""), "", "is empty"),
+        (Status(200, {}, 'data: {"type": 1}\n\n'), 'data: {"type": 1}\n\n', "is not JSON"),
+        (WrongContentType(), "<html><body>Please log in</body></html>", "is not JSON"),
+        (HalfBody(), None, "closed the connection before its answer was whole"),
+    ],
+    ids=["cut", "empty", "stream", "page", "broken off"],
+)
+def test_a_success_that_cannot_be_read_is_kept_with_its_body_and_bought_again_only_when_told_to(
+    folder: Path, bad: Behaviour, body: str | None, said: str
+) -> None:
+    with ProviderServer([Good(), bad]) as server:
+        first = ask(server, "openai")
+        again = ask(server, "openai", "--strict")
+        assert (first.exit_code, again.exit_code, len(server.calls)) == (0, 1, 3)
+        [error] = read_errors(folder / "run")
+        assert (error.kind, error.status, error.narrative_id, error.attempts) == ("bad_response", 200, "N1", 1)
+        assert said in error.message
+        [kept] = kept_bodies(folder)
+        half = json.dumps(responses_body(2), ensure_ascii=False)[:60]
+        assert kept["body"] == body if body is not None else kept["body"].startswith(half)
+        assert "0 kept, 2 new, 1 failed, spent now 0.00 USD (0.00 in all)" in first.stderr
+        assert "2 kept, 0 new, 0 failed, 1 unread, spent now 0.00 USD (0.00 in all)" in again.stderr
+        assert f"kept in {BAD_RESPONSES}" in again.stderr
+        assert "Asking" not in again.stderr
+        told = ask(server, "openai", "--retry", "bad_response", "--strict")
+    assert (told.exit_code, len(server.calls)) == (0, 4)
+    assert read_errors(folder / "run") == []
+    assert check_file(folder / "run" / "openai.csv") == []
+    assert [each.narrative_id for each in read_answers(folder / "run" / "openai.csv")] == ["N0", "N1", "N2"]
+
+
+def test_a_kept_reply_that_a_mended_reader_can_read_becomes_the_answer_unasked(folder: Path) -> None:
+    with ProviderServer([Status(200, {}, '{"object": "unheard of"}')]) as server:
+        ask(server, "openai")
+        path = folder / "run" / BAD_RESPONSES
+        [kept] = kept_bodies(folder)
+        # What a mended reader would read stands in for the mended reader.
+        line = json.dumps({**kept, "body": json.dumps(responses_body(7))})
+        path.write_text(f"{line}\n", encoding="utf-8")
+        done = ask(server, "openai")
+        assert len(server.calls) == 3
+    assert "2 kept, 1 new, 0 failed, spent now" in done.stderr
+    first = next(iter(read_answers(folder / "run" / "openai.csv")))
+    assert (first.narrative_id, first.answer_timestamp) == ("N0", kept["timestamp"])
+
+
+def test_a_line_that_a_kill_has_torn_is_cut_off_and_its_call_put_again(folder: Path) -> None:
+    with ProviderServer([Status(200, {}, "junk"), Status(200, {}, "more junk")]) as server:
+        ask(server, "openai")
+        path = folder / "run" / BAD_RESPONSES
+        path.write_bytes(path.read_bytes()[:-20])
+        done = ask(server, "openai")
+        assert len(server.calls) == 4
+    assert "1 kept, 1 new, 0 failed, 1 unread" in done.stderr
+    assert [each["body"] for each in kept_bodies(folder)] == ["junk"]
+
+
+def test_a_line_of_somebody_else_is_refused_before_anything_is_sent(folder: Path) -> None:
+    with ProviderServer() as server:
+        ask(server, "openai", "--max-rows", "1")
+        (folder / "run" / BAD_RESPONSES).write_text('{"a": 1}\n', encoding="utf-8")
+        done = ask(server, "openai")
+        assert (done.exit_code, len(server.calls)) == (1, 1)
+    assert f"`{BAD_RESPONSES}` in 'run', line 1 is not a reply of a run. Nothing was sent." in done.stderr
+
+
+def test_a_paused_turn_whose_continuation_fails_goes_on_from_its_bodies_at_the_next_start(folder: Path) -> None:
+    with ProviderServer([PAUSED, PAUSED, DOWN]) as server:
+        failed = ask(server, "claude", "--max-rows", "1")
+        assert (failed.exit_code, len(server.calls)) == (1, 3)
+        done = ask(server, "claude", "--max-rows", "1")
+        assert (done.exit_code, len(server.calls)) == (0, 4), done.output
+        asked = [[turn["role"] for turn in call.body["messages"]] for call in server.calls]
+    turns = ["user", "assistant", "assistant"]
+    assert asked == [turns[:1], turns[:2], turns, turns]
+    [answer] = read_answers(folder / "run" / "claude.csv")
+    bodies = json.loads(answer.answer_raw_json)
+    assert [body["stop_reason"] for body in bodies] == ["pause_turn", "pause_turn", "end_turn"]
+    assert read_payload("claude", answer.answer_raw_json).text == answer.answer_text
+    assert not {"paused.jsonl", BAD_RESPONSES} & {path.name for path in (folder / "run").iterdir()}
+
+
+def test_a_limit_counts_what_is_under_way_and_is_passed_by_one_call_at_the_most(folder: Path) -> None:
+    rows = "".join(f"M{number},Is it so? {number}\n" for number in range(40))
+    (folder / "narratives.csv").write_text("narrative_id,prompt\n" + rows, encoding="utf-8")
+    prices = json.dumps({"m": {"input": 1000, "output": 2000}})  # an answer costs 0.02
+    options = ("--model", "openai=m", "--concurrency", "8", "--max-cost", "0.19")
+    with ProviderServer([Good(), *[Together(4)] * 8]) as server:
+        done = ask(server, "openai", *options, CITEJURY_PRICES=prices)
+        assert len(server.calls) == 10
+        assert server.most_under_way["openai"] > 3
+        again = ask(server, "openai", *options, CITEJURY_PRICES=prices)
+        assert len(server.calls) == 10
+    assert "10 new, 0 failed, spent now 0.20 USD (0.20 in all)" in done.stderr
+    assert "30 calls are left" in done.stderr
+    assert "10 kept, 0 new" in again.stderr
+    assert read_manifest(folder / "run").stopped == "max_cost"
+
+
+def test_a_limit_that_cannot_be_held_for_want_of_a_cost_ends_the_provider(folder: Path) -> None:
+    with ProviderServer() as server:
+        done = ask(server, "perplexity", "--max-cost", "1")
+        assert len(server.calls) == 1
+    assert "perplexity: what a reply cost is not known, so `--max-cost` cannot be held" in done.stderr
+    assert read_manifest(folder / "run").stopped == "max_cost"
+
+
+def test_where_nothing_is_answered_the_known_cost_is_said_all_the_same(folder: Path) -> None:
+    with ProviderServer([Status(200, {}, "junk")] * 3) as server:
+        done = ask(server, "openai")
+        assert (done.exit_code, len(server.calls)) == (1, 3)
+    assert "Nothing was answered (3 bad_response)" in done.stderr
+    assert "Known cost: 0.00 USD; that of 3 replies that cannot be read is not known." in done.stderr
+
+
+def test_presets_of_perplexity_keep_their_own_words_unless_they_are_to_have_ours_or_yours(folder: Path) -> None:
+    (folder / "system.txt").write_text("Be brief.", encoding="utf-8")
+    with ProviderServer() as server:
+        ask(server, "perplexity", "--max-rows", "1")
+        ask(server, "perplexity", "--max-rows", "1", "--out", "b", CITEJURY_PERPLEXITY_INSTRUCTIONS="true")
+        ask(server, "perplexity", "--max-rows", "1", "--out", "c", "--system-prompt", "system.txt")
+        ask(server, "perplexity", "--max-rows", "1", "--out", "d", "--model", "perplexity=perplexity/sonar")
+        told = [call.body.get("instructions", "") for call in server.calls]
+    assert told[0] == ""
+    assert told[1].startswith("You check statements")
+    assert told[2].startswith("Be brief.\n\n")
+    assert told[3] == told[1]
+    assert all(each.endswith("such as [1].") for each in told[1:])
+
+
+def test_settings_choose_geminis_api_and_claudes_search_tool(folder: Path) -> None:
+    (folder / "citejury.toml").write_text(
+        'gemini_api = "interactions"\nclaude_search = "web_search_20260318"\n', encoding="utf-8"
+    )
+    with ProviderServer() as server:
+        urls = {name: server.base_url(name) for name in ("gemini", "claude")}
+        keys = {"GEMINI_API_KEY": "planted-0123456789", "ANTHROPIC_API_KEY": "planted-0123456789"}
+        command = ["pipeline", "ask", "narratives.csv", "--out", "run", "--max-rows", "1", "--recency", "week"]
+        done = CliRunner().invoke(main, command, env={"CITEJURY_BASE_URLS": json.dumps(urls), **keys})
+        assert done.exit_code == 0, done.output
+        [asked] = server.calls_of("gemini")
+        [other] = server.calls_of("claude")
+    assert asked.path == "/v1beta/interactions"
+    assert "gemini (gemini-3.5-flash) takes no `--recency`; it is not sent." in done.stderr
+    assert other.body["tools"][0]["type"] == "web_search_20260318"
+    [answer] = read_answers(folder / "run" / "gemini.csv")
+    assert answer.citations == ("https://a.example/",)
+    counts = read_manifest(folder / "run").providers["gemini"]
+    assert (counts.input_tokens, counts.output_tokens, counts.searches) == (10, 5, 2)
+
+
+def test_the_time_that_a_call_may_take_is_an_option(folder: Path) -> None:
+    refused = Status(429, {"retry-after": "30"}, {"error": {"message": "slow down"}})
+    with ProviderServer([refused] * 3) as server:
+        done = ask(server, "openai", "--max-rows", "1", "--timeout", "2", "--read-timeout", "1")
+        assert (done.exit_code, len(server.calls)) == (1, 1)
+    [error] = read_errors(folder / "run")
+    assert "longer than a call may take" in error.message
+    wrong = CliRunner().invoke(main, ["pipeline", "ask", "narratives.csv", "--out", "x", "--timeout", "0"])
+    assert wrong.exit_code == 2
