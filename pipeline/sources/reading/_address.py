@@ -70,20 +70,18 @@ class Address(NamedTuple):
             return ""
         return f"its redirect ends at {end[0]!r}"
 
-    def left_behind(self) -> str:
-        """In plain words where the redirects ended instead of at a page of its own; empty where they did not."""
+    def ends_at_home(self) -> bool:
+        """Whether the redirects ended at a site's first page, and that is not where the page itself has moved."""
         asked, final = urlsplit(self.asked), urlsplit(self.final)
         if _is_overview(asked) or _same_place(asked, final) or is_grounding_redirect(self.asked):
-            return ""
-        if _is_overview(final):
-            return "its redirect ends at a home page" if self._is_home(asked, final) else ""
-        if (
-            _bare_host(asked) == _bare_host(final)
-            and _is_above(final, asked)
-            and len(_words_of(self.asked)) >= _LEAST_WORDS
-        ):
-            return "its redirect ends at an overview above it"
-        return ""
+            return False
+        return _is_overview(final) and self._is_home(asked, final)
+
+    def ends_above(self) -> bool:
+        """Whether the redirects ended at a page above the one that was cited, whose address has words of its own."""
+        asked, final = urlsplit(self.asked), urlsplit(self.final)
+        is_above = _bare_host(asked) == _bare_host(final) and _is_above(final, asked)
+        return is_above and len(_words_of(self.asked)) >= _LEAST_WORDS
 
     def _is_home(self, asked: SplitResult, final: SplitResult) -> bool:
         """Whether the home page at the end is not where the page itself has moved."""

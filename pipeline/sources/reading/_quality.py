@@ -160,8 +160,9 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
 
     A page whose title has the words of its address is the page that was cited, whatever it speaks of. One that has
     not is a `soft_404` where it says so in its markup, in words among at most 150 that are no links, or as its whole
-    title; a `home_page` where a redirect ended at a site's first page or an overview; and an `other_page` where its at
-    most 40 words that are no links have none of three or more words of the address. Signs of `verdict_on` come first.
+    title; a `home_page` where a redirect ended at a site's first page, or above its own place with at most 150 words
+    that are no links; and an `other_page` where its at most 40 such words have none of three or more words of the
+    address. Signs of `verdict_on` come first.
 
     Source: https://developers.google.com/search/docs/crawling-indexing/http-network-errors#soft-404-errors, read
     2026-11, for what is called so; the rules are measured in exports/contracts/figures.md.
@@ -173,8 +174,10 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
     verdict = verdict_on(page.text, page.title, page.marked_paid, bool(named))
     if named or verdict.reason not in ("page", "empty"):
         return verdict
-    if nothing := address.ends_at_nothing() or address.left_behind():
-        return Verdict("soft_404" if address.ends_at_nothing() else "home_page", nothing)
+    if nothing := address.ends_at_nothing():
+        return Verdict("soft_404", nothing)
+    if address.ends_at_home():
+        return Verdict("home_page", "its redirect ends at a home page")
     is_nothing = any(map(is_name_of_nothing, names.split("\n")))
     if is_nothing and named is False:
         return Verdict("soft_404", f"it is called {page.title[:80]!r}")
@@ -193,6 +196,8 @@ def _verdict_by_own_text(page: PageSigns, address: Address, otherwise: Verdict) 
     for reason, pattern in _ABSENT:
         if found := pattern.search(said):
             return _verdict_of(reason, found)
+    if address.ends_above():
+        return Verdict("home_page", "its redirect ends at an overview above it")
     if otherwise.reason == "page" and words <= _HARDLY_ANY_WORDS and address.is_missing(f"{page.title}\n{said}"):
         return Verdict("other_page", "none of the words of its address stand on it")
     return otherwise
