@@ -48,6 +48,7 @@ class BatchCalls:
         self.run, self.state, self.selection, self.paused = run, state, selection, paused
         self.provider, self.api, self.limits = provider, api, limits
         self.batch_limits = BatchLimits(min(api.limits.requests, most), api.limits.bytes)
+        state.token_shares[provider] = api.token_price
         self.answered = set(run.answered[provider])
         self.failed: set[str] = set()
         self.models: list[str] = []

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pipeline.asking._ledger import refuse_open_batches
+from pipeline.asking._ledger import refuse_open_batches, token_shares
 from pipeline.asking._paused import PausedTurns
 from pipeline.asking._spending import Spending
 from pipeline.asking._summary import summarise_run
@@ -37,7 +37,7 @@ from pipeline.errors import InputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
 from pipeline.providers import read_body
 from pipeline.providers.body import load_body
-from pipeline.providers.cost import Usage, cost_of, price_of, usage_of
+from pipeline.providers.cost import Usage, batch_price, cost_of, price_of, usage_of
 from pipeline.providers.failure import unreadable_error
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, ProviderName, StoredAnswer
 
@@ -68,6 +68,7 @@ class RunState:
         """Begin with what was spent earlier."""
         self.stop_waiting = stop_waiting
         self.limits = limits
+        self.token_shares: dict[ProviderName, float] = {}  # of those who are asked in batches
         self.spending = Spending(limits.max_cost, spent)
         self.errors: list[ErrorLine] = []
         self.kept = 0
@@ -136,6 +137,7 @@ class RunState:
             return
         if settled.answer:
             price = price_of(self.limits.prices, settled.answer.model_version, call.model)
+            price = batch_price(price, self.token_shares.get(call.provider, 1.0))
             self.spending.pay(call.provider, cost_of(settled.usage, price))
         elif settled.is_unread or (settled.is_lost and call.provider in self.spending.dearest):
             self.spending.pay(call.provider, None)
@@ -376,10 +378,11 @@ def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> 
 
 def _count_earlier(run: OpenRun, state: RunState) -> None:
     """Count the known cost of the answers in the folder; it is looked up only where there is a limit to hold."""
+    shares = token_shares(run.out) if state.limits.max_cost is not None else {}
     for provider in PROVIDERS if state.limits.max_cost is not None else ():
         for line in read_index(csv_file(run.out, provider)) if run.answered[provider] else ():
             price = price_of(state.limits.prices, line.model_version, run.manifest.model_of(line, provider))
-            cost = cost_of(line.usage, price)
+            cost = cost_of(line.usage, batch_price(price, shares.get(line.answer_id, 1.0)))
             if cost is not None:
                 state.spending.pay(provider, cost)
     state.spending.earlier = state.spending.spent

@@ -283,6 +283,29 @@ def test_a_limit_of_cost_holds_by_what_batches_are_expected_to_cost(narratives: 
     assert 3 <= manifest.answers < 5
 
 
+def test_a_limit_of_cost_counts_earlier_answers_at_the_price_of_batches(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    limits = Limits(max_cost=45.0, prices=dict.fromkeys(("claude-sonnet-5", "model-1"), Price(input=1e6, output=0.0)))
+    with BatchServers() as server:
+        run_batches(server, write_narratives(tmp_path, 4), out, "claude")  # 10 tokens each, so 20 in all and not 40
+        manifest = run_batches(server, write_narratives(tmp_path, 5), out, "claude", limits=limits)  # about 20 more
+    assert (manifest.stopped, manifest.answers) == ("", 5)
+
+
+def test_a_reply_that_cannot_be_read_is_kept_and_not_bought_again(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers() as server:
+        server.answer = lambda provider, custom_id, body: {"type": "message", "content": None}
+        with pytest.raises(InputError, match="5 bad_response"):
+            run_batches(server, narratives, tmp_path / "run", "claude")
+        requests = len(server.calls)
+        with pytest.raises(InputError, match="5 bad_response"):
+            run_batches(server, narratives, tmp_path / "run", "claude")
+        assert len(server.calls) == requests
+        server.answer = body_by_narrative
+        manifest = run_batches(server, narratives, tmp_path / "run", "claude", limits=Limits(retry_bad=True))
+    assert manifest.answers == 5
+
+
 def test_answers_of_batches_are_counted_at_the_price_of_batches(narratives: Path, tmp_path: Path) -> None:
     prices = {"model-1": Price(input=1.0, output=2.0)}
     with BatchServers() as server:
