@@ -126,7 +126,6 @@ env
 passwords.json
 /citejury-home/
 /sheets/
-/months/
 """
 
 _README = """\

@@ -1,7 +1,13 @@
 """A study month by month: what is done, where it stops for people, and how it goes on."""
 
+import contextlib
+import csv
 import json
+import os
+import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,6 +78,25 @@ def test_killed_after_any_command_the_month_goes_on_with_the_same_answers_and_sa
     found = files_of(month)
     assert {name: found[name] for name in before} == before
     assert len(found) == 7
+
+
+@pytest.mark.soak
+def test_a_study_that_is_killed_again_and_again_asks_each_question_once(project: Path) -> None:
+    command = [Path(sys.executable).parent / "citejury", "study", "run", "--month", "2026-01"]
+    environment = {**os.environ, "ARGILLA_API_KEY": "", "CITEJURY_API_KEY": ""}
+    month, generator = Month(Path("months/2026-01")), random.Random(19)
+    for _ in range(20):
+        with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(generator.uniform(0.2, 6))
+            process.kill()
+    assert subprocess.run(command, env=environment, check=False, capture_output=True).returncode == 1  # no Argilla
+    records = [json.loads(line) for line in month.records.read_text(encoding="utf-8").splitlines()]
+    asked = [(each["provenance"]["model_name"], each["provenance"]["narrative_id"]) for each in records]
+    assert len(asked) == len(set(asked)) == 10
+    with month.sample.open(encoding="utf-8", newline="") as rows:
+        sampled = [row["record_uuid"] for row in csv.DictReader(rows)]
+    assert sorted(sampled) == sorted(each["record_uuid"] for each in records)
 
 
 def test_calls_that_may_succeed_later_stop_the_month_before_its_sample(project: Path) -> None:
@@ -177,13 +202,10 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     assert "citejury annotation status --round 2026-01; when they are done" in begun.stderr.splitlines()[-1]
     before = files_of(Month(Path("months/2026-01")))
 
-    again = run("--month", "2026-01")
-    assert "$ citejury pipeline ask" not in again.stderr
-    assert "people are needed" in again.stderr
-
     label_everything(argilla_server, owner, workspace, "2026-01", names[:2])
     done = run("--month", "2026-01")
     assert done.exit_code == 0, done.output
+    assert "$ citejury pipeline ask" not in done.stderr
     assert "$ citejury exports results months/2026-01/export" in done.stderr
     assert "$ citejury study trend" not in done.stderr
     assert done.stderr.splitlines()[-1] == "Next: the same command again next month"
@@ -191,10 +213,9 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     results = json.loads(Path("months/2026-01/results/results.json").read_text(encoding="utf-8"))
     assert (results["weighted"], results["n_records"], results["by"]) == (True, 4, ["model_name", "arm"])
 
-    run("--month", "2026-02")
-    label_everything(argilla_server, owner, workspace, "2026-02", names[2:])
     waiting = run("--month", "2026-02")
-    assert "people are needed" in waiting.stderr
+    assert "2026-02: people are needed" in waiting.stderr
+    label_everything(argilla_server, owner, workspace, "2026-02", names[2:])
     second = run("--month", "2026-02", "--as-is")
     assert second.exit_code == 0, second.output
     assert "$ citejury study trend study.toml" in second.stderr
