@@ -114,4 +114,4 @@ def test_every_option_that_the_example_comments_out_can_be_used(project: Path) -
     Path("study.toml").write_text("\n".join(opened), encoding="utf-8")
     result = run("--dry-run")
     assert result.exit_code == 0, result.output
-    assert "--max-cost 50" in result.stdout
+    assert "--batch --max-cost 50" in result.stdout

@@ -24,6 +24,8 @@ from exports.start.init import start_project
 from exports.study.file import StudyFile, read_study_file
 from exports.study.month import CommandFailedError, Month, work_at
 from pipeline.asking.run_folder import locked_folder
+from tests.support.batch_runs import environment, write_narratives
+from tests.support.batch_servers import BatchServers
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -78,6 +80,23 @@ def test_killed_after_any_command_the_month_goes_on_with_the_same_answers_and_sa
     found = files_of(month)
     assert {name: found[name] for name in before} == before
     assert len(found) == 7
+
+
+def test_a_month_is_asked_in_batches_where_the_file_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_narratives(tmp_path, 3)
+    Path("study.toml").write_text(
+        'narratives = "narratives.csv"\n[ask]\nproviders = "openai"\nbatch = true\npoll-seconds = 0.1\n'
+        "[sources]\noffline = true\n",
+        encoding="utf-8",
+    )
+    month = Month(Path("months/2026-01"))
+    with BatchServers() as server:
+        for name, value in environment(server, "openai").items():
+            monkeypatch.setenv(name, value)
+        assert work_until_killed(read_study_file(Path("study.toml")), month, 3) == ["ask", "sources", "plan"]
+        assert len(server.accepted) == 3
+    assert len(month.records.read_text(encoding="utf-8").splitlines()) == 3
 
 
 @pytest.mark.soak
