@@ -142,6 +142,18 @@ def test_a_refused_batch_is_an_error_of_each_of_its_calls(narratives: Path, tmp_
     assert open_batches(tmp_path / "run") == []
 
 
+def test_a_batch_that_is_refused_after_it_was_made_is_tried_again_when_another_has_ended(
+    narratives: Path, tmp_path: Path
+) -> None:
+    with BatchServers(looks=1) as server:
+        server.most["openai"] = 2
+        manifest = run_batches(server, narratives, tmp_path / "run", "openai", policy=QUICK._replace(requests=3))
+    assert (manifest.answers, manifest.errors) == (2, {"bad_response": 3})
+    assert all("The provider refused the batch: " in error.message for error in read_errors(tmp_path / "run"))
+    assert len(server.batches) == 3
+    assert set(server.accepted.values()) == {1}
+
+
 def test_stopped_and_started_again_it_collects_what_it_sent(narratives: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with BatchServers(looks=1) as server:
