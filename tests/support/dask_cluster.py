@@ -43,8 +43,8 @@ class DaskCluster:
         raise AssertionError(f"no worker talks to port {port}")
 
     def wait(self, done: Callable[[], bool]) -> None:
-        """Wait until it is done, for as long as the scheduler lives, two minutes at most."""
-        for _ in range(2400):
+        """Wait until it is done, for as long as the scheduler lives, five minutes at most."""
+        for _ in range(6000):
             if done():
                 return
             with suppress(subprocess.TimeoutExpired):
