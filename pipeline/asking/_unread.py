@@ -66,10 +66,10 @@ class _Place(NamedTuple):
 
 
 class BadResponses:
-    """The replies of a run folder that cannot be read; this process alone writes to it."""
+    """The replies of a run folder that cannot be read; who mends them is the only one that writes to it."""
 
-    def __init__(self, out: Path) -> None:
-        """Find the calls that have one, the latest of each; a last line that a kill has torn is cut off.
+    def __init__(self, out: Path, mend: bool = True) -> None:
+        """Find the calls that have one, the latest of each; to `mend` is to cut off a last line that a kill has torn.
 
         Raises:
             OutputError: a line before the last is not one of ours.
@@ -85,7 +85,7 @@ class BadResponses:
                     break
                 self.places[self._read(raw, number).answer_id] = _Place(end, end + len(raw))
                 end += len(raw)
-        if end < self.path.stat().st_size:
+        if mend and end < self.path.stat().st_size:
             os.truncate(self.path, end)
 
     def find(self, answer_id: str) -> BadResponse | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import httpx
 
+from pipeline.asking._unread import BadResponses
 from pipeline.asking.arms import Arm, read_arms
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NEW_TURN, NO_LIMITS, Call, Limits, Questions, Reply, Report, Tell, Turn
@@ -353,9 +354,15 @@ class Preview(NamedTuple):
 
 
 def preview_run(
-    questions: Questions, out: Path, selection: ProviderSelection, prices: Mapping[str, Price]
+    questions: Questions,
+    out: Path,
+    selection: ProviderSelection,
+    prices: Mapping[str, Price],
+    retry_bad: bool = False,
 ) -> list[Preview]:
     """What would be asked, provider by provider; those without a key are left out.
+
+    With `retry_bad` calls whose replies could not be read would be put again.
 
     Raises:
         OutputError: `out` holds something else than a run.
@@ -363,14 +370,15 @@ def preview_run(
     """
     run = look_into(out, questions)
     asked = [provider for provider in selection.providers if provider in selection.endpoints]
-    return [_preview(run, provider, selection, prices) for provider in asked]
+    unread = set() if retry_bad else set(BadResponses(out, mend=False).places)
+    return [_preview(run, provider, selection, prices, unread) for provider in asked]
 
 
 def _preview(
-    run: OpenRun, provider: ProviderName, selection: ProviderSelection, prices: Mapping[str, Price]
+    run: OpenRun, provider: ProviderName, selection: ProviderSelection, prices: Mapping[str, Price], unread: set[str]
 ) -> Preview:
-    """What would be asked of the provider."""
-    questions, answered = run.questions, run.answered[provider]
+    """What would be asked of the provider, nothing of which the reply is `unread`."""
+    questions, answered = run.questions, run.answered[provider] | unread
     characters: Counter[str] = Counter()
     longest: Counter[str] = Counter()
     calls: Counter[str] = Counter()

@@ -172,11 +172,9 @@ def ask(
     if batch_status:
         print_batches(out, selection)
         return
-    if in_batches and dry_run:
-        _print_preview(preview_run(questions, out, selection, batch_prices(selection, settings.prices)))
-        return
     if dry_run:
-        _print_preview(preview_run(questions, out, selection, settings.prices))
+        prices = batch_prices(selection, settings.prices) if in_batches else settings.prices
+        _print_preview(preview_run(questions, out, selection, prices, limits.retry_bad))
         return
     redirect_client = guarded_client if settings.resolve_redirects else None
     if in_batches:

@@ -15,10 +15,11 @@ from pipeline.asking.batches import BatchPolicy
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Limits
 from pipeline.asking.replay import replay_narratives
-from pipeline.asking.run_folder import read_errors, read_manifest
+from pipeline.asking.run_folder import BAD_RESPONSES, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, OutputError
 from pipeline.schema import Price, ProviderName
+from tests.support.batch_books import good_answer
 from tests.support.batch_runs import (
     IN_BATCHES,
     QUICK,
@@ -108,6 +109,20 @@ def test_what_failed_or_expired_is_counted_and_asked_again_by_the_next_start(nar
         second = run_batches(server, narratives, tmp_path / "run", "claude")
     assert (second.answers, second.errors) == (5, {})
     assert [len(batch.items) for batch in server.batches] == [5, 2]
+
+
+def test_a_result_that_cannot_be_read_is_kept_and_put_again_only_when_told_to(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers() as server:
+        server.answer = lambda provider, custom_id, body: {"type": "unheard of"}
+        with pytest.raises(InputError, match="5 bad_response"):
+            run_batches(server, narratives, tmp_path / "run", "claude")
+        server.answer = good_answer
+        with pytest.raises(InputError, match="that of 5 replies that cannot be read is not known"):
+            run_batches(server, narratives, tmp_path / "run", "claude")
+        assert len(server.batches) == 1
+        done = run_batches(server, narratives, tmp_path / "run", "claude", limits=Limits(retry_bad=True))
+    assert (done.answers, done.errors) == (5, {})
+    assert len((tmp_path / "run" / BAD_RESPONSES).read_text(encoding="utf-8").splitlines()) == 5
 
 
 @pytest.mark.parametrize("provider", IN_BATCHES)

@@ -65,6 +65,8 @@ def test_a_success_that_cannot_be_read_is_kept_with_its_body_and_bought_again_on
 ) -> None:
     with ProviderServer([Good(), bad]) as server:
         first = ask(server, "openai")
+        previews = [ask(server, "openai", "--dry-run", *more) for more in ([], ["--retry", "bad_response"])]
+        assert [json.loads(each.stdout)["calls"] for each in previews] == [0, 1]
         again = ask(server, "openai", "--strict")
         assert (first.exit_code, again.exit_code, len(server.calls)) == (0, 1, 3)
         [error] = read_errors(folder / "run")
