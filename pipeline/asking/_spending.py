@@ -9,8 +9,8 @@ from pipeline.schema import ProviderName
 class Spending:
     """The known cost of a run. A call under way counts as the dearest answer of its provider so far.
 
-    Until one is known a provider has one call at a time. So a limit is passed by what is under way at the most, and
-    that is one call, unless it is dearer than all before it.
+    A provider has no more calls under way than known costs, so the first goes alone. So a limit is passed by what is
+    under way at the most, and by one call unless there are dearer ones than all before.
     """
 
     def __init__(self, limit: float | None, spent: float = 0.0) -> None:
@@ -18,6 +18,7 @@ class Spending:
         self.limit = limit
         self.spent = self.earlier = spent
         self.dearest: dict[ProviderName, float] = {}
+        self.known: Counter[ProviderName] = Counter()
         self.under_way: Counter[ProviderName] = Counter()
         self.unknown: set[ProviderName] = set()
         self.moved = asyncio.Event()
@@ -47,6 +48,7 @@ class Spending:
             self.unknown.add(provider)
         else:
             self.spent += counted
+            self.known[provider] += cost is not None
             self.dearest[provider] = max(counted, self.dearest.get(provider, 0.0))
 
     async def begin(self, provider: ProviderName) -> bool:
@@ -75,7 +77,7 @@ class Spending:
         """Whether a call may start beside those that are under way."""
         if self.limit is None:
             return True
-        if provider not in self.dearest:
-            return not self.under_way[provider]
+        if self.under_way[provider] > self.known[provider]:
+            return False
         reserved = sum(number * self.dearest.get(each, 0.0) for each, number in self.under_way.items())
         return self.spent + reserved < self.limit
