@@ -49,7 +49,7 @@ class BatchPolicy(NamedTuple):
 class BatchWork(NamedTuple):
     """What the desks of all providers share; `expected` is what each batch under way will about cost.
 
-    `woken` is set when a signal ends the waiting.
+    `woken` is set when a signal ends the waiting; a run that `is_new` can have no batch yet.
     """
 
     run: OpenRun
@@ -63,6 +63,7 @@ class BatchWork(NamedTuple):
     tell: Tell
     woken: asyncio.Event
     expected: dict[str, float]
+    is_new: bool
 
 
 class BatchDesk:
@@ -86,7 +87,9 @@ class BatchDesk:
         self.states: dict[str, BatchState] = {}
         self.unanswered: dict[str, set[str]] = {}
         self.aside: set[str] = set()
-        self.undecided = False
+        self.undecided = 0
+        self.are_missing = work.ledger.torn
+        self.strangers: set[str] = set()
         self.has_listed = False
         self.is_ending = False
         self.trouble = ""
@@ -113,6 +116,7 @@ class BatchDesk:
         """Find, send and collect until nothing is left to come, or a signal ends the waiting."""
         self.chunks = self.calls.fresh(self.claimed())
         self.waiting += [chunk for chunk in (next(self.chunks, None),) if chunk]
+        self.are_missing |= bool(self.waiting) and not self.shared.is_new  # a ledger that lost whole lines looks well
         while (self.open() or self.waiting or self.put_off or self.undecided) and not self.is_stopped():
             await self.find()
             await self.send()
@@ -172,7 +176,7 @@ class BatchDesk:
         nothing_known = not self.has_listed and not self.open()
         if failure.kind in ("auth", "quota", "missing_key") or nothing_known:
             self.aside.update(batch.name for batch in self.open())
-            self.undecided = False
+            self.undecided = 0
             self.fail_rest(failure)
 
     # Finding and sending
@@ -190,18 +194,28 @@ class BatchDesk:
             return
         try:
             async with self.client() as client:
-                search = LostBatches(self.api, shared.ledger, self.provider, shared.run, lost, self.calls.ids)
-                found = await search.find(client)
+                known = shared.ledger, self.provider, shared.run, lost, self.calls.ids
+                found = await LostBatches(self.api, *known, self.are_missing, self.strangers).find(client)
         except ProviderError as failure:
             self.meet(failure)
             return
-        self.has_listed, self.undecided = True, bool(found.undecided)
+        self.has_listed = True
+        self.tell_undecided(len(found.undecided))
+        self.are_missing &= bool(found.undecided)
         for batch in found.batches:
             self.given_up.pop(batch.name, None)
             shared.tell(f"{self.provider}: found the batch {printable(batch.batch_id)}, of which no answer had come.")
         for batch in lost.values():
             if batch.name in self.given_up and self.given_up[batch.name] <= now and not found.undecided:
                 self.give_up(batch)
+
+    def tell_undecided(self, undecided: int) -> None:
+        """Take down how many batches under way may be this run's, and tell it when there are others than before."""
+        if undecided and undecided != self.undecided and not self.is_ending:
+            batches, pronoun = ("1 batch", "it has") if undecided == 1 else (f"{undecided} batches", "they have")
+            told = f"{batches} under way there may be this run's; nothing is sent before {pronoun} ended."
+            self.shared.tell(f"{self.provider}: {told}")
+        self.undecided = undecided
 
     def give_up(self, batch: Batch) -> None:
         """Take it that a batch was never made, and send its calls again unless they were sent often enough."""

@@ -27,7 +27,9 @@ class LostBatches(NamedTuple):
 
     `lost` are those that were sent and not answered for; they are known by their name, or where the provider keeps
     none by their size and the custom ids of their results. A batch that has the run's name and is not in the ledger at
-    all, which may have been cut off, counts as found. `answer_ids` are those of this start's calls to the provider.
+    all, which may have lost lines, counts as found; so, where `are_missing` says that there may be such, does one with
+    one of the `answer_ids`, which are those of this start's calls to the provider. The ids of batches that turn out to
+    be another run's are added to `strangers`.
     """
 
     api: BatchApi
@@ -36,6 +38,8 @@ class LostBatches(NamedTuple):
     run: OpenRun
     lost: Mapping[str, Batch]
     answer_ids: Callable[[], Set[str]]
+    are_missing: bool
+    strangers: set[str]
 
     async def find(self, client: ApiClient) -> Found:
         """Look through all batches of the provider; the ledger knows what was found when this returns.
@@ -44,10 +48,11 @@ class LostBatches(NamedTuple):
             ProviderError: the provider's list, or a result in it, cannot be had.
         """
         found, left = Found([], []), dict(self.lost)
-        ids = self.answer_ids() if self.ledger.torn and not self.api.is_named else frozenset[str]()
+        ids = self.answer_ids() if self.are_missing and not self.api.is_named else frozenset[str]()
         async with aclosing(self.api.listed(client)) as states:
             async for state in states:
-                if state.batch_id in self.ledger.batch_ids or _is_before(state.created, self.run.manifest.started):
+                is_known = state.batch_id in self.ledger.batch_ids or state.batch_id in self.strangers
+                if is_known or _is_before(state.created, self.run.manifest.started):
                     continue
                 if self.api.is_named:
                     batch = self._by_name(state, left)
@@ -60,6 +65,8 @@ class LostBatches(NamedTuple):
                     batch = self._by_result(state, await _first_id(client, self.api, state), left, ids)
                 if batch:
                     found.batches.append(batch)
+                elif ids:  # looked for among all calls of this start
+                    self.strangers.add(state.batch_id)
         return found
 
     def _by_name(self, state: BatchState, left: dict[str, Batch]) -> Batch | None:

@@ -63,10 +63,12 @@ def ask_in_batches(
     open_batches(out)  # a damaged ledger is told of before anything is touched
     if limits.max_cost is not None:
         _refuse_unknown_prices(selection, limits.prices)
+    is_new = not (out / MANIFEST).is_file()
 
     async def settle(run: OpenRun, state: RunState) -> None:
         paused, woken = PausedTurns(out), asyncio.Event()
-        work = BatchWork(run, state, selection, Ledger(out), paused, policy, limits, progress, tell, woken, expected={})
+        ledger, expected = Ledger(out), dict[str, float]()
+        work = BatchWork(run, state, selection, ledger, paused, policy, limits, progress, tell, woken, expected, is_new)
         desks = [
             BatchDesk(work, provider, api, search_doubt(provider, selection.spoken.api_of(provider)))
             for provider, api in apis.items()

@@ -219,6 +219,28 @@ def test_a_ledger_that_was_cut_off_sends_nothing_twice(
     assert (manifest.answers, set(server.accepted.values())) == (5, {1})
 
 
+@pytest.mark.parametrize("provider", ["openai", "claude"])
+@pytest.mark.parametrize("is_emptied", [True, False])
+def test_a_ledger_that_lost_whole_lines_sends_nothing_twice(
+    provider: ProviderName, is_emptied: bool, narratives: Path, tmp_path: Path
+) -> None:
+    out, told = tmp_path / "run", list[str]()
+    with BatchServers(looks=2) as server:
+        stopped_run(server, narratives, out, provider)
+        stopped_run(server, narratives, tmp_path / "another", provider)  # a new run waits for nobody's batch
+        if is_emptied:
+            (out / LEDGER).write_bytes(b"")
+        else:
+            (out / LEDGER).unlink()
+        for batch in server.batches:
+            batch.looks = 0
+        manifest = run_batches(server, narratives, out, provider, told=told)
+    assert (manifest.answers, set(server.accepted.values())) == (5, {1})
+    assert len(server.batches) == 2
+    held = "claude: 2 batches under way there may be this run's; nothing is sent before they have ended."
+    assert told.count(held) == (provider == "claude")
+
+
 def test_a_damaged_ledger_is_one_plain_line_and_nothing_is_sent(narratives: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with BatchServers() as server:
