@@ -2,7 +2,8 @@
 
 CitejuryError
 ├── InputError        what the user gave is wrong: a file, a row, a value
-│   └── BadRowsError  many rows of one file are wrong; every one of them is listed
+│   ├── BadRowsError  many rows of one file are wrong; every one of them is listed
+│   └── TornFrameError  a file under zstd is cut off in its last answer
 ├── ProviderError     a provider gave no answer; `kind` says why: no key, a timeout, a body of an unknown shape
 ├── SettingsError     a setting or an environment variable is missing or cannot be read
 ├── OutputError       the place to write to holds something else, or cannot be written
@@ -39,6 +40,10 @@ class BadRowsError(InputError):
         self.rows = tuple(rows)
         separator = "\n  " if len(rows) > 1 else " "
         super().__init__(separator.join([summary, *rows]))
+
+
+class TornFrameError(InputError):
+    """The end of a file cuts off its last frame, as a kill in the middle of writing or a broken copy leaves it."""
 
 
 ErrorKind = Literal[

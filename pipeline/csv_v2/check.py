@@ -24,6 +24,7 @@ from pipeline.csv_v2.rows import (
     SOURCE_START,
     citation_list,
 )
+from pipeline.errors import TornFrameError
 from pipeline.schema import CSV_COLUMNS, PROVIDERS
 from pipeline.text.urls import GROUNDING_REDIRECT_HOST, host_name, source_domain
 
@@ -420,7 +421,7 @@ def _well_formed_rows(path: Path, violation: Callable[[int, _Problem], None]) ->
 
 
 def _readable_rows(path: Path, violation: Callable[[int, _Problem], None]) -> Iterator[tuple[int, list[str]]]:
-    """The rows with the lines they begin on; bytes that are no UTF-8 and rows that are no CSV are told."""
+    """The rows with the lines they begin on; bytes that are no UTF-8, rows that are no CSV, a torn frame are told."""
 
     def damaged(line: int, raw: bytes, at: int) -> None:
         found = f"0x{raw[at]:02x}, byte {at + 1} of the line, which looks like {likely_encoding(raw).name}"
@@ -433,6 +434,9 @@ def _readable_rows(path: Path, violation: Callable[[int, _Problem], None]) -> It
             try:
                 cells = next(rows)
             except StopIteration:
+                return
+            except TornFrameError:
+                violation(line, ("row", "the end of the file in the middle of a frame", "the rest of the answer"))
                 return
             except csv.Error as error:
                 violation(line, ("row", f"no CSV: {error}", "every quotation mark doubled, every cell closed"))

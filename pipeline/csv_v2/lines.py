@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from pipeline.csv_v2.packed import is_packed, open_packed
-from pipeline.errors import InputError
+from pipeline.errors import InputError, TornFrameError
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -68,8 +68,8 @@ def numbered_rows(path: Path, end: int | None = None, delimiter: str = ",") -> I
     With `end` only the lines before that byte are read, of a packed file those that are packed before it.
 
     Raises:
-        InputError: the file is missing or a folder, cannot be unpacked, is not UTF-8, or a quote is out of place or
-            never closed.
+        InputError: the file is missing or a folder, cannot be unpacked, is cut off in a frame, is not UTF-8, or a
+            quote is out of place or never closed.
     """
 
     def refuse(line: int, raw: bytes, at: int) -> None:
@@ -88,6 +88,11 @@ def numbered_rows(path: Path, end: int | None = None, delimiter: str = ",") -> I
             raise InputError(
                 f"{str(path)!r}, line {line}: the row that begins here is not CSV ({error}). Look for a quotation mark "
                 "that is not doubled or never closed."
+            ) from error
+        except TornFrameError as error:
+            raise InputError(
+                f"{str(path)!r}, line {line}: found the end of the file in the middle of a frame, wanted the rest of "
+                "the answer. Run `citejury pipeline check` on it."
             ) from error
 
 

@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from pipeline.errors import InputError
+from pipeline.errors import InputError, TornFrameError
 
 if TYPE_CHECKING:
     from zstandard import ZstdCompressor
@@ -46,7 +46,8 @@ def open_packed(path: Path, end: int | None = None) -> io.BufferedReader:
     """What is packed in the file, or in its bytes before `end`, as a stream.
 
     Raises:
-        FileNotFoundError, IsADirectoryError: there is no such file. The stream raises InputError where it is damaged.
+        FileNotFoundError, IsADirectoryError: there is no such file. The stream raises TornFrameError where the last
+            frame is cut off, behind all that the others hold, and InputError where the file is damaged.
     """
     return io.BufferedReader(_Unpacked(path, end), _PIECE)
 
@@ -55,12 +56,11 @@ class _Unpacked(io.RawIOBase):
     """The stream behind `open_packed`."""
 
     def __init__(self, path: Path, end: int | None) -> None:
-        from zstandard import ZstdDecompressor
-
         self._path = path
         self._file = open(path, "rb")  # noqa: SIM115 - closed by `close`
         self._left = os.fstat(self._file.fileno()).st_size if end is None else end
-        self._frames = ZstdDecompressor().stream_reader(cast("BinaryIO", _Source(self)), read_across_frames=True)
+        self._pieces = self._unpack()
+        self._ready = memoryview(b"")
 
     def readable(self) -> bool:
         """Yes."""
@@ -70,23 +70,49 @@ class _Unpacked(io.RawIOBase):
         """Fill the buffer as far as there is something.
 
         Raises:
-            InputError: the file is damaged, or not under zstd.
+            InputError: the file is damaged, cut off, or not under zstd.
         """
-        from zstandard import ZstdError
+        while not self._ready:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._ready = memoryview(piece)
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
 
-        try:
-            found = self._frames.read(len(buffer))
-        except ZstdError as error:
-            raise InputError(
-                f"{str(self._path)!r} cannot be unpacked ({error}): it is damaged, or not under zstd. "
-                "`zstd -t` says more."
-            ) from error
-        buffer[: len(found)] = found
-        return len(found)
+    def _unpack(self) -> Iterator[bytes]:
+        """What is packed, piece by piece.
 
-    def take(self, size: int) -> bytes:
-        """The next packed bytes, at most so many."""
-        found = self._file.read(min(size, self._left))
+        Raises:
+            InputError: the file is damaged, cut off, or not under zstd.
+        """
+        from zstandard import ZstdDecompressor, ZstdError
+
+        unpacking = ZstdDecompressor()
+        frame, piece = unpacking.decompressobj(), self._take()
+        begun = False
+        while piece:
+            try:
+                found = frame.decompress(piece)
+            except ZstdError as error:
+                raise InputError(
+                    f"{str(self._path)!r} cannot be unpacked ({error}): it is damaged, or not under zstd. "
+                    "`zstd -t` says more."
+                ) from error
+            begun = not frame.eof
+            rest = frame.unused_data
+            if frame.eof:
+                frame = unpacking.decompressobj()
+            yield found
+            piece = rest or self._take()
+        if begun:
+            raise TornFrameError(f"{str(self._path)!r} ends in the middle of an answer.")
+
+    def _take(self) -> bytes:
+        """The next packed bytes."""
+        found = self._file.read(min(_PIECE, self._left))
         self._left -= len(found)
         return found
 
@@ -94,13 +120,6 @@ class _Unpacked(io.RawIOBase):
         """Close the file."""
         self._file.close()
         super().close()
-
-
-class _Source:
-    """The packed bytes, as zstandard wants to read them."""
-
-    def __init__(self, stream: _Unpacked) -> None:
-        self.read = stream.take
 
 
 class Frame(NamedTuple):

@@ -94,6 +94,22 @@ def test_a_packed_file_cut_anywhere_keeps_exactly_its_whole_answers(tmp_path: Pa
         assert list(read_answers(path)) == [*wanted, ANSWERS[3]], cut
 
 
+@pytest.mark.parametrize("cut", [1, 40, 150])
+def test_a_torn_frame_is_a_violation_and_refused_by_readers_until_it_is_cut_off(
+    both: tuple[Path, Path], cut: int
+) -> None:
+    packed = both[1]
+    whole = packed.read_bytes()
+    packed.write_bytes(whole[:-cut])
+    torn = [each for each in check_file(packed) if "in the middle of a frame" in each.found]
+    assert [(each.column, each.wanted) for each in torn] == [("row", "the rest of the answer")]
+    with pytest.raises(InputError, match=rf"line {torn[0].line}: found the end of the file in the middle of a frame"):
+        list(read_answers(packed))
+    keep_whole_answers(packed)
+    assert check_file(packed) == []
+    assert list(read_answers(packed)) == ANSWERS[:3]
+
+
 def test_damage_before_the_last_packed_answer_is_never_cut_away(both: tuple[Path, Path]) -> None:
     packed = both[1]
     raw = bytearray(packed.read_bytes())
