@@ -128,6 +128,26 @@ def test_an_answer_that_was_edited_is_read_again_and_its_citations_follow(folder
     }
 
 
+def test_an_answer_that_was_edited_at_the_same_length_is_read_again_and_counts_as_it_is_now(folder: Path) -> None:
+    path = folder / "run" / "claude.csv"
+    answers, length = list(read_answers(path)), path.stat().st_size
+    other, url = answers[2].model_version.swapcase(), answers[2].citations[0]
+    edited = answers[2].model_copy(
+        update={"model_version": other, "citations": (f"{url[:-1]}#", *answers[2].citations[1:])}
+    )
+    write_answers(path, [*answers[:2], edited, *answers[3:]])
+    os.utime(path, ns=(0, index_file(path).stat().st_mtime_ns + 1))
+    assert path.stat().st_size == length
+    told = again(folder)
+    assert told.last is not None
+    assert (told.last.kept, told.last.new) == (18, 0)
+    assert told.providers["claude"].models_answered[other] == 1
+    lines = [IndexLine.model_validate_json(line) for line in index_file(path).read_bytes().splitlines()[1:]]
+    assert [(line.answer_id, line.urls) for line in lines] == [
+        (each.answer_id, each.citations) for each in (*answers[:2], edited, *answers[3:])
+    ]
+
+
 @pytest.mark.parametrize("what", ["missing", "torn", "of another file", "no index", "numbers without URL", "stretched"])
 def test_an_index_that_does_not_fit_is_made_anew(folder: Path, what: str) -> None:
     before, manifest = held(folder / "run"), read_manifest(folder / "run")
