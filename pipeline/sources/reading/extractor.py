@@ -112,6 +112,7 @@ if __name__ == "__main__":
     main()
 
 
+_KILL = signal.Signals.__members__.get("SIGKILL", signal.SIGTERM)  # Windows has the latter only, which does the same
 # How a process ends that has used up its processor time, where the system can limit that.
 _TOO_LONG = {-number for name, number in signal.Signals.__members__.items() if name == "SIGXCPU"}
 
@@ -238,7 +239,9 @@ class Extractor:
     async def end(self, worker: Worker) -> int:
         """Kill the process unless it has ended, and say how it ended once it is gone."""
         if worker.process.returncode is None:
+            # Not by asyncio's `kill`, which may reap a process that ends just now: how it ended is lost then.
+            # https://github.com/python/cpython/issues/87744
             with suppress(ProcessLookupError):
-                worker.process.kill()
+                os.kill(worker.process.pid, _KILL)
         self.running.discard(worker)
         return await worker.process.wait()
