@@ -9,7 +9,7 @@ from pipeline.schema import ProviderName
 class Spending:
     """The known cost of a run. A call under way counts as the dearest answer of its provider so far.
 
-    A provider has no more calls under way than known costs, so the first goes alone. So a limit is passed by what is
+    A provider has no more calls under way than known costs, and the first goes alone. So a limit is passed by what is
     under way at the most, and by one call unless there are dearer ones than all before.
     """
 
@@ -77,7 +77,7 @@ class Spending:
         """Whether a call may start beside those that are under way."""
         if self.limit is None:
             return True
-        if self.under_way[provider] > self.known[provider]:
+        if self.under_way[provider] >= max(1, self.known[provider]):
             return False
         reserved = sum(number * self.dearest.get(each, 0.0) for each, number in self.under_way.items())
         return self.spent + reserved < self.limit

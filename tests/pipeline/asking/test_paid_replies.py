@@ -184,6 +184,22 @@ def test_a_limit_is_passed_by_two_of_the_dearest_calls_at_the_most_and_mostly_by
     assert passed[-1] < 2
 
 
+def test_no_more_calls_are_under_way_than_costs_are_known_but_for_the_first() -> None:
+    async def begin_all(known: int) -> int:
+        spending = Spending(100.0)
+        for _ in range(known):
+            spending.pay("openai", 0.01)
+        tasks = [asyncio.create_task(spending.begin("openai")) for _ in range(8)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return spending.under_way["openai"]
+
+    assert [asyncio.run(begin_all(known)) for known in range(4)] == [1, 1, 2, 3]
+
+
 def test_a_limit_that_cannot_be_held_for_want_of_a_cost_ends_the_provider(folder: Path) -> None:
     with ProviderServer() as server:
         done = ask(server, "perplexity", "--max-cost", "1")
