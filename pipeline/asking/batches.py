@@ -29,7 +29,7 @@ from pipeline.providers.batches import BatchApi, batch_api, search_doubt, search
 from pipeline.providers.cost import batch_price
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.request import KEY_VARIABLES
-from pipeline.schema import Price, ProviderName
+from pipeline.schema import PROVIDERS, Price, ProviderName
 from pipeline.sources.fetching.guard import guarded_client
 
 DEFAULT_POLICY = BatchPolicy()
@@ -176,13 +176,35 @@ def look_at_batches(out: Path, selection: ProviderSelection) -> list[BatchLook]:
         OutputError: its ledger is damaged.
         SettingsError: a key or a base URL cannot be used.
     """
-    if not (out / MANIFEST).is_file():
-        raise InputError(f"{str(out)!r} holds no `{MANIFEST}` of a run; name one that `pipeline ask` wrote.")
+    batches = _batches_of_run(out)
 
     async def look() -> list[BatchLook]:
-        return [await _look_at(batch, selection) for batch in open_batches(out)]
+        return [await _look_at(batch, selection) for batch in batches]
 
     return asyncio.run(look())
+
+
+def providers_with_batches(out: Path) -> list[ProviderName]:
+    """The providers at which batches of a run folder are under way, in the fixed order.
+
+    Raises:
+        InputError: the folder holds no run.
+        OutputError: its ledger is damaged.
+    """
+    having = {batch.provider for batch in _batches_of_run(out)}
+    return [provider for provider in PROVIDERS if provider in having]
+
+
+def _batches_of_run(out: Path) -> list[Batch]:
+    """The batches of a run folder of which something may still come.
+
+    Raises:
+        InputError: the folder holds no run.
+        OutputError: its ledger is damaged.
+    """
+    if not (out / MANIFEST).is_file():
+        raise InputError(f"{str(out)!r} holds no `{MANIFEST}` of a run; name one that `pipeline ask` wrote.")
+    return open_batches(out)
 
 
 async def _look_at(batch: Batch, selection: ProviderSelection) -> BatchLook:

@@ -133,7 +133,7 @@ def ask(
 
     from pipeline.asking.arms import Arm, read_arms
     from pipeline.asking.ask_live import ask_providers, preview_run
-    from pipeline.asking.batches import BatchPolicy, ask_in_batches, batch_prices
+    from pipeline.asking.batches import BatchPolicy, ask_in_batches, batch_prices, providers_with_batches
     from pipeline.asking.narratives import NarrativesCsv
     from pipeline.asking.questions import Limits, Questions
     from pipeline.asking.replay import RecordedAnswers, changed_payloads, recorded_providers
@@ -167,6 +167,11 @@ def ask(
             changed = asyncio.run(changed_payloads(questions, out, source))
         end_run(manifest, out, strict, changed)
         return
+    if batch_cancel and chosen is None:
+        chosen = providers_with_batches(out)
+        if not chosen:
+            click.echo("No batch is under way; nothing is to be ended.", err=True)
+            return
     selection = _select(chosen, model_names, options, settings, prompts, arms)
     questions = selection.questions(rows, max_rows, repeats)
     if batch_status:

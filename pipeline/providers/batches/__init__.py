@@ -36,7 +36,8 @@ class BatchSupport(NamedTuple):
 BATCH_SUPPORT: Mapping[str, BatchSupport] = {
     "openai": BatchSupport(
         True,
-        "web search in a batch is not documented; a question that cannot search fails there, for each is made to",
+        "OpenAI's documentation does not say whether batches can search the web; each question demands a search, so "
+        "one that cannot search fails instead of answering without sources",
         "https://developers.openai.com/api/docs/guides/batch",
         "2026-11",
         is_documented=False,

@@ -317,6 +317,21 @@ def test_the_command_shows_and_ends_batches_and_keeps_what_they_answered(narrati
     assert "Next: citejury pipeline sources" in done.stderr
 
 
+def test_batches_are_ended_at_those_who_have_some_whoever_else_has_a_key(narratives: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with BatchServers(looks=10**6) as server:
+        env = environment(server, "openai", "claude", "perplexity")
+        stopped_run(server, narratives, out, "claude")
+        ended = ask(narratives, out, env, "--batch-cancel", "--poll-seconds", "0.1")
+        again = ask(narratives, out, env, "--batch-cancel")
+        nowhere = ask(narratives, tmp_path / "nowhere", env, "--batch-cancel")
+    assert (ended.exit_code, open_batches(out)) == (0, []), ended.output
+    assert {asked.provider for asked in server.calls} == {"claude"}
+    assert (again.exit_code, again.stderr) == (0, "No batch is under way; nothing is to be ended.\n")
+    assert nowhere.exit_code == 1
+    assert "holds no `manifest.json` of a run" in nowhere.stderr
+
+
 def test_a_limit_of_cost_holds_by_what_batches_are_expected_to_cost(narratives: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     chosen_model = "gpt-5.6"

@@ -475,5 +475,5 @@ def test_who_cannot_search_in_a_batch_is_told_with_the_source() -> None:
 
 
 def test_what_is_not_promised_by_the_provider_is_told() -> None:
-    assert search_doubt("openai").startswith("web search in a batch is not documented; ")
+    assert search_doubt("openai").startswith("OpenAI's documentation does not say whether batches can search the web; ")
     assert [provider for provider in PROVIDERS if search_doubt(provider)] == ["openai", "gemini"]
