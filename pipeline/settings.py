@@ -3,11 +3,13 @@
 Source: pipeline/contracts/run_folder.md#settings.
 """
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -17,10 +19,11 @@ from pydantic_settings import (
 )
 
 from pipeline.errors import SettingsError
-from pipeline.prompts import PromptSettings
+from pipeline.prompts import PromptSettings, Wording
 from pipeline.schema import Api, ClaudeSearch, GeminiApi, OpenAIApi, Price, ProviderName
 
 SETTINGS_FILE = "citejury.toml"
+_BARE = re.compile("[A-Za-z0-9_-]+")
 _TABLES_OF_OTHERS = frozenset(("campaign", "findings", "verdicts"))
 
 
@@ -94,6 +97,20 @@ class NamedEnvSettingsSource(EnvSettingsSource):
         """Each setting that the environment holds."""
         return {_FIELD_BY_VARIABLE.get(name, name): value for name, value in super().__call__().items()}
 
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        """The table that a variable holds.
+
+        Raises:
+            SettingsError: it is not JSON.
+        """
+        try:
+            return super().decode_complex_value(field_name, field, value)
+        except ValueError as error:
+            raise SettingsError(
+                f"`CITEJURY_{field_name.upper()}` is not JSON, as a table of settings in the environment has to be: "
+                f"{error}."
+            ) from error
+
 
 class FileSettingsSource(TomlConfigSettingsSource):
     """The file without its tables: `annotation.campaign.file` reads `[campaign]`, `exports.reading` the others."""
@@ -126,12 +143,38 @@ def read_settings(**explicit: Any) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"`{SETTINGS_FILE}` is not a TOML file in UTF-8: {error}. Mend or remove it.") from error
     except ValidationError as error:
-        problem = error.errors(include_input=False)[0]
-        name = ".".join(str(part) for part in problem["loc"])
-        raise SettingsError(
-            f"The setting `{name}` cannot be used: {problem['msg']}. Look in `{SETTINGS_FILE}` and at "
-            f"`CITEJURY_{name.upper()}`."
-        ) from error
+        raise SettingsError(_told(error)) from error
+
+
+def _told(error: ValidationError) -> str:
+    """What is wrong with the first setting that cannot be used, and where it stands."""
+    problem = error.errors(include_input=False)[0]
+    *tables, name = [str(part) for part in problem["loc"] if part != "languages"]
+    known = _known_settings(tables)
+    if problem["type"] == "extra_forbidden" and known:
+        shown = f"[{_toml_name(tables)}] {name}" if tables else name
+        return f"`{SETTINGS_FILE}` has an unknown setting `{shown}`; there are {known}."
+    if tables:
+        return f"The setting `[{_toml_name(tables)}] {name}` in `{SETTINGS_FILE}` cannot be used: {problem['msg']}."
+    return (
+        f"The setting `{name}` cannot be used: {problem['msg']}. Look in `{SETTINGS_FILE}` and at "
+        f"`CITEJURY_{name.upper()}`."
+    )
+
+
+def _known_settings(tables: list[str]) -> str:
+    """What may stand in a table of the file, or outside of all of them; empty for a table whose keys are names."""
+    if not tables:
+        return ", ".join(f"`{name}`" for name in Settings.model_fields if not name.endswith("key"))
+    if tables[0] == "prompts":
+        keys = ", ".join(f"`{name}`" for name in Wording.model_fields)
+        return keys if len(tables) > 1 else f"{keys}, and tables of languages such as `[prompts.de]`"
+    return ", ".join(f"`{name}`" for name in Price.model_fields) if tables[0] == "prices" else ""
+
+
+def _toml_name(tables: list[str]) -> str:
+    """The name of a table as it stands in the file."""
+    return ".".join(name if _BARE.fullmatch(name) else f'"{name}"' for name in tables)
 
 
 def _refuse_keys_in_file(values: dict[str, Any]) -> None:

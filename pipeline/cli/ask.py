@@ -275,11 +275,15 @@ def _chosen_models(configured: dict[str, str], options: tuple[str, ...]) -> "dic
     """The model to ask for by provider: the settings', and over them those of `--model`.
 
     Raises:
-        InputError: a name is no provider's.
+        SettingsError, InputError: a name is no provider's.
     """
+    from pipeline.errors import InputError, SettingsError
     from pipeline.providers import provider_name
 
-    models = {provider_name(name): model for name, model in configured.items()}
+    try:
+        models = {provider_name(name): model for name, model in configured.items()}
+    except InputError as error:
+        raise SettingsError(f"`[models]` in `citejury.toml`: {error}") from error
     for option in options:
         name, _, model = option.partition("=")
         if not name.strip() or not model.strip():

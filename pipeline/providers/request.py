@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from pipeline.errors import SettingsError
+from pipeline.errors import InputError, SettingsError
 from pipeline.providers import provider_name
 from pipeline.providers.options import OPTION_SUPPORT as OPTION_SUPPORT
 from pipeline.providers.options import check_options, is_model_name, takes_temperature
@@ -363,10 +363,12 @@ def read_base_urls(configured: Mapping[str, str]) -> dict[ProviderName, str]:
     """Where each provider is reached: the setting `base_urls` over the defaults, without a slash at the end.
 
     Raises:
-        InputError: a name is no provider's.
-        SettingsError: a URL is none that a key may be sent to.
+        SettingsError: a name is no provider's, or a URL is none that a key may be sent to.
     """
-    given = {provider_name(name): read_base_url(name, url) for name, url in configured.items()}
+    try:
+        given = {provider_name(name): read_base_url(name, url) for name, url in configured.items()}
+    except InputError as error:
+        raise SettingsError(f"`[base_urls]` in `citejury.toml`: {error}") from error
     return {**BASE_URLS, **given}
 
 

@@ -211,11 +211,20 @@ def test_a_template_that_cannot_be_used_is_one_plain_line(folder: Path, content:
 @pytest.mark.parametrize(
     ("table", "told"),
     [
-        ('user_template = "No place"', "`prompts.user_template` cannot be used: The user template 'No place' has no"),
-        ('sytem = "x"', "`prompts.sytem`"),
-        ("system = 1", "`prompts.system`"),
-        ('[prompts.de]\nuser_template = "Nichts"', "`prompts.languages.de.user_template`"),
-        ('[prompts.german]\nsystem = "x"', "`prompts.german`"),
+        (
+            'user_template = "No place"',
+            "`[prompts] user_template` in `citejury.toml` cannot be used: The user template 'No place' has no",
+        ),
+        (
+            'sytem = "x"',
+            "`citejury.toml` has an unknown setting `[prompts] sytem`; there are `system`, `user_template`",
+        ),
+        ("system = 1", "`[prompts] system`"),
+        ("[prompts.de]\npersona = 1", "`[prompts.de] persona` in `citejury.toml`"),
+        ('[prompts.de]\nsytem = "x"', "unknown setting `[prompts.de] sytem`; there are `system`, `user_template`"),
+        ('[prices."gpt-4.1"]\ninput = 1\noutput = 1\nserach = 1', '`[prices."gpt-4.1"] serach`; there are `input`'),
+        ('[prompts.de]\nuser_template = "Nichts"', "`[prompts.de] user_template` in"),
+        ('[prompts.german]\nsystem = "x"', "`[prompts] german`; there are"),
     ],
 )
 def test_settings_that_are_no_prompts_are_refused(table: str, told: str) -> None:
@@ -223,6 +232,29 @@ def test_settings_that_are_no_prompts_are_refused(table: str, told: str) -> None
     with pytest.raises(SettingsError) as caught:
         read_settings()
     assert told in str(caught.value)
+    assert "CITEJURY_" not in str(caught.value)
+    assert "languages.de" not in str(caught.value)
+
+
+def test_an_unknown_setting_and_a_variable_that_is_no_table_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("citejury.toml").write_text('openia_api = "chat"\n', encoding="utf-8")
+    with pytest.raises(SettingsError, match="unknown setting `openia_api`; there are `api_url`, `workspace`"):
+        read_settings()
+    Path("citejury.toml").unlink()
+    monkeypatch.setenv("CITEJURY_PROMPTS", "x")
+    with pytest.raises(SettingsError, match="`CITEJURY_PROMPTS` is not JSON"):
+        read_settings()
+
+
+@pytest.mark.parametrize("table", ["models", "base_urls"])
+def test_a_provider_that_the_settings_spell_wrong_is_one_line_that_names_the_file(folder: Path, table: str) -> None:
+    Path("citejury.toml").write_text(f'[{table}]\nopenia = "https://h"\n', encoding="utf-8")
+    with ProviderServer() as server:
+        done = ask(server, "one.csv", "--out", "run")
+        assert not server.calls
+    assert (
+        done.stderr == f"Error: `[{table}]` in `citejury.toml`: There is no provider 'openia'. Did you mean 'openai'?\n"
+    )
 
 
 def test_what_was_sent_is_kept_letter_by_letter_whatever_a_narrative_holds(folder: Path) -> None:

@@ -280,5 +280,5 @@ def test_a_base_url_that_no_key_may_be_sent_to_is_refused(url: str) -> None:
 
 
 def test_a_base_url_of_an_unknown_provider_names_the_nearest() -> None:
-    with pytest.raises(InputError, match="Did you mean 'openai'"):
+    with pytest.raises(SettingsError, match="Did you mean 'openai'"):
         read_base_urls({"opnai": "https://host"})
