@@ -3,6 +3,7 @@
 Source: exports/contracts/results.md#groups.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -12,7 +13,8 @@ import numpy as np
 from exports.agreement.ratings import IntArray
 
 MOST_PAIRS = 300
-"""Pairs of groups that differ in one column, as 25 groups make, that are compared; of more, only rates are given."""
+"""Pairs of groups that differ in one column, as 25 groups make, that are compared; of more, only rates are given,
+or, where a column is successive, those of the newest."""
 
 
 class Pair(NamedTuple):
@@ -31,6 +33,19 @@ class Pair(NamedTuple):
     are one: who asks whether anything moved looks at all of it."""
 
 
+class Uncompared(NamedTuple):
+    """Pairs that are not compared, as those that differ in their column are more than `MOST_PAIRS`."""
+
+    pairs: int
+    """All that differ in the column."""
+    left_out: int
+    """Those of them that are not compared."""
+    successive: str
+    """The column whose newest values are compared; empty where nothing is."""
+    since: str
+    """The first of these values, at which the later group of each pair that is compared stands or after it."""
+
+
 class Grouping(NamedTuple):
     """One division of the records."""
 
@@ -40,8 +55,8 @@ class Grouping(NamedTuple):
     """Number of each record's group."""
     pairs: tuple[Pair, ...]
     """The groups that may be compared; none with an unknown value is among them."""
-    uncompared: dict[str, int]
-    """How many pairs differ in each column in which they are not compared, as they are more than `MOST_PAIRS`."""
+    uncompared: dict[str, Uncompared]
+    """The columns in which not all pairs are compared, as they are more than `MOST_PAIRS`."""
 
 
 def whole(n_records: int) -> Grouping:
@@ -58,7 +73,7 @@ def groupings(
     """The records by each of the columns, and, of two or more, by all of them crossed.
 
     The values of `successive` columns, such as months, follow each other: each is compared with the one before it and
-    with the first, not with all others.
+    with the first, not with all others. Of more than `MOST_PAIRS` pairs those of the newest values are compared.
     """
     columns = tuple(dict.fromkeys(by))
     divisions = [(column,) for column in columns] + ([columns] if len(columns) > 1 else [])
@@ -82,11 +97,17 @@ def _grouping(
         column: [pair for members in _levels(column, groups, known) for pair in _pairs(members, column in successive)]
         for column in columns
     }
-    uncompared = {column: len(found) for column, found in pairs.items() if len(found) > MOST_PAIRS}
+    follows = next((column for column in columns if column in successive), "")
+    uncompared = {}
+    for column, found in pairs.items():
+        if len(found) > MOST_PAIRS:
+            since = _newest_since([groups[b].get(follows, "") for _, b in found])
+            pairs[column] = [(a, b) for a, b in found if since and groups[b][follows] >= since]
+            left_out = len(found) - len(pairs[column])
+            uncompared[column] = Uncompared(len(found), left_out, follows if since else "", since)
     compared = [
         Pair(column, {other: value for other, value in groups[a].items() if other != column}, a, b, dimension)
         for column in columns
-        if column not in uncompared
         for dimension in [(column, len(columns) > 1 and column not in successive)]
         for a, b in pairs[column]
     ]
@@ -98,6 +119,20 @@ def _pairs(members: Sequence[int], successive: bool) -> Iterator[tuple[int, int]
     for a, b in combinations(range(len(members)), 2):
         if not successive or a in (0, b - 1):
             yield members[a], members[b]
+
+
+def _newest_since(values: Sequence[str]) -> str:
+    """The first value such that no more than `MOST_PAIRS` are it or later; empty where the latest alone is more often.
+
+    It is told by the values alone, never by what was found in the groups.
+    """
+    since, total = "", 0
+    for value, count in sorted(Counter(values).items(), reverse=True):
+        total += count
+        if total > MOST_PAIRS:
+            break
+        since = value
+    return since
 
 
 def _levels(column: str, groups: Sequence[dict[str, str]], known: Sequence[int]) -> list[list[int]]:

@@ -126,10 +126,12 @@ def _remarks(divisions: Sequence[Grouping]) -> Iterator[str]:
     """What cannot be told about groups."""
     for division in divisions:
         columns = " × ".join(f"`{column}`" for column in division.groups[0]) if division.groups else ""
-        for column, pairs in division.uncompared.items():
+        for column, told in division.uncompared.items():
+            which = f"the {told.left_out:,} whose {'later ' if column == told.successive else ''}`{told.successive}`"
+            which = f"{which} is before {told.since}" if told.since else "they"
             yield (
-                f"Groups by {columns} that differ in `{column}` make {pairs:,} pairs; they are not compared, as more "
-                f"than {MOST_PAIRS} would need too many comparisons to find anything."
+                f"Groups by {columns} that differ in `{column}` make {told.pairs:,} pairs; {which} are not compared, "
+                f"as more than {MOST_PAIRS} would need too many comparisons to find anything."
             )
         for group, n_records in zip(division.groups, np.bincount(division.of_record), strict=True):
             if len(group) == 1 and not all(group.values()):

@@ -1,5 +1,6 @@
 """What moved between months: which are compared, what is said of it, and how often it is said of nothing."""
 
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -45,6 +46,23 @@ def test_p_is_corrected_for_all_months_and_groups_together() -> None:
     assert len(tested) == 5 * 3
     smallest = min(p for p, _ in tested if p is not None)
     assert dict(tested)[smallest] == pytest.approx(15 * smallest)
+
+
+def test_of_too_many_comparisons_those_of_the_newest_months_are_made_and_the_rest_is_said() -> None:
+    rates = {f"provider-{number:02d}": [0.5] * 12 for number in range(15)}
+    found = drawn_trend(np.random.default_rng(0), rates, 3, labels=1)
+    crossed = [each for each in found.tasks["generation"].labels["proper_action"].differences if each.within]
+    of_months = {(each.a, each.b) for each in crossed if each.by == MONTH}
+    months = [f"2026-{number:02d}" for number in range(1, 13)]
+    assert of_months == {(a, b) for before, b in itertools.pairwise(months[1:]) for a in (months[0], before)}
+    assert sum(each.by == MONTH for each in crossed) == 15 * 20
+    assert {each.within[MONTH] for each in crossed if each.by == "model_name"} == {"2026-11", "2026-12"}
+    assert found.remarks == (
+        "Groups by `month` × `model_name` that differ in `month` make 315 pairs; the 15 whose later `month` is before "
+        "2026-03 are not compared, as more than 300 would need too many comparisons to find anything.",
+        "Groups by `month` × `model_name` that differ in `model_name` make 1,260 pairs; the 1,050 whose `month` is "
+        "before 2026-11 are not compared, as more than 300 would need too many comparisons to find anything.",
+    )
 
 
 def test_what_improved_since_the_month_before_is_said_with_its_group(tmp_path: Path) -> None:
