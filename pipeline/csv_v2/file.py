@@ -87,7 +87,7 @@ def append_answer(path: Path, answer: StoredAnswer) -> Place:
     """Append the answer's rows, after a header in a new file; they are on the disk when this returns.
 
     The rows go out in one write. Killed in the middle of it the file ends in a torn answer, which
-    `keep_whole_answers` drops.
+    `sync_index` of pipeline/asking/index.py cuts off.
     """
     rows = stored_bytes(path, rows_as_bytes(answer))
     with open(path, "ab") as file:
@@ -206,21 +206,6 @@ class WholeAnswer(NamedTuple):
     parts: AnswerParts
     start: int
     end: int
-
-
-def keep_whole_answers(path: Path) -> set[str]:
-    """The ids of the answers that a run has written whole; a torn one at the end, left by a kill, is cut off the file.
-
-    A missing file has none. The file is not touched where nothing is torn.
-
-    Raises:
-        InputError: the file is not CSV v2, or is damaged before its last answer.
-    """
-    if not path.exists():
-        return set()
-    whole, end = whole_answers(path)
-    cut_off(path, end)
-    return whole
 
 
 def cut_off(path: Path, end: int) -> None:

@@ -15,9 +15,9 @@ from time import monotonic
 
 import pytest
 
-from pipeline.asking.index import read_index
+from pipeline.asking.index import read_index, sync_index
 from pipeline.asking.run_folder import read_errors
-from pipeline.csv_v2.file import keep_whole_answers, read_answers
+from pipeline.csv_v2.file import read_answers
 from tests.support.csv_check import check_file
 from tests.support.places import DATA, ROOT
 from tests.support.provider_server import ProviderServer, Received, Status
@@ -68,7 +68,7 @@ def kill_after(process: subprocess.Popen[bytes], seconds: float) -> None:
 
 def settled(out: Path) -> dict[str, str]:
     """The time of every whole answer by its id; a torn one at the end of a file is cut off."""
-    whole = [path for path in sorted(out.glob("*.csv*")) if keep_whole_answers(path)]
+    whole = [path for path in sorted(out.glob("*.csv*")) if sync_index(path)]
     return {each.answer_id: each.answer_timestamp for path in whole for each in read_answers(path)}
 
 
@@ -133,7 +133,7 @@ def answered_texts(out: Path) -> set[tuple[str, str]]:
     return {
         (path.stem, answer.narrative_prompt)
         for path in out.glob("*.csv")
-        if keep_whole_answers(path)
+        if sync_index(path)
         for answer in read_answers(path)
     }
 

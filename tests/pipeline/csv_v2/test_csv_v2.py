@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.csv_v2.file import append_answer, keep_whole_answers, read_answers, read_cells, write_answers
+from pipeline.asking.index import sync_index
+from pipeline.csv_v2.file import append_answer, read_answers, read_cells, write_answers
 from pipeline.csv_v2.rows import answer_cells
 from pipeline.errors import InputError
 from pipeline.schema import CSV_COLUMNS, AnswerRow, SearchResult, StoredAnswer
@@ -236,7 +237,7 @@ def test_a_file_cut_at_any_byte_keeps_exactly_its_whole_answers(tmp_path: Path) 
     for cut in range(len(raw) + 1):
         path.write_bytes(raw[:cut])
         wanted = [first, second] if cut == len(raw) else [first] if cut >= first_end else []
-        assert keep_whole_answers(path) == {answer.answer_id for answer in wanted}, cut
+        assert sync_index(path) == {answer.answer_id for answer in wanted}, cut
         append_answer(path, stored(answer_id=str(UUID(int=cut))))
         assert list(read_answers(path))[:-1] == wanted, cut
 
@@ -253,10 +254,10 @@ def test_a_torn_perplexity_answer_with_one_citation_is_told_by_its_payload(tmp_p
     answer = stored("perplexity", URLS[:1], RESULTS[:2], answer_raw_json=json.dumps(payload), answer_text="Nein [1].")
     append_answer(path, answer)
     raw = path.read_bytes()
-    assert keep_whole_answers(path) == {FIRST}
+    assert sync_index(path) == {FIRST}
     path.write_bytes(raw[: raw.rindex(b"001,")])
-    assert keep_whole_answers(path) == set()
-    assert list(read_cells(path)) == []
+    assert sync_index(path) == set()
+    assert not path.exists()
 
 
 def test_a_file_without_a_torn_answer_is_not_touched(tmp_path: Path) -> None:
@@ -264,9 +265,9 @@ def test_a_file_without_a_torn_answer_is_not_touched(tmp_path: Path) -> None:
     write_answers(path, [stored()])
     path.chmod(0o444)
     before = path.stat().st_mtime_ns
-    assert keep_whole_answers(path) == {FIRST}
+    assert sync_index(path) == {FIRST}
     assert path.stat().st_mtime_ns == before
-    assert keep_whole_answers(tmp_path / "none.csv") == set()
+    assert sync_index(tmp_path / "none.csv") == set()
 
 
 @pytest.mark.parametrize(
@@ -284,5 +285,5 @@ def test_damage_before_the_last_answer_is_never_cut_away(tmp_path: Path, spoil: 
     spoiled = spoil(path.read_bytes())
     path.write_bytes(spoiled)
     with pytest.raises(InputError):
-        keep_whole_answers(path)
+        sync_index(path)
     assert path.read_bytes() == spoiled

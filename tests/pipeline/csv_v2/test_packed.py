@@ -11,7 +11,6 @@ from pipeline.asking.index import sync_index
 from pipeline.csv_v2.file import (
     HEADER,
     append_answer,
-    keep_whole_answers,
     read_answers,
     read_cells,
     whole_answers,
@@ -89,7 +88,7 @@ def test_a_packed_file_cut_anywhere_keeps_exactly_its_whole_answers(tmp_path: Pa
         wanted = [answer for answer, end in zip(ANSWERS, ends, strict=False) if end <= cut]
         end = whole_answers(path)[1]
         assert list(read_answers(path, end) if end else ()) == wanted, cut
-        assert keep_whole_answers(path) == {answer.answer_id for answer in wanted}, cut
+        assert sync_index(path) == {answer.answer_id for answer in wanted}, cut
         append_answer(path, ANSWERS[3])
         assert list(read_answers(path)) == [*wanted, ANSWERS[3]], cut
 
@@ -105,7 +104,7 @@ def test_a_torn_frame_is_a_violation_and_refused_by_readers_until_it_is_cut_off(
     assert [(each.column, each.wanted) for each in torn] == [("row", "the rest of the answer")]
     with pytest.raises(InputError, match=rf"line {torn[0].line}: found the end of the file in the middle of a frame"):
         list(read_answers(packed))
-    keep_whole_answers(packed)
+    sync_index(packed)
     assert check_file(packed) == []
     assert list(read_answers(packed)) == ANSWERS[:3]
 
@@ -116,7 +115,7 @@ def test_damage_before_the_last_packed_answer_is_never_cut_away(both: tuple[Path
     raw[len(raw) // 2] ^= 0xFF
     packed.write_bytes(raw)
     with pytest.raises(InputError, match="is damaged: what begins at byte"):
-        keep_whole_answers(packed)
+        sync_index(packed)
     with pytest.raises(InputError, match="cannot be unpacked"):
         list(read_answers(packed))
     assert packed.read_bytes() == raw
@@ -136,6 +135,6 @@ def test_what_somebody_packed_as_a_whole_is_read_and_not_gone_on_with(both: tupl
 
 def test_a_file_that_only_has_the_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "openai.csv.zst").write_bytes(b"narrative_id,prompt\r\n")
-    for read in (lambda path: list(read_answers(path)), keep_whole_answers):
+    for read in (lambda path: list(read_answers(path)), sync_index):
         with pytest.raises(InputError, match=r"openai\.csv\.zst"):
             read(tmp_path / "openai.csv.zst")
