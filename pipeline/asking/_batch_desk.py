@@ -49,7 +49,8 @@ class BatchPolicy(NamedTuple):
 class BatchWork(NamedTuple):
     """What the desks of all providers share; `expected` is what each batch under way will about cost.
 
-    `woken` is set when a signal ends the waiting; a run that `is_new` can have no batch yet.
+    `woken` is set when a signal ends the waiting; a run that `is_new` can have no batch yet. `tell_counts` hears how
+    far a batch is whenever that has changed.
     """
 
     run: OpenRun
@@ -64,6 +65,7 @@ class BatchWork(NamedTuple):
     woken: asyncio.Event
     expected: dict[str, float]
     is_new: bool
+    tell_counts: Tell
 
 
 class BatchDesk:
@@ -116,6 +118,7 @@ class BatchDesk:
         """Find, send and collect until nothing is left to come, or a signal ends the waiting."""
         self.chunks = self.calls.fresh(self.claimed())
         self.waiting += [chunk for chunk in (next(self.chunks, None),) if chunk]
+        self.tell_open()
         self.are_missing |= bool(self.waiting) and not self.shared.is_new  # a ledger that lost whole lines looks well
         while (self.open() or self.waiting or self.put_off or self.undecided) and not self.is_stopped():
             await self.find()
@@ -127,6 +130,7 @@ class BatchDesk:
     async def end_all(self) -> None:
         """End the batches under way, and collect what they have answered."""
         self.is_ending = True
+        self.tell_open()
         asked: set[str] = set()
         while (self.open() or self.undecided) and not self.is_stopped():
             await self.find()
@@ -167,6 +171,27 @@ class BatchDesk:
         total = self.shared.run.questions.calls_each()
         words = "1 batch under way" if len(states) == 1 else f"{len(states)} batches under way" if states else ""
         self.shared.progress(self.provider, min(done, total), total, words)
+
+    def tell_open(self) -> None:
+        """Tell of the batches that an earlier start has sent."""
+        for batch in self.open():
+            sent = f"sent {batch.planned[:10]} {batch.planned[11:16]} UTC"
+            size = f"{counted(len(batch.calls), 'call')}, " if batch.calls else ""
+            if batch.batch_id:
+                told = f"batch {printable(batch.batch_id)} is under way: {size}{sent}."
+            else:
+                told = f"a batch may be under way, of which no answer has come: {size}{sent}. It is looked for."
+            self.shared.tell(f"{self.provider}: {told}")
+
+    def tell_counts(self, batch: Batch, state: BatchState) -> None:
+        """Tell how far a batch under way is, unless that was known already."""
+        before = self.states.get(batch.name)
+        known = (before.done, before.failed) if before else (0, 0)
+        if state.status == "working" and (state.done, state.failed) != known:
+            failed = f", {state.failed} failed" if state.failed else ""
+            calls = counted(state.total or len(batch.calls), "call")
+            told = f"batch {printable(batch.batch_id)}, {state.done} of {calls} answered{failed}."
+            self.shared.tell_counts(f"{self.provider}: {told}")
 
     def meet(self, failure: ProviderError) -> None:
         """Tell once that the provider cannot be asked; where that does not pass, leave its batches to a later start."""
@@ -247,8 +272,14 @@ class BatchDesk:
         """Whether the batch can be sent under `--max-cost`; where it cannot, nothing more is sent."""
         state, limit = self.shared.state, self.shared.limits.max_cost
         cost = self.calls.cost_of_items(chunk) or 0.0
-        if limit is None or state.spent + sum(self.shared.expected.values()) + cost <= limit:
+        used = state.spent + sum(self.shared.expected.values())
+        if limit is None or used + cost <= limit:
             return True
+        beside = f" beside {used:.2f} USD that are spent or under way" if used else ""
+        self.shared.tell(
+            f"a batch of {counted(len(chunk.items), 'call')} to {self.provider} is expected to cost about {cost:.2f} "
+            f"USD, beyond `--max-cost` {limit:g}{beside}; it was not sent."
+        )
         state.stopped = state.stopped or "max_cost"
         self.waiting, self.put_off, self.chunks = [], [], iter(())
         return False
@@ -334,6 +365,7 @@ class BatchDesk:
             try:
                 async with self.client() as client:
                     state = await self.api.look(client, batch.batch_id)
+                    self.tell_counts(batch, state)
                     self.states[batch.name] = state
                     if state.status != "working":
                         await self.collect(client, batch, state)

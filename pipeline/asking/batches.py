@@ -45,13 +45,15 @@ def ask_in_batches(
     cancel: bool = False,
     progress: Progress = lambda provider, done, total, words: None,
     tell: Tell = lambda line: None,
+    tell_counts: Tell = lambda line: None,
     redirect_client: Callable[[], httpx.AsyncClient] | None = guarded_client,
 ) -> RunManifest:
     """Put the questions to the selected providers in batches, wait for them, and give the manifest of the run in `out`.
 
     Batches that an earlier start has sent are collected, and nothing that they hold is sent again. SIGINT and SIGTERM
     end the waiting, not the batches. With `cancel` nothing is sent: the batches under way are ended, and what they
-    have answered is collected. `progress` hears how many of a provider's calls are done.
+    have answered is collected. `progress` hears how many of a provider's calls are done, `tell_counts` how far a batch
+    is, at each change.
 
     Raises:
         InputError: a provider cannot be asked in batches, batches under way hold other questions, a limit of cost
@@ -68,7 +70,9 @@ def ask_in_batches(
     async def settle(run: OpenRun, state: RunState) -> None:
         paused, woken = PausedTurns(out), asyncio.Event()
         ledger, expected = Ledger(out), dict[str, float]()
-        work = BatchWork(run, state, selection, ledger, paused, policy, limits, progress, tell, woken, expected, is_new)
+        work = BatchWork(
+            run, state, selection, ledger, paused, policy, limits, progress, tell, woken, expected, is_new, tell_counts
+        )
         desks = [
             BatchDesk(work, provider, api, search_doubt(provider, selection.spoken.api_of(provider)))
             for provider, api in apis.items()

@@ -129,6 +129,7 @@ def ask(
         citejury pipeline ask narratives.csv --out answers --replay payloads
     """
     import asyncio
+    import sys
     from math import isfinite
 
     from pipeline.asking.arms import Arm, read_arms
@@ -193,6 +194,7 @@ def ask(
                 cancel=batch_cancel,
                 progress=shown.progress,
                 tell=shown.tell,
+                tell_counts=(lambda line: None) if sys.stderr.isatty() else shown.tell,  # the bars show it there
                 redirect_client=redirect_client,
             )
         end_run(manifest, out, strict)

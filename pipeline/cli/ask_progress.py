@@ -57,7 +57,7 @@ def end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "
             err=True,
         )
     if manifest.stopped:
-        whys = {"max_cost": "`--max-cost` is reached", "batch": "no batch is waited for any longer"}
+        whys = {"max_cost": "`--max-cost` lets no more be sent", "batch": "no batch is waited for any longer"}
         why = whys.get(manifest.stopped, f"stopped by {manifest.stopped}")
         how = "with a higher `--max-cost`" if manifest.stopped == "max_cost" else "again"
         click.echo(f"{why}: {manifest.unsettled} calls are left. Next: the same command {how} goes on", err=True)

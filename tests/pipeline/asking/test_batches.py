@@ -19,7 +19,8 @@ from pipeline.asking.run_folder import BAD_RESPONSES, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, OutputError
 from pipeline.schema import Price, ProviderName
-from tests.support.batch_books import good_answer
+from tests.support.batch_books import Asked, good_answer
+from tests.support.batch_dialects import openai_batch
 from tests.support.batch_runs import (
     IN_BATCHES,
     QUICK,
@@ -317,6 +318,36 @@ def test_the_command_shows_and_ends_batches_and_keeps_what_they_answered(narrati
     assert "Next: citejury pipeline sources" in done.stderr
 
 
+def test_one_who_waits_without_a_terminal_reads_what_is_under_way_and_each_change(
+    narratives: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    completed = [0, 3, 3, 4]
+    with BatchServers() as server:
+        stopped_run(server, narratives, out, "openai")
+
+        def halfway(asked: Asked) -> Any:
+            if not completed or asked.path != "/batches/batch_0001":
+                return None
+            body = openai_batch(server, server.batches[0])
+            counts = {"total": 5, "completed": completed.pop(0), "failed": 1}
+            return {**body, "status": "in_progress", "request_counts": counts}
+
+        server.instead = halfway
+        done = ask(narratives, out, environment(server, "openai"), "--batch", "--poll-seconds", "0.1")
+    assert done.exit_code == 0, done.output
+    planned = json.loads((out / LEDGER).read_text(encoding="utf-8").splitlines()[0])["timestamp"]
+    sent = f"{planned[:10]} {planned[11:16]} UTC"
+    lines = [line for line in done.stderr.splitlines() if "batch_0001" in line]
+    assert lines == [
+        f"openai: batch batch_0001 is under way: 5 calls, sent {sent}.",
+        "openai: batch batch_0001, 0 of 5 calls answered, 1 failed.",
+        "openai: batch batch_0001, 3 of 5 calls answered, 1 failed.",
+        "openai: batch batch_0001, 4 of 5 calls answered, 1 failed.",
+        "openai: batch batch_0001 has ended, 5 answers collected.",
+    ]
+
+
 def test_batches_are_ended_at_those_who_have_some_whoever_else_has_a_key(narratives: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with BatchServers(looks=10**6) as server:
@@ -345,6 +376,22 @@ def test_a_limit_of_cost_holds_by_what_batches_are_expected_to_cost(narratives: 
         )
     assert (manifest.stopped, manifest.answers + manifest.unsettled) == ("max_cost", 5)
     assert 3 <= manifest.answers < 5
+
+
+def test_a_batch_beyond_the_limit_of_cost_is_not_sent_and_the_user_reads_what_it_would_cost(
+    narratives: Path, tmp_path: Path
+) -> None:
+    prices = {"CITEJURY_PRICES": json.dumps({"claude-sonnet-5": {"input": 0, "output": 10.0}})}
+    with BatchServers() as server:
+        done = ask(
+            narratives, tmp_path / "run", environment(server, "claude", **prices), "--batch", "--max-cost", ".05"
+        )
+        assert server.batches == []
+    assert done.exit_code == 0, done.output
+    told = "a batch of 5 calls to claude is expected to cost about 0.10 USD, beyond `--max-cost` 0.05; it was not sent."
+    assert told in done.stderr.splitlines()
+    assert "`--max-cost` lets no more be sent: 5 calls are left. Next: the same command with a higher" in done.stderr
+    assert "reached" not in done.stderr
 
 
 def test_a_limit_of_cost_counts_earlier_answers_at_the_price_of_batches(tmp_path: Path) -> None:
