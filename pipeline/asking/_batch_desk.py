@@ -245,7 +245,7 @@ class BatchDesk:
     def give_up(self, batch: Batch) -> None:
         """Take it that a batch was never made, and send its calls again unless they were sent often enough."""
         del self.given_up[batch.name]
-        self.shared.ledger.end("dropped", batch)
+        self.drop(batch)
         calls, tries = self.calls.among(batch.calls).values(), self.tries.pop(batch.name, 0) + 1
         if self.is_ending:
             return
@@ -301,13 +301,15 @@ class BatchDesk:
         if self.doubt:
             shared.tell(f"{self.provider}: {self.doubt}.")
             self.doubt = ""
+        cost = self.calls.cost_of_items(chunk)
+        shared.expected[name] = cost or 0.0  # before anything is waited for: other providers send meanwhile
         shared.ledger.plan(batch)
         self.tries[name] = chunk.tries
         try:
             async with self.client() as client:
                 state = await self.api.submit(client, name, chunk.items)
         except InputError:
-            shared.ledger.end("dropped", batch)
+            self.drop(batch)
             raise
         except ProviderError as failure:
             if failure.is_lost:
@@ -318,14 +320,17 @@ class BatchDesk:
             return
         self.states[name] = state
         shared.ledger.note("created", batch, state.batch_id)
-        cost = self.calls.cost_of_items(chunk)
-        shared.expected[name] = cost or 0.0
         about = f", about {cost:.2f} USD at batch prices" if cost is not None else ""
         shared.tell(f"{self.provider}: {counted(len(ids), 'call')} sent as batch {printable(state.batch_id)}{about}.")
 
+    def drop(self, batch: Batch) -> None:
+        """Write down that the provider has no such batch, which will cost nothing."""
+        self.shared.ledger.end("dropped", batch)
+        self.shared.expected.pop(batch.name, None)
+
     def refuse(self, batch: Batch, chunk: Chunk, failure: ProviderError) -> None:
         """Write down that the provider did not take a batch; it is sent again where that may help."""
-        self.shared.ledger.end("dropped", batch)
+        self.drop(batch)
         others = any(each.batch_id for each in self.open())
         if ends_the_provider(failure, failure.status):
             self.calls.fail(self.calls.among(batch.calls).values(), failure)

@@ -394,6 +394,50 @@ def test_a_batch_beyond_the_limit_of_cost_is_not_sent_and_the_user_reads_what_it
     assert "reached" not in done.stderr
 
 
+def dear(server: BatchServers, calls: float, *providers: ProviderName) -> Limits:
+    """A limit of what so many calls are expected to cost, which cost next to nothing when they are answered."""
+    chosen = selection(server, *providers)
+    models = [model for provider in providers for model in chosen.models_of(provider)]
+    prices = dict.fromkeys([*models, "model-1"], Price(input=0.0, output=100.0))
+    return Limits(max_cost=calls * chosen.options.max_tokens * 50.0 / 1_000_000, prices=prices)
+
+
+def test_providers_that_send_at_the_same_time_keep_one_limit_of_cost(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers(looks=3) as server:
+        limits = dear(server, 7.5, "openai", "gemini")
+        run_batches(server, narratives, tmp_path / "run", "openai", "gemini", limits=limits, tell=stop_when_sent())
+    assert len(server.batches) == 1
+
+
+def test_a_batch_that_is_found_again_counts_against_the_limit_of_cost(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers(looks=10**6) as server:
+        server.void["openai"] = 1
+
+        def tell(line: str) -> None:
+            if "found the batch" in line:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        limits, policy = dear(server, 1.5, "openai", "gemini"), QUICK._replace(requests=1, settle_seconds=60.0)
+        out = tmp_path / "run"
+        run_batches(server, narratives, out, "openai", limits=limits, policy=policy, tell=tell)
+    assert len(server.batches) == 1
+
+
+def test_a_batch_of_an_earlier_start_counts_against_the_limit_of_cost(narratives: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with BatchServers(looks=10**6) as server:
+        limits, policy = dear(server, 1.5, "openai"), QUICK._replace(requests=1)
+        run_batches(server, narratives, out, "openai", policy=policy, limits=limits, tell=stop_when_sent())
+        [batch] = server.batches
+
+        def progress(*_: Any) -> None:
+            if batch.looks > 3:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        run_batches(server, narratives, out, "openai", policy=policy, limits=limits, progress=progress)
+    assert len(server.batches) == 1
+
+
 def test_a_limit_of_cost_counts_earlier_answers_at_the_price_of_batches(tmp_path: Path) -> None:
     out = tmp_path / "run"
     limits = Limits(max_cost=45.0, prices=dict.fromkeys(("claude-sonnet-5", "model-1"), Price(input=1e6, output=0.0)))
