@@ -13,7 +13,7 @@ lines and results as https://github.com/vercel/ai speaks them (`packages/xai`), 
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -43,6 +43,8 @@ _LIMITS = BatchLimits(10_000, 25 * 1000 * 1000)
 _PATH = re.compile(r"/responses")
 _VERSION = "/v1"
 _PAGE = 100
+# How long after its beginning a day is over by every clock.
+_DAY_AND_CLOCKS = timedelta(hours=25)
 
 
 async def _submit(client: ApiClient, name: str, items: Sequence[BatchItem]) -> BatchState:
@@ -130,11 +132,13 @@ def _status(fields: dict[str, Any], counts: dict[str, int]) -> BatchStatus:
 
 
 def _is_past(moment: str) -> bool:
-    """Whether the time, or the day, has come; not where it cannot be read."""
+    """Whether the time has come, or the day has been over for an hour; not where it cannot be read."""
     try:
         read = datetime.fromisoformat(moment)
     except ValueError:
         return False
+    if "T" not in moment:
+        read += _DAY_AND_CLOCKS
     return (read if read.tzinfo else read.replace(tzinfo=UTC)) <= datetime.now(UTC)
 
 

@@ -104,7 +104,6 @@ def _state(body: Any) -> BatchState:
     fields = as_object(body)
     counts = as_object(fields.get("request_counts"))
     errors = as_objects(as_object(fields.get("errors")).get("data"))
-    created = as_number(fields.get("created_at"))
     files = (fields.get(name) for name in ("output_file_id", "error_file_id"))
     return BatchState(
         known_id(fields.get("id"), "batch"),
@@ -113,10 +112,18 @@ def _state(body: Any) -> BatchState:
         as_number(counts.get("completed")) or 0,
         as_number(counts.get("failed")) or 0,
         as_number(counts.get("total")) or 0,
-        datetime.fromtimestamp(created, UTC).isoformat() if created else "",
+        _moment(as_number(fields.get("created_at"))),
         tuple(known_id(file, "file") for file in files if file),
         "; ".join(as_text(error.get("message")) for error in errors[:3]),
     )
+
+
+def _moment(seconds: int | None) -> str:
+    """The time in RFC 3339; empty where it is none, as where a gateway counts in milliseconds."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat() if seconds else ""
+    except (ValueError, OverflowError, OSError):
+        return ""
 
 
 def _result(line: str) -> BatchResult:

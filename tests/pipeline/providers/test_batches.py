@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
@@ -192,6 +193,27 @@ def test_what_a_batch_left_unasked_when_it_expired_is_no_answer(servers: BatchSe
         "grok": {"a1": "answered"},
     }
     assert results == expected[provider]
+
+
+@pytest.mark.parametrize(
+    ("expires", "status"),
+    [
+        (lambda now: f"{now:%Y-%m-%d}", "working"),
+        (lambda now: f"{now - timedelta(days=2):%Y-%m-%d}", "expired"),
+        (lambda now: (now - timedelta(minutes=1)).isoformat(), "expired"),
+    ],
+)
+def test_a_batch_of_xai_that_expires_on_a_day_works_until_the_day_is_over(
+    servers: BatchServers, expires: Callable[[datetime], str], status: str
+) -> None:
+    told = {"batch_id": "batch_1", "expire_time": expires(datetime.now(UTC)), "state": {"num_pending": 2}}
+    servers.instead = lambda asked: told
+    assert look(servers, "grok", "batch_1").status == status
+
+
+def test_a_time_in_milliseconds_is_no_time_of_a_batch(servers: BatchServers) -> None:
+    servers.instead = lambda asked: {"id": "batch_1", "status": "in_progress", "created_at": 1_790_000_000_000}
+    assert (look(servers, "openai", "batch_1").created, look(servers, "openai", "batch_1").status) == ("", "working")
 
 
 @four
