@@ -173,12 +173,11 @@ async def ask_narratives(
         InputError: answers in the folder are to other narratives or of another model, batches hold some of the calls,
             or nothing at all was answered.
     """
-    refuse_open_batches(out, questions.providers)
 
     async def settle(run: OpenRun, state: RunState) -> None:
         await _ask_all(run, source, state, report, tell)
 
-    return await settle_run(questions, out, settle, limits, source.stop, tell)
+    return await settle_run(questions, out, settle, limits, source.stop, tell, one_by_one=True)
 
 
 async def settle_run(
@@ -188,16 +187,21 @@ async def settle_run(
     limits: Limits = NO_LIMITS,
     stop_waiting: Callable[[], int] = lambda: 0,
     tell: Tell = lambda line: None,
+    one_by_one: bool = False,
 ) -> RunManifest:
     """Open the run in the folder, let `settle` write down what becomes of its calls, and give the run's manifest.
 
     `settle` records each settled call in the state; `stop_waiting` is the state's; `tell` hears what takes long.
+    Calls that are put `one_by_one` are none that a batch holds.
 
     Raises:
         OutputError: the folder holds something else, or is in use.
-        InputError: answers in the folder are to other narratives or of another model, or nothing at all was answered.
+        InputError: answers in the folder are to other narratives or of another model, batches hold calls that are to
+            be put one by one, or nothing at all was answered.
     """
     with locked_folder(out):
+        if one_by_one:
+            refuse_open_batches(out, questions.providers)
         run = open_run(out, questions, limits.compress, tell)
         standing = standing_errors(read_errors(out), questions)
         write_errors(out, standing)

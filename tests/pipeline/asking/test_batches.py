@@ -15,7 +15,7 @@ from pipeline.asking.batches import BatchPolicy
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Limits
 from pipeline.asking.replay import replay_narratives
-from pipeline.asking.run_folder import BAD_RESPONSES, read_errors, read_manifest
+from pipeline.asking.run_folder import BAD_RESPONSES, locked_folder, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, OutputError
 from pipeline.schema import Price, ProviderName
@@ -182,6 +182,17 @@ def test_stopped_and_started_again_it_collects_what_it_sent(narratives: Path, tm
     assert (manifest.answers, manifest.stopped, set(server.accepted.values())) == (5, "", {1})
     planned = json.loads((out / LEDGER).read_text(encoding="utf-8").splitlines()[0])["timestamp"]
     assert {answer.answer_timestamp for answer in read_answers(out / "grok.csv")} == {planned}
+
+
+def test_what_is_under_way_is_looked_at_once_no_other_process_can_send(narratives: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with BatchServers() as server:
+        stopped_run(server, narratives, out, "grok")
+        with locked_folder(out):  # whoever holds it may be about to write a batch down
+            held = ask(narratives, out, environment(server, "grok"))
+        freed = ask(narratives, out, environment(server, "grok"))
+    assert "Another `pipeline ask` is writing" in held.stderr
+    assert "has batches under way (1 at grok)" in freed.stderr
 
 
 def test_results_that_break_off_are_taken_up_again(narratives: Path, tmp_path: Path) -> None:
