@@ -1,6 +1,7 @@
 """The command `citejury pipeline sources`."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pipeline.sources.store import Store
 
 _STORE = "store.db"
+_SCHEDULER = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([^\s/:\[\]]+|\[[0-9A-Fa-f:.%]+\]):(?P<port>[0-9]{1,5})")
 _ARGILLA_KEYS = ("CITEJURY_API_KEY", "ARGILLA_API_KEY")
 
 
@@ -135,6 +137,7 @@ def sources(
         raise click.UsageError("`--scheduler` lets a cluster ask the web, and `--offline` asks nobody; leave one out.")
     if not run.is_dir():
         raise InputError(f"There is no run folder {str(run)!r}. Name the one that `citejury pipeline ask` wrote.")
+    _check_scheduler(scheduler)
     path = store or run.absolute().parent / _STORE  # beside the run folder, which others share
     limits = PassageLimits(passages, context_tokens, chunk_tokens)
     with opened_store(path, store is not None, offline and not added) as held, pages_bar() as bar:
@@ -203,6 +206,22 @@ def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]
     """Warn of each private address that may be read."""
     for address, port in allowed:
         tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
+
+
+def _check_scheduler(address: str | None) -> None:
+    """Check the form of a scheduler's address; Dask takes `HOST:PORT` for `tcp://HOST:PORT`.
+
+    Raises:
+        InputError: it has another.
+    """
+    from pipeline.errors import InputError
+
+    found = _SCHEDULER.fullmatch(address) if address is not None else None
+    if address is not None and not (found and 0 < int(found["port"]) < 65536):
+        raise InputError(
+            f"{address!r} is no address of a Dask scheduler. Write `--scheduler tcp://HOST:PORT`, as `dask scheduler` "
+            "says it when it starts."
+        )
 
 
 def _run_fetch(

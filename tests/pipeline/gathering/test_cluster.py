@@ -171,6 +171,21 @@ def test_a_scheduler_that_is_not_there_is_one_plain_line(web: SmallWeb, tmp_path
     assert not (tmp_path / "records.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    "address", ["hello", "127.0.0.1", "tcp://127.0.0.1", "tcp://:1", "tcp://h:99999", "http://h:1", "tcp://h:1/x"]
+)
+def test_an_address_that_is_none_is_bad_input_in_one_line(tmp_path: Path, address: str) -> None:
+    run = write_run(tmp_path / "run", {"Answer.": ["http://127.0.0.1/"]})
+    words = ["pipeline", "sources", str(run), "--out", str(tmp_path / "records.jsonl"), "--scheduler", address]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 1
+    assert not (tmp_path / "store.db").exists()
+    assert done.stderr == (
+        f"Error: {address!r} is no address of a Dask scheduler. Write `--scheduler tcp://HOST:PORT`, as `dask scheduler` "
+        "says it when it starts.\n"
+    )
+
+
 def test_a_scheduler_that_goes_away_costs_nothing_that_was_read(
     cluster: DaskCluster, web: SmallWeb, tmp_path: Path
 ) -> None:
