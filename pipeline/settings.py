@@ -4,9 +4,10 @@ Source: pipeline/contracts/run_folder.md#settings.
 """
 
 import re
+import reprlib
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
@@ -22,8 +23,26 @@ from pipeline.errors import SettingsError
 from pipeline.prompts import PromptSettings, Wording
 from pipeline.schema import Api, ClaudeSearch, GeminiApi, OpenAIApi, Price, ProviderName
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 SETTINGS_FILE = "citejury.toml"
 _BARE = re.compile("[A-Za-z0-9_-]+")
+_NEEDED = {
+    "tuple_type": 'it needs a list of texts, such as `["a.com"]`',
+    "string_type": "it needs a text",
+    "bool_parsing": "it needs true or false",
+    "bool_type": "it needs true or false",
+    "int_parsing": "it needs a whole number",
+    "int_type": "it needs a whole number",
+    "int_from_float": "it needs a whole number",
+    "float_parsing": "it needs a number",
+    "float_type": "it needs a number",
+    "dict_type": "it needs a table",
+    "model_type": "it needs a table",
+    "missing": "it is missing",
+}
+"""What a value should be, by pydantic's type of error."""
 _TABLES_OF_OTHERS = frozenset(("campaign", "findings", "verdicts"))
 
 
@@ -154,12 +173,19 @@ def _told(error: ValidationError) -> str:
     if problem["type"] == "extra_forbidden" and known:
         shown = f"[{_toml_name(tables)}] {name}" if tables else name
         return f"`{SETTINGS_FILE}` has an unknown setting `{shown}`; there are {known}."
+    needed = what_is_needed(problem)
     if tables:
-        return f"The setting `[{_toml_name(tables)}] {name}` in `{SETTINGS_FILE}` cannot be used: {problem['msg']}."
-    return (
-        f"The setting `{name}` cannot be used: {problem['msg']}. Look in `{SETTINGS_FILE}` and at "
-        f"`CITEJURY_{name.upper()}`."
-    )
+        return f"The setting `[{_toml_name(tables)}] {name}` in `{SETTINGS_FILE}` cannot be used: {needed}."
+    return f"The setting `{name}` cannot be used: {needed}. Look in `{SETTINGS_FILE}` and at `CITEJURY_{name.upper()}`."
+
+
+def what_is_needed(problem: "ErrorDetails") -> str:
+    """What pydantic found wrong with a value, which is shown where `problem` has it, for whoever wrote the file."""
+    literal = problem["type"] == "literal_error"
+    needed = f"it needs one of {problem['ctx']['expected']}" if literal else _NEEDED.get(problem["type"])
+    if needed and "input" in problem:
+        return f"{needed}, and {reprlib.repr(problem['input'])} was found"
+    return needed or problem["msg"]
 
 
 def _known_settings(tables: list[str]) -> str:

@@ -16,6 +16,7 @@ from pipeline.prompts import DEFAULT_PROMPTS, Prompts, PromptsAsked, PromptSetti
 from pipeline.providers import provider_name
 from pipeline.providers.options import read_options
 from pipeline.schema import AskOptions, Frozen, ProviderName
+from pipeline.settings import what_is_needed
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 _SHOWN_LETTERS = 60
@@ -74,7 +75,7 @@ def read_arms(given: Sequence[str], base: Arm, providers: Sequence[ProviderName]
     """The arms of `--arm NAME:FILE`, in their order; `base` is what they leave as it is.
 
     Raises:
-        InputError: a name is none or stands twice, or a file cannot be read or holds what no arm has.
+        InputError: a name is none or stands twice, in whatever case, or a file cannot be read or holds what no arm has.
     """
     arms: dict[str, Arm] = {}
     for each in given:
@@ -86,6 +87,12 @@ def read_arms(given: Sequence[str], base: Arm, providers: Sequence[ProviderName]
             )
         if name in arms:
             raise InputError(f"`--arm` names {name!r} twice; give every arm a name of its own.")
+        alike = next((other for other in arms if other.lower() == name.lower()), None)
+        if alike:
+            raise InputError(
+                f"`--arm` names {alike!r} and {name!r}, which differ only by case: on macOS and Windows their folders "
+                "would be one. Give one another name."
+            )
         arms[name] = _to_arm(name, Path(file), base, providers)
     return tuple(arms.values())
 
@@ -130,10 +137,10 @@ def _read_arm_file(path: Path) -> ArmFile:
 
 def _told(error: ValidationError, model: type[Frozen]) -> str:
     """What is wrong, as the end of a sentence that begins with the file."""
-    problem = error.errors(include_input=False, include_url=False)[0]
+    problem = error.errors(include_url=False)[0]
     name = ".".join(str(part) for part in problem["loc"] if part != "languages")
     if problem["type"] != "extra_forbidden":
-        return f"has a `{name}` that cannot be used: {problem['msg']}."
+        return f"has a `{name}` that cannot be used: {what_is_needed(problem)}."
     if name.startswith("prompts."):
         known = [f"`{each}`" for each in Wording.model_fields] + ["tables of languages such as `[prompts.de]`"]
     else:
@@ -150,12 +157,13 @@ def _overlaid_options(base: AskOptions | None, given: Mapping[str, Any]) -> AskO
     try:
         wanted = AskOptions.model_validate({**(base or AskOptions()).model_dump(), **given})
     except ValidationError as error:
-        problem = error.errors(include_input=False)[0]
-        name = ".".join(map(str, problem["loc"]))
+        problem = error.errors(include_url=False)[0]
+        name = problem["loc"][0]
         known = ", ".join(f"`{each}`" for each in AskOptions.model_fields)
         if problem["type"] == "extra_forbidden":
             raise InputError(f"`[options]` has an unknown option `{name}`; there are {known}.") from error
-        raise InputError(f"the option `{name}` cannot be used: {problem['msg']}.") from error
+        needed = what_is_needed({**problem, "type": "tuple_type"} if len(problem["loc"]) > 1 else problem)
+        raise InputError(f"the option `{name}` cannot be used: {needed}.") from error
     options = read_options(**wanted.model_dump())
     return None if base is None else options
 

@@ -364,13 +364,20 @@ def _with_arms(run: OpenRun) -> OpenRun:
     """The run with its manifest's prompts and arms joined by those that are asked now.
 
     Raises:
-        InputError: answers in the folder were asked for with other prompts, or their arm with anything else.
+        InputError: answers in the folder were asked for with other prompts, or their arm with anything else; or an
+            arm's name differs from an earlier one's only by case.
     """
     manifest, earlier = run.manifest, run.manifest.asked_arms()
     arms = dict(earlier) if any(run.answered.values()) else {name: arm for name, arm in earlier.items() if name}
     for arm in run.questions.asked_arms():
         asked = ArmAsked.of(arm) if arm.name else ArmAsked(prompts=PromptsAsked.of(arm.prompts))
         before = earlier.get(arm.name)
+        alike = next((name for name in earlier if name != arm.name and name.lower() == arm.name.lower()), None)
+        if alike and not before:
+            raise InputError(
+                f"{str(run.out)!r} has an arm {alike!r}, from which {arm.name!r} differs only by case. Give the new "
+                "one another name."
+            )
         changed = what_changed(before, asked) if before else ""
         if before and changed and _is_answered(run, _arm_of(arm.name, before)):
             whose = f"of the arm {arm.name!r} that were" if arm.name else "that were"

@@ -187,7 +187,13 @@ def test_an_arm_that_changed_is_refused_with_both_and_nothing_is_sent(
         ("x:x.toml", "modle = 'm'", "'x.toml' has an unknown option `modle`; there are `model`, `models`"),
         ("x:x.toml", "[options]\nsearches = 1", "`[options]` has an unknown option `searches`; there are `allowed_dom"),
         ("x:x.toml", "[options]\nmax_uses = 'x'", "the option `max_uses` cannot be used"),
-        ("x:x.toml", "[options]\nrecency = 'decade'", "recency"),
+        ("x:x.toml", "[options]\nrecency = 'decade'", "`recency` cannot be used: it needs one of "),
+        ("x:x.toml", "[options]\nallowed_domains = 'a.com'", "`[\"a.com\"]`, and 'a.com' was found."),
+        ("x:x.toml", "[options]\nblocked_domains = [1]", 'a list of texts, such as `["a.com"]`, and 1 was found'),
+        ("x:x.toml", "[options]\nmax_tokens = 'x'", "it needs a whole number"),
+        ("x:x.toml", "[options]\ntemperature = 'x'", "it needs a number"),
+        ("x:x.toml", "persona = 1", "`persona` that cannot be used: it needs a text"),
+        ("x:x.toml", "models = 'm'", "`models` that cannot be used: it needs a table"),
         ("x:x.toml", "[prompts]\nsytem = 'm'", "`prompts.sytem`; there are `system`, `user_template`, `persona`"),
         ("x:x.toml", "[prompts]\nuser_template = 'No place'", "has no `{note_text}`; put it where the narrative"),
         ("x:x.toml", "[prompts.de]\nuser_template = 'Nein'", "`prompts.de.user_template` that cannot be used"),
@@ -207,16 +213,29 @@ def test_an_arm_that_cannot_be_used_is_one_plain_line_and_nothing_is_sent(
         done = ask(server, *ARMS, "--arm", arm)
         assert (done.exit_code, len(server.calls), (folder / "run").exists()) == (1, 0, False)
     assert told in done.stderr
+    assert "Input should" not in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_one_name_for_two_arms_or_one_model_for_two_providers_is_refused(folder: Path) -> None:
     with ProviderServer() as server:
         twice = ask(server, *ARMS[:2], *ARMS[:2])
+        cases = ask(server, *ARMS[:2], "--arm", "Short:long.toml")
         both = ask(server, *ARMS[:2], providers="openai,claude")
         assert not server.calls
     assert "names 'short' twice" in twice.stderr
+    assert "names 'short' and 'Short', which differ only by case" in cases.stderr
     assert "names one `model` for openai, claude" in both.stderr
+
+
+def test_an_arm_that_differs_from_one_of_the_run_only_by_case_is_refused(folder: Path) -> None:
+    with ProviderServer() as server:
+        assert ask(server, *ARMS[:2]).exit_code == 0
+        calls = len(server.calls)
+        done = ask(server, "--arm", "SHORT:short.toml")
+        assert (done.exit_code, len(server.calls)) == (1, calls)
+    assert "has an arm 'short', from which 'SHORT' differs only by case" in done.stderr
+    assert list(read_manifest(folder / "run").arms) == ["short"]
 
 
 def test_a_failed_call_is_told_with_its_arm_and_asked_again(folder: Path) -> None:
