@@ -181,8 +181,8 @@ def test_an_address_that_is_none_is_bad_input_in_one_line(tmp_path: Path, addres
     assert done.exit_code == 1
     assert not (tmp_path / "store.db").exists()
     assert done.stderr == (
-        f"Error: {address!r} is no address of a Dask scheduler. Write `--scheduler tcp://HOST:PORT`, as `dask scheduler` "
-        "says it when it starts.\n"
+        f"Error: {address!r} is no address of a Dask scheduler. Write `--scheduler tcp://HOST:PORT`, as `dask "
+        "scheduler` says it when it starts.\n"
     )
 
 
