@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from pipeline.asking._ledger import Batch, BodiesDigest
-from pipeline.asking._paused import PausedTurns
+from pipeline.asking._paused import PausedTurns, request_digest
 from pipeline.asking._unread import BadResponses
 from pipeline.asking.ask_live import ProviderSelection
 from pipeline.asking.questions import Call, Limits, Reply
@@ -153,9 +153,22 @@ class BatchCalls:
     def _request(self, call: Call, but: str = "") -> ProviderRequest:
         """The request that puts the call, or goes on with its paused turn, `but` for what came in one batch."""
         request = self.selection.request(call)
-        for text in self.paused.bodies(call.answer_id, but):
+        for text in self.bodies(call, but):
             request = continue_request(self.provider, request, load_body(text)) or request
         return request
+
+    def bodies(self, call: Call, but: str = "") -> list[str]:
+        """The bodies of the call's paused turn, `but` for what came in one batch; none where it is none."""
+        is_paused = call.answer_id in self.paused.places
+        return self.paused.bodies(call.answer_id, self._digest(call), but) if is_paused else []
+
+    def keep(self, call: Call, batch: str, text: str) -> None:
+        """Keep a body of the call's paused turn that came in the batch."""
+        self.paused.keep(call.answer_id, batch, text, self._digest(call))
+
+    def _digest(self, call: Call) -> str:
+        """The digest of the request that begins the call's turn."""
+        return request_digest(self.selection.request(call).body)
 
     def is_paused(self, call: Call, text: str) -> bool:
         """Whether the body is a turn that has to be gone on with."""

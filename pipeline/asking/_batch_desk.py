@@ -451,7 +451,7 @@ class BatchDesk:
         shared.ledger.end("collected", batch, sorted(unanswered))
         shared.expected.pop(batch.name, None)
         paused = [] if self.is_ending else self.calls.among(unanswered).values()
-        going_on = [call for call in paused if shared.paused.bodies(call.answer_id)]
+        going_on = [call for call in paused if self.calls.bodies(call)]
         self.waiting += self.calls.again(going_on)
         left = len(unanswered) - len(going_on)
         parts = [f"{counted(len(batch.calls) - len(unanswered), 'answer')} collected"]
@@ -461,7 +461,6 @@ class BatchDesk:
 
     def take(self, call: Call, batch: Batch, result: BatchResult) -> bool:
         """Settle a call by its result; whether it has an answer now."""
-        shared = self.shared
         if result.outcome in ("expired", "cancelled"):
             why = redact(result.text) or result.outcome
             self.leave_out([call], f"The batch ended before this call was put: {why}.")
@@ -470,9 +469,9 @@ class BatchDesk:
             return False
         texts = [result.text]
         if result.outcome == "answered":
-            texts = [*shared.paused.bodies(call.answer_id, but=batch.name), result.text]
+            texts = [*self.calls.bodies(call, but=batch.name), result.text]
             if len(texts) < _MOST_BODIES and self.calls.is_paused(call, result.text):
-                shared.paused.keep(call.answer_id, batch.name, result.text)
+                self.calls.keep(call, batch.name, result.text)
                 return False
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
         return self.calls.store(call, Reply(text, result.status, batch.model, len(texts), is_paid=True), batch.planned)

@@ -4,15 +4,18 @@ Source: pipeline/contracts/run_folder.md#paused-turns.
 """
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from pydantic import ValidationError
 
 from pipeline.errors import OutputError
+from pipeline.providers.http.transfer import encode_body
 from pipeline.schema import Frozen
 from pipeline.staging import staged_file
+from pipeline.text.terminal import counted
 
 PAUSED = "paused.jsonl"
 
@@ -26,6 +29,21 @@ class PausedLine(Frozen):
     """The name of the batch that it came in; `asked 2` for the second body of a turn that was not asked in batches."""
     text: str
     """The body as it was sent."""
+    digest: str = ""
+    """SHA-256 of the request that began the turn; empty in folders of earlier versions, where it is not known."""
+
+
+class _Place(NamedTuple):
+    """Where a line stands in the file, its first byte and the one after it, and the digest in it."""
+
+    start: int
+    end: int
+    digest: str
+
+
+def request_digest(body: Mapping[str, Any]) -> str:
+    """SHA-256 in hex of the body of a request."""
+    return sha256(encode_body(body)).hexdigest()
 
 
 class PausedTurns:
@@ -38,34 +56,57 @@ class PausedTurns:
             OutputError: a line before the last is not one of ours.
         """
         self.path = out / PAUSED
-        self.places: dict[str, dict[str, tuple[int, int]]] = {}
+        self.places: dict[str, dict[str, _Place]] = {}
+        self.begun_anew: set[str] = set()
         whole = 0
         for line, start, end in _read_lines(self.path):
-            self.places.setdefault(line.answer_id, {})[line.batch] = (start, end)
+            self.places.setdefault(line.answer_id, {})[line.batch] = _Place(start, end, line.digest)
             whole = end
         if self.path.is_file() and whole < self.path.stat().st_size:
             os.truncate(self.path, whole)
 
-    def bodies(self, answer_id: str, but: str = "") -> list[str]:
-        """The bodies of a call's turn so far, in their order, `but` for one batch's; none where it is not paused."""
-        places = [place for batch, place in self.places.get(answer_id, {}).items() if batch != but]
-        if not places:
+    def bodies(self, answer_id: str, digest: str, but: str = "") -> list[str]:
+        """The bodies of a call's turn so far, in their order, `but` for one batch's; none where it is not paused.
+
+        A turn that another request than the one of this `digest` began is none to go on with: it is begun anew.
+        """
+        turn: list[_Place] = []
+        begun_by = ""
+        for batch, place in self.places.get(answer_id, {}).items():
+            if begun_by and place.digest not in ("", begun_by):
+                turn = []
+            begun_by = place.digest or begun_by
+            turn += [place] if batch != but else []
+        if begun_by not in ("", digest):
+            self.begun_anew.add(answer_id)
+            return []
+        if not turn:
             return []
         with open(self.path, "rb") as file:
-            lines = [_bytes_at(file, *place) for place in places]
+            lines = [_bytes_at(file, place) for place in turn]
         return [PausedLine.model_validate_json(line).text for line in lines]
 
-    def keep(self, answer_id: str, batch: str, text: str) -> None:
+    def keep(self, answer_id: str, batch: str, text: str, digest: str) -> None:
         """Add the body that came in the batch; it is on the disk when this returns, and once however often it comes."""
         if batch in self.places.get(answer_id, {}):
             return
-        line = PausedLine(answer_id=answer_id, batch=batch, text=text).model_dump_json() + "\n"
+        line = PausedLine(answer_id=answer_id, batch=batch, text=text, digest=digest).model_dump_json() + "\n"
         with open(self.path, "ab") as file:
             start = file.tell()
             file.write(line.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
-            self.places.setdefault(answer_id, {})[batch] = (start, file.tell())
+            self.places.setdefault(answer_id, {})[batch] = _Place(start, file.tell(), digest)
+
+    def told_anew(self) -> list[str]:
+        """The line that says how many turns were begun anew; none where none was."""
+        if not self.begun_anew:
+            return []
+        turns = counted(len(self.begun_anew), "paused turn")
+        return [
+            f"claude: {turns} begun anew, for the model, the options or the prompt are others now; what had been "
+            "brought by then is paid for and not used."
+        ]
 
     def forget(self, answered: Collection[str]) -> None:
         """Drop the turns that have an answer by now; without any left the file goes."""
@@ -76,20 +117,20 @@ class PausedTurns:
             self.path.unlink()
             self.places = {}
             return
-        places: dict[str, dict[str, tuple[int, int]]] = {}
+        places: dict[str, dict[str, _Place]] = {}
         with open(self.path, "rb") as old, staged_file(self.path) as new:
             for answer_id in left:
-                for batch, (start, end) in self.places[answer_id].items():
+                for batch, place in self.places[answer_id].items():
                     at = new.tell()
-                    new.write(_bytes_at(old, start, end))
-                    places.setdefault(answer_id, {})[batch] = (at, new.tell())
+                    new.write(_bytes_at(old, place))
+                    places.setdefault(answer_id, {})[batch] = _Place(at, new.tell(), place.digest)
         self.places = places
 
 
-def _bytes_at(file: BinaryIO, start: int, end: int) -> bytes:
-    """The bytes of the file from `start` up to `end`."""
-    file.seek(start)
-    return file.read(end - start)
+def _bytes_at(file: BinaryIO, place: _Place) -> bytes:
+    """The bytes of the file at the place."""
+    file.seek(place.start)
+    return file.read(place.end - place.start)
 
 
 def _read_lines(path: Path) -> Iterator[tuple[PausedLine, int, int]]:

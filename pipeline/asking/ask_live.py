@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import httpx
 
+from pipeline.asking._paused import request_digest
 from pipeline.asking._unread import BadResponses
 from pipeline.asking.arms import Arm, read_arms
 from pipeline.asking.narratives import NarrativesCsv
@@ -166,15 +167,17 @@ class LiveAnswers:
             self.asked.add(call.provider)
             self.tell(f"Asking {call.provider} ({', '.join(self.selection.models_of(call.provider))}).")
         request = self.selection.request(call)
-        for body in turn.bodies:
+        digest = request_digest(request.body)
+        bodies = turn.bodies(digest)
+        for body in bodies:
             request = continue_request(call.provider, request, load_body(body)) or request
         response = await client.send(request)
-        texts = [*turn.bodies, response.text]
+        texts = [*bodies, response.text]
         while len(texts) <= _MAX_CONTINUATIONS:
             following = continue_request(call.provider, request, response.body)
             if following is None:
                 break
-            turn.keep(response.text)
+            turn.keep(digest, response.text)
             request = following
             response = await client.send(request, response.attempts)
             texts.append(response.text)

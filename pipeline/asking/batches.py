@@ -86,6 +86,8 @@ def ask_in_batches(
             raise failures.exceptions[0] from None
         for desk in desks:
             paused.forget(desk.calls.answered)
+        for line in paused.told_anew():
+            tell(line)
         if not state.stopped and (cancel or any(desk.is_left() for desk in desks)):
             state.stopped = "batch"
 

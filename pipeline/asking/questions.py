@@ -53,10 +53,13 @@ class Reply(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A turn that a provider may pause: the bodies that it has brought so far, and what keeps each further one."""
+    """A turn that a provider may pause: the bodies that it has brought so far, and what keeps each further one.
 
-    bodies: Sequence[str] = ()
-    keep: Callable[[str], None] = lambda body: None
+    Both are told the digest of the request that begins it, for a turn that another request began is none of its own.
+    """
+
+    bodies: Callable[[str], Sequence[str]] = lambda digest: ()
+    keep: Callable[[str, str], None] = lambda digest, body: None
 
 
 NEW_TURN = Turn()

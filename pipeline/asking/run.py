@@ -248,6 +248,8 @@ async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: 
         state.kept += sum(call.answer_id in run.answered[call.provider] for call in calls)
     kept = {each for each in desk.paused.places if any(each in ids for ids in run.answered.values())}
     desk.paused.forget(kept | desk.ended)
+    for line in desk.paused.told_anew():
+        tell(line)
     for provider in sorted(state.spending.cannot_hold):
         tell(f"{provider}: what a reply cost is not known, so `--max-cost` cannot be held; it is asked no further.")
 
@@ -285,18 +287,17 @@ class _Desk(NamedTuple):
         Cancelled while the provider is waited for, it writes nothing; what a paused turn has brought is kept before.
         """
         out, requested = self.run.out, time_now()
-        bodies = self.paused.bodies(call.answer_id)
 
-        def keep(body: str) -> None:
-            bodies.append(body)
-            self.paused.keep(call.answer_id, f"asked {len(bodies)}", body)
+        def keep(digest: str, body: str) -> None:
+            number = len(self.paused.places.get(call.answer_id, {})) + 1
+            self.paused.keep(call.answer_id, f"asked {number}", body, digest)
 
         try:
-            reply = await self.source.answer(call, Turn(tuple(bodies), keep))
+            reply = await self.source.answer(call, Turn(partial(self.paused.bodies, call.answer_id), keep))
         except ProviderError as failure:
             return store_failure(out, call, None, failure, requested)
         settled = store_reply(out, call, reply, requested)
-        if settled.answer and bodies:
+        if settled.answer and call.answer_id in self.paused.places:
             self.ended.add(call.answer_id)
         return settled
 

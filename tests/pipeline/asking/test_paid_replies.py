@@ -141,6 +141,44 @@ def test_a_paused_turn_whose_continuation_fails_goes_on_from_its_bodies_at_the_n
     assert not {"paused.jsonl", BAD_RESPONSES} & {path.name for path in (folder / "run").iterdir()}
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("--model", "claude=claude-a"), ("--model", "claude=claude-b")),
+        (("--country", "DE"), ("--country", "FR")),
+        ((), ("--system-prompt", "pirate.txt")),
+    ],
+    ids=["model", "option", "prompt"],
+)
+def test_a_paused_turn_that_another_request_began_is_begun_anew_and_a_line_says_so(
+    folder: Path, before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    (folder / "pirate.txt").write_text("Be a pirate.", encoding="utf-8")
+    with ProviderServer([PAUSED, DOWN, PAUSED, DOWN]) as server:
+        ask(server, "claude", "--max-rows", "1", *before)
+        anew = ask(server, "claude", "--max-rows", "1", *after)
+        done = ask(server, "claude", "--max-rows", "1", *after)
+        asked = [[turn["role"] for turn in call.body["messages"]] for call in server.calls]
+    assert done.exit_code == 0, done.output
+    assert asked == [["user"], ["user", "assistant"]] * 2 + [["user", "assistant"]]
+    assert "claude: 1 paused turn begun anew" in anew.stderr
+    assert "begun anew" not in done.stderr
+    [answer] = read_answers(folder / "run" / "claude.csv")
+    assert len(json.loads(answer.answer_raw_json)) == 2
+    assert "paused.jsonl" not in {path.name for path in (folder / "run").iterdir()}
+
+
+def test_a_paused_turn_of_an_older_folder_goes_on_whatever_began_it(folder: Path) -> None:
+    with ProviderServer([PAUSED, DOWN]) as server:
+        ask(server, "claude", "--max-rows", "1", "--country", "DE")
+        path = folder / "run" / "paused.jsonl"
+        line = {key: value for key, value in json.loads(path.read_text("utf-8")).items() if key != "digest"}
+        path.write_text(json.dumps(line) + "\n", encoding="utf-8")
+        done = ask(server, "claude", "--max-rows", "1", "--country", "FR")
+        assert done.exit_code == 0, done.output
+        assert len(server.calls[-1].body["messages"]) == 2
+
+
 def test_a_limit_counts_what_is_under_way_and_is_passed_by_one_call_at_the_most(folder: Path) -> None:
     rows = "".join(f"M{number},Is it so? {number}\n" for number in range(40))
     (folder / "narratives.csv").write_text("narrative_id,prompt\n" + rows, encoding="utf-8")
