@@ -206,7 +206,8 @@ def _unanswered(month: Month, as_is: bool) -> str:
         return "" if as_is else f"{month.name}: asking stopped at `max-cost`, with {left} left."
     if told.finished is None or told.stopped or told.unsettled:
         return f"{month.name}: not every call is answered yet."
-    failed = {kind: count for kind, count in told.errors.items() if kind not in _FOR_GOOD}
+    errors = told.last.errors if told.last else told.errors  # not those of calls that nobody asks for any more
+    failed = {kind: count for kind, count in errors.items() if kind not in _FOR_GOOD}
     if failed and not as_is:
         kinds = ", ".join(f"{count} {kind}" for kind, count in failed.items())
         return f"{month.name}: {counted(sum(failed.values()), 'call')} failed ({kinds}) and may succeed later."

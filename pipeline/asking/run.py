@@ -101,7 +101,8 @@ class RunState:
             if each in failed and not self.answered[each] and failed[each].total() > self.unread[each]
         }
         new, sent = self.answered.total(), len(self.errors) - unread
-        return LastStart(kept=self.kept, new=new, failed=sent, unread=unread, silent=silent)
+        kinds = dict(Counter[str](error.kind for error in self.errors))
+        return LastStart(kept=self.kept, new=new, failed=sent, unread=unread, errors=kinds, silent=silent)
 
     def may_start_call(self) -> bool:
         """Whether another call may be started; the known cost is looked at now."""

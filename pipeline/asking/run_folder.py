@@ -76,6 +76,8 @@ class LastStart(Frozen):
     """Calls that were put and not answered."""
     unread: int = 0
     """Calls whose reply, kept by an earlier start, cannot be read, and which were not put again."""
+    errors: dict[str, int] = Field(default_factory=dict)
+    """Both of these by kind of error; errors of calls that this start did not ask for are left out."""
     cost: float = 0.0
     """Known cost of the new answers, in USD; 0 for stored payloads, which nobody is paid for."""
     unpriced: int = 0

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -22,10 +23,12 @@ from annotation.tasks import round_of, task_of
 from exports.cli import main
 from exports.start.init import start_project
 from exports.study.file import StudyFile, read_study_file
-from exports.study.month import CommandFailedError, Month, work_at
-from pipeline.asking.run_folder import locked_folder
+from exports.study.month import CommandFailedError, Incomplete, Month, work_at
+from pipeline.asking.run_folder import locked_folder, read_manifest
+from pipeline.schema import PROVIDERS
 from tests.support.batch_runs import environment, write_narratives
 from tests.support.batch_servers import BatchServers
+from tests.support.provider_server import ProviderServer, Status
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -128,7 +131,8 @@ def test_calls_that_may_succeed_later_stop_the_month_before_its_sample(project: 
             assert CliRunner().invoke(main, words).exit_code == 0
             path = month.answers / "manifest.json"
             told = json.loads(path.read_text(encoding="utf-8"))
-            path.write_text(json.dumps({**told, "errors": {"rate_limit": 2, "bad_response": 1}}), encoding="utf-8")
+            errors = {"errors": {"rate_limit": 2, "bad_response": 1}}
+            path.write_text(json.dumps({**told, **errors, "last": {**told["last"], **errors}}), encoding="utf-8")
         elif words[1] == "sources":
             raise _KilledError
 
@@ -158,6 +162,35 @@ def test_a_provider_that_is_down_stops_the_month_unless_it_is_taken_as_it_is(pro
         work_at(study, month, with_exit_code)
     with pytest.raises(_KilledError):
         work_at(study, month, with_exit_code, as_is=True)
+
+
+def test_calls_that_nobody_asks_for_any_more_keep_no_month_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_narratives(tmp_path, 1)
+    month = Month(Path("months/2026-01"))
+
+    def ask_alone(words: Sequence[str]) -> None:
+        if words[1] != "ask":
+            raise _KilledError
+        CliRunner().invoke(main, words)
+
+    def ask_of(provider: str) -> Incomplete | None:
+        text = f'narratives = "narratives.csv"\n[ask]\nproviders = "{provider}"\nattempts = 1\n'
+        Path("study.toml").write_text(text, encoding="utf-8")
+        return work_at(read_study_file(Path("study.toml")), month, ask_alone)
+
+    with ProviderServer({"claude": repeat(Status(500))}) as server:
+        monkeypatch.setenv("CITEJURY_BASE_URLS", json.dumps({each: server.base_url(each) for each in PROVIDERS}))
+        for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+            monkeypatch.setenv(variable, "planted-0123456789")
+        stopped = ask_of("claude")
+        assert stopped is not None
+        assert stopped.said == "2026-01: 1 call failed (1 server) and may succeed later."
+        with pytest.raises(_KilledError):
+            ask_of("openai")
+    assert read_manifest(month.answers).errors == {"server": 1}
 
 
 def test_an_error_in_one_month_keeps_no_other_waiting_and_is_the_exit_code(project: Path) -> None:
