@@ -21,6 +21,7 @@ class Spending:
         self.known: Counter[ProviderName] = Counter()
         self.under_way: Counter[ProviderName] = Counter()
         self.unknown: set[ProviderName] = set()
+        self.refused: set[ProviderName] = set()
         self.moved = asyncio.Event()
 
     @property
@@ -33,33 +34,33 @@ class Spending:
         """The known cost since this start."""
         return self.spent - self.earlier
 
-    @property
-    def cannot_hold(self) -> set[ProviderName]:
-        """The providers for which the limit cannot be held, for what they cost is not known."""
-        return set() if self.limit is None else self.unknown
+    def pay(self, provider: ProviderName, cost: float | None, most: float | None = None) -> None:
+        """Count what a reply cost; one of unknown cost as the dearest so far, or as the `most` that one may cost.
 
-    def pay(self, provider: ProviderName, cost: float | None) -> None:
-        """Count what a reply cost; one of unknown cost as the dearest so far.
-
-        Where none is known no further call to the provider is started under a limit: it could not be held.
+        Where neither is known no further call to the provider is started under a limit: it could not be held.
         """
-        counted = self.dearest.get(provider) if cost is None else cost
-        if counted is None:
-            self.unknown.add(provider)
+        if cost is not None:
+            self.spent += cost
+            self.known[provider] += 1
+            self.dearest[provider] = max(cost, self.dearest.get(provider, 0.0))
+            return
+        guesses = [each for each in (self.dearest.get(provider), most) if each is not None]
+        if guesses:
+            self.spent += max(guesses)
         else:
-            self.spent += counted
-            self.known[provider] += cost is not None
-            self.dearest[provider] = max(counted, self.dearest.get(provider, 0.0))
+            self.unknown.add(provider)
 
     async def begin(self, provider: ProviderName) -> bool:
         """Wait until the limit has room for a call to the provider, and count it as under way; False: no room any more.
 
-        Each call that began must `end`.
+        Each call that began must `end`. A provider is `refused` where only the want of a known cost leaves no room.
         """
         while not self._is_over(provider) and not self._fits(provider):
             self.moved.clear()
             await self.moved.wait()
         if self._is_over(provider):
+            if not self.is_reached:
+                self.refused.add(provider)
             return False
         self.under_way[provider] += 1
         return True
@@ -71,7 +72,7 @@ class Spending:
 
     def _is_over(self, provider: ProviderName) -> bool:
         """Whether no further call to the provider may ever start."""
-        return self.is_reached or provider in self.cannot_hold
+        return self.is_reached or (self.limit is not None and provider in self.unknown)
 
     def _fits(self, provider: ProviderName) -> bool:
         """Whether a call may start beside those that are under way."""

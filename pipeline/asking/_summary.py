@@ -8,6 +8,7 @@ from typing import BinaryIO, NamedTuple
 
 from pipeline.asking._ledger import token_shares
 from pipeline.asking._rewrite import put_in_order
+from pipeline.asking._unread import paid_in_vain
 from pipeline.asking.index import IndexLine, read_index, sync_index
 from pipeline.asking.run_folder import CITATIONS, LastStart, OpenRun, ProviderCounts, RunManifest, csv_file
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_of
@@ -27,7 +28,7 @@ def summarise_run(
 ) -> RunManifest:
     """Put the rows in order and write `citations.jsonl` anew; gives the manifest with its counts.
 
-    `last` is what this start did; what its answers cost is added to it.
+    `last` is what this start did, with what its unreadable replies cost; what its answers cost is added to it.
     """
     for provider in PROVIDERS:
         file = csv_file(run.out, provider)
@@ -37,7 +38,8 @@ def summarise_run(
     kinds = dict(sorted(Counter(error.kind for error in errors).items()))
     told = last
     if run.questions.options:  # nobody is paid for a stored payload
-        told = last.model_copy(update={"cost": round(spent.cost, _COST_DIGITS), "unpriced": spent.unpriced})
+        cost, unpriced = round(last.cost + spent.cost, _COST_DIGITS), last.unpriced + spent.unpriced
+        told = last.model_copy(update={"cost": cost, "unpriced": unpriced})
     return counted.model_copy(update={"errors": kinds, "last": told})
 
 
@@ -58,6 +60,7 @@ def _count_files(
     spent = _Bill()
     shares = token_shares(out)
     targets = resolved_earlier(out / CITATIONS)
+    bad = _bad_counts(out, prices, shares)
     with staged_file(out / CITATIONS) as file:
         for provider in PROVIDERS:
             earlier = manifest.providers.get(provider)
@@ -69,6 +72,8 @@ def _count_files(
                 spent = spent.together(bill)
             elif earlier:
                 counts[provider] = ProviderCounts(model_asked=model)
+            if provider in bad:
+                counts[provider] = _together(counts.get(provider, ProviderCounts()), bad[provider])
     changes = {
         "providers": counts,
         "answers": sum(each.answers for each in counts.values()),
@@ -76,6 +81,25 @@ def _count_files(
         "cost": round(sum(each.cost for each in counts.values()), _COST_DIGITS),
     }
     return manifest.model_copy(update=changes), spent
+
+
+def _bad_counts(
+    out: Path, prices: Mapping[str, Price], shares: Mapping[str, float]
+) -> dict[ProviderName, ProviderCounts]:
+    """The counts of the replies that were paid for and cannot be read, by provider."""
+    counts: dict[ProviderName, ProviderCounts] = {}
+    for each in paid_in_vain(out):
+        price = batch_price(price_of(prices, each.model), shares.get(each.answer_id, 1.0))
+        own = ProviderCounts(bad_replies=1, **_bill_of(each.usage(), price)._asdict())
+        counts[each.provider] = _together(counts.get(each.provider, ProviderCounts()), own)
+    return counts
+
+
+def _together(counts: ProviderCounts, bad: ProviderCounts) -> ProviderCounts:
+    """The counts, and those of bad replies added to them."""
+    fields = ("bad_replies", "input_tokens", "output_tokens", "searches", "unpriced")
+    sums = {field: getattr(counts, field) + getattr(bad, field) for field in fields}
+    return counts.model_copy(update={**sums, "cost": round(counts.cost + bad.cost, _COST_DIGITS)})
 
 
 def _count_answers(

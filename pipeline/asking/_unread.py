@@ -4,16 +4,20 @@ Source: pipeline/contracts/run_folder.md#bad-responses.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from pipeline.asking.index import read_index
 from pipeline.asking.questions import Call, Reply
-from pipeline.asking.run_folder import BAD_RESPONSES
-from pipeline.errors import OutputError
-from pipeline.providers.body import writable
-from pipeline.schema import Frozen, ProviderName
+from pipeline.asking.run_folder import BAD_RESPONSES, csv_file
+from pipeline.csv_v2.identity import text_digest
+from pipeline.errors import OutputError, ProviderError
+from pipeline.providers.body import load_body, writable
+from pipeline.providers.cost import Usage, usage_of
+from pipeline.schema import PROVIDERS, Frozen, ProviderName
 
 
 class BadResponse(Frozen):
@@ -57,6 +61,13 @@ class BadResponse(Frozen):
         """The reply as it came."""
         return Reply(self.body, self.status, self.model, self.attempts, self.fault, is_paid=True)
 
+    def usage(self) -> Usage:
+        """What the body states that it took; nothing where that cannot be read either."""
+        try:
+            return usage_of(load_body(self.body))
+        except ProviderError:
+            return Usage()
+
 
 class _Place(NamedTuple):
     """Where a line stands in the file: its first byte, and the one after it."""
@@ -97,6 +108,14 @@ class BadResponses:
             file.seek(place.start)
             return self._read(file.read(place.end - place.start), 0)
 
+    def every(self) -> Iterator[BadResponse]:
+        """All replies in their order, earlier ones to a call that has several included."""
+        if self.places:
+            with open(self.path, "rb") as file:
+                for number, raw in enumerate(file, start=1):
+                    if raw.endswith(b"\n"):
+                        yield self._read(raw, number)
+
     def _read(self, raw: bytes, number: int) -> BadResponse:
         """The reply in a line of the file.
 
@@ -110,6 +129,23 @@ class BadResponses:
                 f"`{BAD_RESPONSES}` in {str(self.path.parent)!r}, line {number} is not a reply of a run. Nothing was "
                 "sent. Give the file back as it was; without the line its call is asked again."
             ) from error
+
+
+def paid_in_vain(out: Path) -> Iterator[BadResponse]:
+    """Each reply of the folder that was paid for and is no answer, also where its call was put again.
+
+    One that a mended reader has made an answer of is left out: it is counted there. The indexes are in step.
+
+    Raises:
+        OutputError: a line before the last is not one of ours.
+    """
+    kept = BadResponses(out, mend=False)
+    files = [csv_file(out, provider) for provider in PROVIDERS] if kept.places else []
+    lines = (line for file in files if file.is_file() for line in read_index(file))
+    answers = {line.answer_id: line.body for line in lines if line.answer_id in kept.places}
+    for response in kept.every():
+        if answers.get(response.answer_id) != text_digest(response.body):
+            yield response
 
 
 def keep_bad_response(out: Path, response: BadResponse) -> None:

@@ -416,9 +416,9 @@ def _expected_cost(
 
     `usages` are what the calls to each model are expected to take.
     """
-    priced = earlier.answers - earlier.unpriced
+    priced = earlier.answers + earlier.bad_replies - earlier.unpriced
     if priced > 0:
-        return earlier.cost / priced * calls, f"the mean of {priced} answers in the folder"
+        return earlier.cost / priced * calls, f"the mean of {priced} replies in the folder"
     costs = [cost_of(usage, price_of(prices, model)) for model, usage in usages.items()]
     known = [cost for cost in costs if cost is not None]
     if not known or len(known) < len(costs):

@@ -5,7 +5,7 @@ Source: pipeline/contracts/run_folder.md#resuming.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from pipeline.asking._ledger import refuse_open_batches, token_shares
 from pipeline.asking._paused import PausedTurns
 from pipeline.asking._spending import Spending
 from pipeline.asking._summary import summarise_run
-from pipeline.asking._unread import BadResponse, BadResponses, keep_bad_response
+from pipeline.asking._unread import BadResponse, BadResponses, keep_bad_response, paid_in_vain
 from pipeline.asking.index import append_indexed, read_index
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell, Turn
 from pipeline.asking.run_folder import (
@@ -39,7 +39,7 @@ from pipeline.providers import read_body
 from pipeline.providers.body import load_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_of, usage_of
 from pipeline.providers.failure import unreadable_error
-from pipeline.schema import PROVIDERS, Answer, ErrorLine, ProviderName, StoredAnswer
+from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 
 _UNKNOWN_MODEL = "unknown"
 
@@ -47,10 +47,10 @@ StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost", "batch"]
 
 
 class Settled(NamedTuple):
-    """What stands on the disk for a call: an answer, with the usage that its body states, or an error.
+    """What stands on the disk for a call: an answer or an error, and the usage that the body states.
 
     `is_unread` says of an error that its reply is kept and cannot be read, `is_old` that an earlier start kept it,
-    `is_lost` that a reply which may have to be paid for never came.
+    `is_lost` that a reply which may have to be paid for never came; `model` is the one that was asked for then.
     """
 
     answer: StoredAnswer | None = None
@@ -59,6 +59,7 @@ class Settled(NamedTuple):
     is_unread: bool = False
     is_old: bool = False
     is_lost: bool = False
+    model: str = ""
 
 
 class RunState:
@@ -73,7 +74,8 @@ class RunState:
         self.errors: list[ErrorLine] = []
         self.kept = 0
         self.unread: Counter[ProviderName] = Counter()
-        self.unreadable = 0
+        self.bad_cost, self.bad_unpriced = 0.0, 0
+        self.longest = 0  # the most tokens that an answer may have
         self.answered: Counter[ProviderName] = Counter()
         self.in_flight = 0
         self.stopped: StopReason = ""
@@ -90,7 +92,7 @@ class RunState:
         return self.kept + self.answered.total() + len(self.errors)
 
     def last_start(self) -> LastStart:
-        """What this start did, without what it cost."""
+        """What this start did, without what its answers cost."""
         unread = self.unread.total()
         failed: dict[ProviderName, Counter[str]] = {}
         for error in self.errors:
@@ -102,7 +104,16 @@ class RunState:
         }
         new, sent = self.answered.total(), len(self.errors) - unread
         kinds = dict(Counter[str](error.kind for error in self.errors))
-        return LastStart(kept=self.kept, new=new, failed=sent, unread=unread, errors=kinds, silent=silent)
+        return LastStart(
+            kept=self.kept,
+            new=new,
+            failed=sent,
+            unread=unread,
+            errors=kinds,
+            cost=round(self.bad_cost, 8),
+            unpriced=self.bad_unpriced,
+            silent=silent,
+        )
 
     def may_start_call(self) -> bool:
         """Whether another call may be started; the known cost is looked at now."""
@@ -131,17 +142,25 @@ class RunState:
         if settled.error:
             self.errors.append(settled.error)
             self.unread[call.provider] += settled.is_old
-            self.unreadable += settled.is_unread
         if settled.answer:
             self.answered[call.provider] += 1
         if settled.is_old:
             return
-        if settled.answer:
-            price = price_of(self.limits.prices, settled.answer.model_version, call.model)
+        if settled.answer or settled.is_unread:
+            model = settled.answer.model_version if settled.answer else settled.model
+            price = price_of(self.limits.prices, model, call.model)
             price = batch_price(price, self.token_shares.get(call.provider, 1.0))
-            self.spending.pay(call.provider, cost_of(settled.usage, price))
-        elif settled.is_unread or (settled.is_lost and call.provider in self.spending.dearest):
+            cost = cost_of(settled.usage, price)
+            self.spending.pay(call.provider, cost, self.most(price))
+            if settled.is_unread:
+                self.bad_cost += cost or 0.0
+                self.bad_unpriced += cost is None
+        elif settled.is_lost and call.provider in self.spending.dearest:
             self.spending.pay(call.provider, None)
+
+    def most(self, price: Price | None) -> float | None:
+        """What the longest answer with one search costs, which counts where a reply does not say what it took."""
+        return cost_of(Usage(0, self.longest, 1), price)
 
     def stop(self, reason: StopReason, tell: Tell) -> None:
         """Let no further request be sent; the second time, give up those under way."""
@@ -207,6 +226,8 @@ async def settle_run(
         standing = standing_errors(read_errors(out), questions)
         write_errors(out, standing)
         state = RunState(limits, stop_waiting=stop_waiting)
+        options = [arm.options or questions.options for arm in questions.asked_arms()]
+        state.longest = max(each.max_tokens if each else 0 for each in options)
         _count_earlier(run, state)
         try:
             await settle(run, state)
@@ -217,8 +238,9 @@ async def settle_run(
         manifest = _finish_run(run, state, [*standing, *state.errors])
     if not manifest.answers and not manifest.stopped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
-        replies = "1 reply" if state.unreadable == 1 else f"{state.unreadable} replies"
-        unknown = f"; that of {replies} that cannot be read is not known" if state.unreadable else ""
+        unpriced = sum(each.unpriced for each in manifest.providers.values())
+        replies = "1 reply" if unpriced == 1 else f"{unpriced} replies"
+        unknown = f"; that of {replies} that cannot be read is not known" if unpriced else ""
         raise InputError(
             f"Nothing was answered ({kinds}); the reasons are in `{ERRORS}` in {str(out)!r}. "
             f"Known cost: {manifest.cost:.2f} USD{unknown}."
@@ -251,7 +273,7 @@ async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: 
     desk.paused.forget(kept | desk.ended)
     for line in desk.paused.told_anew():
         tell(line)
-    for provider in sorted(state.spending.cannot_hold):
+    for provider in sorted(state.spending.refused):
         tell(f"{provider}: what a reply cost is not known, so `--max-cost` cannot be held; it is asked no further.")
 
 
@@ -328,14 +350,16 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
         answer = read_body(call.provider, body)
     except ProviderError as failure:
         is_unread = reply.is_paid and failure.kind == "bad_response" and (reply.status or 200) < 400
+        bad = BadResponse.of(call, reply, requested)
         if is_unread and not is_old:
-            keep_bad_response(out, BadResponse.of(call, reply, requested))
+            keep_bad_response(out, bad)
         settled = store_failure(out, call, reply, failure, requested)
-        return settled._replace(is_unread=is_unread, is_old=is_old)
+        usage = bad.usage() if is_unread else Usage()
+        return settled._replace(usage=usage, is_unread=is_unread, is_old=is_old, model=reply.model)
     stored = _stored_answer(call, reply, answer, requested)
     usage = usage_of(body)
     append_indexed(csv_file(out, call.provider), stored, answer, usage)
-    return Settled(answer=stored, usage=usage)
+    return Settled(answer=stored, usage=usage, is_old=is_old)
 
 
 def store_failure(out: Path, call: Call, reply: Reply | None, failure: ProviderError, requested: str) -> Settled:
@@ -383,15 +407,34 @@ def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> 
 
 
 def _count_earlier(run: OpenRun, state: RunState) -> None:
-    """Count the known cost of the answers in the folder; it is looked up only where there is a limit to hold."""
-    shares = token_shares(run.out) if state.limits.max_cost is not None else {}
-    for provider in PROVIDERS if state.limits.max_cost is not None else ():
-        for line in read_index(csv_file(run.out, provider)) if run.answered[provider] else ():
-            price = price_of(state.limits.prices, line.model_version, run.manifest.model_of(line, provider))
-            cost = cost_of(line.usage, batch_price(price, shares.get(line.answer_id, 1.0)))
-            if cost is not None:
-                state.spending.pay(provider, cost)
+    """Count what the answers and bad replies in the folder cost; that is looked up only where there is a limit.
+
+    Those of unknown cost come last, for they count as the dearest at the least.
+    """
+    if state.limits.max_cost is None:
+        return
+    unknown: Counter[tuple[ProviderName, float | None]] = Counter()
+    for provider, usage, price in _earlier_bills(run, state.limits.prices):
+        cost = cost_of(usage, price)
+        if cost is None:
+            unknown[provider, state.most(price)] += 1
+        else:
+            state.spending.pay(provider, cost)
+    for provider, most in unknown.elements():
+        state.spending.pay(provider, None, most)
     state.spending.earlier = state.spending.spent
+
+
+def _earlier_bills(run: OpenRun, prices: Mapping[str, Price]) -> Iterator[tuple[ProviderName, Usage, Price | None]]:
+    """The provider, usage and price of every reply in the folder that was paid for."""
+    shares = token_shares(run.out)
+    for provider in PROVIDERS:
+        for line in read_index(csv_file(run.out, provider)) if run.answered[provider] else ():
+            price = price_of(prices, line.model_version, run.manifest.model_of(line, provider))
+            yield provider, line.usage, batch_price(price, shares.get(line.answer_id, 1.0))
+    for bad in paid_in_vain(run.out):
+        price = price_of(prices, bad.model)
+        yield bad.provider, bad.usage(), batch_price(price, shares.get(bad.answer_id, 1.0))
 
 
 def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> RunManifest:
@@ -404,7 +447,7 @@ def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> R
     unsettled = run.questions.calls_each() * len(run.questions.providers) - state.settled
     changes = {
         "finished": None if unsettled else time_now(),
-        "stopped": state.stopped or ("max_cost" if state.spending.cannot_hold else "") if unsettled else "",
+        "stopped": state.stopped or ("max_cost" if state.spending.refused else "") if unsettled else "",
         "unsettled": unsettled,
     }
     manifest = summarise_run(run, errors, state.limits.prices, state.last_start()).model_copy(update=changes)

@@ -60,9 +60,11 @@ class ProviderCounts(Frozen):
     searches: int = 0
     """Web searches that the bodies count or list."""
     cost: float = 0.0
-    """What the answers cost as far as it is known: stated by the body, else by the price table of the settings."""
+    """What all that cost as far as it is known: stated by the body, else by the price table of the settings."""
     unpriced: int = 0
-    """Answers whose cost is not known, and which `cost` leaves out."""
+    """Answers and bad replies whose cost is not known, and which `cost` leaves out."""
+    bad_replies: int = 0
+    """Replies that were paid for and cannot be read, those of calls put again included; tokens and cost count them."""
 
 
 class LastStart(Frozen):
@@ -79,9 +81,9 @@ class LastStart(Frozen):
     errors: dict[str, int] = Field(default_factory=dict)
     """Both of these by kind of error; errors of calls that this start did not ask for are left out."""
     cost: float = 0.0
-    """Known cost of the new answers, in USD; 0 for stored payloads, which nobody is paid for."""
+    """Known cost of new answers and unreadable replies, in USD; 0 for stored payloads, which nobody is paid for."""
     unpriced: int = 0
-    """New answers whose cost is not known, and which `cost` leaves out."""
+    """New answers and unreadable replies whose cost is not known, and which `cost` leaves out."""
     silent: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
     """Providers that answered none of their calls, with the number of these by kind of error."""
 
@@ -123,7 +125,7 @@ class RunManifest(Frozen):
     errors: dict[str, int] = Field(default_factory=dict)
     """Calls in `errors.jsonl` by kind."""
     cost: float = 0.0
-    """Known cost of all answers, in USD; those that a provider counts as `unpriced` are left out."""
+    """Known cost of all answers and bad replies, in USD; what a provider counts as `unpriced` is left out."""
     last: LastStart | None = None
     """What the last start did; null where it did not come to its end."""
 

@@ -74,10 +74,12 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
     for provider, counts in manifest.providers.items():
         cut = "".join(f", {count} ended with {reason!r}" for reason, count in counts.cut_short.items())
         tokens = f", {counts.input_tokens:,} tokens in, {counts.output_tokens:,} out" if counts.input_tokens else ""
-        priced = f", cost {counts.cost:.4f} USD" if counts.unpriced < counts.answers else ""
-        unknown = f", cost of {counts.unpriced} not known" if counts.unpriced and counts.input_tokens else ""
+        priced = f", cost {counts.cost:.4f} USD" if counts.unpriced < counts.answers + counts.bad_replies else ""
+        is_told = counts.unpriced and (counts.input_tokens or counts.bad_replies)
+        unknown = f", cost of {counts.unpriced} not known" if is_told else ""
+        bad = f", {counts.bad_replies} unreadable but paid for" if counts.bad_replies else ""
         click.echo(
-            f"{provider}: {counts.answers} answers, {counts.citations} citations{tokens}{priced}{unknown}{cut}",
+            f"{provider}: {counts.answers} answers, {counts.citations} citations{bad}{tokens}{priced}{unknown}{cut}",
             err=True,
         )
     if manifest.errors:
@@ -104,11 +106,14 @@ def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> 
     bad = manifest.errors.get("bad_response", 0)
     if last.unread or (bad and (out / BAD_RESPONSES).is_file()):
         click.echo(
-            f"bad_response: replies that came and cannot be read are kept in {BAD_RESPONSES}, and not asked for again "
-            "unless with `--retry bad_response`",
+            f"bad_response: replies that came and cannot be read are paid for, kept in {BAD_RESPONSES} and not asked "
+            "for again unless with `--retry bad_response`",
             err=True,
         )
-    unknown = f", cost of {last.unpriced} not known" if last.unpriced else ""
+    # Nobody is paid for a stored payload.
+    unpriced = sum(each.unpriced for each in manifest.providers.values()) if manifest.options else 0
+    new = f", {last.unpriced} of them new" if 0 < last.unpriced < unpriced else ""
+    unknown = f", cost of {unpriced} not known{new}" if unpriced else ""
     unread = f", {last.unread} unread" if last.unread else ""
     click.echo(
         f"{last.kept} kept, {last.new} new, {last.failed} failed{unread}, spent now {last.cost:.2f} USD "

@@ -246,6 +246,65 @@ def test_a_limit_that_cannot_be_held_for_want_of_a_cost_ends_the_provider(folder
     assert read_manifest(folder / "run").stopped == "max_cost"
 
 
+STRANGE = Status(200, {}, {"of": "no shape", "usage": {"input_tokens": 500_000, "output_tokens": 500_000}})
+PRICED = {"CITEJURY_PRICES": json.dumps({"m": {"input": 3, "output": 15, "search": 10}})}
+
+
+@pytest.mark.parametrize(
+    ("bad", "limit", "spent", "unknown", "price"),
+    [
+        (STRANGE, "5", "9.00", "", 9.0),
+        # Nothing can be read of it, so it counts as 4,096 tokens and a search, 0.07144 USD, but nobody says it cost so.
+        (Status(200, {}, "junk"), "0.05", "0.00", ", cost of 1 not known", 0.0),
+    ],
+    ids=["usage stated", "nothing readable"],
+)
+def test_a_reply_that_cannot_be_read_counts_against_the_limit_now_and_at_the_next_start(
+    folder: Path, bad: Status, limit: str, spent: str, unknown: str, price: float
+) -> None:
+    rows = "".join(f"M{number},Is it so? {number}\n" for number in range(10))
+    (folder / "narratives.csv").write_text("narrative_id,prompt\n" + rows, encoding="utf-8")
+    options = ("--model", "claude=m", "--max-cost", limit)
+    with ProviderServer([Good(), Good(), *[bad] * 8]) as server:
+        done = ask(server, "claude", *options, **PRICED)
+        again = ask(server, "claude", *options, **PRICED)
+        retried = ask(server, "claude", *options, "--retry", "bad_response", **PRICED)
+        assert len(server.calls) == 3
+    assert f"0 kept, 2 new, 1 failed, spent now {spent} USD ({spent} in all){unknown}\n" in done.stderr
+    assert f"spent now 0.00 USD ({spent} in all){unknown}\n" in again.stderr
+    assert "7 calls are left" in again.stderr
+    assert "8 calls are left" in retried.stderr
+    assert "claude: 2 answers, 2 citations, 1 unreadable but paid for" in done.stderr
+    manifest = read_manifest(folder / "run")
+    counts = manifest.providers["claude"]
+    assert (manifest.stopped, counts.bad_replies, counts.unpriced) == ("max_cost", 1, len(unknown) > 0)
+    assert manifest.cost == counts.cost == pytest.approx(price + 2 * (10 * 3 + 5 * 15) / 1e6)
+
+
+def test_a_kept_reply_that_becomes_the_answer_is_counted_once(folder: Path) -> None:
+    with ProviderServer([STRANGE]) as server:
+        options = ("--model", "openai=m", "--max-rows", "1", "--max-cost", "50")
+        ask(server, "openai", *options, **PRICED)
+        [kept] = kept_bodies(folder)
+        line = json.dumps({**kept, "body": json.dumps(responses_body(7))})
+        (folder / "run" / BAD_RESPONSES).write_text(f"{line}\n", encoding="utf-8")
+        ask(server, "openai", *options, **PRICED)
+    counts = read_manifest(folder / "run").providers["openai"]
+    assert (counts.answers, counts.bad_replies, counts.cost) == (1, 0, pytest.approx(0.000105))
+
+
+def test_a_finished_run_that_is_started_again_says_of_how_many_the_cost_is_not_known(folder: Path) -> None:
+    with ProviderServer() as server:
+        first = ask(server, "openai", "--max-rows", "2")
+        again = ask(server, "openai", "--max-rows", "2")
+        more = ask(server, "openai")
+    assert "spent now 0.00 USD (0.00 in all), cost of 2 not known\n" in first.stderr
+    assert "2 kept, 0 new, 0 failed, spent now 0.00 USD (0.00 in all), cost of 2 not known\n" in again.stderr
+    assert "2 kept, 1 new, 0 failed, spent now 0.00 USD (0.00 in all), cost of 3 not known, 1 of them new\n" in (
+        more.stderr
+    )
+
+
 def test_where_nothing_is_answered_the_known_cost_is_said_all_the_same(folder: Path) -> None:
     with ProviderServer([Status(200, {}, "junk")] * 3) as server:
         done = ask(server, "openai")
