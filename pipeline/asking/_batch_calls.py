@@ -13,13 +13,11 @@ from pipeline.asking.run_folder import OpenRun, time_now
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers.batches import BatchApi, BatchItem, BatchLimits, split_items
 from pipeline.providers.body import load_body
-from pipeline.providers.cost import Usage, batch_price, cost_of
+from pipeline.providers.cost import batch_price, cost_of, expected_usage
 from pipeline.providers.http.transfer import encode_body
 from pipeline.providers.request import ProviderRequest, continue_request
 from pipeline.schema import ProviderName
 from pipeline.text.terminal import counted
-
-_CHARACTERS_A_TOKEN = 4
 
 
 class Chunk(NamedTuple):
@@ -187,7 +185,7 @@ class BatchCalls:
         """What calls with prompts of these lengths will about cost: the longest answers and one search each."""
         price = self.limits.prices.get(model)
         tokens_out = len(lengths) * self.selection.options.max_tokens
-        usage = Usage(sum(lengths) // _CHARACTERS_A_TOKEN, tokens_out, len(lengths))
+        usage = expected_usage(sum(lengths), tokens_out, len(lengths))
         return cost_of(usage, batch_price(price, self.api.token_price))
 
     # What becomes of calls

@@ -20,7 +20,7 @@ class Spending:
         self.dearest: dict[ProviderName, float] = {}
         self.known: Counter[ProviderName] = Counter()
         self.under_way: Counter[ProviderName] = Counter()
-        self.unknown: set[ProviderName] = set()
+        self.unknown: dict[ProviderName, set[str]] = {}  # with the models that want a price
         self.refused: set[ProviderName] = set()
         self.moved = asyncio.Event()
 
@@ -34,8 +34,8 @@ class Spending:
         """The known cost since this start."""
         return self.spent - self.earlier
 
-    def pay(self, provider: ProviderName, cost: float | None, most: float | None = None) -> None:
-        """Count what a reply cost; one of unknown cost as the dearest so far, or as the `most` that one may cost.
+    def pay(self, provider: ProviderName, cost: float | None, most: float | None = None, model: str = "") -> None:
+        """Count what a model's reply cost; one of unknown cost as the dearest so far, or as the `most` one may cost.
 
         Where neither is known no further call to the provider is started under a limit: it could not be held.
         """
@@ -48,7 +48,7 @@ class Spending:
         if guesses:
             self.spent += max(guesses)
         else:
-            self.unknown.add(provider)
+            self.unknown.setdefault(provider, set()).add(model)
 
     async def begin(self, provider: ProviderName) -> bool:
         """Wait until the limit has room for a call to the provider, and count it as under way; False: no room any more.

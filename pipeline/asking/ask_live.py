@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -28,7 +28,7 @@ from pipeline.errors import InputError, ProviderError, SettingsError
 from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
 from pipeline.providers import recognise
 from pipeline.providers.body import load_body
-from pipeline.providers.cost import Usage, cost_of, price_of
+from pipeline.providers.cost import Usage, cost_of, expected_usage, price_advice, price_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.options import check_options, is_model_name
 from pipeline.providers.request import (
@@ -45,10 +45,6 @@ from pipeline.providers.request import (
 from pipeline.schema import PROVIDERS, Api, AskOptions, Price, ProviderName
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.fetching.redirects import resolve_citations
-
-# A token of English has about four characters; other languages have fewer.
-_CHARACTERS_A_TOKEN = 4
-
 
 # What these answer with says what it cost.
 _STATING_COST: tuple[ProviderName, ...] = ("grok", "perplexity")
@@ -286,7 +282,8 @@ def ask_providers(
         OutputError: `out` holds something else, or is in use.
         SettingsError: a key or a base URL cannot be used.
     """
-    _refuse_unknown_prices(selection, limits)
+    if limits.max_cost is not None:
+        refuse_unknown_prices(selection, limits.prices)
 
     async def ask() -> RunManifest:
         async with LiveAnswers(selection, policy or RetryPolicy(), limits.concurrency, tell) as answers:
@@ -309,27 +306,21 @@ async def look_up_redirects(out: Path, redirect_client: Callable[[], httpx.Async
         tell(f"gemini: {len(found.targets)} targets of redirect links found{rest}.")
 
 
-def _refuse_unknown_prices(selection: ProviderSelection, limits: Limits) -> None:
-    """Refuse a limit of cost that cannot be held.
+def refuse_unknown_prices(
+    selection: ProviderSelection, prices: Mapping[str, Price], stating: Collection[ProviderName] = _STATING_COST
+) -> None:
+    """Refuse a limit of cost that cannot be held; the costs of those who state them are known without a price.
 
     Raises:
-        InputError: a model has no price, and its provider states none.
+        InputError: a model has no price, and its provider is not one of the `stating`.
     """
-    if limits.max_cost is None:
-        return
-    unknown = [
-        (provider, model)
-        for provider in selection.endpoints
-        for model in selection.models_of(provider)
-        if not is_priced(provider, model, limits.prices)
-    ]
-    if unknown:
-        provider, model = unknown[0]
-        raise InputError(
-            f"`--max-cost` cannot be held: the price of {model!r} ({provider}) is not known. Write it into "
-            f'`citejury.toml` as `[prices."{model}"]` with `input` and `output` for a million tokens and `search` for '
-            "a thousand searches."
-        )
+    for provider in selection.endpoints:
+        for model in selection.models_of(provider):
+            if model not in prices and provider not in stating:
+                raise InputError(
+                    f"`--max-cost` cannot be held: the price of {model!r} ({provider}) is not known. Write it into "
+                    f"{price_advice(model)}"
+                )
 
 
 def is_priced(provider: ProviderName, model: str, prices: Mapping[str, Price]) -> bool:
@@ -395,10 +386,7 @@ def _preview(
         characters[call.model] += len(call.prompt)
         longest[call.model] += (call.options or selection.options).max_tokens
         calls[call.model] += 1
-    usages = {
-        model: Usage(characters[model] // _CHARACTERS_A_TOKEN, longest[model], number)
-        for model, number in calls.items()
-    }
+    usages = {model: expected_usage(characters[model], longest[model], number) for model, number in calls.items()}
     open_calls = calls.total()
     earlier = run.manifest.providers.get(provider, ProviderCounts())
     cost, basis = _expected_cost(earlier, open_calls, usages, prices)

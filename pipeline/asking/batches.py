@@ -19,7 +19,7 @@ from pipeline.asking._batch_desk import BatchPolicy as BatchPolicy
 from pipeline.asking._batch_desk import Progress as Progress
 from pipeline.asking._ledger import Batch, Ledger, open_batches
 from pipeline.asking._paused import PausedTurns
-from pipeline.asking.ask_live import ProviderSelection, look_up_redirects
+from pipeline.asking.ask_live import ProviderSelection, look_up_redirects, refuse_unknown_prices
 from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Tell
 from pipeline.asking.run import RunState, StopReason, settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest, csv_file
@@ -64,7 +64,7 @@ def ask_in_batches(
     apis = _batch_apis(selection)
     open_batches(out)  # a damaged ledger is told of before anything is touched
     if limits.max_cost is not None:
-        _refuse_unknown_prices(selection, limits.prices)
+        refuse_unknown_prices(selection, limits.prices, stating=())  # it has to be known before a batch is sent
     is_new = not (out / MANIFEST).is_file()
 
     async def settle(run: OpenRun, state: RunState) -> None:
@@ -141,22 +141,6 @@ def batch_prices(selection: ProviderSelection, prices: Mapping[str, Price]) -> d
             price = batch_price(prices.get(model), api.token_price)
             in_batches |= {model: price} if price else {}
     return in_batches
-
-
-def _refuse_unknown_prices(selection: ProviderSelection, prices: Mapping[str, Price]) -> None:
-    """Refuse a limit of cost that cannot be held: what a batch will cost has to be known before it is sent.
-
-    Raises:
-        InputError: a model has no price.
-    """
-    models = (model for provider in selection.providers for model in selection.models_of(provider))
-    unknown = [model for model in models if model not in prices]
-    if unknown:
-        raise InputError(
-            f"`--max-cost` cannot be held: the price of {unknown[0]!r} is not known. Write it into `citejury.toml` as "
-            f'`[prices."{unknown[0]}"]` with `input` and `output` for a million tokens and `search` for a thousand '
-            "searches."
-        )
 
 
 class BatchLook(NamedTuple):

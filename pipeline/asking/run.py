@@ -37,7 +37,7 @@ from pipeline.errors import InputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
 from pipeline.providers import read_body
 from pipeline.providers.body import load_body
-from pipeline.providers.cost import Usage, batch_price, cost_of, price_of, usage_of
+from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of, usage_of
 from pipeline.providers.failure import unreadable_error
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 
@@ -79,6 +79,7 @@ class RunState:
         self.answered: Counter[ProviderName] = Counter()
         self.in_flight = 0
         self.stopped: StopReason = ""
+        self.priceless: dict[ProviderName, tuple[str, ...]] = {}
         self.tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -113,6 +114,7 @@ class RunState:
             cost=round(self.bad_cost, 8),
             unpriced=self.bad_unpriced,
             silent=silent,
+            priceless={} if self.stopped else self.priceless,
         )
 
     def may_start_call(self) -> bool:
@@ -151,7 +153,7 @@ class RunState:
             price = price_of(self.limits.prices, model, call.model)
             price = batch_price(price, self.token_shares.get(call.provider, 1.0))
             cost = cost_of(settled.usage, price)
-            self.spending.pay(call.provider, cost, self.most(price))
+            self.spending.pay(call.provider, cost, self.most(price), call.model or model)
             if settled.is_unread:
                 self.bad_cost += cost or 0.0
                 self.bad_unpriced += cost is None
@@ -274,7 +276,11 @@ async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: 
     for line in desk.paused.told_anew():
         tell(line)
     for provider in sorted(state.spending.refused):
-        tell(f"{provider}: what a reply cost is not known, so `--max-cost` cannot be held; it is asked no further.")
+        state.priceless[provider] = models = tuple(sorted(state.spending.unknown[provider]))
+        tell(
+            f"{provider}: what a reply cost is not known, so `--max-cost` cannot be held; it is asked no further. What "
+            f"is missing is a price, for the reply states no cost: write it into {price_advice(*models)}"
+        )
 
 
 class _Desk(NamedTuple):
@@ -413,28 +419,31 @@ def _count_earlier(run: OpenRun, state: RunState) -> None:
     """
     if state.limits.max_cost is None:
         return
-    unknown: Counter[tuple[ProviderName, float | None]] = Counter()
-    for provider, usage, price in _earlier_bills(run, state.limits.prices):
+    unknown: Counter[tuple[ProviderName, float | None, str]] = Counter()
+    for provider, model, usage, price in _earlier_bills(run, state.limits.prices):
         cost = cost_of(usage, price)
         if cost is None:
-            unknown[provider, state.most(price)] += 1
+            unknown[provider, state.most(price), model] += 1
         else:
             state.spending.pay(provider, cost)
-    for provider, most in unknown.elements():
-        state.spending.pay(provider, None, most)
+    for provider, most, model in unknown.elements():
+        state.spending.pay(provider, None, most, model)
     state.spending.earlier = state.spending.spent
 
 
-def _earlier_bills(run: OpenRun, prices: Mapping[str, Price]) -> Iterator[tuple[ProviderName, Usage, Price | None]]:
-    """The provider, usage and price of every reply in the folder that was paid for."""
+def _earlier_bills(
+    run: OpenRun, prices: Mapping[str, Price]
+) -> Iterator[tuple[ProviderName, str, Usage, Price | None]]:
+    """The provider, model asked, usage and price of every reply in the folder that was paid for."""
     shares = token_shares(run.out)
     for provider in PROVIDERS:
         for line in read_index(csv_file(run.out, provider)) if run.answered[provider] else ():
-            price = price_of(prices, line.model_version, run.manifest.model_of(line, provider))
-            yield provider, line.usage, batch_price(price, shares.get(line.answer_id, 1.0))
+            model = run.manifest.model_of(line, provider) or line.model_version
+            price = price_of(prices, line.model_version, model)
+            yield provider, model, line.usage, batch_price(price, shares.get(line.answer_id, 1.0))
     for bad in paid_in_vain(run.out):
         price = price_of(prices, bad.model)
-        yield bad.provider, bad.usage(), batch_price(price, shares.get(bad.answer_id, 1.0))
+        yield bad.provider, bad.model, bad.usage(), batch_price(price, shares.get(bad.answer_id, 1.0))
 
 
 def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> RunManifest:

@@ -86,6 +86,8 @@ class LastStart(Frozen):
     """New answers and unreadable replies whose cost is not known, and which `cost` leaves out."""
     silent: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
     """Providers that answered none of their calls, with the number of these by kind of error."""
+    priceless: dict[ProviderName, tuple[str, ...]] = Field(default_factory=dict)
+    """Where the want of a price alone ended the asking under a limit of cost: the models without one, by provider."""
 
 
 class RunManifest(Frozen):

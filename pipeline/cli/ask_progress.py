@@ -60,6 +60,11 @@ def end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "
         whys = {"max_cost": "`--max-cost` lets no more be sent", "batch": "no batch is waited for any longer"}
         why = whys.get(manifest.stopped, f"stopped by {manifest.stopped}")
         how = "with a higher `--max-cost`" if manifest.stopped == "max_cost" else "again"
+        if manifest.last and manifest.last.priceless:
+            from pipeline.providers.cost import price_tables
+
+            tables = price_tables(sorted({model for each in manifest.last.priceless.values() for model in each}))
+            why, how = "`--max-cost` cannot be held without a price", f"with {tables} in `citejury.toml`"
         click.echo(f"{why}: {manifest.unsettled} calls are left. Next: the same command {how} goes on", err=True)
         if manifest.stopped in SIGNAL_EXITS:
             raise click.exceptions.Exit(SIGNAL_EXITS[manifest.stopped])

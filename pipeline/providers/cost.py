@@ -1,15 +1,18 @@
 """What answers cost: the usage that a body states, times prices that somebody wrote down. No price is made up."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pipeline.providers.body import as_number, as_object, as_objects, as_text
 from pipeline.schema import Price
+from pipeline.text.terminal import printable
 
 _PER_MILLION = 1_000_000
 _PER_THOUSAND = 1_000
 # xAI states what an answer cost in units of 1e-10 USD.
 _TICKS_PER_USD = 10_000_000_000
+# A token of English has about four characters; other languages have fewer.
+_CHARACTERS_A_TOKEN = 4
 
 
 class Usage(NamedTuple):
@@ -19,6 +22,11 @@ class Usage(NamedTuple):
     output_tokens: int = 0
     searches: int = 0
     stated_cost: float | None = None
+
+
+def expected_usage(characters: int, output_tokens: int, calls: int) -> Usage:
+    """What calls with prompts of so many characters and such answers will about take, with one search each."""
+    return Usage(characters // _CHARACTERS_A_TOKEN, output_tokens, calls)
 
 
 def usage_of(body: Any) -> Usage:
@@ -118,6 +126,19 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
 def price_of(prices: Mapping[str, Price], *models: str) -> Price | None:
     """The price of the first of these model names that has one."""
     return next((prices[model] for model in models if model in prices), None)
+
+
+def price_tables(models: Iterable[str]) -> str:
+    """The tables of `citejury.toml` that hold the prices of these models."""
+    return " and ".join(f'`[prices."{printable(model)}"]`' for model in models)
+
+
+def price_advice(*models: str) -> str:
+    """Where the prices of these models are to be written."""
+    return (
+        f"`citejury.toml` as {price_tables(models)} with `input` and `output` for a million tokens and `search` for a "
+        "thousand searches."
+    )
 
 
 def batch_price(price: Price | None, token_share: float) -> Price | None:

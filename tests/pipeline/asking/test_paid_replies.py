@@ -222,6 +222,21 @@ def test_a_limit_is_passed_by_two_of_the_dearest_calls_at_the_most_and_mostly_by
     assert passed[-1] < 2
 
 
+def test_dear_answers_that_follow_cheap_ones_pass_a_limit_by_all_that_are_under_way_together() -> None:
+    async def spend() -> tuple[float, bool]:
+        spending = Spending(1.0)
+        for _ in range(16):
+            spending.pay("openai", 0.01)
+        begun = [await spending.begin("openai") for _ in range(16)]
+        for _ in begun:
+            spending.pay("openai", 1.0)
+            spending.end("openai")
+        return spending.spent, await spending.begin("openai")
+
+    spent, goes_on = asyncio.run(spend())
+    assert (round(spent, 2), goes_on) == (16.16, False)
+
+
 def test_no_more_calls_are_under_way_than_costs_are_known_but_for_the_first() -> None:
     async def begin_all(known: int) -> int:
         spending = Spending(100.0)
@@ -244,6 +259,43 @@ def test_a_limit_that_cannot_be_held_for_want_of_a_cost_ends_the_provider(folder
         assert len(server.calls) == 1
     assert "perplexity: what a reply cost is not known, so `--max-cost` cannot be held" in done.stderr
     assert read_manifest(folder / "run").stopped == "max_cost"
+
+
+def test_a_provider_without_a_price_is_not_asked_again_until_it_has_one(folder: Path) -> None:
+    options = ("--model", "perplexity=some/model", "--max-cost", "1")
+    with ProviderServer() as server:
+        first = ask(server, "perplexity", *options)
+        again = ask(server, "perplexity", *options)
+        assert len(server.calls) == 1
+        for done in (first, again):
+            assert "What is missing is a price" in done.stderr
+            assert 'write it into `citejury.toml` as `[prices."some/model"]` with `input` and `output`' in done.stderr
+            assert done.stderr.endswith(
+                "`--max-cost` cannot be held without a price: 2 calls are left. Next: the same command with "
+                '`[prices."some/model"]` in `citejury.toml` goes on\n'
+            )
+        told = ask(
+            server, "perplexity", *options, CITEJURY_PRICES=json.dumps({"some/model": {"input": 1, "output": 2}})
+        )
+        assert len(server.calls) == 3
+    assert "1 kept, 2 new, 0 failed" in told.stderr
+
+
+def test_the_model_that_wants_a_price_is_named_also_where_another_is_asked_now(folder: Path) -> None:
+    with ProviderServer([Status(200, {}, "junk")]) as server:
+        ask(server, "openai", "--model", "openai=old", "--max-rows", "1")
+        done = ask(server, "openai", "--model", "openai=m", "--max-cost", "1", **PRICED)
+        assert len(server.calls) == 1
+    assert '[prices."old"]' in done.stderr
+    assert '[prices."m"]' not in done.stderr
+
+
+def test_a_finished_run_without_prices_is_not_said_to_be_stopped(folder: Path) -> None:
+    with ProviderServer() as server:
+        ask(server, "perplexity")
+        again = ask(server, "perplexity", "--max-cost", "1")
+    assert "cannot be held" not in again.stderr
+    assert read_manifest(folder / "run").stopped == ""
 
 
 STRANGE = Status(200, {}, {"of": "no shape", "usage": {"input_tokens": 500_000, "output_tokens": 500_000}})
@@ -290,7 +342,8 @@ def test_a_kept_reply_that_becomes_the_answer_is_counted_once(folder: Path) -> N
         (folder / "run" / BAD_RESPONSES).write_text(f"{line}\n", encoding="utf-8")
         ask(server, "openai", *options, **PRICED)
     counts = read_manifest(folder / "run").providers["openai"]
-    assert (counts.answers, counts.bad_replies, counts.cost) == (1, 0, pytest.approx(0.000105))
+    assert (counts.answers, counts.bad_replies) == (1, 0)
+    assert counts.cost == pytest.approx(0.000105)
 
 
 def test_a_finished_run_that_is_started_again_says_of_how_many_the_cost_is_not_known(folder: Path) -> None:
