@@ -154,7 +154,7 @@ class PromptsAsked(Prompts):
     @classmethod
     def of(cls, prompts: Prompts) -> Self:
         """These prompts with their digests."""
-        digests = {name: prompt_digest(text) for name, text in prompts.texts().items()}
+        digests = {name: text_digest(text) for name, text in prompts.texts().items()}
         return cls.model_validate({**prompts.model_dump(exclude={"sha256"}), "sha256": digests})
 
 
@@ -188,8 +188,8 @@ def _read_prompt(path: Path) -> str:
     return text.replace("\r\n", "\n").rstrip("\n")
 
 
-def prompt_digest(text: str) -> str:
-    """The sha256 of a prompt in UTF-8, in hexadecimal digits."""
+def text_digest(text: str) -> str:
+    """The sha256 of a prompt or another text in UTF-8, in hexadecimal digits."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from pipeline.asking.index import read_index
 from pipeline.asking.questions import Call, Reply
 from pipeline.asking.run_folder import BAD_RESPONSES, csv_file
-from pipeline.csv_v2.identity import text_digest
 from pipeline.errors import OutputError, ProviderError
+from pipeline.prompts import text_digest
 from pipeline.providers.body import load_body, writable
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.schema import PROVIDERS, Frozen, ProviderName

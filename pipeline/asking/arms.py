@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pydantic import Field, ValidationError
 
 from pipeline.errors import InputError
-from pipeline.prompts import DEFAULT_PROMPTS, Prompts, PromptsAsked, PromptSettings, Wording, prompt_digest
+from pipeline.prompts import DEFAULT_PROMPTS, Prompts, PromptsAsked, PromptSettings, Wording, text_digest
 from pipeline.providers import provider_name
 from pipeline.providers.options import read_options
 from pipeline.schema import AskOptions, Frozen, ProviderName
@@ -202,4 +202,4 @@ def _shown(text: str | None, other: str | None) -> str:
     start = max(0, differs - _SHOWN_BEFORE)
     end = start + _SHOWN_LETTERS
     part = f"{'…' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"
-    return f"{part!r} (sha256 {prompt_digest(text)[:12]})"
+    return f"{part!r} (sha256 {text_digest(text)[:12]})"

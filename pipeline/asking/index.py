@@ -14,9 +14,9 @@ from zlib import crc32
 from pydantic import ValidationError
 
 from pipeline.csv_v2.file import Place, append_answer, cut_off, find_whole_answers, header_end
-from pipeline.csv_v2.identity import text_digest
 from pipeline.csv_v2.packed import PACKED
 from pipeline.errors import InputError, ProviderError
+from pipeline.prompts import text_digest
 from pipeline.providers.body import load_body, writable
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.recording.run import read_stored

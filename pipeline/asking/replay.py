@@ -16,8 +16,8 @@ from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NEW_TURN, Call, Questions, Reply, Report, Turn
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import RunManifest, csv_file, read_manifest
-from pipeline.csv_v2.identity import text_digest
 from pipeline.errors import InputError, ProviderError
+from pipeline.prompts import text_digest
 from pipeline.providers import ALIASES
 from pipeline.schema import PROVIDERS, ProviderName
 

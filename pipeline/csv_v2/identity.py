@@ -1,11 +1,11 @@
 """The identity of an answer of CSV v2: the `answer_id` that follows from its call, and back to its arm and repeat."""
 
 from collections.abc import Sequence
-from hashlib import sha256
 from itertools import product
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
+from pipeline.prompts import text_digest
 from pipeline.schema import StoredAnswer
 
 _MOST_OCCURRENCES = 10
@@ -27,11 +27,6 @@ def identify_call(
     Each part is preceded by its length, so that no two calls are spelt alike; without an arm there is no part for it.
     """
     return _identify(run_id, (provider, narrative_id, text_digest(prompt)), occurrence, repeat, arm)
-
-
-def text_digest(text: str) -> str:
-    """The sha256 of a prompt or a body, in hexadecimal digits."""
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _identify(run_id: str, question: Sequence[str], occurrence: int, repeat: int, arm: str) -> str:

@@ -15,7 +15,7 @@ from pipeline.asking.questions import plan_calls
 from pipeline.asking.run_folder import read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, SettingsError
-from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, PromptSettings, prompt_digest, read_prompt_files
+from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, PromptSettings, read_prompt_files, text_digest
 from pipeline.providers.request import KEY_VARIABLES
 from pipeline.recording.run import records_from_run
 from pipeline.schema import PROVIDERS, Narrative
@@ -85,7 +85,7 @@ def test_the_manifest_keeps_every_prompt_with_its_digest(folder: Path) -> None:
     assert kept["system"] == "Cite {note_text} and {x}."
     assert kept["languages"]["de"]["user_template"] == "Stimmt das: {note_text}"
     assert set(kept["sha256"]) == {"system", "user_template", "persona", "de.user_template"}
-    assert kept["sha256"]["system"] == prompt_digest(kept["system"])
+    assert kept["sha256"]["system"] == text_digest(kept["system"])
 
 
 def test_files_take_the_place_of_settings_in_every_language(folder: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_prompt_that_changed_is_refused_with_both_and_nothing_is_sent(folder: 
             assert done.exit_code == 1
             assert "You check statements" in done.stderr
             assert "You are brief, and cite." in done.stderr
-            assert prompt_digest(SYSTEM_PROMPT)[:12] in done.stderr
+            assert text_digest(SYSTEM_PROMPT)[:12] in done.stderr
             assert done.stderr.count("\n") == 1
         assert len(server.calls) == 1
         assert ask(server, "one.csv", "--out", "run").exit_code == 0
