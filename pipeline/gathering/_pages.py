@@ -134,6 +134,9 @@ async def _extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
     extracted = await extractor.extract(
         fetched.body, fetched.content_type, fetched.charset, fetched.final_url, fetched.url
     )
+    if extracted.reason == "empty" and fetched.leads_back:
+        words = f"it leads back to itself, or in a circle ({extracted.detail})"
+        return _stored_page(fetched._replace(reason="redirects", detail=words))
     if extracted.reason != "page":
         return _stored_page(fetched._replace(reason=extracted.reason, detail=extracted.detail))
     return _stored_page(fetched)._replace(

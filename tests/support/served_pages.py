@@ -20,7 +20,7 @@ class ServedPage(NamedTuple):
     html: str
     reason: str
     language: str
-    later: bool
+    set: str
 
     def __str__(self) -> str:
         return f"{self.language} {self.reason} {self.asked.partition('://')[2]}"
@@ -36,7 +36,7 @@ def served_pages() -> list[ServedPage]:
             html_of(page, data["sites"]),
             page["reason"],
             page["language"],
-            page["set"] == "later",
+            page["set"],
         )
         for page in data["pages"]
     ]

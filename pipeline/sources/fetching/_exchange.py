@@ -159,7 +159,8 @@ class Exchange(NamedTuple):
     `status` is None where no head of a response came, names in `headers` are in lower case, `location` is where a
     redirect leads. `reason` is empty where the response is as it was wanted, a redirect or an error status included;
     otherwise a `Reason` with the words for it in `detail`. `seconds` is how long it took. `reached` tells
-    that somebody is there, whatever they said or failed to say.
+    that somebody is there, whatever they said or failed to say; `leads_back` that the page leads by itself to where
+    its reader has been.
     """
 
     status: int | None = None
@@ -170,6 +171,7 @@ class Exchange(NamedTuple):
     detail: str = ""
     seconds: float = 0.0
     reached: bool = False
+    leads_back: bool = False
 
 
 async def exchange(client: httpx.AsyncClient, url: str, demand: RequestLimits) -> Exchange:

@@ -37,6 +37,17 @@ def forwarding_target(came: Exchange, url: str) -> str:
     A target that is no http or https URL leads nowhere, as in a browser; whether it may be asked for is judged when it
     is. One that differs in its fragment only is the page itself.
     """
+    target = _target(came, url)
+    return "" if not target or urldefrag(target).url == urldefrag(url).url else target
+
+
+def leads_to_itself(came: Exchange, url: str) -> bool:
+    """Whether the page at `url` leads its reader to that very page within ten seconds, again and again."""
+    return _target(came, url) == canonical_url(url)
+
+
+def _target(came: Exchange, url: str) -> str:
+    """The canonical URL that the page names to be shown within ten seconds; empty where it names none."""
     if came.status not in SUCCESS or came.reason or came.location:
         return ""
     told, base = came.headers.get("refresh", ""), url
@@ -45,7 +56,7 @@ def forwarding_target(came: Exchange, url: str) -> str:
     parts = _REFRESH.fullmatch(told)
     if parts is None or float(parts["seconds"] or 0) > _LONGEST_WAIT:
         return ""
-    return _page_url(base, _unquoted(parts["url"]), url)
+    return _page_url(base, _unquoted(parts["url"]))
 
 
 def _told_by_page(page: str, url: str) -> tuple[str, str]:
@@ -59,7 +70,7 @@ def _told_by_page(page: str, url: str) -> tuple[str, str]:
             for name, double, single, plain in _ATTRIBUTE.findall(found["attributes"])
         }
         if found["tag"].lower() == "base":
-            base = _page_url(url, values.get("href", ""), "") or base
+            base = _page_url(url, values.get("href", "")) or base
         elif values.get("http-equiv", "").strip().lower() == "refresh":
             return values.get("content", ""), base
     return "", base
@@ -72,14 +83,14 @@ def _unquoted(target: str) -> str:
     return target[1:].partition(quote)[0] if quote in ("'", '"') else target
 
 
-def _page_url(base: str, target: str, here: str) -> str:
-    """The target's URL, canonical; empty where it leads to no other page than `here`, or to none at all."""
+def _page_url(base: str, target: str) -> str:
+    """The target's URL, canonical; empty where it leads to no page at all."""
     try:
         found = canonical_url(urljoin(base, target))
         web_target(found)
     except (InputError, ValueError):
         return ""
-    return "" if urldefrag(found).url == urldefrag(here).url else found
+    return found
 
 
 def _charset(headers: Mapping[str, str]) -> str:

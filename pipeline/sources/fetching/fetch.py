@@ -14,7 +14,7 @@ import httpx
 from pipeline.errors import InputError
 from pipeline.providers.http.retry import time_there, wait_seconds
 from pipeline.sources.fetching._exchange import SUCCESS, Exchange, RequestLimits, exchange, media_type
-from pipeline.sources.fetching._forwarding import forwarding_target
+from pipeline.sources.fetching._forwarding import forwarding_target, leads_to_itself
 from pipeline.sources.fetching.guard import web_target
 from pipeline.sources.fetching.politeness import MAX_BYTES as ROBOTS_BYTES
 from pipeline.sources.fetching.politeness import UNREACHABLE, HostMemory, HostQueue, Network, Rules, read_rules
@@ -72,6 +72,8 @@ class Fetched(NamedTuple):
     """The reason in plain words; may hold words of the server's."""
     not_modified: bool = False
     """The page is still what `etag` or `last_modified` stand for; then there is no body."""
+    leads_back: bool = False
+    """The page leads by itself to where its reader has been, so that only what it says itself is to be read."""
     onward: Trail | None = None
     """Where a redirect leaves the site that the fetcher keeps to; then nothing else is known yet."""
 
@@ -86,6 +88,7 @@ def _to_fetched(came: Exchange, start: Fetched, conditional: bool) -> Fetched:
         return end._replace(not_modified=True, etag=kept["etag"], last_modified=kept["last-modified"])
     if came.status not in SUCCESS:
         return _refused_by_status(end, came)
+    end = end._replace(leads_back=came.leads_back)
     return _with_body(end._replace(etag=kept["etag"], last_modified=kept["last-modified"]), came)
 
 
@@ -323,7 +326,8 @@ class Fetcher:
             came = await self.ask(url, headers, effort, follows=same_host)
             target = came.location or forwarding_target(came, url)
             if not target or (not came.location and target in seen):
-                return came, url
+                back = bool(target) or leads_to_itself(came, url)
+                return came._replace(leads_back=back), url
             seen.append(url)
             url, headers = target, {"Accept": _ACCEPT}
             if url in seen:

@@ -194,10 +194,16 @@ _STATE_OF_404 = re.compile(
 _WORDS_OF_STATE = ('"/404"', '"/_error"', "prerender-status-code", '"statusCode"')  # found in no time
 
 
-def is_name_of_nothing(title: str) -> bool:
-    """Whether a title or a heading, or a part of it beside the site's name, only says that nothing was found."""
-    parts = (part.strip(" .!…。！") for part in _BETWEEN_NAMES.split(title))
-    return any(_NAME_OF_NOTHING.fullmatch(part) for part in (title.strip(" .!…。！"), *parts))
+def is_name_of_nothing(title: str, whole: bool = False) -> bool:
+    """Whether a title or a heading only says that nothing was found; a part of it beside the site's name, or `whole`."""
+    said = [bool(_NAME_OF_NOTHING.fullmatch(part.strip(" .!…。！"))) for part in parts_of_title(title)]
+    as_one = bool(_NAME_OF_NOTHING.fullmatch(title.strip(" .!…。！")))
+    return as_one or (all(said) if whole else any(said))
+
+
+def parts_of_title(title: str) -> list[str]:
+    """What a title is made of: the page's name, its section's, the site's."""
+    return [part for part in map(str.strip, _BETWEEN_NAMES.split(title)) if part]
 
 
 def markup_of_404(tree: Any, page: str) -> str:

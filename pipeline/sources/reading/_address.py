@@ -33,6 +33,12 @@ _OVERVIEW = re.compile(
 _NOTHING = re.compile(
     r"(?:http[-_]?|error[-_]?|page[-_]?|err[-_]?)?(?:404|410|not[-_]?found)(?:[-_]?(?:error|page))?(?:\.\w{2,5})?", re.I
 )
+_ABSENCE = re.compile(
+    r"""(?<![^\W_])(?:404|410|page[-_]?not[-_]?found|not[-_]?found|nicht[-_]gefunden|introuvable|no[-_]encontrad[ao]
+    | non[-_]trovat[ao]|não[-_]encontrad[ao]|niet[-_]gevonden)(?![^\W_])
+    | ^(?:http[-_]?)?(?:errors?|fehler|erreurs?|errores|errori|erros|fouten)$""",
+    re.I | re.X,
+)
 _PAGE_PARAMETERS = frozenset(("p", "id", "page_id", "post", "article", "articleid", "story", "aid", "nid"))
 
 
@@ -43,6 +49,11 @@ class Address(NamedTuple):
     """What was cited."""
     final: str
     """Where its redirects ended; the same where there were none."""
+
+    @property
+    def host(self) -> str:
+        """The host that was cited, without `www.`."""
+        return _bare_host(urlsplit(self.asked))
 
     def is_in(self, text: str) -> bool | None:
         """Whether a text has half of the words of the cited address, and two of them; None where that cannot be told.
@@ -57,6 +68,10 @@ class Address(NamedTuple):
         """Whether a text has none of the words of the cited address, which are three or more."""
         words = _words_of(self.asked)
         return len(words) >= _WORDS_OF_A_TITLE and _found(words, text) == 0
+
+    def is_about_absence(self) -> bool:
+        """Whether the cited address itself names a status or such a message, as those of pages about them do."""
+        return any(map(_ABSENCE.search, _names(urlsplit(self.asked))))
 
     def ends_at_nothing(self) -> str:
         """In plain words that the redirects ended at an address such as `/404`; empty where they did not."""

@@ -1,12 +1,13 @@
 """Why a page that was fetched is useless all the same: a wall, a robot's check, an error in disguise, or nothing."""
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
 from pipeline.sources.reading._absence import NOT_FOUND, PARKED, is_name_of_nothing
 from pipeline.sources.reading._address import Address
+from pipeline.sources.reading._message import has_name_of_its_own, is_about_absence, message_in, prose_words
+from pipeline.sources.reading._words import count_words, monotony_of
 from pipeline.sources.schema import Reason
 
 _WALL_WORDS = 150
@@ -15,16 +16,9 @@ _TEASER_WORDS = 60
 _LEAST_WORDS = 8
 _HARDLY_ANY_WORDS = 40
 _LOOKED_AT = 3000
-_SIGNS_A_WORD = 3
 _SURELY_A_TEXT = 600
+_WORDS_OF_PROSE = 15
 _SHOWN = 80
-_READ = 10_000
-_LEAST_LETTERS = 5
-_MANY_LETTERS = 40
-_MANY_WORDS = 20
-_MOST_OF_ONE_WORD = 0.6
-_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_ANY_WORD = re.compile(r"[^\W\d_]+")
 
 _CAPTCHA = re.compile(
     r"""verify(?:ing)?\ (?:that\ )?you\ are\ (?:a\ )?(?:human|not\ a\ (?:ro)?bot) | are\ you\ a\ (?:robot|human)\b
@@ -126,6 +120,7 @@ _SIGNS_OF_NO_USE: tuple[tuple[Reason, re.Pattern[str], bool, int], ...] = (
 )
 """Reason, the words that tell it, whether they stand in the title, and the longest text in which they count."""
 _ABSENT: tuple[tuple[Reason, re.Pattern[str]], ...] = (("soft_404", NOT_FOUND), ("parked", PARKED))
+_GONE = ("soft_404", "parked")
 _OF_ANOTHER_PAGE = ("soft_404", "parked", "error_page")
 
 
@@ -159,8 +154,9 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
     """What the page is, judged by its text, its title and the address that was cited.
 
     A page whose title has the words of its address is the page that was cited, whatever it speaks of. One that has
-    not is a `soft_404` where it says so in its markup, in words among at most 150 that are no links, or as its whole
-    title; a `home_page` where a redirect ended at a site's first page, or above its own place with at most 150 words
+    not is a `soft_404` where it says so in its markup, as a message by itself in at most 150 words that are no links,
+    or as its whole title; it is none where its address or heading is about such messages and it has prose of its own,
+    and an `other_page` where the message stands under a heading that is the page's own title. It is a `home_page` where a redirect ended at a site's first page, or above its own place with at most 150 words
     that are no links; and an `other_page` where its at most 40 such words have none of three or more words of the
     address. Signs of `verdict_on` come first.
 
@@ -171,19 +167,37 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
     named = address.is_in(names)
     if page.markup and not named:
         return Verdict("soft_404", f"its markup says {page.markup!r}")
-    verdict = verdict_on(page.text, page.title, page.marked_paid, bool(named))
+    about = not named and _is_about_absence(page, address)
+    verdict = verdict_on(page.text, page.title, page.marked_paid, bool(named) or about)
+    if verdict.reason in _GONE and _is_in_doubt(page, address):
+        return Verdict("other_page", f"{verdict.detail}, under a title of its own")
     if named or verdict.reason not in ("page", "empty"):
         return verdict
     if nothing := address.ends_at_nothing():
         return Verdict("soft_404", nothing)
     if address.ends_at_home():
         return Verdict("home_page", "its redirect ends at a home page")
+    if about:
+        return verdict
     is_nothing = any(map(is_name_of_nothing, names.split("\n")))
     if is_nothing and named is False:
         return Verdict("soft_404", f"it is called {page.title[:80]!r}")
     if named is None and not is_nothing and count_words(page.text) > _SURELY_A_TEXT:
         return verdict
     return _verdict_by_own_text(page, address, verdict)
+
+
+def _is_about_absence(page: PageSigns, address: Address) -> bool:
+    """Whether the page speaks of pages that are not there, by its address or heading, and has prose of its own."""
+    if not address.is_about_absence() and not is_about_absence(page.title, page.headings):
+        return False
+    return prose_words(page.own_text(), f"{page.title}\n{page.headings}") >= _WORDS_OF_PROSE
+
+
+def _is_in_doubt(page: PageSigns, address: Address) -> bool:
+    """Whether the page has a title of its own that says nothing of absence."""
+    told = any(pattern.search(page.title) for _, pattern in _ABSENT)
+    return not told and has_name_of_its_own(page.title, page.headings, address.host)
 
 
 def _verdict_by_own_text(page: PageSigns, address: Address, otherwise: Verdict) -> Verdict:
@@ -194,8 +208,10 @@ def _verdict_by_own_text(page: PageSigns, address: Address, otherwise: Verdict) 
         return otherwise
     said = f"{page.headings}\n{own}"[:_LOOKED_AT]
     for reason, pattern in _ABSENT:
-        if found := pattern.search(said):
-            return _verdict_of(reason, found)
+        if found := _search(reason, pattern, said):
+            verdict = _verdict_of(reason, found)
+            doubt = _is_in_doubt(page, address)
+            return Verdict("other_page", f"{verdict.detail}, under a title of its own") if doubt else verdict
     if address.ends_above():
         return Verdict("home_page", "its redirect ends at an overview above it")
     if otherwise.reason == "page" and words <= _HARDLY_ANY_WORDS and address.is_missing(f"{page.title}\n{said}"):
@@ -217,41 +233,21 @@ def verdict_on(text: str, title: str = "", marked_paid: bool = False, named: boo
     for reason, pattern, in_title, most_words in _SIGNS_OF_NO_USE:
         if words > most_words or (named and reason in _OF_ANOTHER_PAGE):
             continue
-        if found := pattern.search(title if in_title else text):
+        if found := _search(reason, pattern, text) if not in_title else pattern.search(title):
             return _verdict_of(reason, found)
     if words <= _TEASER_WORDS and marked_paid:
         return Verdict("paywall", "it says of itself that it is not free to read")
     if words < _LEAST_WORDS:
-        return Verdict("empty", f"{words} words of text" if words else "no text")
+        return Verdict("empty", f"{words} word{'s' * (words > 1)} of text" if words else "no text")
     monotony = monotony_of(whole)
     return Verdict("empty", monotony) if monotony else Verdict("page", "")
+
+
+def _search(reason: Reason, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """The words that tell the reason: of pages that are not there only as a message by itself."""
+    return message_in(pattern, text) if reason == "soft_404" else pattern.search(text)
 
 
 def _verdict_of(reason: Reason, found: re.Match[str]) -> Verdict:
     """The reason, with the words that told it."""
     return Verdict(reason, f"it says {' '.join(found[0].split())[:_SHOWN]!r}")
-
-
-def count_words(text: str) -> int:
-    """Number of words; three signs of scripts that are written without blanks are one."""
-    signs = len(_IDEOGRAPH.findall(text))
-    return len(_ANY_WORD.findall(_IDEOGRAPH.sub(" ", text))) + -(-signs // _SIGNS_A_WORD)
-
-
-def monotony_of(text: str) -> str:
-    """In plain words how a text says nothing; empty where it says something.
-
-    It has no letter, fewer than five different ones (of at least 40), or more than six of ten words (of at least 20)
-    are the same. In scripts without blanks a sign is a word.
-    """
-    letters = Counter(filter(str.isalpha, text[:_READ].casefold()))
-    if not letters:
-        return "there are no words in it"
-    if len(letters) < _LEAST_LETTERS and letters.total() >= _MANY_LETTERS:
-        return f"it has no other letters than {''.join(sorted(letters))!r}"
-    signs = _IDEOGRAPH.findall(text[:_READ])
-    words = Counter(_ANY_WORD.findall(_IDEOGRAPH.sub(" ", text[:_READ].casefold())) + signs)
-    word, times = words.most_common(1)[0]
-    if words.total() >= _MANY_WORDS and times > _MOST_OF_ONE_WORD * words.total():
-        return f"it says {word[:_SHOWN]!r} {times} times in {words.total()} words"
-    return ""

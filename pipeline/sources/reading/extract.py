@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from pipeline.sources.reading._absence import markup_of_404
 from pipeline.sources.reading._address import Address
-from pipeline.sources.reading._quality import PageSigns, monotony_of, page_verdict
+from pipeline.sources.reading._quality import PageSigns, page_verdict
+from pipeline.sources.reading._words import monotony_of
 from pipeline.sources.reading.decode import decoded, stored_text, unwrapped
 from pipeline.sources.schema import Reason
 

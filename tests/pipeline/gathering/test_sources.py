@@ -242,15 +242,24 @@ def test_what_a_server_sends_instead_of_a_page_is_no_passage(tmp_path: Path) -> 
         "/gone": "<title>The paper</title><h1>Sorry</h1><p>This article no longer exists.</p>" + front,
         "/moved": moved,
         "/honey": article(HONEY),
+        "/loop": "<meta http-equiv='refresh' content='0; url=/loop'><p>Moment</p>",
+        "/live": "<meta http-equiv='refresh' content='5; url=/live'>" + article(BEES),
     }
     with Web({"good.test": pages}) as web:
-        urls = [web.url("good.test", path) for path in ("/news/why-honey-never-spoils", "/gone", "/moved")]
+        paths = ("/news/why-honey-never-spoils", "/gone", "/moved", "/loop", "/live")
+        urls = [web.url("good.test", path) for path in paths]
         run = write_run(tmp_path / "run", {"One.": urls})
         read_pages(run, web)
     (record,) = records_in(tmp_path)
     found = [(source.state, source.reason) for source in record.sources]
-    assert found == [("unread", "home_page"), ("gone", "soft_404"), ("read", "page")]
-    assert {chunk.url for chunk in record.chunks} == {urls[2]}
+    assert found == [
+        ("unread", "home_page"),
+        ("gone", "soft_404"),
+        ("read", "page"),
+        ("unread", "redirects"),
+        ("read", "page"),
+    ]
+    assert {chunk.url for chunk in record.chunks} == {urls[2], urls[4]}
     assert "Raw honey is safe" in record.context_set
 
 

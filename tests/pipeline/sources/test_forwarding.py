@@ -84,7 +84,13 @@ def test_a_page_that_moved_is_read_where_it_is_now() -> None:
 
 def test_pages_that_lead_to_each_other_are_read_as_they_are() -> None:
     came, paths = fetch({"/": refresh("0; url=/new"), "/new": refresh("0; url=/")})
-    assert (came.reason, paths) == ("page", ["/", "/new"])
+    assert (came.reason, came.leads_back, paths) == ("page", True, ["/", "/new"])
+
+
+def test_a_page_that_leads_to_itself_is_read_as_it_is_and_told() -> None:
+    came, paths = fetch({"/": refresh("0; url=/")})
+    assert (came.reason, came.leads_back, paths) == ("page", True, ["/"])
+    assert not fetch({"/": refresh("300; url=/")})[0].leads_back
 
 
 def test_a_page_that_leads_to_a_private_address_is_refused() -> None:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from pipeline.sources.reading._quality import count_words, verdict_on
+from pipeline.sources.reading._quality import verdict_on
+from pipeline.sources.reading._words import count_words
 from tests.support.places import DATA
 
 WALLS = json.loads((DATA / "walls.json").read_text(encoding="utf-8"))

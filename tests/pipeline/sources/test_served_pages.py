@@ -23,19 +23,54 @@ def read(page: ServedPage) -> Extracted:
     return extract_document(page.html.encode(), "text/html", "utf-8", page.final, page.asked)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if not page.later], ids=str)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.set == "fitted"], ids=str)
 def test_a_page_is_known_for_what_it_is(page: ServedPage) -> None:
     found = read(page)
     assert (found.reason, not found.detail) == (page.reason, page.reason == "page"), found.detail
 
 
 def test_of_pages_written_afterwards_few_are_taken_for_something_else() -> None:
-    found = [(page.reason, read(page).reason) for page in PAGES if page.later]
+    found = [(page.reason, read(page).reason) for page in PAGES if page.set == "later"]
     dishonest = [(is_, taken) for is_, taken in found if is_ != "page"]
     honest = [taken for is_, taken in found if is_ == "page"]
     assert sum(taken == is_ for is_, taken in dishonest) >= 18
     assert sum(taken == "page" for _, taken in dishonest) <= 1
     assert honest.count("page") >= 8
+    assert not [taken for taken in honest if state_of(taken) == "gone"]
+
+
+def test_of_pages_written_before_the_rules_were_mended_no_honest_one_is_gone() -> None:
+    found = [(page.reason, read(page).reason) for page in PAGES if page.set == "held"]
+    honest = [taken for is_, taken in found if is_ == "page"]
+    assert not [taken for taken in honest if state_of(taken) == "gone"]
+    assert honest.count("page") >= 9
+    assert len(honest) == 14
+    dishonest = [taken == is_ for is_, taken in found if is_ != "page"]
+    assert (dishonest.count(True), len(dishonest)) == (14, 14)
+
+
+ABOUT_404 = (
+    "Everybody has met it, and few know where it comes from. When a server is asked for something that it does not "
+    "have, it answers with a number, and browsers show a sentence: the page you are looking for could not be found.",
+    "The first digit says that the fault is with whoever asked. The other two were given out in order, and have no "
+    "more to do with a room of that number, whatever the story says that is told at every conference.",
+    "Over the years sites have made a sport of these pages. Some show a game, some a poem, and a few apologise at "
+    "length. Readers remember them better than the articles that they came for, a study of two thousand people found.",
+)
+
+
+def test_an_article_about_such_messages_is_read() -> None:
+    title = "Why the page not found message is called 404"
+    text = "".join(f"<p>{line}</p>" for line in ABOUT_404)
+    page = f"<html><head><title>{title}</title></head><body><h1>{title}</h1>{text}</body></html>"
+    found = extract_document(page.encode(), "text/html", "utf-8", "https://a.example/article-about-404-errors")
+    assert found.reason == "page", found.detail
+
+
+def test_a_text_of_one_word_is_called_so() -> None:
+    page = b"<html><head><title>Wait</title></head><body><p>Moment</p></body></html>"
+    found = extract_document(page, "text/html", "utf-8", "https://a.example/x")
+    assert (found.reason, found.detail) == ("empty", "1 word of text")
 
 
 def test_only_what_says_of_itself_that_it_is_not_there_is_gone() -> None:
