@@ -194,11 +194,9 @@ _STATE_OF_404 = re.compile(
 _WORDS_OF_STATE = ('"/404"', '"/_error"', "prerender-status-code", '"statusCode"')  # found in no time
 
 
-def is_name_of_nothing(title: str, whole: bool = False) -> bool:
-    """Whether a title or a heading only says that nothing was found; a part of it beside the site's name, or `whole`."""
-    said = [bool(_NAME_OF_NOTHING.fullmatch(part.strip(" .!…。！"))) for part in parts_of_title(title)]
-    as_one = bool(_NAME_OF_NOTHING.fullmatch(title.strip(" .!…。！")))
-    return as_one or (all(said) if whole else any(said))
+def is_name_of_nothing(title: str) -> bool:
+    """Whether a title or a heading, or a part of it beside the site's name, only says that nothing was found."""
+    return any(_NAME_OF_NOTHING.fullmatch(part.strip(" .!…。！")) for part in (title, *parts_of_title(title)))
 
 
 def parts_of_title(title: str) -> list[str]:

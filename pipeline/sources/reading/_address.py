@@ -33,12 +33,6 @@ _OVERVIEW = re.compile(
 _NOTHING = re.compile(
     r"(?:http[-_]?|error[-_]?|page[-_]?|err[-_]?)?(?:404|410|not[-_]?found)(?:[-_]?(?:error|page))?(?:\.\w{2,5})?", re.I
 )
-_ABSENCE = re.compile(
-    r"""(?<![^\W_])(?:404|410|page[-_]?not[-_]?found|not[-_]?found|nicht[-_]gefunden|introuvable|no[-_]encontrad[ao]
-    | non[-_]trovat[ao]|não[-_]encontrad[ao]|niet[-_]gevonden)(?![^\W_])
-    | ^(?:http[-_]?)?(?:errors?|fehler|erreurs?|errores|errori|erros|fouten)$""",
-    re.I | re.X,
-)
 _PAGE_PARAMETERS = frozenset(("p", "id", "page_id", "post", "article", "articleid", "story", "aid", "nid"))
 
 
@@ -69,9 +63,9 @@ class Address(NamedTuple):
         words = _words_of(self.asked)
         return len(words) >= _WORDS_OF_A_TITLE and _found(words, text) == 0
 
-    def is_about_absence(self) -> bool:
-        """Whether the cited address itself names a status or such a message, as those of pages about them do."""
-        return any(map(_ABSENCE.search, _names(urlsplit(self.asked))))
+    def names_nothing(self) -> bool:
+        """Whether the cited address itself ends with a name such as `404`, as those of pages about it do."""
+        return any(map(_NOTHING.fullmatch, _names(urlsplit(self.asked))[-1:]))
 
     def ends_at_nothing(self) -> str:
         """In plain words that the redirects ended at an address such as `/404`; empty where they did not."""

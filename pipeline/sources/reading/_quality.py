@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pipeline.sources.reading._absence import NOT_FOUND, PARKED, is_name_of_nothing
 from pipeline.sources.reading._address import Address
-from pipeline.sources.reading._message import has_name_of_its_own, is_about_absence, message_in, prose_words
+from pipeline.sources.reading._message import begins_a_line, has_own_name, prose_words
 from pipeline.sources.reading._words import count_words, monotony_of
 from pipeline.sources.schema import Reason
 
@@ -153,12 +153,12 @@ class PageSigns(NamedTuple):
 def page_verdict(page: PageSigns, address: Address) -> Verdict:
     """What the page is, judged by its text, its title and the address that was cited.
 
-    A page whose title has the words of its address is the page that was cited, whatever it speaks of. One that has
-    not is a `soft_404` where it says so in its markup, as a message by itself in at most 150 words that are no links,
-    or as its whole title; it is none where its address or heading is about such messages and it has prose of its own,
-    and an `other_page` where the message stands under a heading that is the page's own title. It is a `home_page` where a redirect ended at a site's first page, or above its own place with at most 150 words
-    that are no links; and an `other_page` where its at most 40 such words have none of three or more words of the
-    address. Signs of `verdict_on` come first.
+    A page whose title has the words of its address is the page that was cited, whatever it speaks of, and so is one
+    with a name of its own that speaks of absence in running prose. Another one is a `soft_404` where it says so in its
+    markup, in at most 150 words that are no links, or as its whole title; but where it has a name of its own, or says
+    so only in running prose, that is an `other_page`. It is a `home_page` where a redirect ended at a site's first
+    page, or above its own place with at most 150 words that are no links; and an `other_page` where its at most 40
+    such words have none of three or more words of the address. Signs of `verdict_on` come first.
 
     Source: https://developers.google.com/search/docs/crawling-indexing/http-network-errors#soft-404-errors, read
     2026-11, for what is called so; the rules are measured in exports/contracts/figures.md.
@@ -167,37 +167,40 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
     named = address.is_in(names)
     if page.markup and not named:
         return Verdict("soft_404", f"its markup says {page.markup!r}")
-    about = not named and _is_about_absence(page, address)
-    verdict = verdict_on(page.text, page.title, page.marked_paid, bool(named) or about)
-    if verdict.reason in _GONE and _is_in_doubt(page, address):
-        return Verdict("other_page", f"{verdict.detail}, under a title of its own")
+    has_name = not named and (address.names_nothing() or has_own_name(page.title, page.headings, address.host))
+    in_prose = has_name and _is_in_prose(page)
+    verdict = verdict_on(page.text, page.title, page.marked_paid, bool(named) or in_prose)
     if named or verdict.reason not in ("page", "empty"):
-        return verdict
+        return _doubted(verdict, page, has_name)
     if nothing := address.ends_at_nothing():
         return Verdict("soft_404", nothing)
     if address.ends_at_home():
         return Verdict("home_page", "its redirect ends at a home page")
-    if about:
+    if in_prose:
         return verdict
     is_nothing = any(map(is_name_of_nothing, names.split("\n")))
     if is_nothing and named is False:
         return Verdict("soft_404", f"it is called {page.title[:80]!r}")
     if named is None and not is_nothing and count_words(page.text) > _SURELY_A_TEXT:
         return verdict
-    return _verdict_by_own_text(page, address, verdict)
+    return _doubted(_verdict_by_own_text(page, address, verdict), page, has_name)
 
 
-def _is_about_absence(page: PageSigns, address: Address) -> bool:
-    """Whether the page speaks of pages that are not there, by its address or heading, and has prose of its own."""
-    if not address.is_about_absence() and not is_about_absence(page.title, page.headings):
-        return False
-    return prose_words(page.own_text(), f"{page.title}\n{page.headings}") >= _WORDS_OF_PROSE
+def _is_in_prose(page: PageSigns) -> bool:
+    """Whether what the page says of absence, its name aside, stands in running prose, of which there is some."""
+    names = f"{page.title}\n{page.headings}".split("\n")
+    text = "\n".join(line for line in page.own_text().split("\n") if line not in names)
+    return not begins_a_line(text) and prose_words(text) >= _WORDS_OF_PROSE
 
 
-def _is_in_doubt(page: PageSigns, address: Address) -> bool:
-    """Whether the page has a title of its own that says nothing of absence."""
-    told = any(pattern.search(page.title) for _, pattern in _ABSENT)
-    return not told and has_name_of_its_own(page.title, page.headings, address.host)
+def _doubted(verdict: Verdict, page: PageSigns, has_name: bool) -> Verdict:
+    """The verdict, but that a page with a name of its own, or that says it only in running prose, is not `gone`."""
+    if verdict.reason not in _GONE:
+        return verdict
+    said = f"{page.title}\n{page.headings}\n{page.text}\n{page.own_text()}"
+    if has_name or (verdict.reason == "soft_404" and not begins_a_line(said)):
+        return Verdict("other_page", f"{verdict.detail}, but may only speak of it")
+    return verdict
 
 
 def _verdict_by_own_text(page: PageSigns, address: Address, otherwise: Verdict) -> Verdict:
@@ -208,10 +211,8 @@ def _verdict_by_own_text(page: PageSigns, address: Address, otherwise: Verdict) 
         return otherwise
     said = f"{page.headings}\n{own}"[:_LOOKED_AT]
     for reason, pattern in _ABSENT:
-        if found := _search(reason, pattern, said):
-            verdict = _verdict_of(reason, found)
-            doubt = _is_in_doubt(page, address)
-            return Verdict("other_page", f"{verdict.detail}, under a title of its own") if doubt else verdict
+        if found := pattern.search(said):
+            return _verdict_of(reason, found)
     if address.ends_above():
         return Verdict("home_page", "its redirect ends at an overview above it")
     if otherwise.reason == "page" and words <= _HARDLY_ANY_WORDS and address.is_missing(f"{page.title}\n{said}"):
@@ -233,7 +234,7 @@ def verdict_on(text: str, title: str = "", marked_paid: bool = False, named: boo
     for reason, pattern, in_title, most_words in _SIGNS_OF_NO_USE:
         if words > most_words or (named and reason in _OF_ANOTHER_PAGE):
             continue
-        if found := _search(reason, pattern, text) if not in_title else pattern.search(title):
+        if found := pattern.search(title if in_title else text):
             return _verdict_of(reason, found)
     if words <= _TEASER_WORDS and marked_paid:
         return Verdict("paywall", "it says of itself that it is not free to read")
@@ -241,11 +242,6 @@ def verdict_on(text: str, title: str = "", marked_paid: bool = False, named: boo
         return Verdict("empty", f"{words} word{'s' * (words > 1)} of text" if words else "no text")
     monotony = monotony_of(whole)
     return Verdict("empty", monotony) if monotony else Verdict("page", "")
-
-
-def _search(reason: Reason, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """The words that tell the reason: of pages that are not there only as a message by itself."""
-    return message_in(pattern, text) if reason == "soft_404" else pattern.search(text)
 
 
 def _verdict_of(reason: Reason, found: re.Match[str]) -> Verdict:

@@ -1,6 +1,7 @@
 """A page's bytes turned into the text that is stored, whatever they are: HTML, plain text or PDF."""
 
 import re
+from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -106,7 +107,9 @@ def _looks_binary(head: bytes) -> bool:
 def _extract_html(page: str, url: str, asked: str) -> Extracted:
     """What an HTML page says, judged."""
     html = read_html(page, url)
-    signs = PageSigns(html.text, html.title, html.headings, html.markup, html.marked_paid, lambda: _own_text(page))
+    signs = PageSigns(
+        html.text, html.title, html.headings, html.markup, html.marked_paid, cache(lambda: _own_text(page))
+    )
     verdict = page_verdict(signs, Address(asked, url))
     language = _language_of(html.text) or (html.language if len(html.language) == len("de") else "")
     return Extracted(html.text, html.title, language, "text/html", (), verdict.reason, verdict.detail)

@@ -29,24 +29,22 @@ def test_a_page_is_known_for_what_it_is(page: ServedPage) -> None:
     assert (found.reason, not found.detail) == (page.reason, page.reason == "page"), found.detail
 
 
-def test_of_pages_written_afterwards_few_are_taken_for_something_else() -> None:
-    found = [(page.reason, read(page).reason) for page in PAGES if page.set == "later"]
+@pytest.mark.parametrize(
+    ("written", "others", "told", "read_of_them", "honest", "read_of_those"),
+    [("fitted", 53, 53, 0, 24, 24), ("later", 20, 18, 1, 10, 9), ("held", 14, 14, 0, 14, 8)],
+)
+def test_no_honest_page_is_called_gone_and_nearly_all_others_are_told(
+    written: str, others: int, told: int, read_of_them: int, honest: int, read_of_those: int
+) -> None:
+    found = [(page.reason, read(page).reason) for page in PAGES if page.set == written]
     dishonest = [(is_, taken) for is_, taken in found if is_ != "page"]
-    honest = [taken for is_, taken in found if is_ == "page"]
-    assert sum(taken == is_ for is_, taken in dishonest) >= 18
-    assert sum(taken == "page" for _, taken in dishonest) <= 1
-    assert honest.count("page") >= 8
-    assert not [taken for taken in honest if state_of(taken) == "gone"]
-
-
-def test_of_pages_written_before_the_rules_were_mended_no_honest_one_is_gone() -> None:
-    found = [(page.reason, read(page).reason) for page in PAGES if page.set == "held"]
-    honest = [taken for is_, taken in found if is_ == "page"]
-    assert not [taken for taken in honest if state_of(taken) == "gone"]
-    assert honest.count("page") >= 9
-    assert len(honest) == 14
-    dishonest = [taken == is_ for is_, taken in found if is_ != "page"]
-    assert (dishonest.count(True), len(dishonest)) == (14, 14)
+    assert len(dishonest) == others
+    assert sum(taken == is_ for is_, taken in dishonest) >= told
+    assert sum(taken == "page" for _, taken in dishonest) <= read_of_them
+    as_what = [taken for is_, taken in found if is_ == "page"]
+    assert len(as_what) == honest
+    assert as_what.count("page") >= read_of_those
+    assert not [taken for taken in as_what if state_of(taken) == "gone"]
 
 
 ABOUT_404 = (
@@ -59,12 +57,29 @@ ABOUT_404 = (
 )
 
 
+def reason_of(title: str, heading: str, lines: tuple[str, ...], name: str = "article-about-404-errors") -> str:
+    """What becomes of a page at an address whose words are not its title's."""
+    text = "".join(f"<p>{line}</p>" for line in lines)
+    page = f"<html><head><title>{title}</title></head><body><h1>{heading}</h1>{text}</body></html>"
+    return extract_document(page.encode(), "text/html", "utf-8", f"https://a.example/{name}").reason
+
+
 def test_an_article_about_such_messages_is_read() -> None:
     title = "Why the page not found message is called 404"
-    text = "".join(f"<p>{line}</p>" for line in ABOUT_404)
-    page = f"<html><head><title>{title}</title></head><body><h1>{title}</h1>{text}</body></html>"
-    found = extract_document(page.encode(), "text/html", "utf-8", "https://a.example/article-about-404-errors")
-    assert found.reason == "page", found.detail
+    assert reason_of(title, title, ABOUT_404) == "page"
+    assert reason_of(f"{title} | The Harbour", title, ABOUT_404) == "page"
+
+
+def test_a_message_in_running_prose_of_a_page_without_a_name_is_neither_read_nor_gone() -> None:
+    turn = "It seems you have taken a wrong turn somewhere on your way. The page you are looking for has been removed."
+    assert reason_of("Harbour", "Whoops!", (turn,), "news/8") == "other_page"
+    assert reason_of("Harbour", "Whoops!", tuple(reversed(turn.split(". "))), "news/8") == "soft_404"
+
+
+def test_a_long_message_in_the_heading_is_no_name_beside_a_title_that_says_that_there_is_nothing() -> None:
+    heading = "We are sorry, but the page you requested could not be found on our web site"
+    help_ = "Please check the address, or use the search above to find what you want. Our readers' desk helps you too."
+    assert reason_of("Page not found | Harbour", heading, (help_,), "news/8") == "soft_404"
 
 
 def test_a_text_of_one_word_is_called_so() -> None:
