@@ -339,7 +339,12 @@ def settle_unread(run: OpenRun, call: Call, unread: BadResponses, limits: Limits
     if limits.retry_bad or run.questions.options is None:
         return None
     kept = unread.find(call.answer_id)
-    return store_reply(run.out, call, kept.reply(), kept.timestamp, is_old=True) if kept else None
+    if kept is None:
+        return None
+    settled = store_reply(run.out, call, kept.reply(), kept.timestamp, is_old=True)
+    if settled.answer:  # an earlier start has paid for it
+        run.answered[call.provider].add(call.answer_id)
+    return settled
 
 
 def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: bool = False) -> Settled:

@@ -81,9 +81,9 @@ class LastStart(Frozen):
     errors: dict[str, int] = Field(default_factory=dict)
     """Both of these by kind of error; errors of calls that this start did not ask for are left out."""
     cost: float = 0.0
-    """Known cost of new answers and unreadable replies, in USD; 0 for stored payloads, which nobody is paid for."""
+    """Known cost of the replies that it bought, in USD; 0 for stored payloads, which nobody is paid for."""
     unpriced: int = 0
-    """New answers and unreadable replies whose cost is not known, and which `cost` leaves out."""
+    """Replies that it bought whose cost is not known, and which `cost` leaves out."""
     silent: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
     """Providers that answered none of their calls, with the number of these by kind of error."""
     priceless: dict[ProviderName, tuple[str, ...]] = Field(default_factory=dict)

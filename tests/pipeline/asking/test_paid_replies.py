@@ -341,9 +341,12 @@ def test_a_kept_reply_that_becomes_the_answer_is_counted_once(folder: Path) -> N
         line = json.dumps({**kept, "body": json.dumps(responses_body(7))})
         (folder / "run" / BAD_RESPONSES).write_text(f"{line}\n", encoding="utf-8")
         ask(server, "openai", *options, **PRICED)
-    counts = read_manifest(folder / "run").providers["openai"]
+    manifest = read_manifest(folder / "run")
+    counts = manifest.providers["openai"]
     assert (counts.answers, counts.bad_replies) == (1, 0)
     assert counts.cost == pytest.approx(0.000105)
+    assert manifest.last
+    assert (manifest.last.new, manifest.last.cost) == (1, 0.0)  # an earlier start has paid for it
 
 
 def test_a_finished_run_that_is_started_again_says_of_how_many_the_cost_is_not_known(folder: Path) -> None:
