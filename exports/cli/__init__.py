@@ -70,14 +70,17 @@ class _ErrorBoundary(click.Group):
         except CitejuryError as error:
             if ctx.params["debug"]:
                 raise
-            # Names of people and of files are in it, and act on no terminal.
-            said = "\n".join(map(printable, str(error).split("\n")))
-            raise click.ClickException(said) from error
+            raise plain_error(error) from error
         except OSError as error:
             if ctx.params["debug"] or error.errno == errno.EPIPE:  # click ends quietly when nobody reads on
                 raise
             place = f"`{error.filename}`" if error.filename else "A file or the output"
             raise click.ClickException(f"{place} cannot be used: {error.strerror or error}.") from error
+
+
+def plain_error(error: CitejuryError) -> click.ClickException:
+    """The error as a command shows it: names of people and of files are in it, and act on no terminal."""
+    return click.ClickException("\n".join(map(printable, str(error).split("\n"))))
 
 
 def _unknown_command(name: str, root: click.Context, here: click.Context) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.interrupts import SIGNAL_EXITS
+from pipeline.text.terminal import counted, printable
 
 if TYPE_CHECKING:
     from exports.measure.results import ResultsOptions
@@ -54,12 +55,18 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
     from exports.study.file import read_study_file
     from exports.study.month import Month, begun_months, checked_month, month_now, months_to_do
     from pipeline.asking.run_folder import locked_folder
+    from pipeline.errors import InputError
 
     now = month_now()
     only = checked_month(only, now) if only else None
     with _folder_of(path) as file:
         told = read_study_file(file)
         _check_options(told, file, Month(Path(told.months) / (only or now)))
+        if not Path(told.narratives).is_file():
+            raise InputError(
+                f"`narratives` in `{file}` is {told.narratives!r}, and there is no such file. A path in it is from its "
+                "folder."
+            )
         if dry_run:
             _show_commands(told, Month(Path(told.months) / (only or now)))
             return
@@ -81,6 +88,7 @@ def _work(
     Raises:
         click.exceptions.Exit: a signal stopped a command.
     """
+    from exports.cli import plain_error
     from exports.study.month import CommandFailedError, month_now, work_at
     from pipeline.errors import CitejuryError
 
@@ -94,8 +102,7 @@ def _work(
         except (CommandFailedError, CitejuryError, click.ClickException) as error:
             failed.append(month)
             if not isinstance(error, CommandFailedError):
-                shown = error if isinstance(error, click.ClickException) else click.ClickException(str(error))
-                shown.show()
+                (error if isinstance(error, click.ClickException) else plain_error(error)).show()
             continue
         if incomplete:
             waiting.append(incomplete)
@@ -114,7 +121,7 @@ def _run(ctx: click.Context, words: "Words") -> None:
     from exports.study.month import CommandFailedError
 
     root = ctx.find_root()
-    click.echo(f"\n$ citejury {shlex.join(words)}", err=True)
+    click.echo(f"\n$ citejury {printable(shlex.join(words))}", err=True)
     assert isinstance(root.command, click.Group)
     debug = ("--debug",) if root.params.get("debug") else ()
     code = root.command.main([*debug, *words], prog_name=root.info_name, standalone_mode=False)
@@ -138,8 +145,6 @@ def _trend_is_due(told: "StudyFile", finished: "list[Month]") -> bool:
 
 def _tell_end(waiting: "list[Incomplete]", failed: "list[Month]", finished: "list[Month]") -> None:
     """Say how far the study is, and what comes next."""
-    from pipeline.text.terminal import counted
-
     if finished:
         click.echo(f"\n{counted(len(finished), 'month')} finished; the newest is in {finished[-1].results}", err=True)
     if failed:
@@ -195,7 +200,7 @@ def _folder_of(path: Path) -> Iterator[Path]:
     if not path.parent.is_dir():
         raise InputError(f"There is no study {str(path)!r}. `citejury init` writes one to begin with.")
     if path.parent.resolve() != Path.cwd():
-        click.echo(f"$ cd {shlex.quote(os.fspath(path.parent))}", err=True)
+        click.echo(f"$ cd {printable(shlex.quote(os.fspath(path.parent)))}", err=True)
     with chdir(path.parent):
         yield Path(path.name)
 
@@ -217,7 +222,7 @@ def _show_commands(told: "StudyFile", month: "Month") -> None:
     from exports.study.month import command_words
 
     for part in PARTS:
-        click.echo(f"citejury {shlex.join(command_words(told, part, month))}")
+        click.echo(f"citejury {printable(shlex.join(command_words(told, part, month)))}")
     click.echo("Nothing was run. Next: the same command without `--dry-run`", err=True)
 
 
@@ -237,11 +242,12 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> 
     """Check one table.
 
     Raises:
-        InputError: an option is unknown, is no switch, or has a value that the command does not take.
+        InputError: an option is unknown, is no switch, is given too often or beside one that excludes it, or has a
+            value that the command does not take.
     """
     from difflib import get_close_matches
 
-    from exports.study.file import COMMANDS
+    from exports.study.file import APART, COMMANDS
     from exports.study.month import command_words
     from pipeline.errors import InputError
 
@@ -258,16 +264,25 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> 
             near = get_close_matches(option.name, known, n=1)
             hint = f"Did you mean `{near[0]}`? " if near else ""
             raise InputError(
-                f"{where} has `{option.name}`, which is no option of the command. {hint}`citejury {' '.join(words)} "
-                "--help` lists them."
+                f"{where} has `{printable(option.name)}`, which is no option of the command. {hint}"
+                f"`citejury {' '.join(words)} --help` lists them."
             )
         if known[option.name].is_flag is bool(option.values):
             wanted = "true or false" if known[option.name].is_flag else "a value"
             raise InputError(f"{where}: `{option.name}` needs {wanted}.")
+        if option.values and len(option.values) != known[option.name].nargs:
+            raise InputError(f"{where}: `{option.name}` needs {counted(known[option.name].nargs, 'value')} at a time.")
+    names = [option.name for option in told.options.get(part, ())]
+    for name in names:
+        if names.count(name) > 1 and not known[name].multiple:
+            raise InputError(f"{where}: `{name}` can be given once, found a list. Write one value.")
+    for one, other in APART.get(part, ()):
+        if one in names and other in names:
+            raise InputError(f"{where} has `{one}` and `{other}`, which exclude each other. Take one of them out.")
     try:
         command.make_context(part, list(command_words(told, part, month)[2:]))
     except click.UsageError as error:
-        raise InputError(f"{where} cannot be used: {error.format_message()}") from error
+        raise InputError(f"{where} cannot be used: {printable(error.format_message())}") from error
 
 
 def _command_of(words: "Words") -> click.Command:

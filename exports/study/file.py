@@ -12,6 +12,7 @@ from pydantic import Field
 
 from pipeline.errors import InputError
 from pipeline.schema import Frozen
+from pipeline.text.terminal import printable
 
 STUDY_FILE = "study.toml"
 
@@ -40,6 +41,12 @@ OWN: Mapping[Part, frozenset[str]] = {
 }
 """Options that cannot stand in the file: the study sets them itself, citejury.toml says it for all commands, or they
 do something else than the study's work."""
+APART: Mapping[Part, tuple[tuple[str, str], ...]] = {
+    "ask": (("batch", "replay"),),
+    "sources": (("offline", "refresh"), ("offline", "scheduler")),
+    "plan": (("hours", "power"),),
+}
+"""Options of which a command takes one or the other."""
 
 
 class GivenOption(Frozen):
@@ -82,7 +89,7 @@ def read_study_file(path: Path) -> StudyFile:
         InputError: it is missing, is no TOML in UTF-8, names no narratives, or has a key that no study has.
     """
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        told = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(
             f"The study `{path}` cannot be read: {error.strerror or error}. `citejury init` writes one to begin with."
@@ -93,8 +100,8 @@ def read_study_file(path: Path) -> StudyFile:
     if unknown:
         tables = ", ".join(f"`[{part}]`" for part in PARTS)
         raise InputError(
-            f"`{path}` has `{unknown[0]}`, which is no key of a study. A study has `narratives`, `months` and the "
-            f"tables {tables}."
+            f"`{path}` has `{printable(unknown[0])}`, which is no key of a study. A study has `narratives`, "
+            f"`months` and the tables {tables}."
         )
     return StudyFile(
         narratives=_path(told.get("narratives"), "narratives", path),
@@ -112,6 +119,8 @@ def _path(value: object, name: str, file: Path) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         found = "nothing" if value is None else repr(value)
         raise InputError(f'`{name}` in `{file}` names a path, found {found}. Write `{name} = "…"` at its top.')
+    if str(Path(value)).startswith("-"):
+        raise InputError(f"`{name}` in `{file}` is {value!r}, which a command would read as an option. Rename it.")
     return value
 
 
@@ -138,11 +147,17 @@ def _values(where: str, name: str, value: Any) -> tuple[str, ...]:
     """What follows the option on a command line; a list is one that takes several words, such as `add`.
 
     Raises:
-        InputError: the value is none for a command line.
+        InputError: the value is none for a command line, or would be another option there.
     """
+    name = printable(name)
     if value is True:
         return ()
     parts = value if isinstance(value, list) else [value]
     if any(isinstance(each, bool | dict | list) for each in parts):
         raise InputError(f"{where}: `{name}` is {value!r}. Write a text, a number, true or false, or a list of these.")
+    for each in parts:
+        if isinstance(each, str) and each.startswith("-"):
+            raise InputError(
+                f"{where}: `{name}` is {each!r}, which is an option and no value. Begin it with `./` if it is a path."
+            )
     return tuple(map(str, parts))

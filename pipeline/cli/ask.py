@@ -20,6 +20,52 @@ if TYPE_CHECKING:
 _SECONDS = click.IntRange(1, 86_400)
 
 
+def _chosen_providers(ctx: click.Context, param: click.Parameter, names: str | None) -> "list[ProviderName] | None":
+    """The providers of `--providers`, each once, in the fixed order; None where it is not given.
+
+    Raises:
+        click.BadParameter: a name is no provider's, or there is none.
+    """
+    from pipeline.schema import PROVIDERS
+
+    if names is None:
+        return None
+    chosen = {_provider(name) for name in names.split(",") if name.strip()}
+    if not chosen:
+        raise click.BadParameter("it names no provider.")
+    return [provider for provider in PROVIDERS if provider in chosen]
+
+
+def _chosen_models(ctx: click.Context, param: click.Parameter, options: tuple[str, ...]) -> "dict[ProviderName, str]":
+    """The model to ask for by provider, as each `--model` says.
+
+    Raises:
+        click.BadParameter: one is not PROVIDER=NAME, or names no provider.
+    """
+    models = {}
+    for option in options:
+        name, _, model = option.partition("=")
+        if not name.strip() or not model.strip():
+            raise click.BadParameter(f"{option!r} is not PROVIDER=NAME.")
+        models[_provider(name)] = model.strip()
+    return models
+
+
+def _provider(name: str) -> "ProviderName":
+    """The provider of that name.
+
+    Raises:
+        click.BadParameter: there is none.
+    """
+    from pipeline.errors import InputError
+    from pipeline.providers import provider_name
+
+    try:
+        return provider_name(name)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 @click.command(
     cls=SectionedCommand,
     rare="--id-column --text-column --concurrency --attempts --timeout --read-timeout --retry --compress "
@@ -28,8 +74,21 @@ _SECONDS = click.IntRange(1, 86_400)
 )
 @click.argument("narratives", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RUN", help="Run folder to write to.")
-@click.option("--providers", metavar="A,B", help="Whom to ask.  [default: those whose key is set, or with payloads]")
-@click.option("--model", "models", multiple=True, metavar="PROVIDER=NAME", help="Model to ask for; may be repeated.")
+@click.option(
+    "--providers",
+    "chosen",
+    metavar="A,B",
+    callback=_chosen_providers,
+    help="Whom to ask.  [default: those whose key is set, or with payloads]",
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="PROVIDER=NAME",
+    callback=_chosen_models,
+    help="Model to ask for; may be repeated.",
+)
 @click.option("--arm", "arms", multiple=True, metavar="NAME:FILE", help="Ask as FILE says as well; may be repeated.")
 @click.option("--system-prompt", type=click.Path(path_type=Path), metavar="FILE", help="What the models are told.")
 @click.option(
@@ -77,8 +136,8 @@ _SECONDS = click.IntRange(1, 86_400)
 def ask(
     narratives: Path,
     out: Path,
-    providers: str | None,
-    models: tuple[str, ...],
+    chosen: "list[ProviderName] | None",
+    models: "dict[ProviderName, str]",
     arms: tuple[str, ...],
     system_prompt: Path | None,
     user_template: Path | None,
@@ -150,9 +209,7 @@ def ask(
     if replay and dry_run:
         raise click.UsageError("`--dry-run` shows what would be sent, and with `--replay` nothing is; leave one out.")
     settings = read_settings()
-    with usage_errors():
-        chosen = _chosen_providers(providers) if providers is not None else None
-        model_names = _chosen_models(settings.models, models)
+    model_names = _configured_models(settings.models) | models
     if max_cost is not None and not isfinite(max_cost):
         raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
     limits = Limits(concurrency, max_cost, settings.prices, compress, retry is not None)
@@ -258,40 +315,19 @@ def usage_errors() -> Iterator[None]:
         raise click.UsageError(str(error)) from error
 
 
-def _chosen_providers(names: str) -> "list[ProviderName]":
-    """The providers of `--providers`, each once, in the fixed order.
+def _configured_models(configured: dict[str, str]) -> "dict[ProviderName, str]":
+    """The model to ask for by provider, as the settings say.
 
     Raises:
-        InputError: a name is no provider's.
-    """
-    from pipeline.providers import provider_name
-    from pipeline.schema import PROVIDERS
-
-    chosen = {provider_name(name) for name in names.split(",") if name.strip()}
-    if not chosen:
-        raise click.BadParameter("it names no provider.", param_hint="--providers")
-    return [provider for provider in PROVIDERS if provider in chosen]
-
-
-def _chosen_models(configured: dict[str, str], options: tuple[str, ...]) -> "dict[ProviderName, str]":
-    """The model to ask for by provider: the settings', and over them those of `--model`.
-
-    Raises:
-        SettingsError, InputError: a name is no provider's.
+        SettingsError: a name is no provider's.
     """
     from pipeline.errors import InputError, SettingsError
     from pipeline.providers import provider_name
 
     try:
-        models = {provider_name(name): model for name, model in configured.items()}
+        return {provider_name(name): model for name, model in configured.items()}
     except InputError as error:
         raise SettingsError(f"`[models]` in `citejury.toml`: {error}") from error
-    for option in options:
-        name, _, model = option.partition("=")
-        if not name.strip() or not model.strip():
-            raise click.BadParameter(f"{option!r} is not PROVIDER=NAME.", param_hint="--model")
-        models[provider_name(name)] = model.strip()
-    return models
 
 
 def _print_preview(previews: "list[Preview]") -> None:

@@ -60,6 +60,25 @@ def test_paths_are_from_the_folder_of_the_study(project: Path, monkeypatch: pyte
         ("[results]\nschema = true", "`[results]` in `study.toml` has `schema`"),
         ("[csv]\nsince = '2026'", "`[csv]` in `study.toml` has `since`, which is no option"),
         ("[asks]\nrepeats = 2", "`study.toml` has `asks`, which is no key of a study."),
+        (
+            "[ask]\nproviders = 'claude,opnai'",
+            "`[ask]` in `study.toml` cannot be used: Invalid value for '--providers': There is no provider 'opnai'.",
+        ),
+        ("[ask]\nproviders = ','", "`[ask]` in `study.toml` cannot be used: Invalid value for '--providers'"),
+        ("[ask]\nmodel = 'gpt'", "`[ask]` in `study.toml` cannot be used: Invalid value for '--model'"),
+        ("[ask]\nproviders = ['claude', 'openai']", "`[ask]` in `study.toml`: `providers` can be given once"),
+        ("[ask]\nbatch = true\nreplay = 'payloads'", "`[ask]` in `study.toml` has `batch` and `replay`, which exclude"),
+        ("[sources]\noffline = true\nrefresh = true", "`[sources]` in `study.toml` has `offline` and `refresh`"),
+        ("[plan]\nhours = 4\npower = 0.8", "`[plan]` in `study.toml` has `hours` and `power`, which exclude"),
+        ("[ask]\nreplay = '--out=x'", "`[ask]` in `study.toml`: `replay` is '--out=x', which is an option"),
+        ("[ask]\nrepeats = [[2, '--out=x']]", "`[ask]` in `study.toml`: `repeats` is '--out=x', which is an option"),
+        ("[ask]\nrepeats = [[2, 3]]", "`[ask]` in `study.toml`: `repeats` needs 1 value at a time."),
+        ("[sources]\nadd = [['https://a.example/']]", "`[sources]` in `study.toml`: `add` needs 2 values at a time."),
+        ("months = '--help'", "`months` in `study.toml` is '--help', which a command would read as an option."),
+        ("months = './-m'", "`months` in `study.toml` is './-m', which a command would read as an option."),
+        ('[ask]\n"a\\u001b[31m\\nb" = 1', "`[ask]` in `study.toml` has `a�[31m�b`, which is no option"),
+        ('"a\\u001b[31m\\nb" = 1', "`study.toml` has `a�[31m�b`, which is no key"),
+        ("", "`narratives` in `study.toml` is 'narratives.csv', and there is no such file."),
         ("ask = 2", "`ask` in `study.toml` is no table."),
         ("months = 3", "`months` in `study.toml` names a path, found 3."),
         ("months = [", "`study.toml` is not a TOML file"),
@@ -75,6 +94,22 @@ def test_what_cannot_be_used_is_refused_in_one_line_before_anything_runs(
     assert result.stderr.startswith(f"Error: {said}")
     assert result.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
+
+
+def test_a_study_that_an_editor_of_windows_saved_is_read(project: Path) -> None:
+    plain = run("--dry-run")
+    content = Path("study.toml").read_bytes()
+    Path("study.toml").write_bytes(b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n"))
+    assert (run("--dry-run").output, plain.exit_code) == (plain.output, 0)
+
+
+def test_what_a_terminal_would_obey_is_shown_and_not_sent_to_it(project: Path) -> None:
+    text = Path("study.toml").read_text(encoding="utf-8")
+    Path("study.toml").write_text(text.replace('"payloads"', '"a\\u001b[2J\\u202eb"'), encoding="utf-8")
+    assert "--replay 'a�[2J�b'" in run("--dry-run").stdout
+    asked = run()
+    assert "--replay 'a�[2J�b'" in asked.stderr
+    assert not {"\x1b", "\u202e"} & set(asked.output)
 
 
 def test_a_study_without_narratives_or_without_a_file_is_refused(
@@ -111,7 +146,8 @@ def test_every_option_that_the_example_comments_out_can_be_used(project: Path) -
     text = project_files()["study.toml"].decode()
     options = [line.removeprefix("# ") if " = " in line else line for line in text.splitlines()]
     opened = [line.removeprefix("# ") if line.startswith("# [") else line for line in options]
-    Path("study.toml").write_text("\n".join(opened), encoding="utf-8")
+    kept = [line for line in opened if not line.startswith("replay")]  # as its comment says of it
+    Path("study.toml").write_text("\n".join(kept), encoding="utf-8")
     result = run("--dry-run")
     assert result.exit_code == 0, result.output
     assert "--batch --max-cost 50" in result.stdout
