@@ -1,9 +1,11 @@
 """The calls of one provider in a start with batches: which are settled, the items they make, what they will cost."""
 
+import json
 from collections.abc import Collection, Iterable, Iterator
+from hashlib import sha256
 from typing import NamedTuple
 
-from pipeline.asking._ledger import Batch, BodiesDigest
+from pipeline.asking._ledger import Batch
 from pipeline.asking._paused import PausedTurns, request_digest
 from pipeline.asking._unread import BadResponses
 from pipeline.asking.ask_live import ProviderSelection
@@ -11,10 +13,10 @@ from pipeline.asking.questions import Call, Limits, Reply
 from pipeline.asking.run import RunState, Settled, settle_unread, store_failure, store_reply
 from pipeline.asking.run_folder import OpenRun, time_now
 from pipeline.errors import InputError, ProviderError
+from pipeline.prompts import SYSTEM_PROMPT
 from pipeline.providers.batches import BatchApi, BatchItem, BatchLimits, split_items
 from pipeline.providers.body import load_body
 from pipeline.providers.cost import batch_price, cost_of, expected_usage
-from pipeline.providers.http.transfer import encode_body
 from pipeline.providers.request import ProviderRequest, continue_request
 from pipeline.schema import ProviderName
 from pipeline.text.terminal import counted
@@ -26,6 +28,14 @@ class Chunk(NamedTuple):
     model: str
     items: tuple[BatchItem, ...]
     tries: int = 0
+
+
+class Said(NamedTuple):
+    """What the user says of a call: the length of its prompt, the longest answer in tokens, the digest of its words."""
+
+    characters: int
+    max_tokens: int
+    digest: bytes
 
 
 class BatchCalls:
@@ -50,7 +60,7 @@ class BatchCalls:
         self.answered = set(run.answered[provider])
         self.failed: set[str] = set()
         self.models: list[str] = []
-        self.lengths: dict[str, int] = {}
+        self.said: dict[str, Said] = {}
 
     def __iter__(self) -> Iterator[Call]:
         """Every call of this start to the provider, in order; made one by one."""
@@ -83,7 +93,7 @@ class BatchCalls:
         """
         out = str(self.run.out)
         batches = list(batches)
-        bodies = {batch.name: BodiesDigest() for batch in batches}
+        words = {batch.name: sha256() for batch in batches}
         owners = {answer_id: batch for batch in batches for answer_id in batch.calls}
         unread = BadResponses(self.run.out)
         for call in self:
@@ -94,8 +104,9 @@ class BatchCalls:
                     f"{call.model!r} is asked for now. Ask for that one; so `--batch-cancel` ends the batch, too."
                 )
             if batch:
-                bodies[batch.name].add(call.answer_id, encode_body(self._request(call, batch.name).body))
-                cost = self.cost(call.model, [len(call.prompt)]) or 0.0
+                said = self._said(call)
+                words[batch.name].update(said.digest)
+                cost = self.cost(call.model, [said]) or 0.0
                 expected[batch.name] = expected.get(batch.name, 0.0) + cost
             self.state.kept += call.answer_id in self.answered
             old = (
@@ -110,11 +121,7 @@ class BatchCalls:
                 f"{out!r} has batches under way at {self.provider} with {counted(len(owners), 'call')} that are not "
                 "asked for now. Give narratives, prompts, `--max-rows` and `--repeats` as they were; nothing was sent."
             )
-        # Gemini is told a span of time that ends now where pages are to be recent.
-        moves = self.provider == "gemini" and any(
-            (arm.options or self.selection.options).recency for arm in self.selection.asked_arms()
-        )
-        if not moves and any(batch.digest and batch.digest != bodies[batch.name].hex() for batch in batches):
+        if any(batch.digest and batch.digest != words[batch.name].hexdigest() for batch in batches):
             raise InputError(
                 f"{out!r} has a batch under way at {self.provider} that was put with other prompts or options. Give "
                 "them as they were, also to end it with `--batch-cancel`; nothing was sent."
@@ -144,14 +151,14 @@ class BatchCalls:
             yield Chunk(model, items, tries)
 
     def _item(self, call: Call) -> BatchItem:
-        """The call as an item of a batch; how long its prompt is, is remembered until it is sent."""
-        self.lengths[call.answer_id] = len(call.prompt)
+        """The call as an item of a batch; what is counted and written down of it is remembered until it is sent."""
+        self.said[call.answer_id] = self._said(call)
         return BatchItem(call.answer_id, self._request(call))
 
-    def _request(self, call: Call, but: str = "") -> ProviderRequest:
-        """The request that puts the call, or goes on with its paused turn, `but` for what came in one batch."""
+    def _request(self, call: Call) -> ProviderRequest:
+        """The request that puts the call, or goes on with its paused turn."""
         request = self.selection.request(call)
-        for text in self.bodies(call, but):
+        for text in self.bodies(call):
             request = continue_request(self.provider, request, load_body(text)) or request
         return request
 
@@ -168,6 +175,18 @@ class BatchCalls:
         """The digest of the request that begins the call's turn."""
         return request_digest(self.selection.request(call).body)
 
+    def _said(self, call: Call) -> Said:
+        """What the user says of a call, beside its model: nothing that a version of ours decides."""
+        options = call.options or self.selection.options
+        system = "" if call.system == SYSTEM_PROMPT else f"told: {call.system}"
+        words = [call.answer_id, system, options.model_dump(mode="json", exclude_defaults=True)]
+        digest = sha256(json.dumps(words, sort_keys=True).encode()).digest()
+        return Said(len(call.prompt), options.max_tokens, digest)
+
+    def digest(self, items: Iterable[BatchItem]) -> str:
+        """The digest of what the user says of the calls, one after the other."""
+        return sha256(b"".join(self.said[item.custom_id].digest for item in items)).hexdigest()
+
     def is_paused(self, call: Call, text: str) -> bool:
         """Whether the body is a turn that has to be gone on with."""
         try:
@@ -179,13 +198,13 @@ class BatchCalls:
 
     def cost_of_items(self, chunk: Chunk) -> float | None:
         """What a batch will about cost; None where its model has no price."""
-        return self.cost(chunk.model, [self.lengths[item.custom_id] for item in chunk.items])
+        return self.cost(chunk.model, [self.said[item.custom_id] for item in chunk.items])
 
-    def cost(self, model: str, lengths: list[int]) -> float | None:
-        """What calls with prompts of these lengths will about cost: the longest answers and one search each."""
+    def cost(self, model: str, calls: list[Said]) -> float | None:
+        """What calls to a model will about cost: the longest answers and one search each."""
         price = self.limits.prices.get(model)
-        tokens_out = len(lengths) * self.selection.options.max_tokens
-        usage = expected_usage(sum(lengths), tokens_out, len(lengths))
+        characters, tokens_out = sum(each.characters for each in calls), sum(each.max_tokens for each in calls)
+        usage = expected_usage(characters, tokens_out, len(calls))
         return cost_of(usage, batch_price(price, self.api.token_price))
 
     # What becomes of calls

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from pipeline.asking._batch_calls import BatchCalls, Chunk
-from pipeline.asking._ledger import Batch, BodiesDigest, Ledger
+from pipeline.asking._ledger import Batch, Ledger
 from pipeline.asking._lost_batches import LostBatches
 from pipeline.asking._paused import PausedTurns
 from pipeline.asking.ask_live import ProviderSelection
@@ -18,7 +18,6 @@ from pipeline.providers.batches import BatchApi, BatchResult, BatchState
 from pipeline.providers.failure import error_kind, redact
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.retry import ends_the_provider
-from pipeline.providers.http.transfer import encode_body
 from pipeline.schema import ProviderName
 from pipeline.text.terminal import counted, printable
 
@@ -49,6 +48,8 @@ class BatchPolicy(NamedTuple):
 class BatchWork(NamedTuple):
     """What the desks of all providers share; `expected` is what each batch under way will about cost.
 
+    Of the batches `aside` nothing comes in this start.
+
     `woken` is set when a signal ends the waiting; a run that `is_new` can have no batch yet. `tell_counts` hears how
     far a batch is whenever that has changed.
     """
@@ -64,8 +65,13 @@ class BatchWork(NamedTuple):
     tell: Tell
     woken: asyncio.Event
     expected: dict[str, float]
+    aside: set[str]
     is_new: bool
     tell_counts: Tell
+
+    def under_way(self) -> float:
+        """What the batches of which something may come in this start will about cost."""
+        return sum(self.expected.get(name, 0.0) for name in self.ledger.open.keys() - self.aside)
 
 
 class BatchDesk:
@@ -88,17 +94,18 @@ class BatchDesk:
         self.given_up: dict[str, float] = {}
         self.states: dict[str, BatchState] = {}
         self.unanswered: dict[str, set[str]] = {}
-        self.aside: set[str] = set()
         self.undecided = 0
         self.are_missing = work.ledger.torn
         self.strangers: set[str] = set()
         self.has_listed = False
         self.is_ending = False
+        self.is_full = False
         self.trouble = ""
+        self.is_met = False
 
     def open(self) -> list[Batch]:
         """The batches of which something may come in this start."""
-        return [batch for batch in self.shared.ledger.of(self.provider) if batch.name not in self.aside]
+        return [batch for batch in self.shared.ledger.of(self.provider) if batch.name not in self.shared.aside]
 
     def is_left(self) -> bool:
         """Whether something may still come of a batch, or calls wait to be sent."""
@@ -153,12 +160,16 @@ class BatchDesk:
 
     async def rest(self) -> None:
         """Wait until the next look, or a signal; less where something can be sent, or a lost batch is given up."""
+        if not self.is_met:
+            self.trouble = ""
+        self.is_met = False
         open_batches = self.open()
         if self.is_stopped() or not (open_batches or self.waiting or self.put_off or self.undecided):
             return
         now = asyncio.get_running_loop().time()
         lost = [moment - now for moment in self.given_up.values() if moment > now]
-        seconds = 0.0 if self.waiting and self.may_send() else self.shared.policy.poll_seconds
+        can_send = self.waiting and self.may_send() and not self.is_full
+        seconds = 0.0 if can_send else self.shared.policy.poll_seconds
         try:
             await asyncio.wait_for(self.shared.woken.wait(), max(0.01, min([seconds, *lost])))
         except TimeoutError:
@@ -197,10 +208,12 @@ class BatchDesk:
         """Tell once that the provider cannot be asked; where that does not pass, leave its batches to a later start."""
         if str(failure) != self.trouble:
             self.trouble = str(failure)
-            self.shared.tell(f"{self.provider}: {printable(self.trouble)} What is under way there is not lost.")
-        nothing_known = not self.has_listed and not self.open()
+            left = "What is under way there is not lost." if self.open() else "It is asked again until it answers."
+            self.shared.tell(f"{self.provider}: {printable(self.trouble)} {left}")
+        self.is_met = True
+        nothing_known = not self.has_listed and not self.open() and failure.kind not in _PASSING
         if failure.kind in ("auth", "quota", "missing_key") or nothing_known:
-            self.aside.update(batch.name for batch in self.open())
+            self.shared.aside.update(batch.name for batch in self.open())
             self.undecided = 0
             self.fail_rest(failure)
 
@@ -265,16 +278,30 @@ class BatchDesk:
                 return
             items = tuple(item for item in chunk.items if not self.calls.is_settled(item.custom_id))
             chunk = chunk._replace(items=items)
-            if items and self.is_within_cost(chunk):
+            if not items:
+                continue
+            if self.is_within_cost(chunk):
                 await self.submit(chunk)
+            elif self.is_full:
+                self.waiting.insert(0, chunk)
+                return
 
     def is_within_cost(self, chunk: Chunk) -> bool:
-        """Whether the batch can be sent under `--max-cost`; where it cannot, nothing more is sent."""
+        """Whether the batch can be sent under `--max-cost` now; where it never can, nothing more is sent."""
         state, limit = self.shared.state, self.shared.limits.max_cost
         cost = self.calls.cost_of_items(chunk) or 0.0
+        under_way = self.shared.under_way()
         used = state.spent + sum(self.shared.expected.values())
+        was_full, self.is_full = self.is_full, limit is not None and used - under_way + cost <= limit < used + cost
         if limit is None or used + cost <= limit:
             return True
+        if self.is_full:
+            if not was_full:
+                self.shared.tell(
+                    f"{self.provider}: a batch of {counted(len(chunk.items), 'call')} waits until others have ended: "
+                    f"with them it is expected to go beyond `--max-cost` {limit:g}."
+                )
+            return False
         beside = f" beside {used:.2f} USD that are spent or under way" if used else ""
         self.shared.tell(
             f"a batch of {counted(len(chunk.items), 'call')} to {self.provider} is expected to cost about {cost:.2f} "
@@ -291,10 +318,7 @@ class BatchDesk:
             InputError: the calls are none for a batch.
         """
         shared = self.shared
-        bodies = BodiesDigest()
-        for item in chunk.items:
-            bodies.add(item.custom_id, encode_body(item.request.body))
-        digest = bodies.hex()
+        digest = self.calls.digest(chunk.items)
         name = shared.ledger.next_name(shared.run.manifest.run_id, self.provider, digest)
         ids = tuple(item.custom_id for item in chunk.items)
         batch = Batch(name, self.provider, time_now(), model=chunk.model, digest=digest, calls=ids)
@@ -379,7 +403,6 @@ class BatchDesk:
                     self.meet(failure)
                     return
                 self.lose(batch, failure)
-        self.trouble = ""
 
     def lose(self, batch: Batch, failure: ProviderError) -> None:
         """Leave a batch that the provider does not know any more; its calls may be paid, so they are not sent again."""
@@ -388,7 +411,7 @@ class BatchDesk:
             self.shared.ledger.end("collected", batch, batch.calls)
             self.shared.tell(f"{told}: it is given up, and the next start sends its calls anew.")
             return
-        self.aside.add(batch.name)
+        self.shared.aside.add(batch.name)
         self.shared.tell(f"{told}: its {counted(len(batch.calls), 'call')} may be paid. `--batch-cancel` gives it up.")
 
     async def collect(self, client: ApiClient, batch: Batch, state: BatchState) -> None:
@@ -421,7 +444,7 @@ class BatchDesk:
         if strange:
             self.tell_strange(batch, strange)
         if not batch.calls and strange:
-            self.aside.add(batch.name)  # a start that asks for them as well collects it
+            self.shared.aside.add(batch.name)  # a start that asks for them as well collects it
             return
         if batch.calls:
             unanswered |= calls.keys()

@@ -6,7 +6,6 @@ Source: pipeline/contracts/run_folder.md#batches.
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -38,7 +37,8 @@ class LedgerLine(Frozen):
     model: str = ""
     """The model of all its calls, in the line `planned`."""
     digest: str = ""
-    """SHA-256 of its calls' bodies, in the line `planned`."""
+    """SHA-256 of what the user says of its calls, in the line `planned`; not of their bodies, which a later version may
+    write in another way."""
     calls: tuple[str, ...] = Field(default=())
     """`answer_id` of its calls, in the line `planned`, and in the line `found` once its results tell them; in the line
     `collected` those that it gave no answer to."""
@@ -124,23 +124,6 @@ class Ledger:
 def run_prefix(run_id: str) -> str:
     """What the names of all batches of a run begin with."""
     return f"citejury-{run_id}-"
-
-
-class BodiesDigest:
-    """The digest of calls, one after the other: each one's id and its body, preceded by their lengths."""
-
-    def __init__(self) -> None:
-        """The digest of no call."""
-        self.digest = sha256()
-
-    def add(self, answer_id: str, body: bytes) -> None:
-        """Add a call."""
-        self.digest.update(f"{len(answer_id)}:{answer_id}{len(body)}:".encode())
-        self.digest.update(body)
-
-    def hex(self) -> str:
-        """The digest of what was added."""
-        return self.digest.hexdigest()
 
 
 def open_batches(out: Path) -> list[Batch]:

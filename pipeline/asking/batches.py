@@ -69,10 +69,8 @@ def ask_in_batches(
 
     async def settle(run: OpenRun, state: RunState) -> None:
         paused, woken = PausedTurns(out), asyncio.Event()
-        ledger, expected = Ledger(out), dict[str, float]()
-        work = BatchWork(
-            run, state, selection, ledger, paused, policy, limits, progress, tell, woken, expected, is_new, tell_counts
-        )
+        shared = (Ledger(out), paused, policy, limits, progress, tell, woken, dict[str, float](), set[str]())
+        work = BatchWork(run, state, selection, *shared, is_new, tell_counts)
         desks = [
             BatchDesk(work, provider, api, search_doubt(provider, selection.spoken.api_of(provider)))
             for provider, api in apis.items()

@@ -2,6 +2,7 @@ import json
 import os
 import signal
 from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,17 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from pipeline.asking._ledger import LEDGER, open_batches
 from pipeline.asking._paused import PAUSED
-from pipeline.asking.batches import BatchPolicy
+from pipeline.asking.ask_live import ProviderSelection
+from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.questions import Limits
+from pipeline.asking.questions import Call, Limits
 from pipeline.asking.replay import replay_narratives
-from pipeline.asking.run_folder import BAD_RESPONSES, locked_folder, read_errors, read_manifest
+from pipeline.asking.run_folder import BAD_RESPONSES, csv_file, locked_folder, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, OutputError
-from pipeline.schema import Price, ProviderName
-from tests.support.batch_books import Asked, good_answer
+from pipeline.providers.request import ProviderRequest
+from pipeline.schema import AskOptions, Price, ProviderName
+from tests.support.batch_books import Asked, Refused, good_answer
 from tests.support.batch_dialects import openai_batch
 from tests.support.batch_runs import (
     IN_BATCHES,
@@ -286,6 +289,93 @@ def test_other_narratives_models_and_prompts_are_refused_while_a_batch_is_under_
     assert "'another' is asked for now" in model.stderr
 
 
+class LaterVersion(ProviderSelection):
+    """A selection as a later version of ours may send it: with bodies that say the same in another way."""
+
+    def request(self, call: Call) -> ProviderRequest:
+        request = super().request(call)
+        return request._replace(body={**request.body, "store": False, "metadata": {"sent_by": "a later version"}})
+
+
+@pytest.mark.parametrize("cancel", [False, True])
+def test_a_batch_of_an_earlier_version_is_collected_and_ended_by_a_later_one(
+    cancel: bool, narratives: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    with BatchServers() as server:
+        stopped_run(server, narratives, out, "openai")
+        later = LaterVersion(*selection(server, "openai"))
+        questions = later.questions(NarrativesCsv(narratives))
+        manifest = ask_in_batches(questions, out, later, policy=QUICK, cancel=cancel, redirect_client=None)
+    assert manifest.answers == 5
+    assert open_batches(out) == []
+
+
+def test_gemini_asked_for_recent_pages_is_refused_other_options_and_collected_with_its_own(
+    narratives: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    week = ("--providers", "gemini", "--recency", "week")
+    with BatchServers(looks=10**6) as server:
+        env = environment(server, "gemini")
+        recent = selection(server, "gemini")._replace(options=AskOptions(recency="week"))
+        questions = recent.questions(NarrativesCsv(narratives))
+        ask_in_batches(questions, out, recent, policy=QUICK, tell=stop_when_sent(), redirect_client=None)
+        server.looks = 0
+        shorter = ask(narratives, out, env, "--batch", *week, "--max-tokens", "100")
+        older = ask(narratives, out, env, "--batch", "--providers", "gemini", "--recency", "month")
+        same = ask(narratives, out, env, "--batch", *week)
+    assert "that was put with other prompts or options" in shorter.stderr
+    assert "that was put with other prompts or options" in older.stderr
+    assert same.exit_code == 0, same.output
+    assert read_manifest(out).answers == 5
+
+
+def test_a_provider_that_cannot_be_looked_at_for_a_while_is_waited_for(narratives: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+    with BatchServers() as server:
+
+        def overloaded(asked: Asked) -> None:
+            if len(server.calls) <= 4:  # each listing is asked for twice
+                raise Refused(503, "Overloaded.")
+
+        server.instead = overloaded
+        manifest = run_batches(server, narratives, tmp_path / "run", "openai", told=told)
+    assert (manifest.answers, manifest.errors) == (5, {})
+    assert [line for line in told if "Overloaded" in line] == [line for line in told if "asked again" in line]
+    assert sum("asked again" in line for line in told) == 1
+
+
+def test_batches_keep_answers_under_zstd(narratives: Path, tmp_path: Path) -> None:
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    with BatchServers() as server:
+        server.answer = body_by_narrative
+        run_batches(server, narratives, plain, "grok")
+        done = ask(narratives, packed, environment(server, "grok"), "--batch", "--compress")
+        assert done.exit_code == 0, done.output
+        requests = len(server.calls)
+        ask(narratives, packed, environment(server, "grok"), "--batch", "--compress")
+        assert len(server.calls) == requests
+    assert not (packed / "grok.csv").exists()
+    answers = [[each.answer_text for each in read_answers(csv_file(out, "grok"))] for out in (plain, packed)]
+    assert answers[0] == answers[1] != []
+
+
+def test_arms_are_put_in_batches_each_with_its_model_and_prompt(narratives: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    rhymes, plain = tmp_path / "rhymes.toml", tmp_path / "plain.toml"
+    rhymes.write_text('[models]\nopenai = "another"\n[prompts]\nsystem = "Answer in rhymes."\n', encoding="utf-8")
+    plain.write_text('[models]\nopenai = "one"\n', encoding="utf-8")
+    arms = ["--arm", f"plain:{plain}", "--arm", f"rhymes:{rhymes}"]
+    with BatchServers() as server:
+        done = ask(narratives, out, environment(server, "openai"), "--batch", *arms)
+        assert done.exit_code == 0, done.output
+    asked = {(body["model"], "rhymes" in json.dumps(body)) for batch in server.batches for body in batch.items.values()}
+    assert asked == {("one", False), ("another", True)}
+    assert [len(batch.items) for batch in server.batches] == [5, 5]
+    assert set(server.accepted.values()) == {1}
+
+
 def test_what_cannot_be_asked_in_batches_is_refused_before_anything_is_sent(narratives: Path, tmp_path: Path) -> None:
     with BatchServers() as server:
         env = environment(server, "openai", "perplexity")
@@ -374,21 +464,6 @@ def test_batches_are_ended_at_those_who_have_some_whoever_else_has_a_key(narrati
     assert "holds no `manifest.json` of a run" in nowhere.stderr
 
 
-def test_a_limit_of_cost_holds_by_what_batches_are_expected_to_cost(narratives: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    chosen_model = "gpt-5.6"
-    price = Price(input=0.0, output=100.0)  # 4,096 tokens at half the price are about .2 each
-    with BatchServers() as server:
-        with pytest.raises(InputError, match="`--max-cost` cannot be held"):
-            run_batches(server, narratives, out, "openai", limits=Limits(max_cost=1.0))
-        limits = Limits(max_cost=0.7, prices={chosen_model: price})
-        manifest = run_batches(
-            server, narratives, out, "openai", limits=limits, policy=BatchPolicy(0.05, 0.3, requests=1)
-        )
-    assert (manifest.stopped, manifest.answers + manifest.unsettled) == ("max_cost", 5)
-    assert 3 <= manifest.answers < 5
-
-
 def test_a_batch_beyond_the_limit_of_cost_is_not_sent_and_the_user_reads_what_it_would_cost(
     narratives: Path, tmp_path: Path
 ) -> None:
@@ -411,6 +486,62 @@ def dear(server: BatchServers, calls: float, *providers: ProviderName) -> Limits
     models = [model for provider in providers for model in chosen.models_of(provider)]
     prices = dict.fromkeys([*models, "model-1"], Price(input=0.0, output=100.0))
     return Limits(max_cost=calls * chosen.options.max_tokens * 50.0 / 1_000_000, prices=prices)
+
+
+def test_a_limit_of_cost_holds_by_what_batches_are_expected_to_cost(narratives: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    told: list[str] = []
+    with BatchServers(looks=1) as server:
+        with pytest.raises(InputError, match="`--max-cost` cannot be held"):
+            run_batches(server, narratives, out, "openai", limits=Limits(max_cost=1.0))
+        limits, policy = dear(server, 3.5, "openai"), QUICK._replace(requests=1)
+        manifest = run_batches(server, narratives, out, "openai", limits=limits, policy=policy, told=told)
+    steps = [("sent as batch" in line) - ("has ended" in line) for line in told]
+    assert max(accumulate(steps)) == 3
+    assert sum("waits until others have ended" in line for line in told) == 1
+    assert (manifest.stopped, manifest.answers) == ("", 5)
+
+
+def test_a_limit_of_cost_that_a_batch_of_another_provider_fills_waits_for_it(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers(looks=3) as server:
+        limits = dear(server, 7.5, "openai", "gemini")
+        manifest = run_batches(server, narratives, tmp_path / "run", "openai", "gemini", limits=limits)
+    assert (manifest.stopped, manifest.answers) == ("", 10)
+    assert len(server.batches) == 2
+
+
+def test_a_limit_of_cost_waits_for_no_batch_that_the_provider_has_no_more(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers() as server:
+
+        def forget(asked: Asked) -> None:
+            if asked.method == "GET" and asked.path.startswith("/batches/"):
+                raise Refused(404, "No such batch.")
+
+        server.instead = forget
+        limits, policy = dear(server, 1.5, "openai"), QUICK._replace(requests=1)
+        manifest = run_batches(server, narratives, tmp_path / "run", "openai", limits=limits, policy=policy)
+    assert (manifest.stopped, len(server.batches)) == ("max_cost", 1)
+
+
+def test_batches_whose_cost_no_answer_tells_count_as_they_were_expected(narratives: Path, tmp_path: Path) -> None:
+    with BatchServers() as server:
+        server.answer = lambda *asked: {**good_answer(*asked), "usage": None}
+        limits, policy = dear(server, 2.5, "openai"), QUICK._replace(requests=1)
+        manifest = run_batches(server, narratives, tmp_path / "run", "openai", limits=limits, policy=policy)
+    assert (manifest.stopped, manifest.answers) == ("max_cost", 2)
+
+
+def test_a_batch_is_expected_to_cost_what_the_longest_answers_of_its_arms_cost(
+    narratives: Path, tmp_path: Path
+) -> None:
+    long = tmp_path / "long.toml"
+    long.write_text("[options]\nmax_tokens = 20000\n", encoding="utf-8")
+    prices = {"CITEJURY_PRICES": json.dumps({"claude-sonnet-5": {"input": 0, "output": 10.0}})}
+    options = ("--batch", "--arm", f"long:{long}", "--max-cost", ".4")
+    with BatchServers() as server:
+        done = ask(narratives, tmp_path / "run", environment(server, "claude", **prices), *options)
+        assert server.batches == []
+    assert "is expected to cost about 0.50 USD, beyond `--max-cost` 0.4; it was not sent." in done.stderr
 
 
 def test_providers_that_send_at_the_same_time_keep_one_limit_of_cost(narratives: Path, tmp_path: Path) -> None:
