@@ -134,10 +134,11 @@ def _extract_pdf(body: bytes) -> Extracted:
         pdf = _read_pdf(body)
     except UnreadablePdfError as error:
         return unread(kind, "parser_failed", str(error))
+    pages = f"{len(pdf.page_starts)} page{'s' * (len(pdf.page_starts) != 1)}"
     if not pdf.whole:
-        return unread(kind, "too_large", f"its text goes on after {len(pdf.page_starts)} pages")
+        return unread(kind, "too_large", f"its text goes on after {pages}")
     if not pdf.text:
-        return unread(kind, "empty", f"no text on its {len(pdf.page_starts)} pages; they may be pictures of text")
+        return unread(kind, "empty", f"no text on its {pages}, which may be pictures of text")
     if monotony := monotony_of(pdf.text):
         return unread(kind, "empty", monotony)
     return Extracted(pdf.text, pdf.title, _language_of(pdf.text), kind, pdf.page_starts, "page", "")

@@ -47,7 +47,8 @@ def test_lines_become_paragraphs_and_pages_keep_their_places() -> None:
 
 def test_a_pdf_of_pictures_is_empty_and_says_how_many_pages_it_has() -> None:
     found = read(made_pdf([], []))
-    assert (found.reason, found.detail) == ("empty", "no text on its 2 pages; they may be pictures of text")
+    assert (found.reason, found.detail) == ("empty", "no text on its 2 pages, which may be pictures of text")
+    assert read(made_pdf([])).detail == "no text on its 1 page, which may be pictures of text"
 
 
 def test_a_broken_pdf_is_no_page() -> None:
