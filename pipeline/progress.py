@@ -72,8 +72,8 @@ class ProgressBars:
             self.bars.remove_task(self.drawn.pop(name))
 
     def tell(self, line: str) -> None:
-        """Print a line on stderr, above the bars."""
-        self.console.print(line, soft_wrap=True)
+        """Print a line on stderr, above the bars; between words it goes on below where a terminal is narrower."""
+        self.console.print(line, soft_wrap=not self.console.is_terminal)
 
     def clear(self) -> None:
         """Take all bars from the screen, where something else is to be printed; the next report draws them again."""

@@ -3,9 +3,11 @@
 import math
 import shlex
 from pathlib import Path
+from textwrap import fill
 
 import click
 
+from pipeline.cli.next_step import tell_next
 from pipeline.cli.sections import SectionedCommand
 from pipeline.progress import ProgressBars
 
@@ -141,8 +143,8 @@ def plan(
     for line in plan_lines(planned.plan):
         click.echo(line)
     for remark in planned.plan.remarks:
-        click.echo(printable(remark), err=True)
+        click.echo(fill(printable(remark), 80, break_long_words=False, break_on_hyphens=False), err=True)
     names = shlex.join([*map(click.format_filename, paths), "--sample", click.format_filename(folder / SAMPLE_FILE)])
-    click.echo(f"Next: citejury annotation push {names}", err=True)
+    tell_next(f"citejury annotation push {names}")
     if problems:
         raise BadRowsError(f"Lines refused: {len(problems)}; the plan is for everything else:", problems)

@@ -10,6 +10,7 @@ import click
 
 from annotation.cli.options import api_url_option
 from annotation.cli.setup import named_again
+from pipeline.cli.next_step import tell_next
 from pipeline.cli.sections import SectionedCommand
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
@@ -148,7 +149,7 @@ def push(
     if not dry_run:
         named = named_again(workspace, chosen or PRODUCTION)
         sheets = f"citejury annotation share --out sheets{named_again(workspace)}"
-        click.echo(f"Next: {sheets}; once there are responses: citejury exports csv OUT{named}", err=True)
+        tell_next(f"{sheets}; once there are responses: citejury exports csv OUT{named}")
     _refuse_problems([*checked.problems, *report.refused], dry_run)
 
 
@@ -184,7 +185,7 @@ def _tell_checked(checked: "CheckedPaths") -> None:
     if checked.without_passages:
         click.echo(
             f"{len(checked.without_passages)} of {len(checked.languages)} records have no passages: they go to "
-            "generation only, because no text of what they cite is at hand.",
+            "generation only,\nbecause no text of what they cite is at hand.",
             err=True,
         )
     speaking = len(checked.speaking)

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from annotation.cli.options import TASK_NAMES, api_url_option
+from pipeline.cli.next_step import tell_next
 from pipeline.cli.sections import SectionedCommand
 from pipeline.tables import Table
 
@@ -148,7 +149,7 @@ def setup(
         click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
     proposals = " --suggestions JUDGEMENTS.jsonl" if takes_suggestions(round_name) else ""
     named = named_again(workspace, round_name)
-    click.echo(f"Next: citejury annotation push RECORDS.jsonl{proposals}{named}", err=True)
+    tell_next(f"citejury annotation push RECORDS.jsonl{proposals}{named}")
 
 
 def _show_practice(report: "PracticeReport") -> None:

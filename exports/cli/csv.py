@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.options import api_url_option, tasks_option, workspaces_option
+from pipeline.cli.next_step import tell_next
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
@@ -193,7 +194,7 @@ def csv_command(
     click.echo(_summary(export.manifest), err=True)
     if export.key_file is not None:
         click.echo(f"Who is who stands in {export.key_file}; keep it, and keep it to yourself.", err=True)
-    click.echo(f"Exported to {out}. Next: `citejury exports agreement {shlex.quote(str(out))}`.", err=True)
+    tell_next(f"`citejury exports agreement {shlex.quote(str(out))}`.", f"Exported to {out}.")
 
 
 def _allow_changes(changes: "Changes", out: Path, yes: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exports.cli.schema import schema_option
+from pipeline.cli.next_step import tell_next
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
@@ -178,10 +179,9 @@ def results(
     click.echo(results_table(found))
     names = " ".join(map(str, paths))
     if out is None:
-        click.echo(f"Next: `citejury exports results {names} --out results` writes tables and figures.", err=True)
+        tell_next(f"`citejury exports results {names} --out results` writes tables and figures.")
     else:
-        click.echo(
-            f"Figures are in {out / 'results.json'}, tables beside it. Next: `citejury exports agreement {names}` says "
-            "how far the jury agrees on them.",
-            err=True,
+        tell_next(
+            f"`citejury exports agreement {names}` says how far the jury agrees on them.",
+            f"Figures are in {out / 'results.json'}, tables beside it.",
         )

@@ -5,10 +5,12 @@ import shlex
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.cli.next_step import STUDY, tell_next
 from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.text.terminal import counted, printable
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from exports.study.file import Part, StudyFile
     from exports.study.month import Incomplete, Month, Words
 
+_WIDTH = 80
 _study_argument = click.argument(
     "path", metavar="[STUDY.toml]", type=click.Path(path_type=Path, dir_okay=False), default=Path("study.toml")
 )
@@ -106,7 +109,7 @@ def _work(
             continue
         if incomplete:
             waiting.append(incomplete)
-            click.echo(incomplete.said, err=True)
+            click.echo(fill(f"{incomplete.said} {incomplete.as_is}", _WIDTH), err=True)
     return waiting, failed
 
 
@@ -124,8 +127,18 @@ def _run(ctx: click.Context, words: "Words") -> None:
     click.echo(f"\n$ citejury {printable(shlex.join(words))}", err=True)
     assert isinstance(root.command, click.Group)
     debug = ("--debug",) if root.params.get("debug") else ()
-    code = root.command.main([*debug, *words], prog_name=root.info_name, standalone_mode=False)
+    try:
+        code = root.command.main([*debug, *words], prog_name=root.info_name, standalone_mode=False, obj=STUDY)
+    except click.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise
+        click.echo(err=True)  # behind the question
+        raise click.ClickException(
+            f"`citejury {' '.join(words[:2])}` asks something, and nobody is here to answer. Run the command that is "
+            "shown above yourself first; then the study goes on."
+        ) from error
     if code in SIGNAL_EXITS.values():
+        click.echo("Next: the same command goes on", err=True)
         raise click.exceptions.Exit(code)
     if code:
         raise CommandFailedError
@@ -149,7 +162,8 @@ def _tell_end(waiting: "list[Incomplete]", failed: "list[Month]", finished: "lis
         click.echo(f"\n{counted(len(finished), 'month')} finished; the newest is in {finished[-1].results}", err=True)
     if failed:
         names = ", ".join(month.name for month in failed)
-        click.echo(f"Stopped: {names}. Next: mend what is said above; the same command goes on from there", err=True)
+        said = f"Stopped: {names}. Next: mend what is said above, and start again"
+        click.echo(fill(said, _WIDTH, break_on_hyphens=False), err=True)
     elif waiting:
         click.echo(f"Next: {waiting[-1].next_step}", err=True)
     else:
@@ -185,7 +199,7 @@ def trend(path: Path) -> None:
         found = measure_trend([month for month in begun_months(told) if month.finished], _results_options(told))
         write_results(found, out, told.gives("results", "spreadsheet-safe"))
     click.echo(trend_table(found))
-    click.echo(f"Figures and tables are in {out}. Next: citejury study run {path}, next month", err=True)
+    tell_next(f"citejury study run {path}, next month", f"Figures and tables are in {out}.")
 
 
 @contextmanager

@@ -155,6 +155,8 @@ class Incomplete(NamedTuple):
 
     said: str
     """What is wanting, in plain sentences."""
+    as_is: str
+    """What `--as-is` would do, in a sentence."""
     next_step: str
     """What to do about it."""
 
@@ -175,7 +177,6 @@ def work_at(study: StudyFile, month: Month, run: Callable[[Words], None], as_is:
         CommandFailedError: a command failed, and has said why.
         CitejuryError: a file or Argilla does not tell how far the month is.
     """
-    again = "the same command goes on"
     if not month.sample.exists():
         try:
             run(command_words(study, "ask", month))
@@ -184,15 +185,15 @@ def work_at(study: StudyFile, month: Month, run: Callable[[Words], None], as_is:
                 raise
         wanting = _unanswered(month, as_is)
         if wanting:
-            return Incomplete(wanting, f"{again}; `--as-is` takes the answers that are there")
+            return Incomplete(wanting, "`--as-is` takes the answers that are there.", "the same command goes on")
         run(command_words(study, "sources", month))
         run(command_words(study, "plan", month))
     run(command_words(study, "setup", month))
     run(command_words(study, "push", month))
     wanting = "" if as_is else _unlabelled(month)
     if wanting:
-        look = f"citejury annotation status --round {month.name}"
-        return Incomplete(wanting, f"{look}; when they are done, {again}; `--as-is` takes the labels that are there")
+        following = f"citejury annotation status --round {month.name}; when they are done, go on"
+        return Incomplete(wanting, "`--as-is` takes the labels that are there.", following)
     run(command_words(study, "csv", month))
     run(command_words(study, "results", month))
     return None
@@ -203,7 +204,8 @@ def _unanswered(month: Month, as_is: bool) -> str:
     told = read_manifest(month.answers)
     if told.stopped == "max_cost":
         left = counted(told.unsettled, "call")
-        return "" if as_is else f"{month.name}: asking stopped at `max-cost`, with {left} left."
+        needed = "a price in citejury.toml" if told.last and told.last.priceless else "a higher one in `[ask]`"
+        return "" if as_is else f"{month.name}: asking stopped at `max-cost`, with {left} left; {needed} lets it go on."
     if told.finished is None or told.stopped or told.unsettled:
         return f"{month.name}: not every call is answered yet."
     errors = told.last.errors if told.last else told.errors  # not those of calls that nobody asks for any more

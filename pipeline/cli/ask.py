@@ -183,8 +183,8 @@ def ask(
 
     \b
     Examples:
-        citejury pipeline ask narratives.csv --out answers --providers claude,gemini --dry-run
-        citejury pipeline ask narratives.csv --out answers --providers claude --batch
+        citejury pipeline ask narratives.csv --out answers --dry-run
+        citejury pipeline ask narratives.csv --out answers --batch
         citejury pipeline ask narratives.csv --out answers --replay payloads
     """
     import asyncio

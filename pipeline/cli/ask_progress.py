@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from pipeline.cli.next_step import tell_next
 from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
 
@@ -65,11 +67,11 @@ def end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "
 
             tables = price_tables(sorted({model for each in manifest.last.priceless.values() for model in each}))
             why, how = "`--max-cost` cannot be held without a price", f"with {tables} in `citejury.toml`"
-        click.echo(f"{why}: {manifest.unsettled} calls are left. Next: the same command {how} goes on", err=True)
+        tell_next(f"the same command {how} goes on", f"{why}: {manifest.unsettled} calls are left.")
         if manifest.stopped in SIGNAL_EXITS:
             raise click.exceptions.Exit(SIGNAL_EXITS[manifest.stopped])
     else:
-        click.echo(f"Next: citejury pipeline sources {click.format_filename(out)} --out records.jsonl", err=True)
+        tell_next(f"citejury pipeline sources {click.format_filename(out)} --out records.jsonl")
     if strict and (changed or (manifest.last and (manifest.last.failed or manifest.last.unread))):
         raise click.exceptions.Exit(1)
 
@@ -83,10 +85,8 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
         is_told = counts.unpriced and (counts.input_tokens or counts.bad_replies)
         unknown = f", cost of {counts.unpriced} not known" if is_told else ""
         bad = f", {counts.bad_replies} unreadable but paid for" if counts.bad_replies else ""
-        click.echo(
-            f"{provider}: {counts.answers} answers, {counts.citations} citations{bad}{tokens}{priced}{unknown}{cut}",
-            err=True,
-        )
+        told = f"{provider}: {counts.answers} answers, {counts.citations} citations{bad}{tokens}{priced}{unknown}{cut}"
+        click.echo(fill(told, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False), err=True)
     if manifest.errors:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
         click.echo(f"not answered: {kinds} (see errors.jsonl)", err=True)

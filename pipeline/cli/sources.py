@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from pipeline.cli.next_step import tell_next
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
@@ -36,7 +37,7 @@ def stoppable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("Stopped; what was read is in the store. Next: the same command again goes on", err=True)
+        tell_next("the same command again goes on", "Stopped; what was read is in the store.")
         raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
 
 
@@ -271,13 +272,11 @@ def _end_sources(made: "RunSources", out: Path, store: Path) -> None:
     if gathered and gathered.kept:
         click.echo(f"{len(gathered.kept)} pages could not be read anew; what was read before stands.", err=True)
     if gathered and gathered.away:
-        click.echo(
-            "The network is away. Next: the same command again goes on with the pages that were not tried", err=True
-        )
+        tell_next("the same command again goes on with the pages that were not tried", "The network is away.")
         if not made.tally.read:
             raise click.exceptions.Exit(1)
     push = f"citejury annotation push {click.format_filename(out)}"
     if any(map(os.environ.get, _ARGILLA_KEYS)):
-        click.echo(f"Next: {push} (the first time after citejury annotation setup)", err=True)
+        tell_next(f"{push} (the first time after citejury annotation setup)")
     else:
-        click.echo(f"Next: citejury annotation serve, in a second terminal; it leads to {push}", err=True)
+        tell_next(f"citejury annotation serve, in a second terminal; it leads to {push}")

@@ -13,7 +13,7 @@ import sys, time
 from pipeline.progress import QUIET_SECONDS, ProgressBars
 with ProgressBars("pages") as bars:
     bars.report("quick [red]")
-    bars.tell("a line [red]")
+    bars.tell("a line [red]" if sys.argv[1] != "wide" else "a line of words " * 8)
     print("to stdout", flush=True)
     if sys.argv[1] == "long":
         deadline = time.monotonic() + QUIET_SECONDS + 20
@@ -52,6 +52,14 @@ def test_without_a_terminal_lines_come_alone() -> None:
     done = subprocess.run([sys.executable, "-c", WORK, "quick"], capture_output=True, cwd=ROOT, text=True, check=True)
     assert done.stderr == "a line [red]\n"
     assert done.stdout == "to stdout\n"
+
+
+def test_a_line_goes_on_below_between_words_in_a_terminal_and_is_one_line_in_a_log(tmp_path: Path) -> None:
+    lines = in_terminal("wide", tmp_path / "out").split("\r\n")
+    assert [len(line.rstrip()) <= 80 for line in lines] == [True] * 3
+    assert " ".join(lines).split() == ["a", "line", "of", "words"] * 8
+    done = subprocess.run([sys.executable, "-c", WORK, "wide"], capture_output=True, cwd=ROOT, text=True, check=True)
+    assert done.stderr.count("\n") == 1
 
 
 def test_quick_work_draws_nothing(tmp_path: Path) -> None:

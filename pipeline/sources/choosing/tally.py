@@ -80,14 +80,13 @@ def tally_lines(tally: Tally) -> Iterator[str]:
     yield from _site_lines(tally)
     yield from failure_lines(tally)
     if tally.short:
-        yield (
-            f"In {tally.short:,} records the tokens were not enough for {tally.left_out:,} of the pages read, "
-            "which stand in the list of sources alone; `--context-tokens` gives more room."
-        )
+        yield f"In {tally.short:,} records the tokens were not enough for {tally.left_out:,} of the pages read,"
+        yield "which stand in the list of sources alone; `--context-tokens` gives more room."
     yield (
         f"{tally.records:,} records, {tally.with_passages:,} of them with passages; of {tally.sources:,} citations "
-        f"{tally.read_sources:,} can be read. Records without passages go to the generation task only."
+        f"{tally.read_sources:,} can be read."
     )
+    yield "Records without passages go to the generation task only."
 
 
 def _site_lines(tally: Tally) -> Iterator[str]:

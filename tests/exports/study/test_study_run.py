@@ -45,6 +45,11 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(main, ["study", "run", *words])
 
 
+def too_wide(log: str) -> list[str]:
+    """The lines beyond 80 columns, but for commands to be typed, errors, and what names a path."""
+    return [line for line in log.splitlines() if len(line) > 80 and not line.startswith(("$ ", "Error: ", "There is"))]
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     start_project(tmp_path / "mine")
@@ -201,6 +206,8 @@ def test_an_error_in_one_month_keeps_no_other_waiting_and_is_the_exit_code(proje
     assert result.stderr.count("Error: `ARGILLA_API_KEY` is missing") == 2
     assert "Stopped: 2026-01, " in result.stderr.splitlines()[-1]
     assert len(list(Path("months").glob("*/plan/sample.csv"))) == 2
+    assert result.stderr.count("Next:") == 1
+    assert not too_wide(result.stderr)
 
 
 def test_two_at_once_are_refused(project: Path) -> None:
@@ -252,11 +259,22 @@ def test_a_study_stops_for_people_goes_on_from_there_and_has_a_trend_in_its_seco
     assert begun.exit_code == 0, begun.output
     assert "2026-01: people are needed: " in begun.stderr
     assert "citejury annotation status --round 2026-01; when they are done" in begun.stderr.splitlines()[-1]
+    assert begun.stderr.count("Next:") == 1
+    assert not too_wide(begun.stderr)
     before = files_of(Month(Path("months/2026-01")))
 
     label_everything(argilla_server, owner, workspace, "2026-01", names[:2])
+    text = Path("study.toml").read_text(encoding="utf-8")
+    Path("study.toml").write_text(text.replace("overlap = 2", "overlap = 3"), encoding="utf-8")
+    unasked = run("--month", "2026-01")
+    assert unasked.exit_code == 1
+    assert "\nError: `citejury annotation setup` asks something, and nobody is here to answer." in unasked.stderr
+    assert "Aborted!" not in unasked.stderr
+    Path("study.toml").write_text(text, encoding="utf-8")
     done = run("--month", "2026-01")
     assert done.exit_code == 0, done.output
+    assert done.stderr.count("Next:") == 1
+    assert not too_wide(done.stderr)
     assert "$ citejury pipeline ask" not in done.stderr
     assert "$ citejury exports results months/2026-01/export" in done.stderr
     assert "$ citejury study trend" not in done.stderr
