@@ -1,77 +1,24 @@
 """The batches of one provider in one start of a run: found again, sent, waited for, collected."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import aclosing
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from pipeline.asking._batch_calls import BatchCalls, Chunk
-from pipeline.asking._ledger import Batch, Ledger
+from pipeline.asking._batch_results import BatchResults
+from pipeline.asking._batch_work import BatchWork
+from pipeline.asking._ledger import Batch
 from pipeline.asking._lost_batches import LostBatches
-from pipeline.asking._paused import PausedTurns
-from pipeline.asking.ask_live import ProviderSelection
-from pipeline.asking.questions import Call, Limits, Reply, Tell
-from pipeline.asking.run import RunState
-from pipeline.asking.run_folder import OpenRun, time_now
+from pipeline.asking.run_folder import time_now
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers.batches import BatchApi, BatchResult, BatchState
+from pipeline.providers.batches import BatchApi, BatchState
 from pipeline.providers.failure import error_kind, redact
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.retry import ends_the_provider
 from pipeline.schema import ProviderName
 from pipeline.text.terminal import counted, printable
 
-Progress = Callable[[ProviderName, int, int, str], None]
-"""Hears how many of a provider's calls are done, of how many, and what is waited for."""
-
-# A paused turn is continued at most five times, as in single calls.
-_MOST_BODIES = 6
 _GONE = (404, 410)
 _PASSING = ("rate_limit", "server", "network", "timeout")
-
-
-class BatchPolicy(NamedTuple):
-    """How batches are sent and waited for.
-
-    `poll_seconds` lie between two looks. A batch whose creation was not answered is looked for during
-    `settle_seconds`, then it counts as never made. No batch has more than `requests`, whatever the provider takes, so
-    that what is held in memory or lost with a batch has an end. What the provider does not take is sent `attempts`
-    times.
-    """
-
-    poll_seconds: float = 60.0
-    settle_seconds: float = 60.0
-    requests: int = 10_000
-    attempts: int = 2
-
-
-class BatchWork(NamedTuple):
-    """What the desks of all providers share; `expected` is what each batch under way will about cost.
-
-    Of the batches `aside` nothing comes in this start.
-
-    `woken` is set when a signal ends the waiting; a run that `is_new` can have no batch yet. `tell_counts` hears how
-    far a batch is whenever that has changed.
-    """
-
-    run: OpenRun
-    state: RunState
-    selection: ProviderSelection
-    ledger: Ledger
-    paused: PausedTurns
-    policy: BatchPolicy
-    limits: Limits
-    progress: Progress
-    tell: Tell
-    woken: asyncio.Event
-    expected: dict[str, float]
-    aside: set[str]
-    is_new: bool
-    tell_counts: Tell
-
-    def under_way(self) -> float:
-        """What the batches of which something may come in this start will about cost."""
-        return sum(self.expected.get(name, 0.0) for name in self.ledger.open.keys() - self.aside)
 
 
 class BatchDesk:
@@ -127,7 +74,7 @@ class BatchDesk:
         self.waiting += [chunk for chunk in (next(self.chunks, None),) if chunk]
         self.tell_open()
         self.are_missing |= bool(self.waiting) and not self.shared.is_new  # a ledger that lost whole lines looks well
-        while (self.open() or self.waiting or self.put_off or self.undecided) and not self.is_stopped():
+        while (self.open() or self.waiting or self.put_off or self.undecided) and not self.shared.is_stopped():
             await self.find()
             await self.send()
             await self.collect_all()
@@ -139,7 +86,7 @@ class BatchDesk:
         self.is_ending = True
         self.tell_open()
         asked: set[str] = set()
-        while (self.open() or self.undecided) and not self.is_stopped():
+        while (self.open() or self.undecided) and not self.shared.is_stopped():
             await self.find()
             for batch in self.open():
                 if batch.batch_id and batch.name not in asked and await self.end(batch):
@@ -148,15 +95,11 @@ class BatchDesk:
             self.show()
             await self.rest()
 
-    def is_stopped(self) -> bool:
-        """Whether a signal has ended the waiting."""
-        return self.shared.state.stopped in ("SIGINT", "SIGTERM")
-
     def may_send(self) -> bool:
         """Whether it is known of every call which batch it is in."""
         open_batches = self.open()
         known = all(batch.batch_id and batch.calls for batch in open_batches)
-        return self.has_listed and known and not self.undecided and not self.is_stopped()
+        return self.has_listed and known and not self.undecided and not self.shared.is_stopped()
 
     async def rest(self) -> None:
         """Wait until the next look, or a signal; less where something can be sent, or a lost batch is given up."""
@@ -164,7 +107,7 @@ class BatchDesk:
             self.trouble = ""
         self.is_met = False
         open_batches = self.open()
-        if self.is_stopped() or not (open_batches or self.waiting or self.put_off or self.undecided):
+        if self.shared.is_stopped() or not (open_batches or self.waiting or self.put_off or self.undecided):
             return
         now = asyncio.get_running_loop().time()
         lost = [moment - now for moment in self.given_up.values() if moment > now]
@@ -209,7 +152,7 @@ class BatchDesk:
         if str(failure) != self.trouble:
             self.trouble = str(failure)
             left = "What is under way there is not lost." if self.open() else "It is asked again until it answers."
-            self.shared.tell(f"{self.provider}: {printable(self.trouble)} {left}")
+            self.shared.tell(f"{self.provider}: {printable(self.trouble).rstrip('.')}. {left}")
         self.is_met = True
         nothing_known = not self.has_listed and not self.open() and failure.kind not in _PASSING
         if failure.kind in ("auth", "quota", "missing_key") or nothing_known:
@@ -288,28 +231,25 @@ class BatchDesk:
 
     def is_within_cost(self, chunk: Chunk) -> bool:
         """Whether the batch can be sent under `--max-cost` now; where it never can, nothing more is sent."""
-        state, limit = self.shared.state, self.shared.limits.max_cost
+        shared, limit = self.shared, self.shared.limits.max_cost
         cost = self.calls.cost_of_items(chunk) or 0.0
-        under_way = self.shared.under_way()
-        used = state.spent + sum(self.shared.expected.values())
-        was_full, self.is_full = self.is_full, limit is not None and used - under_way + cost <= limit < used + cost
-        if limit is None or used + cost <= limit:
-            return True
-        if self.is_full:
-            if not was_full:
-                self.shared.tell(
-                    f"{self.provider}: a batch of {counted(len(chunk.items), 'call')} waits until others have ended: "
-                    f"with them it is expected to go beyond `--max-cost` {limit:g}."
-                )
-            return False
-        beside = f" beside {used:.2f} USD that are spent or under way" if used else ""
-        self.shared.tell(
-            f"a batch of {counted(len(chunk.items), 'call')} to {self.provider} is expected to cost about {cost:.2f} "
-            f"USD, beyond `--max-cost` {limit:g}{beside}; it was not sent."
-        )
-        state.stopped = state.stopped or "max_cost"
-        self.waiting, self.put_off, self.chunks = [], [], iter(())
-        return False
+        room, was_full = shared.room(cost), self.is_full
+        self.is_full = room == "later"
+        if self.is_full and not was_full:
+            shared.tell(
+                f"{self.provider}: a batch of {counted(len(chunk.items), 'call')} waits until others have ended: with "
+                f"them it is expected to go beyond `--max-cost` {limit:g}."
+            )
+        if room == "never":
+            used = shared.used()
+            beside = f" beside {used:.2f} USD that are spent or under way" if used else ""
+            shared.tell(
+                f"a batch of {counted(len(chunk.items), 'call')} to {self.provider} is expected to cost about "
+                f"{cost:.2f} USD, beyond `--max-cost` {limit:g}{beside}; it was not sent."
+            )
+            shared.state.stopped = shared.state.stopped or "max_cost"
+            self.waiting, self.put_off, self.chunks = [], [], iter(())
+        return room == "now"
 
     async def submit(self, chunk: Chunk) -> None:
         """Send one batch: the ledger has it before the provider does.
@@ -389,7 +329,7 @@ class BatchDesk:
     async def collect_all(self) -> None:
         """Look at each batch under way, and collect those that have ended."""
         for batch in self.open():
-            if not batch.batch_id or self.is_stopped():
+            if not batch.batch_id or self.shared.is_stopped():
                 continue
             try:
                 async with self.client() as client:
@@ -424,35 +364,12 @@ class BatchDesk:
             self.take_refusal(batch, state)
             return
         self.states.pop(batch.name, None)
-        every = set(batch.calls) or self.calls.ids()
-        calls = self.calls.among(every)
+        results = BatchResults(self.shared, self.provider, self.api, self.calls, self.is_ending, self.show)
         unanswered = self.unanswered.setdefault(batch.name, set())
-        strange: list[str] = []
-        told: set[str] = set()
-        async with aclosing(self.api.results(client, state)) as results:
-            async for result in results:
-                if self.is_stopped():
-                    return
-                told.add(result.custom_id)
-                call = calls.pop(result.custom_id, None)
-                if call and not self.take(call, batch, result):
-                    unanswered.add(call.answer_id)
-                if result.custom_id not in every:
-                    strange.append(result.custom_id)
-                self.show()
-                await asyncio.sleep(0)
-        if strange:
-            self.tell_strange(batch, strange)
-        if not batch.calls and strange:
-            self.shared.aside.add(batch.name)  # a start that asks for them as well collects it
-            return
-        if batch.calls:
-            unanswered |= calls.keys()
-            self.leave_out(calls.values(), "The batch ended before this call was put.")
-        else:
-            batch = self.shared.ledger.note("found", batch._replace(calls=tuple(sorted(told))), batch.batch_id)
-        self.close(batch, unanswered)
-        self.waiting, self.put_off = [*self.waiting, *self.put_off], []
+        settled = await results.settle(client, batch, state, unanswered)
+        if settled:
+            self.close(settled, unanswered)
+            self.waiting, self.put_off = [*self.waiting, *self.put_off], []
 
     def take_refusal(self, batch: Batch, state: BatchState) -> None:
         """Settle the calls of a batch that the provider refused as a whole; with others under way it is tried again."""
@@ -481,33 +398,3 @@ class BatchDesk:
         parts += [f"{left} not answered"] if left else []
         parts += [f"{len(going_on)} paused, to be finished in another batch"] if going_on else []
         shared.tell(f"{self.provider}: batch {printable(batch.batch_id)} has ended, {', '.join(parts)}.")
-
-    def take(self, call: Call, batch: Batch, result: BatchResult) -> bool:
-        """Settle a call by its result; whether it has an answer now."""
-        if result.outcome in ("expired", "cancelled"):
-            why = redact(result.text) or result.outcome
-            self.leave_out([call], f"The batch ended before this call was put: {why}.")
-            return False
-        if result.outcome == "failed" and self.is_ending:
-            return False
-        texts = [result.text]
-        if result.outcome == "answered":
-            texts = [*self.calls.bodies(call, but=batch.name), result.text]
-            if len(texts) < _MOST_BODIES and self.calls.is_paused(call, result.text):
-                self.calls.keep(call, batch.name, result.text)
-                return False
-        text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
-        return self.calls.store(call, Reply(text, result.status, batch.model, len(texts), is_paid=True), batch.planned)
-
-    def leave_out(self, calls: Iterable[Call], words: str) -> None:
-        """Write down that calls were not put before their batch ended; of one that we end ourselves nothing is said."""
-        if not self.is_ending:
-            self.calls.fail(calls, ProviderError(words, "timeout", attempts=0))
-
-    def tell_strange(self, batch: Batch, strange: list[str]) -> None:
-        """Tell of results that belong to no call of this start."""
-        shown = printable(strange[0][:64]) or "no id at all"
-        self.shared.tell(
-            f"{self.provider}: batch {printable(batch.batch_id)} has {counted(len(strange), 'result')} for calls that "
-            f"are not asked for (the first: {shown}); passed over, the provider still has them."
-        )

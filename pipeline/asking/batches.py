@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import httpx
 
-from pipeline.asking._batch_desk import BatchDesk, BatchWork
-from pipeline.asking._batch_desk import BatchPolicy as BatchPolicy
-from pipeline.asking._batch_desk import Progress as Progress
+from pipeline.asking._batch_desk import BatchDesk
+from pipeline.asking._batch_work import BatchPolicy as BatchPolicy
+from pipeline.asking._batch_work import BatchWork
+from pipeline.asking._batch_work import Progress as Progress
 from pipeline.asking._ledger import Batch, Ledger, open_batches
 from pipeline.asking._paused import PausedTurns
 from pipeline.asking.ask_live import ProviderSelection, look_up_redirects, refuse_unknown_prices
