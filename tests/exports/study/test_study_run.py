@@ -28,7 +28,7 @@ from pipeline.asking.run_folder import locked_folder, read_manifest
 from pipeline.schema import PROVIDERS
 from tests.support.batch_runs import environment, write_narratives
 from tests.support.batch_servers import BatchServers
-from tests.support.provider_server import ProviderServer, Status
+from tests.support.provider_server import Good, Hang, ProviderServer, Status
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -76,6 +76,17 @@ def work_until_killed(study: StudyFile, month: Month, after: int) -> list[str]:
     with pytest.raises(_KilledError):
         work_at(study, month, run_or_die)
     return done
+
+
+def ask_alone(words: Sequence[str]) -> None:
+    """Ask, whatever the exit code, and die at the next command."""
+    if words[1] != "ask":
+        raise _KilledError
+    CliRunner().invoke(main, words)
+
+
+def fail(words: Sequence[str]) -> None:
+    raise CommandFailedError
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
@@ -149,6 +160,61 @@ def test_calls_that_may_succeed_later_stop_the_month_before_its_sample(project: 
         work_at(study, month, fails_once, as_is=True)
 
 
+@pytest.fixture
+def three_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study that puts three narratives to OpenAI, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "planted-0123456789")
+    write_narratives(tmp_path, 3)
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'narratives = "narratives.csv"\n[ask]\nproviders = "openai"\nmodel = "openai=m"\nconcurrency = 1\n'
+        "[sources]\noffline = true\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_a_month_that_is_killed_while_it_asks_goes_on_and_pays_for_nothing_twice(
+    three_questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, month = read_study_file(three_questions), Month(Path("months/2026-01"))
+    with ProviderServer([Good(), Hang()]) as server:
+        monkeypatch.setenv("CITEJURY_BASE_URLS", json.dumps({"openai": server.base_url("openai")}))
+        command = [str(Path(sys.executable).parent / "citejury"), "study", "run", "--month", "2026-01"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            with server.lock:
+                begun = server.lock.wait_for(lambda: len(server.calls) == 2, timeout=60)
+            process.kill()
+        assert begun
+        assert read_manifest(month.answers).finished is None
+
+        stopped = work_at(study, month, fail, as_is=True)
+        assert stopped is not None
+        assert stopped.said == "2026-01: not every call is answered yet."
+        assert work_until_killed(study, month, 3) == ["ask", "sources", "plan"]
+        assert len(server.calls) == 4
+    assert len(month.records.read_text(encoding="utf-8").splitlines()) == 3
+
+
+def test_a_month_stops_at_the_limit_of_cost_unless_it_is_taken_as_it_is(
+    three_questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = three_questions.read_text(encoding="utf-8")
+    three_questions.write_text(text.replace("[sources]", "max-cost = 0.03\n[sources]"), encoding="utf-8")
+    study, month = read_study_file(three_questions), Month(Path("months/2026-01"))
+    monkeypatch.setenv("CITEJURY_PRICES", json.dumps({"m": {"input": 1000, "output": 2000}}))  # an answer costs 0.02
+
+    with ProviderServer() as server:
+        monkeypatch.setenv("CITEJURY_BASE_URLS", json.dumps({"openai": server.base_url("openai")}))
+        stopped = work_at(study, month, ask_alone)
+        assert stopped is not None
+        assert "2026-01: asking stopped at `max-cost`, with 1 call left" in stopped.said
+        with pytest.raises(_KilledError):
+            work_at(study, month, ask_alone, as_is=True)
+        assert len(server.calls) == 2
+
+
 def test_a_provider_that_is_down_stops_the_month_unless_it_is_taken_as_it_is(project: Path) -> None:
     study, month = read_study_file(Path("study.toml")), Month(Path("months/2026-01"))
     done: list[str] = []
@@ -175,11 +241,6 @@ def test_calls_that_nobody_asks_for_any_more_keep_no_month_waiting(
     monkeypatch.chdir(tmp_path)
     write_narratives(tmp_path, 1)
     month = Month(Path("months/2026-01"))
-
-    def ask_alone(words: Sequence[str]) -> None:
-        if words[1] != "ask":
-            raise _KilledError
-        CliRunner().invoke(main, words)
 
     def ask_of(provider: str) -> Incomplete | None:
         text = f'narratives = "narratives.csv"\n[ask]\nproviders = "{provider}"\nattempts = 1\n'

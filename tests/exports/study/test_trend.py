@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import re
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,8 +17,13 @@ from exports.cli import main
 from exports.measure.results import ResultsOptions
 from exports.report.trend_terminal import change_sentences
 from exports.results.schema import Difference, LabelResults, Results
+from exports.study.month import Month
 from exports.study.trend import MONTH, measure_trend
+from pipeline.asking.arms import ArmAsked
+from pipeline.asking.narratives import NarrativesFile
+from pipeline.asking.run_folder import ProviderCounts, read_manifest, write_manifest
 from pipeline.errors import InputError
+from pipeline.schema import AskOptions
 from tests.support.export_folders import Answer, campaign
 from tests.support.monthly_study import STUDY, drawn_trend, finished_month
 
@@ -111,6 +119,54 @@ def test_what_else_changed_between_months_is_said(tmp_path: Path) -> None:
     assert (
         "The models that answered were not the same in every month: 2026-01: claude m-1; 2026-02: claude m-2."
     ) in remarks
+
+
+def asked(month: Month, **otherwise: object) -> None:
+    write_manifest(month.answers, read_manifest(month.answers).model_copy(update=otherwise))
+
+
+def read_rules(month: Month, version: str) -> None:
+    told = {"datasets": [{"task": task, "guideline_version": version} for task in ("grounding", "generation")]}
+    (month.export / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda month: None, ""),
+        (
+            partial(read_rules, version="2"),
+            "Guidelines or questions were others in some months, so what changed may be the rules: 2026-01, 2026-02; "
+            "2026-03.",
+        ),
+        *(
+            (
+                partial(asked, **otherwise),
+                "Not the same was asked in every month: 2026-01, 2026-02; 2026-03. Narratives, options and models "
+                "asked for stand in answers/manifest.json of each.",
+            )
+            for otherwise in (
+                {"narratives": NarrativesFile(file="narratives.csv", sha256="1" * 64, rows=12)},
+                {"repeats": 2},
+                {"options": AskOptions(recency="week")},
+                {"arms": {"leading": ArmAsked()}},
+                {"providers": {"claude": ProviderCounts(model_asked="m-2", models_answered={"m-1": 72})}},
+            )
+        ),
+    ],
+    ids=["nothing", "rules", "narratives", "repeats", "options", "arms", "models"],
+)
+def test_what_was_otherwise_in_a_month_is_said_and_nothing_else(
+    tmp_path: Path, change: Callable[[Month], None], said: str
+) -> None:
+    months = [finished_month(tmp_path, f"2026-0{n}", campaign(MODELS, 6, f"m{n}")) for n in (1, 2, 3)]
+    for month in months:
+        read_rules(month, "1")
+    change(months[-1])
+    remarks = measure_trend(months, ResultsOptions()).remarks
+    assert [each for each in remarks if re.search("the jury|the rules|was asked|The models", each)] == [said] * bool(
+        said
+    )
 
 
 def test_the_command_writes_results_by_month_and_fits_a_narrow_terminal(
