@@ -125,9 +125,9 @@ class Prompts(Frozen):
         return self._text("system", language)
 
     def user_prompt(self, text: str, language: str = "") -> str:
-        """The user prompt for a narrative of this language."""
+        """The user prompt for a narrative of this language; braces in the text or elsewhere in the template stay."""
         persona = self._text("persona", language)
-        prompt = build_user_prompt(self._text("user_template", language), text)
+        prompt = self._text("user_template", language).replace(NOTE_TEXT, text)
         return f"{persona}\n\n{prompt}" if persona else prompt
 
     def texts(self) -> dict[str, str]:
@@ -191,14 +191,3 @@ def _read_prompt(path: Path) -> str:
 def text_digest(text: str) -> str:
     """The sha256 of a prompt or another text in UTF-8, in hexadecimal digits."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def build_user_prompt(template: str, text: str) -> str:
-    """The template with the text for each `{note_text}`; braces in the text or elsewhere in the template stay.
-
-    Raises:
-        InputError: the template has no `{note_text}`.
-    """
-    if NOTE_TEXT not in template:
-        raise InputError(f"The template {template[:60]!r} has no `{NOTE_TEXT}`; put it where the narrative belongs.")
-    return template.replace(NOTE_TEXT, text)

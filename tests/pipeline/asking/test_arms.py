@@ -13,7 +13,7 @@ from pipeline.asking.reparse import reparse_run
 from pipeline.asking.run_folder import read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.csv_v2.identity import identify_call, place_of
-from pipeline.prompts import USER_TEMPLATE, build_user_prompt
+from pipeline.prompts import DEFAULT_PROMPTS
 from pipeline.providers.request import KEY_VARIABLES
 from pipeline.recording.run import records_from_run
 from pipeline.schema import PROVIDERS
@@ -62,7 +62,7 @@ def places(run: Path) -> list[tuple[str, str, str, str]]:
 
 
 def default(text: str) -> str:
-    return build_user_prompt(USER_TEMPLATE, text)
+    return DEFAULT_PROMPTS.user_prompt(text)
 
 
 def test_every_narrative_is_put_by_every_arm_as_often_as_wanted(folder: Path) -> None:

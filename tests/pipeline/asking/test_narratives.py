@@ -3,10 +3,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from pipeline.asking.narratives import read_narratives
 from pipeline.errors import BadRowsError, InputError
-from pipeline.prompts import SYSTEM_PROMPT, USER_TEMPLATE, build_user_prompt
+from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
 from pipeline.schema import Narrative
 
 
@@ -146,11 +147,11 @@ def test_any_bytes_are_narratives_or_a_plain_refusal(tmp_path: Path, content: by
 
 @pytest.mark.parametrize("text", ["{x} {0} {{note_text}}", "{note_text}", "100 % {note_text!r}", "ワクチン"])
 def test_the_text_stands_in_the_prompt_letter_by_letter(text: str) -> None:
-    assert build_user_prompt("{a} {note_text}\n\n{}", text) == "{a} " + text + "\n\n{}"
-    assert build_user_prompt(USER_TEMPLATE, text).startswith(text + "\n\n")
+    assert Prompts(user_template="{a} {note_text}\n\n{}").user_prompt(text) == "{a} " + text + "\n\n{}"
+    assert DEFAULT_PROMPTS.user_prompt(text).startswith(text + "\n\n")
     assert SYSTEM_PROMPT
 
 
 def test_a_template_without_a_place_for_the_text_is_refused() -> None:
-    with pytest.raises(InputError, match=r"has no `\{note_text\}`"):
-        build_user_prompt("Is this right?", "x")
+    with pytest.raises(ValidationError, match=r"has no `\{note_text\}`"):
+        Prompts(user_template="Is this right?")
