@@ -1,19 +1,17 @@
 """The calls of one provider in a start with batches: which are settled, the items they make, what they will cost."""
 
-import json
 from collections.abc import Collection, Iterable, Iterator
 from hashlib import sha256
 from typing import NamedTuple
 
 from pipeline.asking._ledger import Batch
-from pipeline.asking._paused import PausedTurns, request_digest
+from pipeline.asking._paused import PausedTurns
 from pipeline.asking._unread import BadResponses
 from pipeline.asking.ask_live import ProviderSelection
 from pipeline.asking.questions import Call, Limits, Reply
 from pipeline.asking.run import RunState, Settled, settle_unread, store_failure, store_reply
 from pipeline.asking.run_folder import OpenRun, time_now
 from pipeline.errors import InputError, ProviderError
-from pipeline.prompts import SYSTEM_PROMPT
 from pipeline.providers.batches import BatchApi, BatchItem, BatchLimits, split_items
 from pipeline.providers.body import load_body
 from pipeline.providers.cost import batch_price, cost_of, expected_usage
@@ -35,7 +33,7 @@ class Said(NamedTuple):
 
     characters: int
     max_tokens: int
-    digest: bytes
+    digest: str
 
 
 class BatchCalls:
@@ -105,7 +103,7 @@ class BatchCalls:
                 )
             if batch:
                 said = self._said(call)
-                words[batch.name].update(said.digest)
+                words[batch.name].update(said.digest.encode())
                 cost = self.cost(call.model, [said]) or 0.0
                 expected[batch.name] = expected.get(batch.name, 0.0) + cost
             self.state.kept += call.answer_id in self.answered
@@ -165,27 +163,19 @@ class BatchCalls:
     def bodies(self, call: Call, but: str = "") -> list[str]:
         """The bodies of the call's paused turn, `but` for what came in one batch; none where it is none."""
         is_paused = call.answer_id in self.paused.places
-        return self.paused.bodies(call.answer_id, self._digest(call), but) if is_paused else []
+        return self.paused.bodies(call.answer_id, self.selection.said(call), but) if is_paused else []
 
     def keep(self, call: Call, batch: str, text: str) -> None:
         """Keep a body of the call's paused turn that came in the batch."""
-        self.paused.keep(call.answer_id, batch, text, self._digest(call))
-
-    def _digest(self, call: Call) -> str:
-        """The digest of the request that begins the call's turn."""
-        return request_digest(self.selection.request(call).body)
+        self.paused.keep(call.answer_id, batch, text, self.selection.said(call))
 
     def _said(self, call: Call) -> Said:
-        """What the user says of a call, beside its model: nothing that a version of ours decides."""
-        options = call.options or self.selection.options
-        system = "" if call.system == SYSTEM_PROMPT else f"told: {call.system}"
-        words = [call.answer_id, system, options.model_dump(mode="json", exclude_defaults=True)]
-        digest = sha256(json.dumps(words, sort_keys=True).encode()).digest()
-        return Said(len(call.prompt), options.max_tokens, digest)
+        """What the user says of a call."""
+        return Said(len(call.prompt), (call.options or self.selection.options).max_tokens, self.selection.said(call))
 
     def digest(self, items: Iterable[BatchItem]) -> str:
         """The digest of what the user says of the calls, one after the other."""
-        return sha256(b"".join(self.said[item.custom_id].digest for item in items)).hexdigest()
+        return sha256("".join(self.said[item.custom_id].digest for item in items).encode()).hexdigest()
 
     def is_paused(self, call: Call, text: str) -> bool:
         """Whether the body is a turn that has to be gone on with."""

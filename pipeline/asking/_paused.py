@@ -4,15 +4,13 @@ Source: pipeline/contracts/run_folder.md#paused-turns.
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping
-from hashlib import sha256
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from pydantic import ValidationError
 
 from pipeline.errors import OutputError
-from pipeline.providers.http.transfer import encode_body
 from pipeline.schema import Frozen
 from pipeline.staging import staged_file
 from pipeline.text.terminal import counted
@@ -30,7 +28,7 @@ class PausedLine(Frozen):
     text: str
     """The body as it was sent."""
     digest: str = ""
-    """SHA-256 of the request that began the turn; empty in folders of earlier versions, where it is not known."""
+    """SHA-256 of what the user said of the call when the turn began; empty in folders of earlier versions."""
 
 
 class _Place(NamedTuple):
@@ -39,11 +37,6 @@ class _Place(NamedTuple):
     start: int
     end: int
     digest: str
-
-
-def request_digest(body: Mapping[str, Any]) -> str:
-    """SHA-256 in hex of the body of a request."""
-    return sha256(encode_body(body)).hexdigest()
 
 
 class PausedTurns:
@@ -68,7 +61,7 @@ class PausedTurns:
     def bodies(self, answer_id: str, digest: str, but: str = "") -> list[str]:
         """The bodies of a call's turn so far, in their order, `but` for one batch's; none where it is not paused.
 
-        A turn that another request than the one of this `digest` began is none to go on with: it is begun anew.
+        A turn that began with other words than those of this `digest` is none to go on with: it is begun anew.
         """
         turn: list[_Place] = []
         begun_by = ""

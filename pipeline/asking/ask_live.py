@@ -1,15 +1,16 @@
 """Narratives put to the providers themselves: those that there is a key for, each with its model and connections."""
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import httpx
 
-from pipeline.asking._paused import request_digest
 from pipeline.asking._unread import BadResponses
 from pipeline.asking.arms import Arm, read_arms
 from pipeline.asking.narratives import NarrativesCsv
@@ -104,6 +105,16 @@ class ProviderSelection(NamedTuple):
         build = request_builder(call.provider, self.spoken.api_of(call.provider))
         return build(call.model, self.spoken.system_prompt(call), call.prompt, call.options or self.options)
 
+    def said(self, call: Call) -> str:
+        """SHA-256 in hex of what the user says of a call.
+
+        That is its id, which stands for the user prompt, its model, system prompt and options, where they are the
+        user's own: not the request's body, which another version of ours or the clock may write in another way.
+        """
+        options = (call.options or self.options).model_dump(mode="json", exclude_defaults=True)
+        system = None if call.system == SYSTEM_PROMPT else call.system
+        return sha256(json.dumps([call.answer_id, call.model, system, options], sort_keys=True).encode()).hexdigest()
+
     def questions(self, narratives: NarrativesCsv, max_rows: int | None = None, repeats: int = 1) -> Questions:
         """The narratives as questions to these providers."""
         return Questions(
@@ -163,7 +174,7 @@ class LiveAnswers:
             self.asked.add(call.provider)
             self.tell(f"Asking {call.provider} ({', '.join(self.selection.models_of(call.provider))}).")
         request = self.selection.request(call)
-        digest = request_digest(request.body)
+        digest = self.selection.said(call)
         bodies = turn.bodies(digest)
         for body in bodies:
             request = continue_request(call.provider, request, load_body(body)) or request

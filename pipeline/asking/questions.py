@@ -55,7 +55,7 @@ class Reply(NamedTuple):
 class Turn(NamedTuple):
     """A turn that a provider may pause: the bodies that it has brought so far, and what keeps each further one.
 
-    Both are told the digest of the request that begins it, for a turn that another request began is none of its own.
+    Both are told the digest of what the user says of the call, for a turn that began with other words is another one.
     """
 
     bodies: Callable[[str], Sequence[str]] = lambda digest: ()

@@ -311,6 +311,27 @@ def test_a_batch_of_an_earlier_version_is_collected_and_ended_by_a_later_one(
     assert open_batches(out) == []
 
 
+def test_a_paused_turn_of_an_earlier_version_is_finished_by_a_later_one(tmp_path: Path) -> None:
+    narratives, out = write_narratives(tmp_path, 1), tmp_path / "run"
+
+    def tell(line: str) -> None:
+        if "to be finished in another batch" in line:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with BatchServers() as server:
+        server.answer = body_by_narrative
+        run_batches(server, narratives, out, "claude", tell=tell)
+        later = LaterVersion(*selection(server, "claude"))
+        told: list[str] = []
+        questions = later.questions(NarrativesCsv(narratives))
+        ask_in_batches(questions, out, later, policy=QUICK, tell=told.append, redirect_client=None)
+        [_, going_on] = server.batches
+    assert [len(body["messages"]) for body in going_on.items.values()] == [2]
+    [answer] = read_answers(out / "claude.csv")
+    assert [body["stop_reason"] for body in json.loads(answer.answer_raw_json)] == ["pause_turn", "end_turn"]
+    assert not any("anew" in line for line in told)
+
+
 def test_gemini_asked_for_recent_pages_is_refused_other_options_and_collected_with_its_own(
     narratives: Path, tmp_path: Path
 ) -> None:
