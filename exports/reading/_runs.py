@@ -13,7 +13,7 @@ from exports.agreement.schema import InputFile
 from exports.reading._answer_facts import AnswerFacts, told_provenance
 from exports.reading._verdicts import VerdictReader
 from exports.results.answers import Answers
-from exports.results.study import RunCounts
+from exports.results.study import RunCounts, add_counts
 from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, csv_file, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers, whole_answers
 from pipeline.csv_v2.identity import identify_call
@@ -32,6 +32,8 @@ class ReadRuns(NamedTuple):
     """Every answer with a text that was not refused, each once."""
     counts: dict[str, RunCounts]
     """What became of the questions by `model_name`, as run folders tell; empty where only records were given."""
+    arms: dict[tuple[str, str], RunCounts]
+    """The same by `model_name` and `arm`, which is empty where a question was put by none."""
     provenance: dict[str, dict[str, str]]
     """What is told of the records of the export, by `record_uuid` and column of `provenance.csv`."""
     files: tuple[InputFile, ...]
@@ -50,6 +52,7 @@ class _Place:
         self.refused: dict[str, set[str]] = {}
         self.empty: dict[str, set[str]] = {}
         self.blank: set[str] = set()
+        self.arms: dict[str, str] = {}
         self.errors: dict[tuple[str, str, int, str, int], ErrorLine] = {}
         self.prompts: dict[str, set[str]] = {}
         self.files: list[InputFile] = []
@@ -62,8 +65,10 @@ class _Place:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         self.files.append(InputFile(file=file.name, sha256=digest, rows=rows))
 
-    def settle(self, stored: StoredAnswer, stop_reason: str) -> None:
-        """Count one answer of a run folder."""
+    def settle(self, stored: StoredAnswer, stop_reason: str, arm: str) -> None:
+        """Count one answer of a run folder, and note which arm it is of, if any."""
+        if arm:
+            self.arms[stored.answer_id] = arm
         refused = is_refusal(stop_reason)
         kind = self.refused if refused else self.answered if stored.answer_text.strip() else self.empty
         kind.setdefault(stored.model_name, set()).add(stored.answer_id)
@@ -107,12 +112,14 @@ def read_runs(
     numbers = [place.number for place in kept]
     no_answers = {*_all(refused), *_all(empty), *(each for place in kept for each in place.blank)}
     answers = facts.finish(numbers, no_answers)
-    counts = _count(kept, refused, empty)
+    arms = _count(kept, refused, empty)
+    models = {model for model, _ in arms}
+    counts = {name: add_counts(each for (model, _), each in arms.items() if model == name) for name in sorted(models)}
     remarks += _uncovered(answers, counts, records, no_answers)
     files = tuple(file for place in kept for file in place.files)
     judged = answers if no_answers.isdisjoint(records) else facts.finish(numbers, ())
     provenance = told_provenance(judged, records) if records else {}
-    return ReadRuns(answers, counts, provenance, files, remarks)
+    return ReadRuns(answers, counts, arms, provenance, files, remarks)
 
 
 def _all(kind: Mapping[str, set[str]]) -> Iterator[str]:
@@ -145,9 +152,12 @@ def _read_place(path: Path, facts: AnswerFacts) -> _Place:
         told = read_told_run(path)
         for stored in answers_of_run(path):
             answer = read_stored(stored)
-            place.settle(stored, answer.stop_reason)
-            if not own:
-                facts.add(record_from_answer(stored, told, answer))
+            if own:
+                place.settle(stored, answer.stop_reason, "")
+                continue
+            record = record_from_answer(stored, told, answer)
+            place.settle(stored, answer.stop_reason, record.provenance.arm)
+            facts.add(record)
     if own or not path.is_dir():
         for record in read_records(own or path):
             facts.add(record)
@@ -198,8 +208,9 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
             answer = read_stored(stored)
             if stored.narrative_id in asked_for:
                 place.prompts.setdefault(stored.narrative_id, set()).add(stored.answer_prompt)
-            place.settle(stored, answer.stop_reason)
-            facts.add(record_from_answer(stored, told, answer))
+            record = record_from_answer(stored, told, answer)
+            place.settle(stored, answer.stop_reason, record.provenance.arm)
+            facts.add(record)
         place.read(file, place.n_settled() - settled)
     place.remarks += _incomplete(place, manifest)
 
@@ -229,26 +240,27 @@ def _incomplete(place: _Place, manifest: RunManifest) -> Iterator[str]:
 
 def _count(
     places: Sequence[_Place], refused: Mapping[str, set[str]], empty: Mapping[str, set[str]]
-) -> dict[str, RunCounts]:
-    """What became of the questions by model; an error of a call that was answered since does not count."""
+) -> dict[tuple[str, str], RunCounts]:
+    """What became of the questions by model and arm; an error of a call that was answered since does not count."""
     telling = [place for place in places if place.tells_questions]
     answered = _union([place.answered for place in telling])
     errors = {key: error for place in telling for key, error in place.errors.items()}
     settled = {*_all(answered), *_all(refused), *_all(empty)}
     prompts = _union([place.prompts for place in telling])
-    refusals: Counter[str] = Counter()
-    failures: Counter[str] = Counter()
+    arms = {answer_id: arm for place in telling for answer_id, arm in place.arms.items()}
+    n_answered, n_refused, n_failed = (
+        Counter((model, arms.get(each, "")) for model, ids in kind.items() for each in ids)
+        for kind in (answered, refused, empty)
+    )
     for (run_id, provider, _, arm, repeat), error in errors.items():
         asked = prompts.get(error.narrative_id, set())
         calls = (identify_call(run_id, provider, error.narrative_id, prompt, 1, repeat, arm) for prompt in asked)
         if not any(call in settled for call in calls):
-            (refusals if is_refusal_error(error.kind, error.message) else failures)[provider] += 1
-    counts: dict[str, RunCounts] = {}
-    for model in sorted({*answered, *refused, *empty, *refusals, *failures}):
-        n_refused = len(refused.get(model, ())) + refusals[model]
-        n_failed = len(empty.get(model, ())) + failures[model]
-        counts[model] = RunCounts(len(answered.get(model, ())) + n_refused + n_failed, n_refused, n_failed)
-    return counts
+            (n_refused if is_refusal_error(error.kind, error.message) else n_failed)[provider, arm] += 1
+    return {
+        each: RunCounts(n_answered[each] + n_refused[each] + n_failed[each], n_refused[each], n_failed[each])
+        for each in sorted({*n_answered, *n_refused, *n_failed})
+    }
 
 
 def _uncovered(

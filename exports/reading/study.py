@@ -131,6 +131,7 @@ def read_study(
         discarded=None if silent else rows.discarded(),
         all_discarded=all_discarded,
         runs=ran.counts if ran else None,
+        arms=ran.arms if ran else {},
         answers=ran.answers if ran else None,
         judged=judged and Judged(judged.judge, judged.tasks, provenance, narratives.clusters),
     )

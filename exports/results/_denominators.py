@@ -12,10 +12,7 @@ from annotation.labels import TaskName
 from exports.agreement.ratings import IntArray
 from exports.results._groups import Grouping
 from exports.results.schema import Denominators
-from exports.results.study import RunCounts, Study
-
-_PROVIDER = "model_name"
-"""The column of provenance that runs are counted by."""
+from exports.results.study import Study
 
 
 class GroupCounts:
@@ -34,7 +31,7 @@ class GroupCounts:
         """The denominators of a rate that comes from these tasks."""
         members = self.members[group]
         sources, read = self.sources[members], self.read[members]
-        runs = self._runs(group)
+        runs = self.study.asked_of(self.grouping.groups[group])
         return Denominators(
             asked=runs and runs.asked,
             answered=runs and runs.answered,
@@ -45,15 +42,6 @@ class GroupCounts:
             with_unread_sources=None if (sources < 0).any() or (read < 0).any() else int((read < sources).sum()),
             discarded=self._discarded(group, tasks),
         )
-
-    def _runs(self, group: int) -> RunCounts | None:
-        """What became of the questions behind a group; known of all answers together and of each provider's."""
-        runs, by = self.study.runs, self.grouping.groups[group]
-        if not runs:
-            return None
-        if not by:
-            return RunCounts(*(sum(column) for column in zip(*runs.values(), strict=True)))
-        return runs.get(by[_PROVIDER]) if set(by) == {_PROVIDER} else None
 
     def _discarded(self, group: int, tasks: tuple[TaskName, ...]) -> int | None:
         """Discarded responses to the units of a group; of all answers together their number alone may be known."""

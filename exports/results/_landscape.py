@@ -4,7 +4,7 @@ Source: exports/contracts/results.md#landscape.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,10 @@ _LEAST_SAMPLE = 10
 """Groups with fewer citations are not compared by sites in a sample: in so few hardly any site comes twice."""
 
 
+AskedOf = Callable[[Mapping[str, str]], RunCounts | None]
+"""What became of the questions behind a group of answers."""
+
+
 class Surveyed(NamedTuple):
     """What the answers of the runs tell."""
 
@@ -48,9 +52,9 @@ class Surveyed(NamedTuple):
     """What to mind, in plain sentences."""
 
 
-def survey(answers: Answers, runs: Mapping[str, RunCounts], by: Sequence[str], seed: int) -> Surveyed:
+def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) -> Surveyed:
     """What the answers cite and say, over all of them and by group."""
-    records = _divided(answers, runs, by)
+    records = _divided(answers, asked_of, by)
     uncompared = records._replace(divisions=[division._replace(pairs=()) for division in records.divisions])
     count = len(answers.record_uuids)
     without = _measured(np.arange(count), (answers.n_citations == 0)[:, np.newaxis], records, seed)[0]
@@ -85,14 +89,14 @@ def run_totals(
     )
 
 
-def _divided(answers: Answers, runs: Mapping[str, RunCounts], by: Sequence[str]) -> Records:
+def _divided(answers: Answers, asked_of: AskedOf, by: Sequence[str]) -> Records:
     """The answers as records to be measured, divided by the columns that are known of them."""
     known = [column for column in by if column in answers.columns]
     cells = zip(*(_texts(answers, column) for column in known), strict=True) if known else iter(())
     rows = [dict(zip(known, row, strict=True)) for row in cells]
     names = answers.record_uuids
     divisions = [whole(len(names)), *(groupings(known, names, dict(zip(names, rows, strict=True))) if known else [])]
-    counts = [_AnswerCounts(answers, runs, division) for division in divisions]
+    counts = [_AnswerCounts(answers, asked_of, division) for division in divisions]
     return Records(answers.narratives.numbers, np.ones(len(names)), divisions, counts)
 
 
@@ -105,21 +109,18 @@ def _texts(answers: Answers, column: str) -> Iterator[str]:
 class _AnswerCounts:
     """What stands behind the rates of each group of answers."""
 
-    def __init__(self, answers: Answers, runs: Mapping[str, RunCounts], grouping: Grouping) -> None:
+    def __init__(self, answers: Answers, asked_of: AskedOf, grouping: Grouping) -> None:
         """Count the answers of each group."""
         n_groups = len(grouping.groups)
         read = np.bincount(answers.cited_by, answers.states == STATES.index("read"), len(answers.record_uuids))
         self.answers = np.bincount(grouping.of_record, minlength=n_groups)
         self.uncited = np.bincount(grouping.of_record, answers.n_citations == 0, n_groups)
         self.unread = np.bincount(grouping.of_record, read < answers.n_citations, n_groups)
-        self.runs, self.groups = runs, grouping.groups
+        self.asked_of, self.groups = asked_of, grouping.groups
 
     def of(self, group: int, tasks: tuple[TaskName, ...], /) -> Denominators:
         """The denominators of a group's rate."""
-        by = self.groups[group]
-        asked = self.runs.get(by[_PROVIDER]) if set(by) == {_PROVIDER} else None
-        if not by and self.runs:
-            asked = RunCounts(*(sum(column) for column in zip(*self.runs.values(), strict=True)))
+        asked = self.asked_of(self.groups[group])
         return Denominators(
             asked=asked and asked.asked,
             answered=asked and asked.answered,

@@ -76,7 +76,7 @@ def measure_results(
     latest = max((table.latest for table in tables.values() if table.latest is not None), default=None)
     labels = iter(measured.labels)
     helped = None if study.judged is None else Helped(study, study.judged, tasks, by, seed)
-    surveyed = None if study.answers is None else survey(study.answers, study.runs or {}, by, seed)
+    surveyed = None if study.answers is None else survey(study.answers, study.asked_of, by, seed)
     before_the_jury = [records[place] for place in judged.tolist()]
     return Results(
         latest_response=None if latest is None else latest.isoformat(),

@@ -1,6 +1,6 @@
 """What results are computed from: votes, where each record comes from, and what weighs and decides beside them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from annotation.labels import TaskName
@@ -44,6 +44,11 @@ class RunCounts(NamedTuple):
         return self.asked - self.refused - self.failed
 
 
+def add_counts(counts: Iterable[RunCounts]) -> RunCounts:
+    """What became of the questions of several groups together; at least one."""
+    return RunCounts(*(sum(column) for column in zip(*counts, strict=True)))
+
+
 class Judged(NamedTuple):
     """What a judge says of units, most of which nobody labelled, and what is known of their records."""
 
@@ -79,6 +84,8 @@ class Study(NamedTuple):
     None."""
     runs: Mapping[str, RunCounts] | None = None
     """What became of the questions by `model_name`; None without runs."""
+    arms: Mapping[tuple[str, str], RunCounts] = {}
+    """The same by `model_name` and `arm`; the arm is empty where a question was put by none."""
     answers: Answers | None = None
     """The answers of the runs, those that nobody judged included; None without runs."""
     judged: Judged | None = None
@@ -86,3 +93,16 @@ class Study(NamedTuple):
     successive: frozenset[str] = frozenset()
     """Columns of provenance whose values follow each other in the order of the alphabet, such as months: each is
     compared with the one before it and with the first only."""
+
+    def asked_of(self, by: Mapping[str, str]) -> RunCounts | None:
+        """What became of the questions behind a group of answers; None where runs do not tell.
+
+        Known of all answers together, and of groups by `model_name`, by `arm` or by both.
+        """
+        model, arm = by.get("model_name"), by.get("arm")
+        if not self.runs or by.keys() - {"model_name", "arm"}:
+            return None
+        if arm is None:
+            return add_counts(self.runs.values()) if model is None else self.runs.get(model)
+        found = [counts for (whose, of), counts in self.arms.items() if of == arm and model in (None, whose)]
+        return add_counts(found) if found else None

@@ -78,7 +78,9 @@ def test_arms_are_compared_by_what_the_jury_said_of_their_answers(
         rows = list(csv.DictReader(file))
     assert {row["record_uuid"]: row["arm"] == HELPFUL for row in rows} == helpful
     assert {row["repeat"] for row in rows} == {"1"}
-    run("exports", "results", "export", "--by", "arm", "--out", "results")
+    run("exports", "results", "export", "--by", "arm", "--runs", "run", "--out", "results")
     found = json.loads(Path("results/results.json").read_text(encoding="utf-8"))
     groups = found["tasks"]["generation"]["labels"]["helpful"]["groups"]
     assert {group["by"]["arm"]: group["rate"] for group in groups} == {HELPFUL: 1.0, "neutral": 0.0}
+    behind = [group["denominators"] for group in groups]
+    assert [(each["asked"], each["answered"], each["refused"], each["failed"]) for each in behind] == [(4, 4, 0, 0)] * 2

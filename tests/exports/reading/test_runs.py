@@ -6,15 +6,17 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from exports.cli import main
 from exports.reading._runs import ReadRuns, read_runs
 from exports.reading._verdicts import verdict_readers
 from exports.results.answers import NO_VERDICT, STATES, VERDICTS, VerdictPatterns
-from exports.results.study import RunCounts
+from exports.results.study import RunCounts, Study
 from pipeline.errors import CitejuryError, InputError
 from pipeline.recording.files import read_records, write_records
 from pipeline.records import QueryResponse
-from tests.support.told_runs import PAYLOADS, kill_run, said, write_run
+from tests.support.told_runs import BROKEN, PAYLOADS, kill_run, said, write_run
 
 COUNTS = {"gemini": RunCounts(4, 1, 1), "grok": RunCounts(4, 1, 2), "openai": RunCounts(4, 1, 0)}
 
@@ -40,6 +42,38 @@ def test_asked_is_answered_refused_and_failed(tmp_path: Path) -> None:
     assert [each.answered for each in COUNTS.values()] == [2, 1, 3]
     assert models(found) == ["gemini", "gemini", "grok", "openai", "openai", "openai"]
     assert found.remarks == []
+
+
+def test_questions_are_counted_by_arm_and_with_their_providers(tmp_path: Path) -> None:
+    narratives = tmp_path / "narratives.csv"
+    narratives.write_text("narrative_id,prompt\nn1,One is so.\nn2,Two is so.\nn3,Three is so.\n", encoding="utf-8")
+    words = ["pipeline", "ask", str(narratives), "--out", str(tmp_path / "run"), "--replay", str(tmp_path / "payloads")]
+    for arm, replies in (
+        ("plain", {"n1": (said("No."), 200), "n2": (said("No", stop="content_filter"), 200)}),
+        ("mad", {"n1": (said("Yes."), 200), "n2": (BROKEN, 500), "n3": (BROKEN, 500)}),
+    ):
+        (tmp_path / f"{arm}.toml").write_text(f"persona = 'I am {arm}.'\n", encoding="utf-8")
+        words += ["--arm", f"{arm}:{tmp_path / arm}.toml"]
+        for provider in ("openai", "grok"):
+            place = tmp_path / "payloads" / arm / provider
+            place.mkdir(parents=True)
+            for narrative, (body, status) in replies.items():
+                (place / f"{narrative}.json").write_text(json.dumps(body), encoding="utf-8")
+                (place / f"{narrative}.meta.json").write_text(json.dumps({"status": status}), encoding="utf-8")
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    found = read_runs([tmp_path / "run"])
+    plain, mad = RunCounts(3, 1, 1), RunCounts(3, 0, 2)
+    assert found.arms == {
+        (each, arm): of for each in ("grok", "openai") for arm, of in (("mad", mad), ("plain", plain))
+    }
+    assert found.counts == {"grok": RunCounts(6, 1, 3), "openai": RunCounts(6, 1, 3)}
+    asked_of = Study((), {}, {}, runs=found.counts, arms=found.arms).asked_of
+    assert asked_of({}) == RunCounts(12, 2, 6)
+    assert asked_of({"arm": "mad"}) == RunCounts(6, 0, 4)
+    assert asked_of({"arm": "mad", "model_name": "grok"}) == mad
+    assert asked_of({"arm": "other"}) is None
+    assert asked_of({"arm": "mad", "language": "en"}) is None
 
 
 def test_the_files_that_were_read_are_named(tmp_path: Path) -> None:
