@@ -166,8 +166,9 @@ def read_settings(**explicit: Any) -> Settings:
 
 
 def _told(error: ValidationError) -> str:
-    """What is wrong with the first setting that cannot be used, and where it stands."""
-    problem = error.errors(include_input=False)[0]
+    """What is wrong with the first setting that is unknown or else cannot be used, and where it stands."""
+    found = error.errors(include_input=False)
+    problem = min(found, key=lambda each: each["type"] != "extra_forbidden")  # it is why another is missing
     *tables, name = [str(part) for part in problem["loc"] if part != "languages"]
     known = _known_settings(tables)
     if problem["type"] == "extra_forbidden" and known:

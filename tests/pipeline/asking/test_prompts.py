@@ -220,6 +220,7 @@ def test_a_template_that_cannot_be_used_is_one_plain_line(folder: Path, content:
             "`citejury.toml` has an unknown setting `[prompts] sytem`; there are `system`, `user_template`",
         ),
         ("system = 1", "`[prompts] system`"),
+        ("[prices.x]\ninptu = 3", "unknown setting `[prices.x] inptu`; there are `input`, `output`, `search`"),
         ("[prompts.de]\npersona = 1", "`[prompts.de] persona` in `citejury.toml`"),
         ('[prompts.de]\nsytem = "x"', "unknown setting `[prompts.de] sytem`; there are `system`, `user_template`"),
         ('[prices."gpt-4.1"]\ninput = 1\noutput = 1\nserach = 1', '`[prices."gpt-4.1"] serach`; there are `input`'),
