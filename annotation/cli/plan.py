@@ -2,8 +2,10 @@
 
 import math
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 import click
 
@@ -23,7 +25,19 @@ def _positive(ctx: click.Context, param: click.Parameter, value: float | None) -
     return value
 
 
-@click.command(cls=SectionedCommand, rare="--round --seed --workspace")
+def _check_together(given: Mapping[str, Any]) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        click.UsageError: two of them do not.
+    """
+    if given["hours"] is not None and given["power"] is not None:
+        raise click.UsageError("--hours and --power ask for two different samples. Give one of them.")
+    if given["workspaces"] and given["server"] is None:
+        raise click.UsageError("--workspace says where a pace is measured. Give --from SERVER too.")
+
+
+@click.command(cls=SectionedCommand, check=_check_together, rare="--round --seed --workspace")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RECORDS…")
 @click.option(
     "--out",
@@ -97,10 +111,6 @@ def plan(
         citejury annotation plan records.jsonl --out plan --power .1
         citejury annotation plan records.jsonl --out plan --hours 60 --from http://127.0.0.1:6900
     """
-    if hours is not None and power is not None:
-        raise click.UsageError("--hours and --power ask for two different samples. Give one of them.")
-    if workspaces and server is None:
-        raise click.UsageError("--workspace says where a pace is measured. Give --from SERVER too.")
     from annotation.campaign.file import places, read_campaign
     from annotation.campaign.routing import locale_for
     from annotation.campaign.standing import as_it_stands, standing_workspaces

@@ -1,9 +1,9 @@
 """The command `exports results`."""
 
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,9 +45,25 @@ def _optional_fields() -> Collection[str]:
     return OPTIONAL
 
 
+def _check_together(given: Mapping[str, Any]) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        click.UsageError: one is given without another that it needs.
+    """
+    if (given["decisions"] is not None) != (given["consensus"] == "adjudicated"):
+        raise click.UsageError("--decisions and --consensus adjudicated belong together. Give both, or neither.")
+    if bool(given["judge"]) != bool(given["records"]) or (given["judge_name"] and not given["judge"]):
+        raise click.UsageError(
+            "--judge and --records belong together: the records tell what was judged and not labelled. Give both, or "
+            "neither."
+        )
+
+
 @click.command(
     "results",
     cls=SectionedCommand,
+    check=_check_together,
     rare="--weights --judge-name --consensus --decisions --seed --spreadsheet-safe --schema",
 )
 @click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -158,13 +174,6 @@ def results(
         citejury exports results spring autumn --weights sample.csv --out results
         citejury exports results export --judge judgements.jsonl --records records.jsonl
     """
-    if (wanted["decisions"] is not None) != (wanted["consensus"] == "adjudicated"):
-        raise click.UsageError("--decisions and --consensus adjudicated belong together. Give both, or neither.")
-    if bool(wanted["judge"]) != bool(wanted["records"]) or (wanted["judge_name"] and not wanted["judge"]):
-        raise click.UsageError(
-            "--judge and --records belong together: the records tell what was judged and not labelled. Give both, or "
-            "neither."
-        )
     from exports.measure.results import ResultsOptions, check_results_folder, results_of_files, write_results
     from exports.report.results_terminal import results_table
 

@@ -256,12 +256,12 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> 
     """Check one table.
 
     Raises:
-        InputError: an option is unknown, is no switch, is given too often or beside one that excludes it, or has a
-            value that the command does not take.
+        InputError: an option is unknown, is no switch, is given too often, or has a value that the command does not
+            take, by itself or beside the others.
     """
     from difflib import get_close_matches
 
-    from exports.study.file import APART, COMMANDS
+    from exports.study.file import COMMANDS
     from exports.study.month import command_words
     from pipeline.errors import InputError
 
@@ -290,9 +290,6 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> 
     for name in names:
         if names.count(name) > 1 and not known[name].multiple:
             raise InputError(f"{where}: `{name}` can be given once, found a list. Write one value.")
-    for one, other in APART.get(part, ()):
-        if one in names and other in names:
-            raise InputError(f"{where} has `{one}` and `{other}`, which exclude each other. Take one of them out.")
     try:
         command.make_context(part, list(command_words(told, part, month)[2:]))
     except click.UsageError as error:

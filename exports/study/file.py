@@ -41,12 +41,6 @@ OWN: Mapping[Part, frozenset[str]] = {
 }
 """Options that cannot stand in the file: the study sets them itself, citejury.toml says it for all commands, or they
 do something else than the study's work."""
-APART: Mapping[Part, tuple[tuple[str, str], ...]] = {
-    "ask": (("batch", "replay"),),
-    "sources": (("offline", "refresh"), ("offline", "scheduler")),
-    "plan": (("hours", "power"),),
-}
-"""Options of which a command takes one or the other."""
 
 
 class GivenOption(Frozen):

@@ -1,6 +1,6 @@
 """The command `citejury pipeline ask`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,8 +66,21 @@ def _provider(name: str) -> "ProviderName":
         raise click.BadParameter(str(error)) from error
 
 
+def _check_together(given: Mapping[str, Any]) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        click.UsageError: two of them do not.
+    """
+    if given["replay"] and (given["batch"] or given["batch_status"] or given["batch_cancel"]):
+        raise click.UsageError("Stored payloads are not asked for in batches; leave out `--batch…` or `--replay`.")
+    if given["replay"] and given["dry_run"]:
+        raise click.UsageError("`--dry-run` shows what would be sent, and with `--replay` nothing is; leave one out.")
+
+
 @click.command(
     cls=SectionedCommand,
+    check=_check_together,
     rare="--id-column --text-column --concurrency --attempts --timeout --read-timeout --retry --compress "
     "--allow-domain --block-domain --country --recency --max-uses --temperature --max-tokens --poll-seconds "
     "--batch-status --batch-cancel",
@@ -204,10 +217,6 @@ def ask(
     from pipeline.sources.fetching.guard import guarded_client
 
     in_batches = batch or batch_status or batch_cancel
-    if replay and in_batches:
-        raise click.UsageError("Stored payloads are not asked for in batches; leave out `--batch…` or `--replay`.")
-    if replay and dry_run:
-        raise click.UsageError("`--dry-run` shows what would be sent, and with `--replay` nothing is; leave one out.")
     settings = read_settings()
     model_names = _configured_models(settings.models) | models
     if max_cost is not None and not isfinite(max_cost):

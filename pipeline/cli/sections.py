@@ -1,19 +1,40 @@
-"""Help in two sections, for commands with many options."""
+"""Commands with many options: help in two sections, and which options go together."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
+from click.core import augment_usage_errors
 
 
 class SectionedCommand(click.Command):
     """A command whose help shows the options that are rarely needed in a section below the common ones.
 
-    `rare` names them with their dashes, a blank between two.
+    `rare` names them with their dashes, a blank between two. `check` raises a usage error where the values of all
+    options, by name, do not go together; it looks at nothing else.
     """
 
-    def __init__(self, name: str | None, rare: str = "", **attributes: Any) -> None:
+    def __init__(
+        self,
+        name: str | None,
+        rare: str = "",
+        check: Callable[[Mapping[str, Any]], None] = lambda given: None,
+        **attributes: Any,
+    ) -> None:
         super().__init__(name, **attributes)
         self.rare = frozenset(rare.split())
+        self.check = check
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line into the context.
+
+        Raises:
+            click.UsageError: a value cannot be used, or two of them not together.
+        """
+        rest = super().parse_args(ctx, args)
+        with augment_usage_errors(ctx):
+            self.check(ctx.params)
+        return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the common options, then the others."""

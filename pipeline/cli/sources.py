@@ -3,10 +3,10 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -70,8 +70,21 @@ allow_address_option = click.option(
 )
 
 
+def _check_together(given: Mapping[str, Any]) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        click.UsageError: two of them do not.
+    """
+    if given["offline"] and given["refresh"]:
+        raise click.UsageError("`--refresh` asks the web again, and `--offline` asks nobody; leave one out.")
+    if given["offline"] and given["scheduler"]:
+        raise click.UsageError("`--scheduler` lets a cluster ask the web, and `--offline` asks nobody; leave one out.")
+
+
 @click.command(
     cls=SectionedCommand,
+    check=_check_together,
     rare="--store --context-tokens --chunk-tokens --concurrency --allow-address --refresh --scheduler",
 )
 @click.argument("run", type=click.Path(path_type=Path))
@@ -132,10 +145,6 @@ def sources(
     from pipeline.gathering.run_sources import write_run_records
     from pipeline.sources.choosing.select import PassageLimits
 
-    if offline and refresh:
-        raise click.UsageError("`--refresh` asks the web again, and `--offline` asks nobody; leave one out.")
-    if offline and scheduler:
-        raise click.UsageError("`--scheduler` lets a cluster ask the web, and `--offline` asks nobody; leave one out.")
     if not run.is_dir():
         raise InputError(f"There is no run folder {str(run)!r}. Name the one that `citejury pipeline ask` wrote.")
     _check_scheduler(scheduler)
