@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from pipeline.asking._ledger import Batch
-from pipeline.asking._paused import PausedTurns
+from pipeline.asking._paused import PausedLine, PausedTurns
 from pipeline.asking._unread import BadResponses
 from pipeline.asking.ask_live import ProviderSelection
 from pipeline.asking.questions import Call, Limits, Reply
@@ -167,7 +167,10 @@ class BatchCalls:
 
     def keep(self, call: Call, batch: str, text: str) -> None:
         """Keep a body of the call's paused turn that came in the batch."""
-        self.paused.keep(call.answer_id, batch, text, self.selection.said(call))
+        digest = self.selection.said(call)
+        line = PausedLine(answer_id=call.answer_id, batch=batch, text=text, digest=digest, model=call.model)
+        if kept := self.paused.keep(line):
+            self.state.record_paused(kept)
 
     def _said(self, call: Call) -> Said:
         """What the user says of a call."""

@@ -3,23 +3,30 @@
 Source: pipeline/contracts/run_folder.md#paused-turns.
 """
 
-import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
 
-from pydantic import ValidationError
-
-from pipeline.errors import OutputError
-from pipeline.schema import Frozen
+from pipeline.asking._lines import Place, append_line, cut_torn, read_at, read_lines
+from pipeline.asking.index import read_index
+from pipeline.asking.run_folder import csv_file
+from pipeline.providers.batches import batch_api
+from pipeline.providers.body import as_object, as_text, load_body
+from pipeline.providers.cost import Usage, batch_price, price_of, usage_of
+from pipeline.schema import Frozen, Price, ProviderName
 from pipeline.staging import staged_file
 from pipeline.text.terminal import counted
 
 PAUSED = "paused.jsonl"
+PAUSING: ProviderName = "claude"
+_ONE_BY_ONE = "asked "
+_ADVICE = (
+    "a body of a paused turn. Nothing was sent. Give the file back as it was; without the line its call is asked from "
+    "the beginning."
+)
 
 
 class PausedLine(Frozen):
-    """One body of a turn that is not finished."""
+    """One body of a turn that is not finished, or that was begun anew."""
 
     answer_id: str
     """The call that it belongs to."""
@@ -29,14 +36,17 @@ class PausedLine(Frozen):
     """The body as it was sent."""
     digest: str = ""
     """SHA-256 of what the user said of the call when the turn began; empty in folders of earlier versions."""
+    model: str = ""
+    """The model asked for; empty in folders of earlier versions."""
+    unused: bool = False
+    """Whether the turn was begun anew, so that no answer holds the body."""
 
-
-class _Place(NamedTuple):
-    """Where a line stands in the file, its first byte and the one after it, and the digest in it."""
-
-    start: int
-    end: int
-    digest: str
+    def bill(self, prices: Mapping[str, Price]) -> tuple[Usage, Price | None]:
+        """What the body states that it took, and its price."""
+        body = load_body(self.text)
+        api = None if self.batch.startswith(_ONE_BY_ONE) else batch_api(PAUSING)
+        price = price_of(prices, as_text(as_object(body).get("model")), self.model)
+        return usage_of(body), batch_price(price, api.token_price if api else 1.0)
 
 
 class PausedTurns:
@@ -49,47 +59,64 @@ class PausedTurns:
             OutputError: a line before the last is not one of ours.
         """
         self.path = out / PAUSED
-        self.places: dict[str, dict[str, _Place]] = {}
-        self.begun_anew: set[str] = set()
-        whole = 0
-        for line, start, end in _read_lines(self.path):
-            self.places.setdefault(line.answer_id, {})[line.batch] = _Place(start, end, line.digest)
-            whole = end
-        if self.path.is_file() and whole < self.path.stat().st_size:
-            os.truncate(self.path, whole)
+        self.begun_anew: dict[str, str] = {}
+        self._read()
+
+    def _read(self) -> None:
+        """Read the file: the turns that may go on, and the bodies that no answer holds.
+
+        Raises:
+            OutputError: a line before the last is not one of ours.
+        """
+        self.places: dict[str, dict[str, Place]] = {}
+        self.begun_by: dict[str, str] = {}
+        self.unused: list[Place] = []
+        end = 0
+        for line, place in read_lines(self.path, PausedLine, _ADVICE):
+            self._take(line, place)
+            end = place.end
+        cut_torn(self.path, end)
+
+    def _take(self, line: PausedLine, place: Place) -> None:
+        """Know the line; one with other words than those before it begins the turn anew."""
+        if line.unused:
+            self.unused.append(place)
+            return
+        if line.digest and self.begun_by.get(line.answer_id, line.digest) != line.digest:
+            self._end(line.answer_id)
+        self.places.setdefault(line.answer_id, {})[line.batch] = place
+        if line.digest:
+            self.begun_by[line.answer_id] = line.digest
+
+    def _end(self, answer_id: str) -> None:
+        """Go on with the call's turn no more: no answer holds its bodies."""
+        self.unused += self.places.pop(answer_id).values()
+        self.begun_by.pop(answer_id)
 
     def bodies(self, answer_id: str, digest: str, but: str = "") -> list[str]:
         """The bodies of a call's turn so far, in their order, `but` for one batch's; none where it is not paused.
 
         A turn that began with other words than those of this `digest` is none to go on with: it is begun anew.
         """
-        turn: list[_Place] = []
-        begun_by = ""
-        for batch, place in self.places.get(answer_id, {}).items():
-            if begun_by and place.digest not in ("", begun_by):
-                turn = []
-            begun_by = place.digest or begun_by
-            turn += [place] if batch != but else []
-        if begun_by not in ("", digest):
-            self.begun_anew.add(answer_id)
+        if self.begun_by.get(answer_id, digest) != digest:
+            self.begun_anew[answer_id] = digest
             return []
-        if not turn:
-            return []
-        with open(self.path, "rb") as file:
-            lines = [_bytes_at(file, place) for place in turn]
-        return [PausedLine.model_validate_json(line).text for line in lines]
+        places = [place for batch, place in self.places.get(answer_id, {}).items() if batch != but]
+        return [PausedLine.model_validate_json(read_at(self.path, place)).text for place in places]
 
-    def keep(self, answer_id: str, batch: str, text: str, digest: str) -> None:
-        """Add the body that came in the batch; it is on the disk when this returns, and once however often it comes."""
-        if batch in self.places.get(answer_id, {}):
-            return
-        line = PausedLine(answer_id=answer_id, batch=batch, text=text, digest=digest).model_dump_json() + "\n"
-        with open(self.path, "ab") as file:
-            start = file.tell()
-            file.write(line.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-            self.places.setdefault(answer_id, {})[batch] = _Place(start, file.tell(), digest)
+    def keep(self, line: PausedLine) -> PausedLine | None:
+        """Add the body, which is on the disk when this returns, and give its line; None where its batch had it.
+
+        One that came in no batch gets its number.
+        """
+        if line.batch in self.places.get(line.answer_id, {}):
+            return None
+        if self.begun_by.get(line.answer_id, line.digest) != line.digest:
+            self._end(line.answer_id)
+        number = len(self.places.get(line.answer_id, {})) + 1
+        line = line.model_copy(update={"batch": line.batch or f"{_ONE_BY_ONE}{number}"})
+        self._take(line, append_line(self.path, line.model_dump_json()))
+        return line
 
     def told_anew(self) -> list[str]:
         """The line that says how many turns were begun anew; none where none was."""
@@ -97,54 +124,44 @@ class PausedTurns:
             return []
         turns = counted(len(self.begun_anew), "paused turn")
         return [
-            f"claude: {turns} begun anew, for the model, the options or the prompt are others now; what had been "
+            f"{PAUSING}: {turns} begun anew, for the model, the options or the prompt are others now; what had been "
             "brought by then is paid for and not used."
         ]
 
     def forget(self, answered: Collection[str]) -> None:
-        """Drop the turns that have an answer by now; without any left the file goes."""
-        left = [answer_id for answer_id in self.places if answer_id not in answered]
-        if len(left) == len(self.places):
+        """Drop the bodies that answers hold by now; without any left the file goes. Those of no answer stay."""
+        ended = [answer_id for answer_id in self.places if answer_id in answered]
+        if not ended:
             return
-        if not left:
+        for answer_id in ended:
+            begun_by = self.begun_by.get(answer_id)
+            if self.begun_anew.get(answer_id, begun_by) == begun_by:
+                self.places.pop(answer_id)
+            else:
+                self._end(answer_id)
+        left = [place for turn in self.places.values() for place in turn.values()]
+        if left or self.unused:
+            with staged_file(self.path) as new:
+                for place in self.unused:
+                    line = PausedLine.model_validate_json(read_at(self.path, place)).model_copy(update={"unused": True})
+                    new.write(f"{line.model_dump_json()}\n".encode())
+                for place in left:
+                    new.write(read_at(self.path, place))
+        else:
             self.path.unlink()
-            self.places = {}
-            return
-        places: dict[str, dict[str, _Place]] = {}
-        with open(self.path, "rb") as old, staged_file(self.path) as new:
-            for answer_id in left:
-                for batch, place in self.places[answer_id].items():
-                    at = new.tell()
-                    new.write(_bytes_at(old, place))
-                    places.setdefault(answer_id, {})[batch] = _Place(at, new.tell(), place.digest)
-        self.places = places
+        self._read()
 
 
-def _bytes_at(file: BinaryIO, place: _Place) -> bytes:
-    """The bytes of the file at the place."""
-    file.seek(place.start)
-    return file.read(place.end - place.start)
-
-
-def _read_lines(path: Path) -> Iterator[tuple[PausedLine, int, int]]:
-    """Each whole line, with the byte at which it begins and the one after it.
+def unused_bodies(out: Path) -> Iterator[PausedLine]:
+    """Each body of a paused turn that was paid for and that no answer holds, or none yet. The indexes are in step.
 
     Raises:
         OutputError: a line before the last is not one of ours.
     """
-    if not path.is_file():
+    if not (out / PAUSED).is_file():
         return
-    end = 0
-    with open(path, "rb") as file:
-        for number, raw in enumerate(file, start=1):
-            start, end = end, end + len(raw)
-            if not raw.endswith(b"\n"):
-                return
-            try:
-                line = PausedLine.model_validate_json(raw)
-            except ValidationError as error:
-                raise OutputError(
-                    f"`{PAUSED}` in {str(path.parent)!r}, line {number} is not a body of a paused turn. Nothing was "
-                    "sent. Give the file back as it was; without the line its call is asked from the beginning."
-                ) from error
-            yield line, start, end
+    path = csv_file(out, PAUSING)
+    answered = {line.answer_id for line in read_index(path)} if path.is_file() else set()
+    for line, _ in read_lines(out / PAUSED, PausedLine, _ADVICE):
+        if line.unused or line.answer_id not in answered:
+            yield line

@@ -34,13 +34,16 @@ class Spending:
         """The known cost since this start."""
         return self.spent - self.earlier
 
-    def pay(self, provider: ProviderName, cost: float | None, most: float | None = None, model: str = "") -> None:
+    def pay(
+        self, provider: ProviderName, cost: float | None, most: float | None = None, model: str = "", paid: float = 0.0
+    ) -> None:
         """Count what a model's reply cost; one of unknown cost as the dearest so far, or as the `most` one may cost.
 
-        Where neither is known no further call to the provider is started under a limit: it could not be held.
+        `paid` of it was counted before. Where neither is known no further call to the provider is started under a
+        limit: it could not be held.
         """
         if cost is not None:
-            self.spent += cost
+            self.spent += cost - paid
             self.known[provider] += 1
             self.dearest[provider] = max(cost, self.dearest.get(provider, 0.0))
             return

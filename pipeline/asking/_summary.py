@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from pipeline.asking._ledger import token_shares
+from pipeline.asking._paused import PAUSING, unused_bodies
 from pipeline.asking._rewrite import put_in_order
 from pipeline.asking._unread import paid_in_vain
 from pipeline.asking.index import IndexLine, read_index, sync_index
@@ -28,7 +29,7 @@ def summarise_run(
 ) -> RunManifest:
     """Put the rows in order and write `citations.jsonl` anew; gives the manifest with its counts.
 
-    `last` is what this start did, with what its unreadable replies cost; what its answers cost is added to it.
+    `last` is what this start did, with what was paid beside answers; what its answers cost is added to it.
     """
     for provider in PROVIDERS:
         file = csv_file(run.out, provider)
@@ -86,18 +87,21 @@ def _count_files(
 def _bad_counts(
     out: Path, prices: Mapping[str, Price], shares: Mapping[str, float]
 ) -> dict[ProviderName, ProviderCounts]:
-    """The counts of the replies that were paid for and cannot be read, by provider."""
+    """The counts of what was paid for and is in no answer, by provider: unreadable replies, bodies of paused turns."""
     counts: dict[ProviderName, ProviderCounts] = {}
     for each in paid_in_vain(out):
         price = batch_price(price_of(prices, each.model), shares.get(each.answer_id, 1.0))
         own = ProviderCounts(bad_replies=1, **_bill_of(each.usage(), price)._asdict())
         counts[each.provider] = _together(counts.get(each.provider, ProviderCounts()), own)
+    for body in unused_bodies(out):
+        own = ProviderCounts(paused_bodies=1, **_bill_of(*body.bill(prices))._asdict())
+        counts[PAUSING] = _together(counts.get(PAUSING, ProviderCounts()), own)
     return counts
 
 
 def _together(counts: ProviderCounts, bad: ProviderCounts) -> ProviderCounts:
-    """The counts, and those of bad replies added to them."""
-    fields = ("bad_replies", "input_tokens", "output_tokens", "searches", "unpriced")
+    """The counts, and those of what is in no answer added to them."""
+    fields = ("bad_replies", "paused_bodies", "input_tokens", "output_tokens", "searches", "unpriced")
     sums = {field: getattr(counts, field) + getattr(bad, field) for field in fields}
     return counts.model_copy(update={**sums, "cost": round(counts.cost + bad.cost, _COST_DIGITS)})
 

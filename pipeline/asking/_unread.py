@@ -62,11 +62,15 @@ class BadResponse(Frozen):
         return Reply(self.body, self.status, self.model, self.attempts, self.fault, is_paid=True)
 
     def usage(self) -> Usage:
-        """What the body states that it took; nothing where that cannot be read either."""
+        """What the body states that it took; nothing where that cannot be read either.
+
+        Of a turn that was paused that is its last body: those before it are counted as what they are.
+        """
         try:
-            return usage_of(load_body(self.body))
+            body = load_body(self.body)
         except ProviderError:
             return Usage()
+        return usage_of(body[-1] if isinstance(body, list) and body else body)
 
 
 class _Place(NamedTuple):

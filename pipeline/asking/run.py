@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pipeline.asking._ledger import refuse_open_batches, token_shares
-from pipeline.asking._paused import PausedTurns
+from pipeline.asking._paused import PAUSING, PausedLine, PausedTurns, unused_bodies
 from pipeline.asking._spending import Spending
 from pipeline.asking._summary import summarise_run
 from pipeline.asking._unread import BadResponse, BadResponses, keep_bad_response, paid_in_vain
@@ -49,13 +49,15 @@ StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost", "batch"]
 class Settled(NamedTuple):
     """What stands on the disk for a call: an answer or an error, and the usage that the body states.
 
-    `is_unread` says of an error that its reply is kept and cannot be read, `is_old` that an earlier start kept it,
-    `is_lost` that a reply which may have to be paid for never came; `model` is the one that was asked for then.
+    `paused` is that of the bodies before the last of a turn that was paused, which counted when they came. `is_unread`
+    says of an error that its reply is kept and cannot be read, `is_old` that an earlier start kept it, `is_lost` that
+    a reply which may have to be paid for never came; `model` is the one that was asked for then.
     """
 
     answer: StoredAnswer | None = None
     error: ErrorLine | None = None
     usage: Usage = Usage()
+    paused: tuple[Usage, ...] = ()
     is_unread: bool = False
     is_old: bool = False
     is_lost: bool = False
@@ -74,7 +76,7 @@ class RunState:
         self.errors: list[ErrorLine] = []
         self.kept = 0
         self.unread: Counter[ProviderName] = Counter()
-        self.bad_cost, self.bad_unpriced = 0.0, 0
+        self.beside_cost, self.beside_unpriced = 0.0, 0  # of what was paid now and is in no new answer
         self.longest = 0  # the most tokens that an answer may have
         self.answered: Counter[ProviderName] = Counter()
         self.in_flight = 0
@@ -111,8 +113,8 @@ class RunState:
             failed=sent,
             unread=unread,
             errors=kinds,
-            cost=round(self.bad_cost, 8),
-            unpriced=self.bad_unpriced,
+            cost=round(self.beside_cost, 8),
+            unpriced=self.beside_unpriced,
             silent=silent,
             priceless={} if self.stopped else self.priceless,
         )
@@ -153,12 +155,25 @@ class RunState:
             price = price_of(self.limits.prices, model, call.model)
             price = batch_price(price, self.token_shares.get(call.provider, 1.0))
             cost = cost_of(settled.usage, price)
-            self.spending.pay(call.provider, cost, self.most(price), call.model or model)
+            earlier = [cost_of(usage, price) for usage in settled.paused]
+            paid = sum(each or 0.0 for each in earlier)
+            self.spending.pay(call.provider, cost, self.most(price), call.model or model, paid)
             if settled.is_unread:
-                self.bad_cost += cost or 0.0
-                self.bad_unpriced += cost is None
+                self.beside_cost += cost or 0.0
+                self.beside_unpriced += cost is None
+            else:  # the answer's bill holds them
+                self.beside_cost -= paid
+                self.beside_unpriced -= earlier.count(None)
         elif settled.is_lost and call.provider in self.spending.dearest:
             self.spending.pay(call.provider, None)
+
+    def record_paused(self, line: PausedLine) -> None:
+        """Count what a body of a paused turn cost, which is in no answer yet."""
+        usage, price = line.bill(self.limits.prices)
+        cost = cost_of(usage, price)
+        self.spending.spent += (self.most(price) or 0.0) if cost is None else cost
+        self.beside_cost += cost or 0.0
+        self.beside_unpriced += cost is None
 
     def most(self, price: Price | None) -> float | None:
         """What the longest answer with one search costs, which counts where a reply does not say what it took."""
@@ -318,8 +333,9 @@ class _Desk(NamedTuple):
         out, requested = self.run.out, time_now()
 
         def keep(digest: str, body: str) -> None:
-            number = len(self.paused.places.get(call.answer_id, {})) + 1
-            self.paused.keep(call.answer_id, f"asked {number}", body, digest)
+            line = PausedLine(answer_id=call.answer_id, batch="", text=body, digest=digest, model=call.model)
+            if kept := self.paused.keep(line):
+                self.state.record_paused(kept)
 
         try:
             reply = await self.source.answer(call, Turn(partial(self.paused.bodies, call.answer_id), keep))
@@ -370,7 +386,8 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
     stored = _stored_answer(call, reply, answer, requested)
     usage = usage_of(body)
     append_indexed(csv_file(out, call.provider), stored, answer, usage)
-    return Settled(answer=stored, usage=usage, is_old=is_old)
+    paused = tuple(usage_of(each) for each in body[:-1]) if reply.is_paid and isinstance(body, list) else ()
+    return Settled(answer=stored, usage=usage, paused=paused, is_old=is_old)
 
 
 def store_failure(out: Path, call: Call, reply: Reply | None, failure: ProviderError, requested: str) -> Settled:
@@ -418,7 +435,7 @@ def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> 
 
 
 def _count_earlier(run: OpenRun, state: RunState) -> None:
-    """Count what the answers and bad replies in the folder cost; that is looked up only where there is a limit.
+    """Count what the replies in the folder cost, also those of no answer; it is looked up only where there is a limit.
 
     Those of unknown cost come last, for they count as the dearest at the least.
     """
@@ -449,6 +466,8 @@ def _earlier_bills(
     for bad in paid_in_vain(run.out):
         price = price_of(prices, bad.model)
         yield bad.provider, bad.model, bad.usage(), batch_price(price, shares.get(bad.answer_id, 1.0))
+    for body in unused_bodies(run.out):
+        yield PAUSING, body.model, *body.bill(prices)
 
 
 def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> RunManifest:

@@ -62,9 +62,11 @@ class ProviderCounts(Frozen):
     cost: float = 0.0
     """What all that cost as far as it is known: stated by the body, else by the price table of the settings."""
     unpriced: int = 0
-    """Answers and bad replies whose cost is not known, and which `cost` leaves out."""
+    """Answers, bad replies and paused bodies whose cost is not known, and which `cost` leaves out."""
     bad_replies: int = 0
     """Replies that were paid for and cannot be read, those of calls put again included; tokens and cost count them."""
+    paused_bodies: int = 0
+    """Bodies of paused turns that no answer holds, of turns begun anew included; tokens and cost count them."""
 
 
 class LastStart(Frozen):
@@ -127,7 +129,7 @@ class RunManifest(Frozen):
     errors: dict[str, int] = Field(default_factory=dict)
     """Calls in `errors.jsonl` by kind."""
     cost: float = 0.0
-    """Known cost of all answers and bad replies, in USD; what a provider counts as `unpriced` is left out."""
+    """Known cost of all that was paid for, in USD; what a provider counts as `unpriced` is left out."""
     last: LastStart | None = None
     """What the last start did; null where it did not come to its end."""
 

@@ -81,10 +81,12 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
     for provider, counts in manifest.providers.items():
         cut = "".join(f", {count} ended with {reason!r}" for reason, count in counts.cut_short.items())
         tokens = f", {counts.input_tokens:,} tokens in, {counts.output_tokens:,} out" if counts.input_tokens else ""
-        priced = f", cost {counts.cost:.4f} USD" if counts.unpriced < counts.answers + counts.bad_replies else ""
+        replies = counts.answers + counts.bad_replies + counts.paused_bodies
+        priced = f", cost {counts.cost:.4f} USD" if counts.unpriced < replies else ""
         is_told = counts.unpriced and (counts.input_tokens or counts.bad_replies)
         unknown = f", cost of {counts.unpriced} not known" if is_told else ""
         bad = f", {counts.bad_replies} unreadable but paid for" if counts.bad_replies else ""
+        bad += f", {counts.paused_bodies} of paused turns paid for" if counts.paused_bodies else ""
         told = f"{provider}: {counts.answers} answers, {counts.citations} citations{bad}{tokens}{priced}{unknown}{cut}"
         click.echo(fill(told, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False), err=True)
     if manifest.errors:

@@ -20,7 +20,7 @@ from pipeline.asking.replay import replay_narratives
 from pipeline.asking.run_folder import BAD_RESPONSES, csv_file, locked_folder, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, OutputError
-from pipeline.providers.request import ProviderRequest
+from pipeline.providers.request import ProviderRequest, default_model
 from pipeline.schema import AskOptions, Price, ProviderName
 from tests.support.batch_books import Asked, Refused, good_answer
 from tests.support.batch_dialects import openai_batch
@@ -72,7 +72,9 @@ def stopped_run(server: BatchServers, narratives: Path, out: Path, provider: Pro
 
 def test_batches_give_the_table_that_single_calls_of_the_same_bodies_give(narratives: Path, tmp_path: Path) -> None:
     replayed = tmp_path / "replayed"
-    replay_narratives(narratives, replayed, write_payloads(tmp_path / "payloads", 5))
+    stored = replay_narratives(narratives, replayed, write_payloads(tmp_path / "payloads", 5))
+    assert stored.last
+    assert (stored.last.new, stored.last.cost, stored.last.unpriced) == (20, 0.0, 0)  # nobody is paid for them
     with BatchServers(looks=1) as server:
         server.answer = body_by_narrative
         run_batches(server, narratives, tmp_path / "run", *IN_BATCHES)
@@ -89,6 +91,24 @@ def test_batches_give_the_table_that_single_calls_of_the_same_bodies_give(narrat
     assert set(server.accepted.values()) == {1, 2}
     assert not (tmp_path / "run" / PAUSED).exists()
     assert open_batches(tmp_path / "run") == []
+
+
+def test_bodies_of_turns_that_are_paused_in_batches_count_once_when_they_come(narratives: Path, tmp_path: Path) -> None:
+    limits = Limits(max_cost=100_000.0, prices={default_model("claude"): Price(input=50_000, output=100_000)})
+    out = tmp_path / "run"
+    with BatchServers(looks=1) as server:
+        server.answer = body_by_narrative
+
+        def stop_when_paused(line: str) -> None:
+            if "paused, to be finished" in line:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        first = run_batches(server, narratives, out, "claude", limits=limits, tell=stop_when_paused)
+        done = run_batches(server, narratives, out, "claude", limits=limits)
+    assert first.last
+    assert done.last
+    assert (first.answers, first.providers["claude"].paused_bodies, first.last.cost, first.cost) == (3, 2, 2.5, 2.5)
+    assert (done.answers, done.providers["claude"].paused_bodies, done.last.cost, done.cost) == (5, 0, 1.0, 3.5)
 
 
 def test_calls_are_split_by_the_limit_and_each_is_sent_once(narratives: Path, tmp_path: Path) -> None:

@@ -165,7 +165,51 @@ def test_a_paused_turn_that_another_request_began_is_begun_anew_and_a_line_says_
     assert "begun anew" not in done.stderr
     [answer] = read_answers(folder / "run" / "claude.csv")
     assert len(json.loads(answer.answer_raw_json)) == 2
-    assert "paused.jsonl" not in {path.name for path in (folder / "run").iterdir()}
+    [unused] = (folder / "run" / "paused.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(unused)["unused"]
+
+
+def spent(result: Result) -> str:
+    """What a start says that it and the run have cost."""
+    return result.stderr.partition("spent now ")[2].partition("\n")[0]
+
+
+def test_bodies_of_paused_turns_count_as_long_as_no_answer_holds_them_and_for_ever_where_none_will(
+    folder: Path,
+) -> None:
+    """A body takes 10 tokens in and 5 out: at these prices a dollar."""
+    prices = {"CITEJURY_PRICES": json.dumps({each: {"input": 50_000, "output": 100_000} for each in ("m", "n")})}
+    options = ("--model", "claude=m", "--max-rows", "1")
+    with ProviderServer([PAUSED, PAUSED, DOWN, DOWN, PAUSED, Good()]) as server:
+        starts = [
+            ask(server, "claude", *more, **prices)
+            for more in (options, options, ("--model", "claude=n", "--max-rows", "1"), ("--model", "claude=n"))
+        ]
+        asked = len(server.calls)
+        again = ask(server, "claude", "--model", "claude=n", "--max-cost", "3", **prices)
+        assert len(server.calls) == asked
+    counts = read_manifest(folder / "run").providers["claude"]
+    assert "Known cost: 2.00 USD" in starts[0].stderr
+    assert "Known cost: 2.00 USD" in starts[1].stderr
+    assert [spent(each) for each in starts[2:]] == ["2.00 USD (4.00 in all)", "2.00 USD (6.00 in all)"]
+    assert spent(again) == "0.00 USD (6.00 in all)"
+    assert (counts.answers, counts.paused_bodies, counts.input_tokens, counts.cost) == (3, 2, 60, 6.0)
+    assert "2 of paused turns paid for" in again.stderr
+
+
+def test_bodies_of_a_paused_turn_reach_the_limit_now_and_at_the_next_start(folder: Path) -> None:
+    prices = {"CITEJURY_PRICES": json.dumps({"m": {"input": 50_000, "output": 100_000}})}
+    options = ("--model", "claude=m", "--max-cost", "2")
+    with ProviderServer([PAUSED, PAUSED, DOWN]) as server:
+        first = ask(server, "claude", *options, **prices)
+        again = ask(server, "claude", *options, **prices)
+        assert len(server.calls) == 3
+        done = ask(server, "claude", *options[:2], "--max-cost", "3", "--max-rows", "1", **prices)
+        assert len(server.calls) == 4
+    assert (read_manifest(folder / "run").stopped, first.exit_code, again.exit_code) == ("", 0, 0)
+    assert "2 calls are left" in first.stderr
+    assert "3 calls are left" in again.stderr
+    assert spent(done) == "1.00 USD (3.00 in all)"
 
 
 def test_a_paused_turn_of_an_older_folder_goes_on_whatever_began_it(folder: Path) -> None:
@@ -331,6 +375,16 @@ def test_a_reply_that_cannot_be_read_counts_against_the_limit_now_and_at_the_nex
     counts = manifest.providers["claude"]
     assert (manifest.stopped, counts.bad_replies, counts.unpriced) == ("max_cost", 1, len(unknown) > 0)
     assert manifest.cost == counts.cost == pytest.approx(price + 2 * (10 * 3 + 5 * 15) / 1e6)
+
+
+def test_a_paused_turn_that_ends_in_a_reply_that_cannot_be_read_is_counted_once(folder: Path) -> None:
+    options = ("--model", "claude=m", "--max-rows", "1", "--retry", "bad_response")
+    tokens = []
+    with ProviderServer([PAUSED, STRANGE]) as server:
+        for _ in range(2):
+            ask(server, "claude", *options, **PRICED)
+            tokens.append(read_manifest(folder / "run").providers["claude"].input_tokens)
+    assert tokens == [10 + 500_000, 10 + 500_000 + 10]
 
 
 def test_a_kept_reply_that_becomes_the_answer_is_counted_once(folder: Path) -> None:
