@@ -199,7 +199,9 @@ def trend(path: Path) -> None:
         found = measure_trend([month for month in begun_months(told) if month.finished], _results_options(told))
         write_results(found, out, told.gives("results", "spreadsheet-safe"))
     click.echo(trend_table(found))
-    tell_next(f"citejury study run {path}, next month", f"Figures and tables are in {out}.")
+    tell_next(
+        f"citejury study run {printable(shlex.quote(str(path)))}, next month", f"Figures and tables are in {out}."
+    )
 
 
 @contextmanager
