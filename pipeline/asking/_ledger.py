@@ -3,21 +3,25 @@
 Source: pipeline/contracts/run_folder.md#batches.
 """
 
-import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from pipeline.asking._lines import append_line, cut_torn, read_lines
 from pipeline.asking.run_folder import time_now
-from pipeline.errors import InputError, OutputError
+from pipeline.errors import InputError
 from pipeline.providers.batches import batch_api
 from pipeline.schema import Frozen, ProviderName
 
 LEDGER = "batches.jsonl"
 _DIGITS_OF_NAME = 12
+_ADVICE = (
+    "a line of a run's batches, and what is paid for may stand there. Nothing was sent. Give the file back as it was; "
+    "if that cannot be, remove the line: batches that the ledger does not name are looked for at the provider."
+)
 
 
 class LedgerLine(Frozen):
@@ -68,15 +72,12 @@ class Ledger:
         self.path = out / LEDGER
         self.open: dict[str, Batch] = {}
         self.batch_ids: set[str] = set()
-        self.torn = False
         self.planned: Counter[ProviderName] = Counter()
-        whole = 0
-        for line, end in _read_lines(self.path):
+        end = 0
+        for line, place in read_lines(self.path, LedgerLine, _ADVICE):
             self._take(line)
-            whole = end
-        if self.path.is_file() and whole < self.path.stat().st_size:
-            self.torn = True
-            os.truncate(self.path, whole)
+            end = place.end
+        self.torn = cut_torn(self.path, end)
 
     def plan(self, batch: Batch) -> None:
         """Write down a batch that is to be sent now."""
@@ -107,10 +108,7 @@ class Ledger:
 
     def _write(self, line: LedgerLine) -> None:
         """Append the line; it is on the disk when this returns."""
-        with open(self.path, "ab") as file:
-            file.write((line.model_dump_json(exclude_defaults=True) + "\n").encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.path, line.model_dump_json(exclude_defaults=True))
         self._take(line)
 
     def _take(self, line: LedgerLine) -> None:
@@ -133,7 +131,7 @@ def open_batches(out: Path) -> list[Batch]:
         OutputError: a line before the last is not one of ours.
     """
     batches: dict[str, Batch] = {}
-    for line, _ in _read_lines(out / LEDGER):
+    for line, _ in read_lines(out / LEDGER, LedgerLine, _ADVICE):
         _follow(batches, line)
     return list(batches.values())
 
@@ -146,7 +144,7 @@ def token_shares(out: Path) -> dict[str, float]:
     """
     calls: dict[str, tuple[str, ...]] = {}
     shares: dict[str, float] = {}
-    for line, _ in _read_lines(out / LEDGER):
+    for line, _ in read_lines(out / LEDGER, LedgerLine, _ADVICE):
         if line.step in ("planned", "found"):
             api = batch_api(line.provider)
             calls[line.name] = line.calls or calls.get(line.name, ())
@@ -186,28 +184,3 @@ def _follow(batches: dict[str, Batch], line: LedgerLine) -> None:
     else:
         batch = batches.get(line.name) or Batch(line.name, line.provider, line.timestamp)
         batches[line.name] = batch._replace(batch_id=line.batch_id, calls=line.calls or batch.calls)
-
-
-def _read_lines(path: Path) -> Iterator[tuple[LedgerLine, int]]:
-    """Each whole line of the ledger and the byte after it; a torn last one is passed over, for it was never acted on.
-
-    Raises:
-        OutputError: a line before the last is not one of ours.
-    """
-    if not path.is_file():
-        return
-    end = 0
-    with open(path, "rb") as file:
-        for number, raw in enumerate(file, start=1):
-            end += len(raw)
-            if not raw.endswith(b"\n"):
-                return
-            try:
-                line = LedgerLine.model_validate_json(raw)
-            except ValidationError as error:
-                raise OutputError(
-                    f"`{LEDGER}` in {str(path.parent)!r}, line {number} is not a line of a run's batches, and what is "
-                    "paid for may stand there. Nothing was sent. Give the file back as it was; if that cannot be, "
-                    "remove the line: batches that the ledger does not name are looked for at the provider."
-                ) from error
-            yield line, end

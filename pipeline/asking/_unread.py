@@ -3,21 +3,20 @@
 Source: pipeline/contracts/run_folder.md#bad-responses.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from pydantic import ValidationError
-
+from pipeline.asking._lines import Place, append_line, cut_torn, read_at, read_lines
 from pipeline.asking.index import read_index
 from pipeline.asking.questions import Call, Reply
 from pipeline.asking.run_folder import BAD_RESPONSES, csv_file
-from pipeline.errors import OutputError, ProviderError
+from pipeline.errors import ProviderError
 from pipeline.prompts import text_digest
 from pipeline.providers.body import load_body, writable
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.schema import PROVIDERS, Frozen, ProviderName
+
+_ADVICE = "a reply of a run. Nothing was sent. Give the file back as it was; without the line its call is asked again."
 
 
 class BadResponse(Frozen):
@@ -73,13 +72,6 @@ class BadResponse(Frozen):
         return usage_of(body[-1] if isinstance(body, list) and body else body)
 
 
-class _Place(NamedTuple):
-    """Where a line stands in the file: its first byte, and the one after it."""
-
-    start: int
-    end: int
-
-
 class BadResponses:
     """The replies of a run folder that cannot be read; who mends them is the only one that writes to it."""
 
@@ -90,49 +82,18 @@ class BadResponses:
             OutputError: a line before the last is not one of ours.
         """
         self.path = out / BAD_RESPONSES
-        self.places: dict[str, _Place] = {}
-        if not self.path.is_file():
-            return
+        self.places: dict[str, Place] = {}
         end = 0
-        with open(self.path, "rb") as file:
-            for number, raw in enumerate(file, start=1):
-                if not raw.endswith(b"\n"):
-                    break
-                self.places[self._read(raw, number).answer_id] = _Place(end, end + len(raw))
-                end += len(raw)
-        if mend and end < self.path.stat().st_size:
-            os.truncate(self.path, end)
+        for response, place in read_lines(self.path, BadResponse, _ADVICE):
+            self.places[response.answer_id] = place
+            end = place.end
+        if mend:
+            cut_torn(self.path, end)
 
     def find(self, answer_id: str) -> BadResponse | None:
         """The reply to the call of this id; None where there is none."""
         place = self.places.get(answer_id)
-        if place is None:
-            return None
-        with open(self.path, "rb") as file:
-            file.seek(place.start)
-            return self._read(file.read(place.end - place.start), 0)
-
-    def every(self) -> Iterator[BadResponse]:
-        """All replies in their order, earlier ones to a call that has several included."""
-        if self.places:
-            with open(self.path, "rb") as file:
-                for number, raw in enumerate(file, start=1):
-                    if raw.endswith(b"\n"):
-                        yield self._read(raw, number)
-
-    def _read(self, raw: bytes, number: int) -> BadResponse:
-        """The reply in a line of the file.
-
-        Raises:
-            OutputError: it is none.
-        """
-        try:
-            return BadResponse.model_validate_json(raw)
-        except ValidationError as error:
-            raise OutputError(
-                f"`{BAD_RESPONSES}` in {str(self.path.parent)!r}, line {number} is not a reply of a run. Nothing was "
-                "sent. Give the file back as it was; without the line its call is asked again."
-            ) from error
+        return BadResponse.model_validate_json(read_at(self.path, place)) if place else None
 
 
 def paid_in_vain(out: Path) -> Iterator[BadResponse]:
@@ -143,18 +104,15 @@ def paid_in_vain(out: Path) -> Iterator[BadResponse]:
     Raises:
         OutputError: a line before the last is not one of ours.
     """
-    kept = BadResponses(out, mend=False)
-    files = [csv_file(out, provider) for provider in PROVIDERS] if kept.places else []
+    kept = BadResponses(out, mend=False).places
+    files = [csv_file(out, provider) for provider in PROVIDERS] if kept else []
     lines = (line for file in files if file.is_file() for line in read_index(file))
-    answers = {line.answer_id: line.body for line in lines if line.answer_id in kept.places}
-    for response in kept.every():
+    answers = {line.answer_id: line.body for line in lines if line.answer_id in kept}
+    for response, _ in read_lines(out / BAD_RESPONSES, BadResponse, _ADVICE):
         if answers.get(response.answer_id) != text_digest(response.body):
             yield response
 
 
 def keep_bad_response(out: Path, response: BadResponse) -> None:
     """Append the reply; it is on the disk when this returns."""
-    with open(out / BAD_RESPONSES, "ab") as file:
-        file.write((response.model_dump_json() + "\n").encode())
-        file.flush()
-        os.fsync(file.fileno())
+    append_line(out / BAD_RESPONSES, response.model_dump_json())

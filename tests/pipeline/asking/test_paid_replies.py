@@ -223,6 +223,23 @@ def test_a_paused_turn_of_an_older_folder_goes_on_whatever_began_it(folder: Path
         assert len(server.calls[-1].body["messages"]) == 2
 
 
+def test_a_torn_body_of_a_paused_turn_is_bought_again_and_a_damaged_line_is_refused(folder: Path) -> None:
+    with ProviderServer([PAUSED, PAUSED, DOWN]) as server:
+        ask(server, "claude", "--max-rows", "1")
+        path = folder / "run" / "paused.jsonl"
+        whole = path.read_bytes()
+        path.write_bytes(b"{}\n" + whole)
+        refused = ask(server, "claude", "--max-rows", "1")
+        assert len(server.calls) == 3
+        path.write_bytes(whole[:-20])
+        done = ask(server, "claude", "--max-rows", "1")
+        assert (done.exit_code, len(server.calls)) == (0, 4)
+        assert len(server.calls[-1].body["messages"]) == 2
+    assert refused.exit_code == 1
+    assert "`paused.jsonl` in 'run', line 1 is not a body of a paused turn. Nothing was sent." in refused.stderr
+    assert "without the line its call is asked from the beginning." in refused.stderr
+
+
 def test_a_limit_counts_what_is_under_way_and_is_passed_by_one_call_at_the_most(folder: Path) -> None:
     rows = "".join(f"M{number},Is it so? {number}\n" for number in range(40))
     (folder / "narratives.csv").write_text("narrative_id,prompt\n" + rows, encoding="utf-8")
