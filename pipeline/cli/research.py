@@ -309,7 +309,7 @@ def _cost_words(cost: float, unpriced: int) -> str:
 
 def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
-    from pipeline.research.output.layout import ENGLISH
+    from pipeline.research.output.report_words import ENGLISH
     from pipeline.text.terminal import counted
 
     check, metrics = finished.check, finished.metrics

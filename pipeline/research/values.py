@@ -7,6 +7,8 @@ from pipeline.verifying.values import Checked, Paragraph
 
 BETWEEN = ": "
 """Stands between the topic and the side of it that a section looks at."""
+ANSWER = -1
+"""The section of a report's first paragraphs, which answer the whole topic."""
 
 
 Depth = Literal["brief", "medium", "deep"]
@@ -48,6 +50,15 @@ class FoundPage(NamedTuple):
     """Its place among the query's results, counted from 1."""
 
 
+class AskedQuery(NamedTuple):
+    """One query that was searched for."""
+
+    query: str
+    """The query."""
+    urls: tuple[str, ...]
+    """Canonical URLs of its results, whatever became of them."""
+
+
 class Verified(NamedTuple):
     """All claims of a run, checked."""
 
@@ -68,6 +79,8 @@ class Written(NamedTuple):
     """In the order of the report."""
     left_out: tuple[Checked, ...] = ()
     """Claims that are not in it, with their verdicts and problems."""
+    has_head: bool = False
+    """Whether it begins with what answers the topic, or says that nothing does; not so in runs of earlier versions."""
 
 
 def plan_language(plan: Plan) -> str:

@@ -174,7 +174,7 @@ class Paragraph(NamedTuple):
     """One paragraph of the report."""
 
     section: int
-    """Index of its section; the number of sections for one on what sources disagree about."""
+    """Index of its section; -1 in the answer at the head, the number of sections in what sources disagree about."""
     text: str
     """Its sentences, without citations."""
     claim_ids: tuple[str, ...]

@@ -13,154 +13,12 @@ from urllib.parse import quote, urldefrag
 from pipeline.errors import InputError
 from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.output.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
-from pipeline.research.values import BETWEEN, Intake, Plan, Verified, Written, plan_language
+from pipeline.research.output.report_words import ENGLISH, ReportWords, report_words
+from pipeline.research.values import ANSWER, BETWEEN, AskedQuery, Intake, Plan, Verified, Written, plan_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
-from pipeline.verifying.values import Checked, Page, Paragraph, Quote, Verdict
-
-_HEADINGS = {
-    "en": "Where sources disagree",
-    "de": "Worin Quellen einander widersprechen",
-    "ja": "出典が食い違う点",
-    "zh": "来源说法不一之处",
-}
-"""Of the section behind the others, by the report's language; other languages have the English one."""
-
-
-class _ReportWords(NamedTuple):
-    """The report's own words in one language; `{…}` are filled in with numbers or names of ours."""
-
-    references: str
-    how_to_read: str
-    read_on: str
-    left_out: str
-    nothing_found: str
-    no_section: str
-    more: str
-    ended: str
-    notes: str
-    nothing: str
-    pages_unused: str
-    full_stop: str
-    verdicts: dict[Verdict, str]
-    stops: dict[str, str]
-
-
-ENGLISH = _ReportWords(
-    references="References",
-    how_to_read="Every paragraph above ends in the sources that hold all of it, or one side of a disagreement each; "
-    "{mark} is the first of this list. Each sentence was checked against the stored text of these pages.",
-    read_on="read on {date}",
-    left_out="What was left out",
-    nothing_found="Insufficient evidence: no statement on this topic could be checked against a page.",
-    no_section="Nothing on “{section}”: no statement about it could be checked against a page.",
-    more="{count} more are listed in `verification.md`.",
-    ended="The research ended before it had done all it wanted: {reason}.",
-    notes="How the text came about",
-    nothing="Nothing.",
-    pages_unused="Pages that were read and are not cited: {count}.",
-    full_stop=".",
-    verdicts={
-        "supported": "not needed",
-        "cannot_tell": "it cannot be told from its pages",
-        "not_found": "its pages do not support it",
-        "contradicted": "a page says otherwise",
-    },
-    stops={
-        "seconds": "the time that `--max-seconds` allows was over",
-        "tokens": "the tokens that `--max-tokens` allows were used",
-        "cost": "the cost that `--max-cost` allows was reached",
-        "fetches": "the sources that `--budget` allows were read",
-    },
-)
-_GERMAN = _ReportWords(
-    references="Quellen",
-    how_to_read="Jeder Absatz oben endet mit den Quellen, in denen er ganz steht, bei Widersprüchen je eine Seite; "
-    "{mark} ist die erste dieser Liste. Jeder Satz wurde am gespeicherten Text dieser Seiten geprüft.",
-    read_on="gelesen am {date}",
-    left_out="Was weggelassen wurde",
-    nothing_found="Zu wenig Belege: Keine Aussage zu diesem Thema ließ sich an einer Seite prüfen.",
-    no_section="Nichts zu „{section}“: Keine Aussage dazu ließ sich an einer Seite prüfen.",
-    more="{count} weitere stehen in `verification.md`.",
-    ended="Die Recherche endete, bevor alles Gewünschte getan war: {reason}.",
-    notes="Wie der Text entstand",
-    nothing="Nichts.",
-    pages_unused="Seiten, die gelesen wurden und nicht zitiert werden: {count}.",
-    full_stop=".",
-    verdicts={
-        "supported": "nicht gebraucht",
-        "cannot_tell": "aus ihren Seiten geht nicht hervor, ob sie stimmt",
-        "not_found": "ihre Seiten belegen sie nicht",
-        "contradicted": "eine Seite sagt etwas anderes",
-    },
-    stops={
-        "seconds": "die Zeit, die `--max-seconds` erlaubt, war um",
-        "tokens": "die Tokens, die `--max-tokens` erlaubt, waren verbraucht",
-        "cost": "die Kosten, die `--max-cost` erlaubt, waren erreicht",
-        "fetches": "die Quellen, die `--budget` erlaubt, waren gelesen",
-    },
-)
-_JAPANESE = _ReportWords(
-    references="参考文献",
-    how_to_read="上の各段落の末尾には、その内容がすべて (食い違いは片方ずつ) 載っている出典があります。{mark} は"
-    "この一覧の最初の出典です。各文は、保存したページの本文と照合されています。",
-    read_on="{date} 閲覧",
-    left_out="省いたもの",
-    nothing_found="根拠が不十分です。ページと照合できる記述がありませんでした。",
-    no_section="「{section}」については、ページと照合できる記述がありませんでした。",
-    more="ほか {count} 件は `verification.md` にあります。",
-    ended="調査は途中で終わりました: {reason}。",
-    notes="本文の作られ方",
-    nothing="ありません。",
-    pages_unused="{count} ページは読みましたが引用していません。",
-    full_stop="。",
-    verdicts={
-        "supported": "不要",
-        "cannot_tell": "ページからは判断できない",
-        "not_found": "ページが裏付けていない",
-        "contradicted": "別のことを述べるページがある",
-    },
-    stops={
-        "seconds": "`--max-seconds` の時間を使い切りました",
-        "tokens": "`--max-tokens` のトークンを使い切りました",
-        "cost": "`--max-cost` の費用に達しました",
-        "fetches": "`--budget` の数の出典を読み終えました",
-    },
-)
-_CHINESE = _ReportWords(
-    references="参考文献",
-    how_to_read="以上每个段落的末尾列出包含其全部内容的来源（分歧之处各载一方）；{mark} 是本列表的第一个来源。"
-    "每个句子都与所存网页的文本核对过。",
-    read_on="{date} 读取",
-    left_out="未采用的内容",
-    nothing_found="证据不足：没有任何陈述能与网页核对。",
-    no_section="关于“{section}”，没有任何陈述能与网页核对。",
-    more="另有 {count} 条列在 `verification.md` 中。",
-    ended="研究提前结束：{reason}。",
-    notes="文本的形成",
-    nothing="没有。",
-    pages_unused="读取了 {count} 个网页但未引用。",
-    full_stop="。",
-    verdicts={
-        "supported": "不需要",
-        "cannot_tell": "从网页无法判断",
-        "not_found": "网页不支持",
-        "contradicted": "有网页持不同说法",
-    },
-    stops={
-        "seconds": "`--max-seconds` 允许的时间已用完",
-        "tokens": "`--max-tokens` 允许的令牌已用完",
-        "cost": "已达到 `--max-cost` 允许的费用",
-        "fetches": "`--budget` 允许的来源已读完",
-    },
-)
-_REPORT_WORDS = {"en": ENGLISH, "de": _GERMAN, "ja": _JAPANESE, "zh": _CHINESE}
-
-
-def _report_words(language: str) -> _ReportWords:
-    """The report's words in the language; English ones where it has none of its own."""
-    return _REPORT_WORDS.get(language, ENGLISH)
-
+from pipeline.verifying.scores import single_source
+from pipeline.verifying.values import Checked, Page, Paragraph, Quote
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$&!#]|(?<![^\W_])_|_(?![^\W_])|\^(?=\[)")
 _ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bwww)\.|(?<=\w)@(?=\w)", re.IGNORECASE)
@@ -221,6 +79,12 @@ class Account(NamedTuple):
     """How the text came about, in whole sentences: what the model did not do, what was not read."""
     stop_reason: str = ""
     """Why the run ended early; empty where it did not."""
+    queries: Sequence[AskedQuery] = ()
+    """What was searched for, in order; empty in runs of earlier versions, which kept no record."""
+    unread: int = 0
+    """Pages that were found and could not be read."""
+    has_model: bool = True
+    """Whether a model took part; without one the sentences are the pages' own."""
 
 
 def lay_out(
@@ -246,13 +110,13 @@ def lay_out(
     if len(urls) > MAX_SOURCES:
         raise InputError(f"The report cites {len(urls):,} sources; {MAX_SOURCES} can be numbered. Lower `--budget`.")
     numbers = {url: number for number, url in enumerate(urls, start=1)}
-    words = _report_words(plan_language(plan))
-    outline, sections = _body_of(plan, written.paragraphs, numbers, form)
+    words = report_words(plan_language(plan))
+    outline, sections = _body_of(plan, written, numbers, words, form)
     parts = [
         f"# {plain_markdown(written.title)}",
         *sections,
         _references_of([by_url[url] for url in urls], words, form),
-        _back_matter(plan, written, len(pages) - len(urls), account, words),
+        _back_matter(plan, verified, written, pages, account, words),
     ]
     entries = (_citation_entry(numbers[url], by_url[url], _quotes_on(url, written, claims)) for url in urls)
     lines = (
@@ -269,19 +133,22 @@ def cid(number: int) -> str:
 
 
 def _body_of(
-    plan: Plan, paragraphs: Sequence[Paragraph], numbers: Mapping[str, int], form: CitationForm
+    plan: Plan, written: Written, numbers: Mapping[str, int], words: ReportWords, form: CitationForm
 ) -> tuple[list[str], list[str]]:
-    """The headings of the sections that have paragraphs, the one on disagreements last, and these in Markdown."""
+    """The headings of the parts that there are, and these in Markdown: answer, sections, what sources disagree about.
+
+    Where nothing answers, a heading says so: a paragraph could cite nothing for it.
+    """
     outline, sections = [], []
-    disputed = _HEADINGS.get(plan_language(plan), _HEADINGS["en"])
-    for index, section in enumerate((*plan.sections, disputed)):
+    named = [(ANSWER, words.answer), *((index, _heading_of(section)) for index, section in enumerate(plan.sections))]
+    for index, heading in [*named, (len(plan.sections), words.disputed)]:
         blocks = [
             f"{plain_markdown(each.text)} {_mark_of(sorted(numbers[url] for url in each.urls), form)}"
-            for each in paragraphs
+            for each in written.paragraphs
             if each.section == index
         ]
-        if blocks:
-            outline.append(_heading_of(section))
+        if blocks or (index == ANSWER and written.has_head):
+            outline.append(heading if blocks else words.no_answer)
             sections.append("\n\n".join([f"## {plain_markdown(outline[-1])}", *blocks]))
     return outline, sections
 
@@ -299,7 +166,7 @@ def _mark_of(numbers: Sequence[int], form: CitationForm) -> str:
     return f"({', '.join(map(cid, numbers))})"
 
 
-def _references_of(pages: Sequence[Page], words: _ReportWords, form: CitationForm) -> str:
+def _references_of(pages: Sequence[Page], words: ReportWords, form: CitationForm) -> str:
     """The list of sources with titles, sites and the day on which each was read."""
     lines = [f"## {words.references}"]
     if pages:
@@ -318,41 +185,93 @@ def _title_of(page: Page) -> str:
     return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1].rstrip()}…"
 
 
-def _back_matter(plan: Plan, written: Written, unused: int, account: Account, words: _ReportWords) -> str:
-    """What was left out and why, why the run ended, and how the text came about."""
-    lines = []
-    if not written.paragraphs:
-        lines.append(words.nothing_found)
-    covered = {paragraph.section for paragraph in written.paragraphs}
-    lines += [
-        words.no_section.replace("{section}", plain_markdown(_heading_of(section)))
-        for index, section in enumerate(plan.sections)
-        if index not in covered and written.paragraphs
-    ]
-    lines += [_left_out_line(checked, words) for checked in written.left_out[:_MOST_LEFT_OUT]]
+def _back_matter(
+    plan: Plan, verified: Verified, written: Written, pages: Sequence[Page], account: Account, words: ReportWords
+) -> str:
+    """What the report cannot do, what was looked for in vain, what was left out, and how the text came about."""
+    left_out = [_left_out_line(checked, words) for checked in written.left_out[:_MOST_LEFT_OUT]]
     if len(written.left_out) > _MOST_LEFT_OUT:
-        lines.append(words.more.replace("{count}", str(len(written.left_out) - _MOST_LEFT_OUT)))
-    if unused > 0:
-        lines.append(words.pages_unused.replace("{count}", str(unused)))
+        left_out.append(words.more.replace("{count}", str(len(written.left_out) - _MOST_LEFT_OUT)))
+    parts = [
+        (words.limits, _limit_lines(verified, written, pages, account, words)),
+        (words.not_found, [*_open_sections(plan, verified, written, words), *_vain_queries(written, account, words)]),
+        (words.left_out, left_out or [words.nothing]),
+        (words.notes, [plain_markdown(note) for note in account.notes]),
+    ]
+    return "\n\n".join(
+        f"### {heading}\n\n" + "\n".join(f"- {line}" for line in lines) for heading, lines in parts if lines
+    )
+
+
+def _limit_lines(
+    verified: Verified, written: Written, pages: Sequence[Page], account: Account, words: ReportWords
+) -> list[str]:
+    """What a reader should know before relying on the report."""
+    stated = {name for paragraph in written.paragraphs for name in paragraph.claim_ids}
+    cited = {url for paragraph in written.paragraphs for url in paragraph.urls}
+    sites = {page.url: page.site for page in pages}
+    alone = sum(each.claim.id in stated for each in single_source(verified.claims, sites))
+    lines = [words.own_sentences] if stated and not account.has_model else []
+    if stated and len({sites.get(url, url) for url in cited}) == 1:
+        lines.append(words.one_site)
+    elif alone:
+        lines.append(words.single_site.replace("{all}", str(len(stated))).replace("{count}", str(alone)))
+    for sentence, count in ((words.pages_unread, account.unread), (words.pages_unused, len(pages) - len(cited))):
+        if count > 0:
+            lines.append(sentence.replace("{count}", str(count)))
     if account.stop_reason:
         lines.append(words.ended.replace("{reason}", _stop_words(account.stop_reason, words)))
-    parts = [f"### {words.left_out}", "\n".join(f"- {line}" for line in lines or [words.nothing])]
-    if account.notes:
-        parts += [f"### {words.notes}", "\n".join(f"- {plain_markdown(note)}" for note in account.notes)]
-    return "\n\n".join(parts)
+    return lines
 
 
-def _stop_words(reason: str, words: _ReportWords) -> str:
+def _open_sections(plan: Plan, verified: Verified, written: Written, words: ReportWords) -> list[str]:
+    """The sections about which the report says nothing, or nothing beyond its answer."""
+    if not written.paragraphs:
+        return [words.nothing_found]
+    section_of = {checked.claim.id: checked.claim.section for checked in verified.claims}
+    stated = {section_of.get(name) for paragraph in written.paragraphs for name in paragraph.claim_ids}
+    covered = {paragraph.section for paragraph in written.paragraphs}
+    return [
+        (words.in_answer if index in stated else words.no_section).replace(
+            "{section}", plain_markdown(_heading_of(section))
+        )
+        for index, section in enumerate(plan.sections)
+        if index not in covered
+    ]
+
+
+def _vain_queries(written: Written, account: Account, words: ReportWords) -> list[str]:
+    """What was searched for without any result, and what without a result that is cited."""
+    cited = {url for paragraph in written.paragraphs for url in paragraph.urls}
+    vain = [query for query in account.queries if cited.isdisjoint(query.urls)]
+    lines = []
+    for sentence, queries in (
+        (words.no_result, [query for query in vain if not query.urls]),
+        (words.no_use, [query for query in vain if query.urls]),
+    ):
+        if queries:
+            shown = words.between.join(_quoted(text, words) for text in dict.fromkeys(each.query for each in queries))
+            lines.append(sentence.replace("{queries}", shown))
+    return lines
+
+
+def _stop_words(reason: str, words: ReportWords) -> str:
     """Why the run ended, in words; the reason itself where there are none for it."""
     return words.stops.get(reason) or plain_markdown(reason)
 
 
-def _left_out_line(checked: Checked, words: _ReportWords) -> str:
+def _left_out_line(checked: Checked, words: ReportWords) -> str:
     """A claim that is not in the report, and why."""
     # Problems are worded in English; `verification.md`, which is English throughout, has them all.
     told = "; ".join(checked.problems) if words is ENGLISH else ""
     why = told or words.verdicts[checked.verdict]
-    return f"“{plain_markdown(checked.claim.text)}”: {plain_markdown(why)}{words.full_stop}"
+    return f"{_quoted(checked.claim.text, words)}: {plain_markdown(why)}{words.full_stop}"
+
+
+def _quoted(text: str, words: ReportWords) -> str:
+    """The text in quotation marks of the language."""
+    opening, closing = words.quotes
+    return f"{opening}{plain_markdown(text)}{closing}"
 
 
 def _report_of(

@@ -14,7 +14,7 @@ from pipeline.research.contracts import SearchResults as Answered
 from pipeline.research.search import SearchProvider
 from pipeline.research.search.documents import is_document
 from pipeline.research.search.results import SearchResults
-from pipeline.research.values import FoundPage, Plan
+from pipeline.research.values import AskedQuery, FoundPage, Plan
 from pipeline.sources.schema import SearchResult
 from pipeline.text.urls import membership_key, site_key
 
@@ -47,6 +47,8 @@ class Harvest(NamedTuple):
     """Results left out because there were enough sources."""
     failures: tuple[str, ...] = ()
     """Why queries were not answered, in words, in the order of the queries."""
+    asked: tuple[AskedQuery, ...] = ()
+    """The queries that were answered, in order; empty in runs of earlier versions."""
 
 
 async def harvest(
@@ -80,6 +82,10 @@ async def harvest(
         results=sum(map(len, answered.values())),
         dropped=sum(got.dropped for got in answered.values() if isinstance(got, SearchResults)),
         failures=tuple(str(failure) for failure in failures),
+        asked=tuple(
+            AskedQuery(query, tuple(dict.fromkeys(urldefrag(each.url).url for each in got)))
+            for query, got in answered.items()
+        ),
     )
 
 

@@ -19,7 +19,7 @@ from pipeline.research.stages._fetch import PagesRead, Unread, fetch, fetched_by
 from pipeline.research.stages._harvest import Harvest, harvest
 from pipeline.research.stages._passages import chunks_of
 from pipeline.research.stages._verify import ask_verdicts, verify
-from pipeline.research.values import FoundPage, Plan, Verified
+from pipeline.research.values import AskedQuery, FoundPage, Plan, Verified
 from pipeline.sources.schema import READ
 from pipeline.verifying.values import Claim, Page
 
@@ -73,6 +73,8 @@ class Gathered(NamedTuple):
     """How many rounds there were."""
     stop_reason: StopReason | None = None
     """The limit that ended the gathering; None where none did."""
+    asked: tuple[AskedQuery, ...] = ()
+    """What was searched for, in order."""
 
 
 class ResearchRounds:
@@ -151,6 +153,7 @@ class ResearchRounds:
             (*before.unread, *read.unread),
             (*before.claims, *claims),
             rounds=number,
+            asked=(*before.asked, *harvested.asked),
         )
         came = await self.run.run_stage(
             "verify",

@@ -15,7 +15,7 @@ from pipeline.research.output.layout import Account, LaidOut, cid, lay_out
 from pipeline.research.output.to_answer import FinishedRun, write_for_jury
 from pipeline.research.output.verification_md import RunNotes, verification_markdown
 from pipeline.research.running.environment import Environment
-from pipeline.research.running.options import Budget, ResearchOptions, StopReason
+from pipeline.research.running.options import EXTRACTIVE, Budget, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.stages._invariants import check_run
 from pipeline.research.stages._rounds import Gathered, kept_verified
@@ -249,7 +249,10 @@ class ReportStages:
         Raises:
             InputError: it cites more sources than can be numbered.
         """
-        account = Account(tuple(self.run.notes), came.stop_reason or "")
+        has_model = self.options.model != EXTRACTIVE
+        account = Account(
+            tuple(self.run.notes), came.stop_reason or "", gathered.asked, len(gathered.unread), has_model
+        )
         return lay_out(
             self.intake, self.plan, gathered.verified, came.written, gathered.pages, account, self.options.citations
         )

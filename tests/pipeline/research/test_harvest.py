@@ -117,6 +117,8 @@ def test_a_refused_query_is_told_and_the_others_go_on() -> None:
     notes: list[Payload] = []
     came = gather(["good", "bad", "fine"], notes=notes, workers=1, refused="bad")
     assert {found.query for found in came.found} == {"good", "fine"}
+    assert [asked.query for asked in came.asked] == ["good", "fine"]
+    assert {found.url for found in came.found} <= {url for asked in came.asked for url in asked.urls}
     assert len(came.failures) == 1
     assert "tavily cannot be searched" in came.failures[0]
     assert [type(note).__name__ for note in notes] == [

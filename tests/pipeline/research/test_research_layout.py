@@ -10,7 +10,7 @@ from pipeline.research.stages._passages import statement_in
 from pipeline.research.stages._plan import make_plan
 from pipeline.research.stages._write import write_report
 from pipeline.research.stages.audit import audit
-from pipeline.research.values import Depth, Intake, Plan, Verified, Written
+from pipeline.research.values import AskedQuery, Depth, Intake, Plan, Verified, Written
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 
 HOSTILE = (
@@ -45,12 +45,12 @@ def test_what_turns_the_direction_of_text_around_is_left_out() -> None:
     assert plain_markdown("Roofs \u202egnorw\u202c are \u2067old\u2069.") == "Roofs gnorw are old."
 
 
-def laid_out(form: CitationForm, account: Account | None = None) -> LaidOut:
+def laid_out(form: CitationForm, account: Account | None = None, sites: int = 2) -> LaidOut:
     pages = [
         Page(
             "https://b.example/x_(y)",
             f"Title {HOSTILE}",
-            "b.example",
+            "b.example" if sites > 1 else "a.example",
             "en",
             "Bees fly. Wasps sting.",
             "2026-11-20T10:00:00+00:00",
@@ -63,7 +63,8 @@ def laid_out(form: CitationForm, account: Account | None = None) -> LaidOut:
         Claim(f"c{number}", text, 0, (Quote(page.url, page.text[:9], 0, 9),))
         for number, (text, page) in enumerate(texts, start=1)
     ]
-    checked = tuple(Checked(claim, "supported", 1.0) for claim in claims)
+    supporters = ((pages[1].url,), (pages[0].url, pages[1].url), (pages[0].url,))
+    checked = tuple(Checked(claim, "supported", 1.0, (), urls) for claim, urls in zip(claims, supporters, strict=True))
     paragraphs = (
         Paragraph(0, "Ants walk (C999).", ("c1",), (pages[1].url,)),
         Paragraph(1, "Bees fly. Wasps sting.", ("c2", "c3"), (pages[0].url, pages[1].url)),
@@ -100,14 +101,48 @@ def test_a_report_numbers_its_sources_by_first_appearance_and_passes_the_audit(
     assert "(<https://b.example/x_(y)>)" in came.markdown
 
 
+def back_matter(came: LaidOut) -> dict[str, str]:
+    """What stands under each heading behind the list of sources."""
+    _, *parts = came.markdown.partition("## References")[2].split("\n### ")
+    return {heading: told.strip() for heading, _, told in (part.partition("\n") for part in parts)}
+
+
 def test_a_report_says_what_was_left_out_and_why_it_ended() -> None:
-    came = laid_out("c", Account(("The model slept.",), "cost"))
-    told = came.markdown.partition("### What was left out")[2]
-    assert r"“Cows \<b\>fly\</b\>.”: no page says so." in told
-    assert "Nothing on “Outlook”" in told
-    assert "the cost that `--max-cost` allows was reached" in told
-    assert "The model slept." in told
+    came = laid_out("c", Account(("The model slept.",), "cost", unread=3))
+    told = back_matter(came)
+    assert list(told) == ["Limits", "What was looked for and not found", "What was left out", "How the text came about"]
+    assert told["What was left out"] == r"- “Cows \<b\>fly\</b\>.”: no page says so."
+    assert "Nothing on “Outlook”" in told["What was looked for and not found"]
+    assert "the cost that `--max-cost` allows was reached" in told["Limits"]
+    assert "could not be read: 3." in told["Limits"]
+    assert "No model was used" not in told["Limits"]
+    assert told["How the text came about"] == "- The model slept."
     assert came.report.stop_reason == "cost"
+
+
+def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part() -> None:
+    queries = (
+        AskedQuery("insects *", ("https://a.example/", "https://c.example/")),
+        AskedQuery("bees | wasps", ()),
+        AskedQuery("outlook", ("https://c.example/",)),
+        AskedQuery("outlook", ("https://c.example/",)),
+    )
+    told = back_matter(laid_out("c", Account(queries=queries, has_model=False)))
+    assert told["What was looked for and not found"].split("\n") == [
+        "- Nothing on “Outlook”: no statement about it could be checked against a page.",
+        r"- Searched for without any result: “bees \| wasps”.",
+        "- Searched for, with results of which none is cited: “outlook”.",
+    ]
+    assert told["Limits"].startswith("- No model was used: the sentences are the pages' own")
+
+
+@pytest.mark.parametrize(
+    ("sites", "line"), [(1, "rests on a single site; no other"), (2, "Of 3 statements, 2 rest on")]
+)
+def test_a_report_says_what_rests_on_one_site_alone(sites: int, line: str) -> None:
+    told = back_matter(laid_out("c", sites=sites))["Limits"]
+    assert told.count("single site") == 1
+    assert line in told
 
 
 def test_a_quote_is_found_by_a_text_fragment() -> None:
@@ -203,5 +238,5 @@ def test_both_sides_of_a_disagreement_are_shown_once_behind_the_sections_and_the
 def test_a_report_in_another_language_tells_in_it_why_a_claim_was_left_out() -> None:
     markdown = disputed("de").markdown
     assert "## Worin Quellen einander widersprechen" in markdown
-    assert "“Butter helps a burn.”: eine Seite sagt etwas anderes." in markdown.replace("\u2060", "")
+    assert "„Butter helps a burn.“: eine Seite sagt etwas anderes." in markdown.replace("\u2060", "")
     assert "negated" not in markdown

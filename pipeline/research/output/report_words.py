@@ -1,0 +1,218 @@
+"""The report's own words: its headings, and what it tells about itself behind the text, in the report's language."""
+
+from typing import NamedTuple
+
+from pipeline.verifying.values import Verdict
+
+
+class ReportWords(NamedTuple):
+    """The report's own words in one language; `{…}` are filled in with numbers or names of ours."""
+
+    answer: str
+    """Heading of the few sentences that answer the topic."""
+    no_answer: str
+    """Heading in their place where no page answers."""
+    disputed: str
+    """Heading of what sources disagree about, behind the other sections."""
+    references: str
+    how_to_read: str
+    read_on: str
+    limits: str
+    """Heading of what the report cannot do."""
+    own_sentences: str
+    one_site: str
+    single_site: str
+    pages_unread: str
+    pages_unused: str
+    ended: str
+    not_found: str
+    """Heading of what was looked for in vain."""
+    nothing_found: str
+    no_section: str
+    in_answer: str
+    no_result: str
+    no_use: str
+    left_out: str
+    more: str
+    notes: str
+    nothing: str
+    full_stop: str
+    quotes: str
+    """An opening and a closing quotation mark."""
+    between: str
+    """Between the items of a list in a line."""
+    verdicts: dict[Verdict, str]
+    stops: dict[str, str]
+
+
+ENGLISH = ReportWords(
+    answer="In short",
+    no_answer="Not answered by these pages",
+    disputed="Where sources disagree",
+    references="References",
+    how_to_read="Every paragraph above ends in the sources that hold all of it, or one side of a disagreement each; "
+    "{mark} is the first of this list. Each sentence was checked against the stored text of these pages.",
+    read_on="read on {date}",
+    limits="Limits",
+    own_sentences="No model was used: the sentences are the pages' own, chosen by their words.",
+    one_site="Everything above rests on a single site; no other one confirms it.",
+    single_site="Of {all} statements, {count} rest on a single site each.",
+    pages_unread="Pages that were found and could not be read: {count}.",
+    pages_unused="Pages that were read and are not cited: {count}.",
+    ended="The research ended before it had done all it wanted: {reason}.",
+    not_found="What was looked for and not found",
+    nothing_found="Insufficient evidence: no statement on this topic could be checked against a page.",
+    no_section="Nothing on “{section}”: no statement about it could be checked against a page.",
+    in_answer="On “{section}” there is nothing beyond what stands at the beginning.",
+    no_result="Searched for without any result: {queries}.",
+    no_use="Searched for, with results of which none is cited: {queries}.",
+    left_out="What was left out",
+    more="{count} more are listed in `verification.md`.",
+    notes="How the text came about",
+    nothing="Nothing.",
+    full_stop=".",
+    quotes="“”",
+    between="; ",
+    verdicts={
+        "supported": "not needed",
+        "cannot_tell": "it cannot be told from its pages",
+        "not_found": "its pages do not support it",
+        "contradicted": "a page says otherwise",
+    },
+    stops={
+        "seconds": "the time that `--max-seconds` allows was over",
+        "tokens": "the tokens that `--max-tokens` allows were used",
+        "cost": "the cost that `--max-cost` allows was reached",
+        "fetches": "the sources that `--budget` allows were read",
+    },
+)
+_GERMAN = ReportWords(
+    answer="Kurz gesagt",
+    no_answer="Von diesen Seiten nicht beantwortet",
+    disputed="Worin Quellen einander widersprechen",
+    references="Quellen",
+    how_to_read="Jeder Absatz oben endet mit den Quellen, in denen er ganz steht, bei Widersprüchen je eine Seite; "
+    "{mark} ist die erste dieser Liste. Jeder Satz wurde am gespeicherten Text dieser Seiten geprüft.",
+    read_on="gelesen am {date}",
+    limits="Grenzen",
+    own_sentences="Es wurde kein Modell benutzt: Die Sätze stammen wörtlich von den Seiten, ausgewählt nach ihren "
+    "Wörtern.",
+    one_site="Alles Obige stützt sich auf eine einzige Website; keine andere bestätigt es.",
+    single_site="Von {all} Aussagen stützen sich {count} auf jeweils eine einzige Website.",
+    pages_unread="Seiten, die gefunden wurden und nicht gelesen werden konnten: {count}.",
+    pages_unused="Seiten, die gelesen wurden und nicht zitiert werden: {count}.",
+    ended="Die Recherche endete, bevor alles Gewünschte getan war: {reason}.",
+    not_found="Wonach vergeblich gesucht wurde",
+    nothing_found="Zu wenig Belege: Keine Aussage zu diesem Thema ließ sich an einer Seite prüfen.",
+    no_section="Nichts zu „{section}“: Keine Aussage dazu ließ sich an einer Seite prüfen.",
+    in_answer="Zu „{section}“ gibt es nichts über das hinaus, was am Anfang steht.",
+    no_result="Ohne jedes Ergebnis gesucht: {queries}.",
+    no_use="Gesucht, aber kein Ergebnis davon wird zitiert: {queries}.",
+    left_out="Was weggelassen wurde",
+    more="{count} weitere stehen in `verification.md`.",
+    notes="Wie der Text entstand",
+    nothing="Nichts.",
+    full_stop=".",
+    quotes="„“",
+    between="; ",
+    verdicts={
+        "supported": "nicht gebraucht",
+        "cannot_tell": "aus ihren Seiten geht nicht hervor, ob sie stimmt",
+        "not_found": "ihre Seiten belegen sie nicht",
+        "contradicted": "eine Seite sagt etwas anderes",
+    },
+    stops={
+        "seconds": "die Zeit, die `--max-seconds` erlaubt, war um",
+        "tokens": "die Tokens, die `--max-tokens` erlaubt, waren verbraucht",
+        "cost": "die Kosten, die `--max-cost` erlaubt, waren erreicht",
+        "fetches": "die Quellen, die `--budget` erlaubt, waren gelesen",
+    },
+)
+_JAPANESE = ReportWords(
+    answer="要点",
+    no_answer="これらのページには答えがありません",
+    disputed="出典が食い違う点",
+    references="参考文献",
+    how_to_read="上の各段落の末尾には、その内容がすべて (食い違いは片方ずつ) 載っている出典があります。{mark} は"
+    "この一覧の最初の出典です。各文は、保存したページの本文と照合されています。",
+    read_on="{date} 閲覧",
+    limits="この報告の限界",
+    own_sentences="モデルは使っていません。文はページの原文のままで、含まれる語によって選ばれています。",
+    one_site="上の内容はすべて一つのサイトに基づいており、ほかのサイトでは裏付けられていません。",
+    single_site="{all} 件の記述のうち {count} 件は、それぞれ一つのサイトだけに基づいています。",
+    pages_unread="{count} ページは見つかりましたが読めませんでした。",
+    pages_unused="{count} ページは読みましたが引用していません。",
+    ended="調査は途中で終わりました: {reason}。",
+    not_found="探しても見つからなかったもの",
+    nothing_found="根拠が不十分です。ページと照合できる記述がありませんでした。",
+    no_section="「{section}」については、ページと照合できる記述がありませんでした。",
+    in_answer="「{section}」については、冒頭に書いたこと以外に記述はありませんでした。",
+    no_result="検索しても結果がなかったもの: {queries}。",
+    no_use="検索結果をどれも引用していないもの: {queries}。",
+    left_out="省いたもの",
+    more="ほか {count} 件は `verification.md` にあります。",
+    notes="本文の作られ方",
+    nothing="ありません。",
+    full_stop="。",
+    quotes="「」",
+    between="、",
+    verdicts={
+        "supported": "不要",
+        "cannot_tell": "ページからは判断できない",
+        "not_found": "ページが裏付けていない",
+        "contradicted": "別のことを述べるページがある",
+    },
+    stops={
+        "seconds": "`--max-seconds` の時間を使い切りました",
+        "tokens": "`--max-tokens` のトークンを使い切りました",
+        "cost": "`--max-cost` の費用に達しました",
+        "fetches": "`--budget` の数の出典を読み終えました",
+    },
+)
+_CHINESE = ReportWords(
+    answer="要点",
+    no_answer="这些网页没有给出答案",
+    disputed="来源说法不一之处",
+    references="参考文献",
+    how_to_read="以上每个段落的末尾列出包含其全部内容的来源（分歧之处各载一方）；{mark} 是本列表的第一个来源。"
+    "每个句子都与所存网页的文本核对过。",
+    read_on="{date} 读取",
+    limits="本报告的局限",
+    own_sentences="未使用模型：句子均为网页原文，按其用词选出。",
+    one_site="以上内容全部依据同一个网站，没有其他网站证实。",
+    single_site="{all} 条陈述中有 {count} 条各只依据一个网站。",
+    pages_unread="找到但无法读取的网页：{count} 个。",
+    pages_unused="读取了 {count} 个网页但未引用。",
+    ended="研究提前结束：{reason}。",
+    not_found="查找而未找到的内容",
+    nothing_found="证据不足：没有任何陈述能与网页核对。",
+    no_section="关于“{section}”，没有任何陈述能与网页核对。",
+    in_answer="关于“{section}”，除开头所述之外没有其他陈述。",
+    no_result="搜索后没有任何结果：{queries}。",
+    no_use="搜索结果均未被引用：{queries}。",
+    left_out="未采用的内容",
+    more="另有 {count} 条列在 `verification.md` 中。",
+    notes="文本的形成",
+    nothing="没有。",
+    full_stop="。",
+    quotes="“”",
+    between="；",
+    verdicts={
+        "supported": "不需要",
+        "cannot_tell": "从网页无法判断",
+        "not_found": "网页不支持",
+        "contradicted": "有网页持不同说法",
+    },
+    stops={
+        "seconds": "`--max-seconds` 允许的时间已用完",
+        "tokens": "`--max-tokens` 允许的令牌已用完",
+        "cost": "已达到 `--max-cost` 允许的费用",
+        "fetches": "`--budget` 允许的来源已读完",
+    },
+)
+_REPORT_WORDS = {"en": ENGLISH, "de": _GERMAN, "ja": _JAPANESE, "zh": _CHINESE}
+
+
+def report_words(language: str) -> ReportWords:
+    """The report's words in the language; English ones where it has none of its own."""
+    return _REPORT_WORDS.get(language, ENGLISH)
