@@ -56,6 +56,7 @@ class BatchCalls:
         self.batch_limits = BatchLimits(min(api.limits.requests, most), api.limits.bytes)
         state.token_shares[provider] = api.token_price
         self.answered = set(run.answered[provider])
+        self.unread = BadResponses(run.out)
         self.failed: set[str] = set()
         self.models: list[str] = []
         self.said: dict[str, Said] = {}
@@ -93,7 +94,6 @@ class BatchCalls:
         batches = list(batches)
         words = {batch.name: sha256() for batch in batches}
         owners = {answer_id: batch for batch in batches for answer_id in batch.calls}
-        unread = BadResponses(self.run.out)
         for call in self:
             batch = owners.pop(call.answer_id, None)
             if batch and batch.model not in ("", call.model):
@@ -107,10 +107,8 @@ class BatchCalls:
                 cost = self.cost(call.model, [said]) or 0.0
                 expected[batch.name] = expected.get(batch.name, 0.0) + cost
             self.state.kept += call.answer_id in self.answered
-            old = (
-                None if batch or call.answer_id in self.answered else settle_unread(self.run, call, unread, self.limits)
-            )
-            if old:
+            is_open = not batch and call.answer_id not in self.answered
+            if is_open and (old := settle_unread(self.run, call, self.unread, self.limits)):
                 self._note(call, old)
             if call.model not in self.models:
                 self.models.append(call.model)
@@ -203,8 +201,11 @@ class BatchCalls:
     # What becomes of calls
 
     def store(self, call: Call, reply: Reply, requested: str) -> bool:
-        """Write down what the reply to a call holds; whether that is an answer."""
-        return self._note(call, store_reply(self.run.out, call, reply, requested))
+        """Write down what the reply to a call holds, which a start that was killed may have done; whether an answer."""
+        kept = self.unread.find(call.answer_id)
+        is_old = kept is not None and kept.batch == reply.batch
+        self.paused.give_up(call.answer_id)
+        return self._note(call, store_reply(self.run.out, call, reply, requested, is_old))
 
     def fail(self, calls: Iterable[Call], failure: ProviderError) -> None:
         """Write the failure down for each of the calls that is not settled."""

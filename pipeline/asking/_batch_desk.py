@@ -1,6 +1,7 @@
 """The batches of one provider in one start of a run: found again, sent, waited for, collected."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 
 from pipeline.asking._batch_calls import BatchCalls, Chunk
@@ -19,6 +20,7 @@ from pipeline.text.terminal import counted, printable
 
 _GONE = (404, 410)
 _PASSING = ("rate_limit", "server", "network", "timeout")
+_AWAY = ("network", "timeout")
 
 
 class BatchDesk:
@@ -47,7 +49,9 @@ class BatchDesk:
         self.has_listed = False
         self.is_ending = False
         self.is_full = False
-        self.trouble = ""
+        self.troubles: set[str] = set()
+        self.unread: Counter[str] = Counter()
+        self.looks_away = 0
         self.is_met = False
 
     def open(self) -> list[Batch]:
@@ -70,8 +74,7 @@ class BatchDesk:
 
     async def work(self) -> None:
         """Find, send and collect until nothing is left to come, or a signal ends the waiting."""
-        self.chunks = self.calls.fresh(self.claimed())
-        self.waiting += [chunk for chunk in (next(self.chunks, None),) if chunk]
+        self.plan()
         self.tell_open()
         self.are_missing |= bool(self.waiting) and not self.shared.is_new  # a ledger that lost whole lines looks well
         while (self.open() or self.waiting or self.put_off or self.undecided) and not self.shared.is_stopped():
@@ -80,6 +83,11 @@ class BatchDesk:
             await self.collect_all()
             self.show()
             await self.rest()
+
+    def plan(self) -> None:
+        """Let the calls wait that no batch holds, the first of them in a batch that is made already."""
+        self.chunks, self.put_off = self.calls.fresh(self.claimed()), []
+        self.waiting = [chunk for chunk in (next(self.chunks, None),) if chunk]
 
     async def end_all(self) -> None:
         """End the batches under way, and collect what they have answered."""
@@ -104,7 +112,7 @@ class BatchDesk:
     async def rest(self) -> None:
         """Wait until the next look, or a signal; less where something can be sent, or a lost batch is given up."""
         if not self.is_met:
-            self.trouble = ""
+            self.troubles.clear()
         self.is_met = False
         open_batches = self.open()
         if self.shared.is_stopped() or not (open_batches or self.waiting or self.put_off or self.undecided):
@@ -148,13 +156,19 @@ class BatchDesk:
             self.shared.tell_counts(f"{self.provider}: {told}")
 
     def meet(self, failure: ProviderError) -> None:
-        """Tell once that the provider cannot be asked; where that does not pass, leave its batches to a later start."""
-        if str(failure) != self.trouble:
-            self.trouble = str(failure)
-            left = "What is under way there is not lost." if self.open() else "It is asked again until it answers."
-            self.shared.tell(f"{self.provider}: {printable(self.trouble).rstrip('.')}. {left}")
+        """Tell once that the provider cannot be asked; where that does not pass, leave its batches to a later start.
+
+        One that is away from the beginning is looked for as often as a batch is sent, where none is under way there.
+        """
+        words = printable(str(failure)).rstrip(".")
+        if words not in self.troubles:
+            self.troubles.add(words)
+            left = "What is under way there is not lost." if self.open() else "It is asked again."
+            self.shared.tell(f"{self.provider}: {words}. {left}")
         self.is_met = True
-        nothing_known = not self.has_listed and not self.open() and failure.kind not in _PASSING
+        self.looks_away += failure.kind in _AWAY
+        is_over = failure.kind not in _PASSING or self.looks_away >= self.shared.policy.attempts
+        nothing_known = not self.has_listed and not self.open() and is_over
         if failure.kind in ("auth", "quota", "missing_key") or nothing_known:
             self.shared.aside.update(batch.name for batch in self.open())
             self.undecided = 0
@@ -327,9 +341,9 @@ class BatchDesk:
     # Collecting
 
     async def collect_all(self) -> None:
-        """Look at each batch under way, and collect those that have ended."""
+        """Look at each batch under way, and collect those that have ended; none has to wait for another's."""
         for batch in self.open():
-            if not batch.batch_id or self.shared.is_stopped():
+            if not batch.batch_id or batch.name in self.shared.aside or self.shared.is_stopped():
                 continue
             try:
                 async with self.client() as client:
@@ -338,11 +352,23 @@ class BatchDesk:
                     self.states[batch.name] = state
                     if state.status != "working":
                         await self.collect(client, batch, state)
+                self.unread.pop(batch.name, None)
             except ProviderError as failure:
-                if failure.status not in _GONE:
+                if failure.status in _GONE:
+                    self.lose(batch, failure)
+                else:
                     self.meet(failure)
-                    return
-                self.lose(batch, failure)
+                    self.leave_unread(batch, failure)
+
+    def leave_unread(self, batch: Batch, failure: ProviderError) -> None:
+        """Leave a batch to a later start whose state or results cannot be had for a reason that does not pass."""
+        self.unread[batch.name] += failure.kind not in _PASSING
+        if self.unread[batch.name] >= self.shared.policy.attempts and batch.name not in self.shared.aside:
+            self.shared.aside.add(batch.name)
+            self.shared.tell(
+                f"{self.provider}: batch {printable(batch.batch_id)} is left to a later start; its "
+                f"{counted(len(batch.calls), 'call')} may be paid."
+            )
 
     def lose(self, batch: Batch, failure: ProviderError) -> None:
         """Leave a batch that the provider does not know any more; its calls may be paid, so they are not sent again."""
@@ -370,6 +396,8 @@ class BatchDesk:
         if settled:
             self.close(settled, unanswered)
             self.waiting, self.put_off = [*self.waiting, *self.put_off], []
+        if settled and not batch.calls and not self.is_ending:
+            self.plan()  # what waited was made before it was known what the batch holds
 
     def take_refusal(self, batch: Batch, state: BatchState) -> None:
         """Settle the calls of a batch that the provider refused as a whole; with others under way it is tried again."""

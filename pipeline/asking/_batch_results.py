@@ -83,7 +83,8 @@ class BatchResults(NamedTuple):
                 self.calls.keep(call, batch.name, result.text)
                 return False
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
-        return self.calls.store(call, Reply(text, result.status, batch.model, len(texts), is_paid=True), batch.planned)
+        reply = Reply(text, result.status, batch.model, len(texts), is_paid=True, batch=batch.name)
+        return self.calls.store(call, reply, batch.planned)
 
     def leave_out(self, calls: Iterable[Call], words: str) -> None:
         """Write down that calls were not put before their batch ended; of one that we end ourselves nothing is said."""

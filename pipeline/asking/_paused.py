@@ -50,19 +50,19 @@ class PausedLine(Frozen):
 
 
 class PausedTurns:
-    """The paused turns of a run folder, which this process alone writes to."""
+    """The paused turns of a run folder; who mends them is the only one that writes to it."""
 
-    def __init__(self, out: Path) -> None:
-        """Read which turns are paused; a torn last line is cut off, for its batch is collected again.
+    def __init__(self, out: Path, mend: bool = True) -> None:
+        """Read which turns are paused; to `mend` is to cut off a torn last line, whose batch is collected again.
 
         Raises:
             OutputError: a line before the last is not one of ours.
         """
         self.path = out / PAUSED
         self.begun_anew: dict[str, str] = {}
-        self._read()
+        self._read(mend)
 
-    def _read(self) -> None:
+    def _read(self, mend: bool) -> None:
         """Read the file: the turns that may go on, and the bodies that no answer holds.
 
         Raises:
@@ -75,12 +75,19 @@ class PausedTurns:
         for line, place in read_lines(self.path, PausedLine, _ADVICE):
             self._take(line, place)
             end = place.end
-        cut_torn(self.path, end)
+        if mend:
+            cut_torn(self.path, end)
 
     def _take(self, line: PausedLine, place: Place) -> None:
-        """Know the line; one with other words than those before it begins the turn anew."""
+        """Know the line; one with other words than those before it begins the turn anew.
+
+        One that is unused says so of the body that was kept before under the same names.
+        """
         if line.unused:
             self.unused.append(place)
+            turn = self.places.get(line.answer_id, {})
+            if turn.pop(line.batch, None) and not turn:
+                self._end(line.answer_id)
             return
         if line.digest and self.begun_by.get(line.answer_id, line.digest) != line.digest:
             self._end(line.answer_id)
@@ -91,7 +98,7 @@ class PausedTurns:
     def _end(self, answer_id: str) -> None:
         """Go on with the call's turn no more: no answer holds its bodies."""
         self.unused += self.places.pop(answer_id).values()
-        self.begun_by.pop(answer_id)
+        self.begun_by.pop(answer_id, None)
 
     def bodies(self, answer_id: str, digest: str, but: str = "") -> list[str]:
         """The bodies of a call's turn so far, in their order, `but` for one batch's; none where it is not paused.
@@ -102,7 +109,11 @@ class PausedTurns:
             self.begun_anew[answer_id] = digest
             return []
         places = [place for batch, place in self.places.get(answer_id, {}).items() if batch != but]
-        return [PausedLine.model_validate_json(read_at(self.path, place)).text for place in places]
+        return [self.line(place).text for place in places]
+
+    def line(self, place: Place) -> PausedLine:
+        """The line that stands there."""
+        return PausedLine.model_validate_json(read_at(self.path, place))
 
     def keep(self, line: PausedLine) -> PausedLine | None:
         """Add the body, which is on the disk when this returns, and give its line; None where its batch had it.
@@ -117,6 +128,15 @@ class PausedTurns:
         line = line.model_copy(update={"batch": line.batch or f"{_ONE_BY_ONE}{number}"})
         self._take(line, append_line(self.path, line.model_dump_json()))
         return line
+
+    def give_up(self, answer_id: str) -> None:
+        """Write down of a turn that was begun anew that no answer will hold what it had brought before."""
+        begun_by = self.begun_by.get(answer_id)
+        if self.begun_anew.get(answer_id, begun_by) == begun_by:
+            return
+        for place in list(self.places[answer_id].values()):
+            line = self.line(place).model_copy(update={"unused": True})
+            self._take(line, append_line(self.path, line.model_dump_json()))
 
     def told_anew(self) -> list[str]:
         """The line that says how many turns were begun anew; none where none was."""
@@ -134,22 +154,18 @@ class PausedTurns:
         if not ended:
             return
         for answer_id in ended:
-            begun_by = self.begun_by.get(answer_id)
-            if self.begun_anew.get(answer_id, begun_by) == begun_by:
-                self.places.pop(answer_id)
-            else:
-                self._end(answer_id)
+            self.places.pop(answer_id)
         left = [place for turn in self.places.values() for place in turn.values()]
         if left or self.unused:
             with staged_file(self.path) as new:
                 for place in self.unused:
-                    line = PausedLine.model_validate_json(read_at(self.path, place)).model_copy(update={"unused": True})
+                    line = self.line(place).model_copy(update={"unused": True})
                     new.write(f"{line.model_dump_json()}\n".encode())
                 for place in left:
                     new.write(read_at(self.path, place))
         else:
             self.path.unlink()
-        self._read()
+        self._read(mend=True)
 
 
 def unused_bodies(out: Path) -> Iterator[PausedLine]:
@@ -162,6 +178,8 @@ def unused_bodies(out: Path) -> Iterator[PausedLine]:
         return
     path = csv_file(out, PAUSING)
     answered = {line.answer_id for line in read_index(path)} if path.is_file() else set()
-    for line, _ in read_lines(out / PAUSED, PausedLine, _ADVICE):
-        if line.unused or line.answer_id not in answered:
-            yield line
+    turns = PausedTurns(out, mend=False)
+    going_on = [
+        place for answer_id, turn in turns.places.items() if answer_id not in answered for place in turn.values()
+    ]
+    yield from map(turns.line, [*turns.unused, *going_on])

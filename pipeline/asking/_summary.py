@@ -61,7 +61,7 @@ def _count_files(
     spent = _Bill()
     shares = token_shares(out)
     targets = resolved_earlier(out / CITATIONS)
-    bad = _bad_counts(out, prices, shares)
+    bad = _bad_counts(out, prices)
     with staged_file(out / CITATIONS) as file:
         for provider in PROVIDERS:
             earlier = manifest.providers.get(provider)
@@ -84,14 +84,11 @@ def _count_files(
     return manifest.model_copy(update=changes), spent
 
 
-def _bad_counts(
-    out: Path, prices: Mapping[str, Price], shares: Mapping[str, float]
-) -> dict[ProviderName, ProviderCounts]:
+def _bad_counts(out: Path, prices: Mapping[str, Price]) -> dict[ProviderName, ProviderCounts]:
     """The counts of what was paid for and is in no answer, by provider: unreadable replies, bodies of paused turns."""
     counts: dict[ProviderName, ProviderCounts] = {}
     for each in paid_in_vain(out):
-        price = batch_price(price_of(prices, each.model), shares.get(each.answer_id, 1.0))
-        own = ProviderCounts(bad_replies=1, **_bill_of(each.usage(), price)._asdict())
+        own = ProviderCounts(bad_replies=1, **_bill_of(*each.bill(prices))._asdict())
         counts[each.provider] = _together(counts.get(each.provider, ProviderCounts()), own)
     for body in unused_bodies(out):
         own = ProviderCounts(paused_bodies=1, **_bill_of(*body.bill(prices))._asdict())

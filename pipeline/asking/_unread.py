@@ -3,7 +3,7 @@
 Source: pipeline/contracts/run_folder.md#bad-responses.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pipeline.asking._lines import Place, append_line, cut_torn, read_at, read_lines
@@ -12,9 +12,10 @@ from pipeline.asking.questions import Call, Reply
 from pipeline.asking.run_folder import BAD_RESPONSES, csv_file
 from pipeline.errors import ProviderError
 from pipeline.prompts import text_digest
+from pipeline.providers.batches import batch_api
 from pipeline.providers.body import load_body, writable
-from pipeline.providers.cost import Usage, usage_of
-from pipeline.schema import PROVIDERS, Frozen, ProviderName
+from pipeline.providers.cost import Usage, batch_price, price_of, usage_of
+from pipeline.schema import PROVIDERS, Frozen, Price, ProviderName
 
 _ADVICE = "a reply of a run. Nothing was sent. Give the file back as it was; without the line its call is asked again."
 
@@ -40,6 +41,8 @@ class BadResponse(Frozen):
     """Why `body` is not the whole body; empty where it is."""
     body: str
     """The body as it was sent, without the key; one that cannot be unpacked has a letter of Latin-1 for each byte."""
+    batch: str = ""
+    """The name of the batch that it came in; empty where it came in none, and in folders of earlier versions."""
 
     @classmethod
     def of(cls, call: Call, reply: Reply, timestamp: str) -> "BadResponse":
@@ -54,11 +57,12 @@ class BadResponse(Frozen):
             timestamp=timestamp,
             fault=reply.fault,
             body=str(writable(reply.text)),
+            batch=reply.batch,
         )
 
     def reply(self) -> Reply:
         """The reply as it came."""
-        return Reply(self.body, self.status, self.model, self.attempts, self.fault, is_paid=True)
+        return Reply(self.body, self.status, self.model, self.attempts, self.fault, is_paid=True, batch=self.batch)
 
     def usage(self) -> Usage:
         """What the body states that it took; nothing where that cannot be read either.
@@ -70,6 +74,11 @@ class BadResponse(Frozen):
         except ProviderError:
             return Usage()
         return usage_of(body[-1] if isinstance(body, list) and body else body)
+
+    def bill(self, prices: Mapping[str, Price]) -> tuple[Usage, Price | None]:
+        """What the body states that it took, and its price."""
+        api = batch_api(self.provider) if self.batch else None
+        return self.usage(), batch_price(price_of(prices, self.model), api.token_price if api else 1.0)
 
 
 class BadResponses:

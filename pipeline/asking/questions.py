@@ -41,7 +41,7 @@ class Reply(NamedTuple):
     """What came back: the body as it was sent, the HTTP status where known, the model that the request asked for.
 
     `attempts` counts the requests that it took. `fault` says why the text is not the whole body, empty where it is.
-    One that `is_paid` is kept even where it cannot be read.
+    One that `is_paid` is kept even where it cannot be read. `batch` is the name of the batch that it came in, if any.
     """
 
     text: str
@@ -50,6 +50,7 @@ class Reply(NamedTuple):
     attempts: int = 1
     fault: str = ""
     is_paid: bool = False
+    batch: str = ""
 
 
 class Turn(NamedTuple):

@@ -341,6 +341,7 @@ class _Desk(NamedTuple):
             reply = await self.source.answer(call, Turn(partial(self.paused.bodies, call.answer_id), keep))
         except ProviderError as failure:
             return store_failure(out, call, None, failure, requested)
+        self.paused.give_up(call.answer_id)
         settled = store_reply(out, call, reply, requested)
         if settled.answer and call.answer_id in self.paused.places:
             self.ended.add(call.answer_id)
@@ -464,8 +465,7 @@ def _earlier_bills(
             price = price_of(prices, line.model_version, model)
             yield provider, model, line.usage, batch_price(price, shares.get(line.answer_id, 1.0))
     for bad in paid_in_vain(run.out):
-        price = price_of(prices, bad.model)
-        yield bad.provider, bad.model, bad.usage(), batch_price(price, shares.get(bad.answer_id, 1.0))
+        yield bad.provider, bad.model, *bad.bill(prices)
     for body in unused_bodies(run.out):
         yield PAUSING, body.model, *body.bill(prices)
 

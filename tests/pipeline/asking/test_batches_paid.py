@@ -1,0 +1,167 @@
+"""What was paid for in batches is counted once, at its price, and holds nobody up."""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.asking._ledger import LEDGER
+from pipeline.asking.batches import ask_in_batches
+from pipeline.asking.index import read_index
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.questions import Limits
+from pipeline.asking.run_folder import BAD_RESPONSES, read_manifest
+from pipeline.errors import InputError
+from pipeline.providers.request import default_model
+from pipeline.schema import AskOptions, Price
+from tests.support.batch_books import Asked, Refused, good_answer
+from tests.support.batch_runs import QUICK, body_by_narrative, narrative_of, run_batches, selection, write_narratives
+from tests.support.batch_servers import BatchServers
+
+# A reply of ten tokens in and five out is a dollar at these prices, half a dollar in a batch.
+PRICES = dict.fromkeys((default_model("claude"), "model-1"), Price(input=50_000, output=100_000))
+LIMITS = Limits(max_cost=100_000.0, prices=PRICES)
+
+
+@pytest.fixture
+def narratives(tmp_path: Path) -> Path:
+    return write_narratives(tmp_path, 5)
+
+
+def strange_twice(provider: str, custom_id: str, body: Any) -> Any:
+    """Answers that cannot be read to two of the narratives."""
+    if narrative_of(body) not in ("N3", "N4"):
+        return good_answer(provider, custom_id, body)
+    return {"type": "message", "content": None, "usage": {"input_tokens": 10, "output_tokens": 5}}
+
+
+def stop_at(words: str, line: str) -> None:
+    if words in line:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_replies_of_batches_that_cannot_be_read_are_counted_at_the_price_of_batches_at_every_start(
+    narratives: Path, tmp_path: Path
+) -> None:
+    with BatchServers() as server:
+        server.answer = strange_twice
+        starts = [run_batches(server, narratives, tmp_path / "run", "claude", limits=LIMITS) for _ in range(2)]
+    assert [(each.answers, each.providers["claude"].bad_replies) for each in starts] == [(3, 2)] * 2
+    assert [each.cost for each in starts] == [2.5, 2.5]
+    assert [each.last and each.last.cost for each in starts] == [2.5, 0.0]
+
+
+def test_replies_that_cannot_be_read_are_counted_once_where_a_stop_has_them_collected_again(
+    narratives: Path, tmp_path: Path
+) -> None:
+    out, sent = tmp_path / "run", list[bool]()
+
+    def stop_at_the_first(*_: Any) -> None:
+        if (out / BAD_RESPONSES).exists() and not sent:
+            sent.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with BatchServers() as server:
+        server.answer = strange_twice
+        first = run_batches(server, narratives, out, "claude", limits=LIMITS, progress=stop_at_the_first)
+        done = run_batches(server, narratives, out, "claude", limits=LIMITS)
+    assert first.stopped == "SIGINT"
+    assert first.providers["claude"].bad_replies > 0
+    assert (done.stopped, done.answers, done.providers["claude"].bad_replies, done.cost) == ("", 3, 2, 2.5)
+
+
+def test_a_paused_turn_of_a_batch_that_the_ledger_has_lost_is_gone_on_with_once(
+    narratives: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+
+    with BatchServers(looks=10**6) as server:
+        server.answer = body_by_narrative
+        run_batches(server, narratives, out, "claude", tell=lambda line: stop_at("sent as batch", line))
+        server.looks = 1
+        (out / LEDGER).write_bytes(b"")
+        manifest = run_batches(server, narratives, out, "claude")
+    assert (manifest.answers, manifest.errors) == (5, {})
+    assert [len(batch.items) for batch in server.batches] == [5, 2]
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_batch_whose_results_cannot_be_had_keeps_no_other_from_being_collected(
+    status: int, narratives: Path, tmp_path: Path
+) -> None:
+    out, told = tmp_path / "run", list[str]()
+
+    def damaged(asked: Asked) -> None:
+        if asked.path.startswith("/files/file-out-1"):
+            raise Refused(status, "The file is damaged.")
+
+    def stop_when_collected(line: str) -> None:
+        told.append(line)
+        if status == 500:  # what may pass is waited for
+            stop_at("batch_0003 has ended", line)
+
+    policy = QUICK._replace(requests=2)
+    with BatchServers() as server:
+        server.instead = damaged
+        first = run_batches(server, narratives, out, "openai", policy=policy, tell=stop_when_collected)
+        told_first = [line for line in told if "The file is damaged." in line]
+        server.instead = lambda asked: None
+        done = run_batches(server, narratives, out, "openai", policy=policy)
+    assert (first.answers, first.unsettled, first.stopped) == (3, 2, "batch" if status == 400 else "SIGINT")
+    assert len(told_first) == 1
+    assert (done.answers, len(server.batches), set(server.accepted.values())) == (5, 3, {1})
+
+
+def test_ending_batches_comes_to_an_end_where_the_results_of_one_cannot_be_had(
+    narratives: Path, tmp_path: Path
+) -> None:
+    out, told = tmp_path / "run", list[str]()
+
+    def damaged(asked: Asked) -> None:
+        if asked.path.startswith("/files/"):
+            raise Refused(400, "The file is damaged.")
+
+    with BatchServers() as server:
+        run_batches(server, narratives, out, "openai", tell=lambda line: stop_at("sent as batch", line))
+        server.instead = damaged
+        manifest = run_batches(server, narratives, out, "openai", cancel=True, told=told)
+    assert (manifest.stopped, manifest.unsettled) == ("batch", 5)
+    assert any("batch_0001 is left to a later start; its 5 calls may be paid." in line for line in told)
+
+
+def test_a_provider_that_is_away_from_the_beginning_is_an_error_of_each_call(narratives: Path, tmp_path: Path) -> None:
+    server, told = BatchServers(), list[str]()
+    server.server.server_close()
+    with pytest.raises(InputError, match=r"Nothing was answered \(5 network\)"):
+        run_batches(server, narratives, tmp_path / "run", "openai", told=told)
+    assert [line for line in told if "cannot be reached" in line] == [told[0]]
+    assert "It is asked again." in told[0]
+    with BatchServers() as servers:
+        assert run_batches(servers, narratives, tmp_path / "run", "openai").answers == 5
+
+
+def test_a_kill_after_the_answer_to_a_turn_that_was_begun_anew_loses_no_count_of_what_it_had_brought(
+    narratives: Path, tmp_path: Path
+) -> None:
+    out, killed = tmp_path / "run", tmp_path / "killed"
+
+    def as_a_kill_leaves_it(*_: Any) -> None:
+        """The folder once all is answered, and before the run comes to its end."""
+        if not killed.exists() and len(list(read_index(out / "claude.csv"))) == 5:
+            shutil.copytree(out, killed)
+
+    with BatchServers() as server:
+        server.answer = body_by_narrative
+        run_batches(server, narratives, out, "claude", tell=lambda line: stop_at("paused, to be finished", line))
+        server.answer = good_answer
+        german = selection(server, "claude")._replace(options=AskOptions(country="DE"))
+        questions = german.questions(NarrativesCsv(narratives))
+        ask_in_batches(
+            questions, out, german, policy=QUICK, limits=LIMITS, progress=as_a_kill_leaves_it, redirect_client=None
+        )
+        ask_in_batches(questions, killed, german, policy=QUICK, limits=LIMITS, redirect_client=None)
+    for manifest in (read_manifest(out), read_manifest(killed)):
+        assert (manifest.answers, manifest.providers["claude"].paused_bodies, manifest.cost) == (5, 2, 3.5)
