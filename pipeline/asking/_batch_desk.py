@@ -8,7 +8,7 @@ from pipeline.asking._batch_calls import BatchCalls, Chunk
 from pipeline.asking._batch_results import BatchResults
 from pipeline.asking._batch_work import BatchWork
 from pipeline.asking._ledger import Batch
-from pipeline.asking._lost_batches import LostBatches
+from pipeline.asking._lost_batches import GONE, LostBatches
 from pipeline.asking.run_folder import time_now
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers.batches import BatchApi, BatchState
@@ -18,7 +18,6 @@ from pipeline.providers.http.retry import ends_the_provider
 from pipeline.schema import ProviderName
 from pipeline.text.terminal import counted, printable
 
-_GONE = (404, 410)
 _PASSING = ("rate_limit", "server", "network", "timeout")
 _AWAY = ("network", "timeout")
 
@@ -354,7 +353,7 @@ class BatchDesk:
                         await self.collect(client, batch, state)
                 self.unread.pop(batch.name, None)
             except ProviderError as failure:
-                if failure.status in _GONE:
+                if failure.status in GONE:
                     self.lose(batch, failure)
                 else:
                     self.meet(failure)

@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from pipeline.asking._ledger import Batch, Ledger, run_prefix
 from pipeline.asking.run_folder import OpenRun, time_now
+from pipeline.errors import ProviderError
 from pipeline.providers.batches import BatchApi, BatchState
 from pipeline.providers.http.client import ApiClient
 from pipeline.schema import ProviderName
 
+GONE = (404, 410)
+"""The statuses of what a provider does not have any more."""
 # How far a provider's clock may be behind ours.
 _CLOCKS_APART = timedelta(hours=1)
 
@@ -90,12 +93,20 @@ class LostBatches(NamedTuple):
 
 
 async def _first_id(client: ApiClient, api: BatchApi, state: BatchState) -> str:
-    """The custom id of a batch's first result; empty where it has none."""
+    """The custom id of a batch's first result; empty where it has none, or the provider has deleted them.
+
+    Raises:
+        ProviderError: the results cannot be had.
+    """
     if state.status == "failed":
         return ""
-    async with aclosing(api.results(client, state)) as results:
-        async for result in results:
-            return result.custom_id
+    try:
+        async with aclosing(api.results(client, state)) as results:
+            async for result in results:
+                return result.custom_id
+    except ProviderError as failure:
+        if failure.status not in GONE:
+            raise
     return ""
 
 

@@ -165,3 +165,20 @@ def test_a_kill_after_the_answer_to_a_turn_that_was_begun_anew_loses_no_count_of
         ask_in_batches(questions, killed, german, policy=QUICK, limits=LIMITS, redirect_client=None)
     for manifest in (read_manifest(out), read_manifest(killed)):
         assert (manifest.answers, manifest.providers["claude"].paused_bodies, manifest.cost) == (5, 2, 3.5)
+
+
+def test_results_of_another_run_that_the_provider_has_deleted_keep_nobody_from_asking(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with BatchServers() as server:
+        run_batches(server, write_narratives(tmp_path, 4), out, "claude")
+        narratives = write_narratives(tmp_path, 5)
+        run_batches(server, narratives, tmp_path / "another", "claude")
+
+        def deleted(asked: Asked) -> None:
+            if asked.path.endswith("/batch_0002/results"):
+                raise Refused(404, "The results are no longer available.")
+
+        server.instead = deleted
+        manifest = run_batches(server, narratives, out, "claude")
+    assert (manifest.answers, manifest.errors) == (5, {})
+    assert [len(batch.items) for batch in server.batches] == [4, 5, 1]
