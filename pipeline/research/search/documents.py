@@ -56,8 +56,11 @@ async def read_documents(folder: Path, store: Store) -> ReadDocuments:
         async with room:
             return await _read_document(document_url(folder, file), file, extractor, store)
 
+    by_size = sorted(known, key=_size_of, reverse=True)  # or one core works on a large one when the others are done
     async with Extractor() as extractor:
-        problems = await asyncio.gather(*(read(file, extractor) for file in known))
+        told = await asyncio.gather(*(read(file, extractor) for file in by_size))
+    problem_of = dict(zip(by_size, told, strict=True))
+    problems = [problem_of[file] for file in known]
     urls = tuple(document_url(folder, file) for file, problem in zip(known, problems, strict=True) if not problem)
     if not urls:
         raise InputError(
@@ -72,6 +75,14 @@ def _files_in(folder: Path) -> Iterator[Path]:
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(above, name) for name in sorted(names) if not name.startswith("."))
+
+
+def _size_of(file: Path) -> int:
+    """Its size in bytes; 0 of one that is gone or a broken link, which reading tells."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 async def _read_document(url: str, file: Path, extractor: Extractor, store: Store) -> str:

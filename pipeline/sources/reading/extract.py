@@ -164,7 +164,13 @@ _BREAKS = frozenset(_BLOCKS.split())
 _CELLS = ("td", "th")
 _BETWEEN_CELLS = " | "
 _BREAK = "\u2424"  # the symbol for a line end, as trafilatura makes blanks of line ends
-_SEPARATORS = re.compile(r"[\s|]+")
+# Of what trafilatura makes its fallback; of nested ones the outermost.
+_FALLBACK_BLOCKS = "//*[{0}][not(ancestor::*[{0}])]".format(
+    " or ".join(f"self::{name}" for name in ("article", "blockquote", "code", "p", "pre", "q", "quote"))
+)
+_TEXT_IN_SCRIPTS = re.compile(r"application/ld\+json|data-preloaded", re.I)
+_SURELY_ONE_BLOCK = 50
+_LINES_SEEN = 200
 _BLANKS = re.compile(r"\s+")
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,200}\?>")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
@@ -204,11 +210,12 @@ def read_html(page: str, url: str) -> HtmlText:
     headings = "\n".join(" ".join(each.text_content().split())[:_LONGEST_TITLE] for each in _headings(tree))
     markup = markup_of_404(tree, page)
     _drop_hidden(tree)
+    blocks = "".join(_unparted(block.text_content()) for block in tree.xpath(_FALLBACK_BLOCKS))
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
     if len(text) < _LEAST_MAIN_TEXT:
         text = _all_text(page) or text
-    elif _SEPARATORS.sub("", parted := _parted_text(page)) == _SEPARATORS.sub("", text):
+    elif _may_be_glued(text, blocks, page) and _unparted(parted := _parted_text(page)) == _unparted(text):
         text = parted
     return HtmlText(text, title, language, bool(_NOT_FREE.search(page)), headings, markup)
 
@@ -234,6 +241,23 @@ def _all_text(page: str) -> str:
     tree = _parsed(page)
     _drop_hidden(tree)
     return _visible_text(tree)
+
+
+def _may_be_glued(text: str, blocks: str, page: str) -> bool:
+    """Whether the text may be trafilatura's fallback, which is slow to make: a heading tells that it is not.
+
+    The fallback is the text in scripts, or else that of the blocks alone, or of all of the page where they have little.
+    """
+    lines = [_unparted(line) for line in text.split("\n", _LINES_SEEN)[:_LINES_SEEN]]
+    has_blocks = any(len(line) > _LEAST_MAIN_TEXT and line in blocks for line in lines)
+    if _TEXT_IN_SCRIPTS.search(page) or not has_blocks:
+        return True
+    return all(line[:_SURELY_ONE_BLOCK] in blocks for line in lines)
+
+
+def _unparted(text: str) -> str:
+    """The text without what parts its blocks."""
+    return "".join(text.replace("|", " ").split())
 
 
 def _parted_text(page: str) -> str:

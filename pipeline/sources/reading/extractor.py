@@ -1,6 +1,7 @@
 """Extraction in processes of its own: a page that hangs or crashes a parser costs one of them, not the run."""
 
 import asyncio
+import gc
 import json
 import os
 import queue
@@ -46,6 +47,7 @@ def _load_parsers() -> None:
     import_module("pypdfium2")
     import_module("trafilatura")
     identifier()
+    gc.freeze()  # or all of it is looked through again for garbage, page by page
 
 
 def _read_requests(source: BinaryIO, requests: "queue.Queue[tuple[dict[str, str], bytes]]") -> None:
