@@ -15,7 +15,7 @@ from annotation.judge._prompt import Prompt, build_prompt, digest
 from annotation.judge._units import Unit
 from annotation.judge.files import Tally, Work, beside, check_work, write_judgements
 from annotation.labels import TaskName
-from pipeline.asking.run import RunState
+from pipeline.asking.run_state import RunState
 from pipeline.errors import ProviderError
 from pipeline.interrupts import stopping_on_signals
 from pipeline.models.completion import Structured

@@ -9,8 +9,9 @@ from pipeline.asking._paused import PausedLine, PausedTurns
 from pipeline.asking._unread import BadResponses
 from pipeline.asking.ask_live import ProviderSelection
 from pipeline.asking.questions import Call, Limits, Reply
-from pipeline.asking.run import RunState, Settled, settle_unread, store_failure, store_reply
+from pipeline.asking.run import settle_unread, store_failure, store_reply
 from pipeline.asking.run_folder import OpenRun, time_now
+from pipeline.asking.run_state import RunState, Settled
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers.batches import BatchApi, BatchItem, BatchLimits, split_items
 from pipeline.providers.body import load_body
@@ -203,7 +204,7 @@ class BatchCalls:
     def store(self, call: Call, reply: Reply, requested: str) -> bool:
         """Write down what the reply to a call holds, which a start that was killed may have done; whether an answer."""
         kept = self.unread.find(call.answer_id)
-        is_old = kept is not None and kept.batch == reply.batch
+        is_old = kept is not None and kept.timestamp == requested
         self.paused.give_up(call.answer_id)
         return self._note(call, store_reply(self.run.out, call, reply, requested, is_old))
 

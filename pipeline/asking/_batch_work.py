@@ -8,8 +8,8 @@ from pipeline.asking._ledger import Ledger
 from pipeline.asking._paused import PausedTurns
 from pipeline.asking.ask_live import ProviderSelection
 from pipeline.asking.questions import Limits, Tell
-from pipeline.asking.run import RunState
 from pipeline.asking.run_folder import OpenRun
+from pipeline.asking.run_state import RunState
 from pipeline.schema import ProviderName
 
 Progress = Callable[[ProviderName, int, int, str], None]

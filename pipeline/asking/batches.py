@@ -22,8 +22,9 @@ from pipeline.asking._ledger import Batch, Ledger, open_batches
 from pipeline.asking._paused import PausedTurns
 from pipeline.asking.ask_live import ProviderSelection, look_up_redirects, refuse_unknown_prices
 from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Tell
-from pipeline.asking.run import RunState, StopReason, settle_run
+from pipeline.asking.run import settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest, csv_file
+from pipeline.asking.run_state import RunState, StopReason
 from pipeline.errors import InputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
 from pipeline.providers.batches import BatchApi, batch_api, search_doubt, search_refusal

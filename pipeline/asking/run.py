@@ -5,22 +5,19 @@ Source: pipeline/contracts/run_folder.md#resuming.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pipeline.asking._ledger import refuse_open_batches, token_shares
 from pipeline.asking._paused import PAUSING, PausedLine, PausedTurns, unused_bodies
-from pipeline.asking._spending import Spending
 from pipeline.asking._summary import summarise_run
 from pipeline.asking._unread import BadResponse, BadResponses, keep_bad_response, paid_in_vain
 from pipeline.asking.index import append_indexed, read_index
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell, Turn
 from pipeline.asking.run_folder import (
     ERRORS,
-    LastStart,
     OpenRun,
     RunManifest,
     append_error,
@@ -33,6 +30,7 @@ from pipeline.asking.run_folder import (
     write_errors,
     write_manifest,
 )
+from pipeline.asking.run_state import RunState, Settled
 from pipeline.errors import InputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
 from pipeline.providers import read_body
@@ -42,153 +40,6 @@ from pipeline.providers.failure import unreadable_error
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 
 _UNKNOWN_MODEL = "unknown"
-
-StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost", "batch"]
-
-
-class Settled(NamedTuple):
-    """What stands on the disk for a call: an answer or an error, and the usage that the body states.
-
-    `paused` is that of the bodies before the last of a turn that was paused, which counted when they came. `is_unread`
-    says of an error that its reply is kept and cannot be read, `is_old` that an earlier start kept it, `is_lost` that
-    a reply which may have to be paid for never came; `model` is the one that was asked for then.
-    """
-
-    answer: StoredAnswer | None = None
-    error: ErrorLine | None = None
-    usage: Usage = Usage()
-    paused: tuple[Usage, ...] = ()
-    is_unread: bool = False
-    is_old: bool = False
-    is_lost: bool = False
-    model: str = ""
-
-
-class RunState:
-    """How far a run has come: what it has spent, what failed, and why no further call is to be started."""
-
-    def __init__(self, limits: Limits, spent: float = 0.0, stop_waiting: Callable[[], int] = lambda: 0) -> None:
-        """Begin with what was spent earlier."""
-        self.stop_waiting = stop_waiting
-        self.limits = limits
-        self.token_shares: dict[ProviderName, float] = {}  # of those who are asked in batches
-        self.spending = Spending(limits.max_cost, spent)
-        self.errors: list[ErrorLine] = []
-        self.kept = 0
-        self.unread: Counter[ProviderName] = Counter()
-        self.beside_cost, self.beside_unpriced = 0.0, 0  # of what was paid now and is in no new answer
-        self.longest = 0  # the most tokens that an answer may have
-        self.answered: Counter[ProviderName] = Counter()
-        self.in_flight = 0
-        self.stopped: StopReason = ""
-        self.priceless: dict[ProviderName, tuple[str, ...]] = {}
-        self.tasks: list[asyncio.Task[None]] = []
-
-    @property
-    def spent(self) -> float:
-        """The known cost so far; that of earlier starts is in it only under a limit."""
-        return self.spending.spent
-
-    @property
-    def settled(self) -> int:
-        """How many calls have an answer or an error now."""
-        return self.kept + self.answered.total() + len(self.errors)
-
-    def last_start(self) -> LastStart:
-        """What this start did, without what its answers cost."""
-        unread = self.unread.total()
-        failed: dict[ProviderName, Counter[str]] = {}
-        for error in self.errors:
-            failed.setdefault(error.provider, Counter())[error.kind] += 1
-        silent = {
-            each: dict(failed[each])
-            for each in PROVIDERS
-            if each in failed and not self.answered[each] and failed[each].total() > self.unread[each]
-        }
-        new, sent = self.answered.total(), len(self.errors) - unread
-        kinds = dict(Counter[str](error.kind for error in self.errors))
-        return LastStart(
-            kept=self.kept,
-            new=new,
-            failed=sent,
-            unread=unread,
-            errors=kinds,
-            cost=round(self.beside_cost, 8),
-            unpriced=self.beside_unpriced,
-            silent=silent,
-            priceless={} if self.stopped else self.priceless,
-        )
-
-    def may_start_call(self) -> bool:
-        """Whether another call may be started; the known cost is looked at now."""
-        if not self.stopped and self.spending.is_reached:
-            self.stopped = "max_cost"
-        return not self.stopped
-
-    @asynccontextmanager
-    async def starting(self, call: Call) -> AsyncIterator[bool]:
-        """Wait until the call may be put, which the block does then; False where it may not any more."""
-        begun = self.may_start_call() and await self.spending.begin(call.provider)
-        if not self.may_start_call() or not begun:
-            if begun:
-                self.spending.end(call.provider)
-            yield False
-            return
-        self.in_flight += 1
-        try:
-            yield True
-        finally:
-            self.in_flight -= 1
-            self.spending.end(call.provider)
-
-    def record(self, call: Call, settled: Settled) -> None:
-        """Count the settled call, and its cost."""
-        if settled.error:
-            self.errors.append(settled.error)
-            self.unread[call.provider] += settled.is_old
-        if settled.answer:
-            self.answered[call.provider] += 1
-        if settled.is_old:
-            return
-        if settled.answer or settled.is_unread:
-            model = settled.answer.model_version if settled.answer else settled.model
-            price = price_of(self.limits.prices, model, call.model)
-            price = batch_price(price, self.token_shares.get(call.provider, 1.0))
-            cost = cost_of(settled.usage, price)
-            earlier = [cost_of(usage, price) for usage in settled.paused]
-            paid = sum(each or 0.0 for each in earlier)
-            self.spending.pay(call.provider, cost, self.most(price), call.model or model, paid)
-            if settled.is_unread:
-                self.beside_cost += cost or 0.0
-                self.beside_unpriced += cost is None
-            else:  # the answer's bill holds them
-                self.beside_cost -= paid
-                self.beside_unpriced -= earlier.count(None)
-        elif settled.is_lost and call.provider in self.spending.dearest:
-            self.spending.pay(call.provider, None)
-
-    def record_paused(self, line: PausedLine) -> None:
-        """Count what a body of a paused turn cost, which is in no answer yet."""
-        usage, price = line.bill(self.limits.prices)
-        cost = cost_of(usage, price)
-        self.spending.spent += (self.most(price) or 0.0) if cost is None else cost
-        self.beside_cost += cost or 0.0
-        self.beside_unpriced += cost is None
-
-    def most(self, price: Price | None) -> float | None:
-        """What the longest answer with one search costs, which counts where a reply does not say what it took."""
-        return cost_of(Usage(0, self.longest, 1), price)
-
-    def stop(self, reason: StopReason, tell: Tell) -> None:
-        """Let no further request be sent; the second time, give up those under way."""
-        if self.stopped in ("SIGINT", "SIGTERM"):
-            for task in self.tasks:
-                task.cancel()
-            return
-        self.stopped = reason
-        again = "Ctrl-C again" if reason == "SIGINT" else "a second signal"
-        under_way = self.in_flight - self.stop_waiting()
-        tell(f"Stopping: {under_way} calls under way are finished and kept; {again} gives them up.")
 
 
 async def ask_narratives(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pipeline.asking.questions import Limits, Tell
-from pipeline.asking.run import RunState
+from pipeline.asking.run_state import RunState
 from pipeline.interrupts import stopping_on_signals
 from pipeline.models.asking import Model
 from pipeline.models.meter import Meter, SpendLimits
