@@ -109,7 +109,7 @@ class Pages(NamedTuple):
 
     def text_of(self, url: str) -> PageText:
         """What stands on the page; nothing for a URL of none."""
-        return _page_text(self.by_url[url], self.marked.get(self.by_url[url].stem)) if url in self.by_url else _NOTHING
+        return page_text(self.by_url[url], self.marked.get(self.by_url[url].stem)) if url in self.by_url else _NOTHING
 
 
 _NOTHING = PageText(())
@@ -170,7 +170,8 @@ def letters_of(text: str) -> str:
 
 
 @cache
-def _page_text(file: Path, marked: str | None) -> PageText:
+def page_text(file: Path, marked: str | None = None) -> PageText:
+    """What stands on the page; `marked` is the text that people marked as its own."""
     root = html.document_fromstring(file.read_bytes(), parser=html.HTMLParser(encoding="utf-8"))
     blocks = tuple(_Reader(root).blocks)
     if marked is None:

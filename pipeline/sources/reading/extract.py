@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pipeline.sources.reading._absence import markup_of_404
 from pipeline.sources.reading._address import Address
+from pipeline.sources.reading._paragraphs import mark_paragraphs
 from pipeline.sources.reading._quality import PageSigns, page_verdict
 from pipeline.sources.reading._words import monotony_of
 from pipeline.sources.reading.decode import decoded, stored_text, unwrapped
@@ -210,6 +211,7 @@ def read_html(page: str, url: str) -> HtmlText:
     headings = "\n".join(" ".join(each.text_content().split())[:_LONGEST_TITLE] for each in _headings(tree))
     markup = markup_of_404(tree, page)
     _drop_hidden(tree)
+    mark_paragraphs(tree)
     blocks = "".join(_unparted(block.text_content()) for block in tree.xpath(_FALLBACK_BLOCKS))
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
@@ -266,6 +268,7 @@ def _parted_text(page: str) -> str:
 
     tree = _parsed(page)
     _drop_hidden(tree)
+    mark_paragraphs(tree)
     for element in tree.iter(*_BREAKS, *_CELLS):
         if element.tag in _BREAKS:
             element.text = _BREAK + (element.text or "")

@@ -1,0 +1,68 @@
+"""Paragraphs that a page marks by `div` and a class, as DocBook and many sites do, made such as trafilatura reads them.
+
+Of text in a `div` trafilatura loses what stands before and between `<code>` and the like, half of a manual's sentences;
+it takes DocBook's boxes, which are called `sidebar`, for menus, and anchors that lead nowhere for links.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+_INLINE_TAGS = """a abbr acronym b bdi bdo cite code del dfn em font i img ins kbd mark q s samp small span strong sub
+sup time tt u var wbr"""
+_INLINE = frozenset(_INLINE_TAGS.split())
+# Of a class that a page gives to its paragraphs there are several, and half of them are as long as a sentence or two.
+_FEWEST = 3
+_LEAST_LENGTH = 100
+_DOCBOOK = "//meta[@name='generator'][contains(@content, 'DocBook') or contains(@content, 'publican')]"
+
+
+def mark_paragraphs(tree: Any) -> None:
+    """Make each run of text in such a `div` a `p`, and boxes of DocBook's and what holds anchors part of the text."""
+    for anchor in tree.xpath("//a[not(@href)]"):
+        anchor.drop_tag()
+    if tree.xpath(_DOCBOOK):
+        for box in tree.xpath("//div[@class='sidebar']"):
+            box.set("class", "box")
+    for div in list(_paragraphs_of(tree)):
+        if all(map(_is_inline, div.iterdescendants())):
+            div.tag = "p"
+        else:
+            _part(div)
+
+
+def _paragraphs_of(tree: Any) -> Iterator[Any]:
+    """Each `div` of a class that the page gives to paragraphs; of several classes the first counts."""
+    by_class: dict[str, list[Any]] = defaultdict(list)
+    for div in tree.iter("div"):
+        if (div.get("class") or "").strip() and _has_text(div):
+            by_class[div.get("class").split()[0]].append(div)
+    for divs in by_class.values():
+        if len(divs) >= _FEWEST and median(len(" ".join(div.text_content().split())) for div in divs) >= _LEAST_LENGTH:
+            yield from divs
+
+
+def _has_text(div: Any) -> bool:
+    """Whether it holds text beside that of its elements."""
+    return bool((div.text or "").strip()) or any((child.tail or "").strip() for child in div)
+
+
+def _is_inline(element: Any) -> bool:
+    """Whether it stands within a line; so do comments."""
+    return not isinstance(element.tag, str) or element.tag in _INLINE
+
+
+def _part(div: Any) -> None:
+    """Put each run of text and inline elements into a `p`, between the blocks beside it."""
+    children = list(div)
+    parts = [div.makeelement("p")]
+    parts[0].text, div.text = div.text, None
+    for child in children:
+        if _is_inline(child):
+            parts[-1].append(child)
+        else:
+            line = div.makeelement("p")
+            line.text, child.tail = child.tail, None
+            parts += [child, line]
+    div[:] = [part for part in parts if part.tag != "p" or len(part) or (part.text or "").strip()]

@@ -1,0 +1,77 @@
+"""Paragraphs that pages mark by `div` are read whole, as another reader reads them."""
+
+import pytest
+
+from pipeline.sources.reading.extract import extract_document
+from pipeline.text.sentences import sentence_spans
+from tests.support.debian_pages import handbook
+from tests.support.research_pages import letters_of, page_text
+
+LEAST_READ = 0.95
+SHORTEST = 20
+MANUAL = """<html lang="en"><head><title>Logging</title><meta name="generator" content="{generator}"></head><body>
+<ul class="docnav"><li><a href="a.html">Prev</a></li><li><a href="b.html">Next</a></li></ul>
+<div class="section"><h2>Logging</h2>
+<div class="para">The daemon <code>rsyslogd</code> reads what programs say. Its rules stand in
+<code>rsyslog.conf</code>, and each rule names a file. A rule such as <code>mail.*</code> takes all that the
+<code>mail</code> subsystem says.</div>
+<div class="para">Rules are of two parts, which <code>blanks</code> part, and of these there are four kinds in all:<ul>
+<li><p>the name of a file, to which every line is added;</p></li><li><p>the name of a pipe, with a bar;</p></li></ul>
+and <code>@server</code>, which sends the lines to another machine that keeps them for all of the machines.</div>
+<div class="sidebar"><p class="title">NOTE Rotation</p><div class="para">Old logs are compressed by
+<code>logrotate</code> every week, and after a year of <code>fifty-two</code> weeks the oldest of them are removed
+without being asked.</div></div>
+{filler}</div></body></html>"""
+FILLER = "".join(
+    f'<div class="para">Rule {number} of the <code>file</code> is there for machines of kind {number}, of which a '
+    f"house has some that nobody else looks after, so that their lines go to a file of their own for a year.</div>"
+    for number in range(12)
+)
+
+
+def manual(generator: str) -> str:
+    """The page as this program makes it, without the line ends of its source."""
+    return MANUAL.format(generator=generator, filler=FILLER).replace("\n", " ")
+
+
+def read(page: str) -> str:
+    return extract_document(page.encode(), "text/html", "", "https://manual.test/logging.html").text
+
+
+def test_text_before_between_and_behind_inline_elements_is_kept() -> None:
+    text = read(manual("DocBook XSL Stylesheets"))
+    assert "The daemon rsyslogd reads what programs say. Its rules stand in rsyslog.conf, and each" in text
+    assert "A rule such as mail.* takes all that the mail subsystem says." in text
+
+
+def test_text_on_both_sides_of_a_list_is_kept_in_order() -> None:
+    text = read(manual("DocBook XSL Stylesheets"))
+    told = (
+        "four kinds in all:",
+        "the name of a file, to which",
+        "the name of a pipe, with a bar;",
+        "and @server, which sends",
+    )
+    places = [text.find(each) for each in told]
+    assert -1 < places[0] < places[1] < places[2] < places[3]
+
+
+def test_boxes_of_a_manual_are_text_and_side_bars_of_other_pages_are_not() -> None:
+    box = "Old logs are compressed by logrotate every week, and after a year of fifty-two weeks"
+    assert box in read(manual("publican v4.3.2"))
+    assert box not in read(manual("WordPress 6.1"))
+
+
+@pytest.mark.parametrize("folder", ["en-US", "de-DE", "ja-JP"])
+def test_the_handbooks_sentences_are_read_in_every_language(folder: str) -> None:
+    found = missing = 0
+    for file in sorted(handbook(folder).glob("sect.*.html"))[::8]:
+        text = letters_of(read(file.read_text(encoding="utf-8")))
+        blocks = [block.text for block in page_text(file).blocks if block.kind == "text"]
+        spans = [(block, span) for block in blocks for span in sentence_spans(block, folder[:2])]
+        told = (letters_of(block[start:end]) for block, (start, end) in spans)
+        sentences = [sentence for sentence in told if len(sentence) >= SHORTEST]
+        missing += sum(sentence not in text for sentence in sentences)
+        found += len(sentences)
+    assert found > 300
+    assert missing <= (1 - LEAST_READ) * found
