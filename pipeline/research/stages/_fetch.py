@@ -4,6 +4,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.gathering.gather import Report, gather_pages, missing_pages
@@ -22,6 +23,8 @@ _SHINGLE = 6
 # Share of the words in a row of both together that both have.
 _SAME = 0.7
 _FEWEST = 30
+# More than a deep run reads, so that none is cut up again in each round.
+_PAGES_KEPT = 32
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 
 
@@ -43,6 +46,7 @@ class _Shingled(NamedTuple):
     """Checksums of words in a row; empty for a text that is too short for that."""
 
 
+@lru_cache(maxsize=_PAGES_KEPT)
 def _shingled(text: str) -> _Shingled:
     """The text in the form in which it is compared: white space, case and punctuation do not matter."""
     words = _TOKEN.findall(text.casefold())

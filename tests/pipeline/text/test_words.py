@@ -35,3 +35,8 @@ def test_citation_marks_are_no_numbers_of_the_subject() -> None:
 @given(st.text())
 def test_any_text_has_words_without_blanks(text: str) -> None:
     assert all(word.split() == [word] for word in content_words(text) + numbers_in(text))
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_a_text_of_ascii_has_the_words_that_it_has_among_others(text: str) -> None:
+    assert content_words(text) == content_words(f"{text} naïve")[:-1]
