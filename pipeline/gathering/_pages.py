@@ -146,6 +146,7 @@ async def _extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
         content_type=extracted.content_type or fetched.content_type,
         hash=text_hash(extracted.text),
         page_starts=extracted.page_starts,
+        headings=extracted.headings,
     )
 
 

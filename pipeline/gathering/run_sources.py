@@ -244,5 +244,6 @@ def _page_of_file(key: str, body: bytes, extracted: Extracted) -> StoredPage:
         reason="added",
         detail="",
         page_starts=extracted.page_starts,
+        headings=extracted.headings,
         added=True,
     )

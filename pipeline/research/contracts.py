@@ -78,6 +78,8 @@ class Claim(Contract):
     """What kind of statement it is."""
     confidence: _Share
     """From 0 to 1: how far the cited pages cover it."""
+    relevance: _Share | None = None
+    """From 0 to 1: how far it answers its section's question, by words; None in runs of earlier versions."""
 
 
 class Citation(Contract):
@@ -217,6 +219,8 @@ class Metrics(Contract):
     """Share of its sentence and page pairs that hold (FACT); None where nothing was checked."""
     effective_citations: Count | None = None
     """Sentence and page pairs that hold (FACT); None where nothing was checked."""
+    answers_question: _Share | None = None
+    """Mean relevance of the claims that the report states; None where it states none that has one."""
     stop_reason: str | None = None
     """Why the run ended before it had done all it wanted; None where nothing stopped it."""
     calls_cut_off: Count | None = None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pipeline.errors import CitejuryError, InputError, OutputError
+from pipeline.sources.headings import Heading
 
 TraceKind = Literal[
     "tool_call",
@@ -68,6 +69,8 @@ class StoredPage(NamedTuple):
     """Where each page of a PDF begins in the text, in code points; empty for other documents."""
     added: bool = False
     """Whether the user gave the page as a file."""
+    headings: tuple[Heading, ...] = ()
+    """The headings that stand in the text, in order; empty for pages that an earlier version has stored."""
 
 
 class Outcome(NamedTuple):
@@ -242,6 +245,7 @@ def row_from_page(page: StoredPage) -> tuple[Any, ...]:
         "text": _pack(page.text.encode("utf-8", "surrogatepass")),
         "raw": _pack(page.raw),
         "page_starts": json.dumps(page.page_starts),
+        "headings": json.dumps(page.headings, ensure_ascii=False),
     }
     return tuple(_storable(value) if isinstance(value, str) else value for value in columns.values())
 
@@ -254,6 +258,7 @@ def _page_from_row(row: StoredPage) -> StoredPage:
         raw=_unpack(columns["raw"]),
         page_starts=tuple(json.loads(columns["page_starts"])),
         added=bool(row.added),
+        headings=tuple(Heading(*each) for each in json.loads(columns["headings"])),
     )
 
 
@@ -316,9 +321,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX traces_of_run ON traces (run_id, seq)",
         "ALTER TABLE runs ADD COLUMN status TEXT NOT NULL DEFAULT ''",
     ),
+    ("ALTER TABLE pages ADD COLUMN headings JSON NOT NULL DEFAULT '[]'",),
 )
 """Step n leads from version n to version n + 1; a step that was ever released is never changed."""
 VERSION = len(MIGRATIONS)
+_WITHOUT_HEADINGS = 2
+"""The version whose pages lack headings alone, which can be read where the store cannot be changed."""
 
 
 def _store_version(connection: sqlite3.Connection, name: str) -> int:
@@ -428,7 +436,9 @@ def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> No
         # may cost the last of them, but never tears the file: https://www.sqlite.org/wal.html
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-    elif _store_version(connection, str(path)) != VERSION:
+    elif (version := _store_version(connection, str(path))) == _WITHOUT_HEADINGS:
+        connection.execute("CREATE TEMP VIEW pages AS SELECT *, '[]' AS headings FROM main.pages")
+    elif version != VERSION:
         raise InputError(
             f"The store {str(path)!r} is of an older version and cannot be brought up to date where it is. Copy it to "
             "a folder that can be written."

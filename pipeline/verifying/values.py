@@ -6,6 +6,7 @@ from pydantic import BeforeValidator
 
 from pipeline.records import SourceState
 from pipeline.schema import Frozen
+from pipeline.sources.headings import Heading
 from pipeline.verifying.marks import Mark
 
 Verdict = Literal["supported", "contradicted", "not_found", "cannot_tell"]
@@ -108,6 +109,8 @@ class Page(NamedTuple):
     """The stored text, which quotes point into."""
     fetched_at: str
     """ISO 8601 time in UTC at which it was fetched."""
+    headings: tuple[Heading, ...] = ()
+    """The headings that stand in the text, in order; empty where none are known."""
 
 
 class Quote(NamedTuple):
@@ -151,6 +154,8 @@ class Claim(NamedTuple):
     """What it rests on; at least one."""
     type: ClaimType = "fact"
     """What kind of statement it is."""
+    relevance: float | None = None
+    """From 0 to 1: how far it answers its section's question; None in runs of earlier versions."""
 
 
 class Checked(NamedTuple):

@@ -1,37 +1,53 @@
 """Search without a provider: in a folder of documents, or in the pages that the store holds."""
 
 import asyncio
+import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.research.search.documents import ReadDocuments, read_documents
 from pipeline.research.search.results import RawResult, SearchResults, readable_results
+from pipeline.sources.headings import Heading, headings_of
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage
+from pipeline.text.asking import is_general, stem, subject_words
 from pipeline.text.words import NUMBERS, UNSPACED_RUN, content_words, pairs
 
 # About as long as three paragraphs: so the best place of a long PDF counts as much as a short page.
 _PASSAGE = 1500
-# A word in the title says more about a page than one in its text.
-_TITLE_WEIGHT, _TEXT_WEIGHT = 3.0, 1.0
+# A word in the title or in a heading says more of what a passage is about than one in its text.
+_TITLE_WEIGHT, _HEADING_WEIGHT, _TEXT_WEIGHT = 6.0, 4.0, 1.0
 # Words of Indic scripts hold marks, which would part them otherwise.
 CREATE = """
 CREATE VIRTUAL TABLE passages
-USING fts5(title, text, content='', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* M* Co'")
+USING fts5(title, headings, text, content='', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* M* Co'")
 """
-_ADD = "INSERT INTO passages (rowid, title, text) VALUES (?, ?, ?)"
+_ADD = "INSERT INTO passages (rowid, title, headings, text) VALUES (?, ?, ?, ?)"
+_HOLDING = "SELECT rowid FROM passages WHERE passages MATCH ?"
 _SEARCH = f"""
 SELECT rowid FROM passages WHERE passages MATCH ?
-ORDER BY bm25(passages, {_TITLE_WEIGHT}, {_TEXT_WEIGHT}), rowid LIMIT ?
+ORDER BY bm25(passages, {_TITLE_WEIGHT}, {_HEADING_WEIGHT}, {_TEXT_WEIGHT}), rowid LIMIT ?
 """
 # Of a page with many passages some matter, and the others should not hide the pages that come after it.
 _PASSAGES_A_RESULT = 50
 MOST_QUERY_WORDS = 64
 _FEW = 5
+_COMMON = 0.4
+"""Share of the pages from which a word that they hold tells them apart no more."""
+_MOST_TOGETHER = 8
+"""Words of a query, at most, for which places are looked for that hold all of them."""
+_PROSE_LINE = re.compile(r"^[^\n]{60,}[.!?:)\"”»]$|^[^\n]{20,}[。！？」）]$", re.MULTILINE)
+_LEAST_PROSE = 0.1
+"""Share of a page's text in lines that end as sentences do; with less it is an index, or a table of contents."""
+_SHORT_TEXT = 2_000
+_ENOUGH_PAGES = 40
+"""Pages from which the share of them that hold a word says how common it is."""
+_KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")
 
 
 class Place(NamedTuple):
@@ -53,30 +69,84 @@ class PassageIndex:
         self.database = sqlite3.connect(":memory:", isolation_level=None)
         self.database.execute(CREATE)
         self.places: list[Place] = []
+        self.lists: set[str] = set()
+        self.pages = 0
 
-    def add(self, url: str, title: str, text: str) -> None:
+    def add(self, url: str, title: str, text: str, headings: tuple[Heading, ...] = ()) -> None:
         """Add a page."""
-        heading = _searchable(title)
+        plain_title = _searchable(title)
+        self.pages += 1
+        if _is_list(text):
+            self.lists.add(url)
         self.database.execute("BEGIN")
         for start, end in passage_spans(text):
             self.places.append(Place(url, start, end))
-            self.database.execute(_ADD, (len(self.places), heading, _searchable(text[start:end])))
+            above = _searchable("\n".join(headings_of(headings, start, end)))
+            self.database.execute(_ADD, (len(self.places), plain_title, above, _searchable(text[start:end])))
         self.database.execute("COMMIT")
 
     def best(self, query: str, k: int) -> list[Place]:
         """The best passage of each of the `k` pages that match best; empty where no page holds a word of the query."""
-        # Numbers as they are written too: the index has those of its pages as they stand there.
-        asked = list(dict.fromkeys([*content_words(query), *NUMBERS.findall(query)]))[:MOST_QUERY_WORDS]
+        asked = _asked(query)[:MOST_QUERY_WORDS]
         if not asked:
             return []
-        words = " OR ".join(map(phrase, asked))
+        telling = [word for word in asked if len(self.pages_with(word)) <= _COMMON * self.pages] or asked
+        together = self.matching(" AND ".join(telling), k) if 1 < len(telling) <= _MOST_TOGETHER else []
+        found: dict[str, Place] = {}
+        for row in zip_longest(together, self.matching(" OR ".join(asked), k)):
+            for place in filter(None, row):
+                found.setdefault(place.url, place)
+        return sorted(found.values(), key=lambda place: place.url in self.lists)[:k]
+
+    def matching(self, words: str, k: int) -> list[Place]:
+        """The best passage of each of the `k` pages that match best, and of the lists among them."""
         found: dict[str, Place] = {}
         for (rowid,) in self.database.execute(_SEARCH, (words, k * _PASSAGES_A_RESULT)):
             place = self.places[rowid - 1]
             found.setdefault(place.url, place)
-            if len(found) == k:
+            if len(found.keys() - self.lists) == k:
                 break
         return list(found.values())
+
+    def shares(self, words: Iterable[str]) -> dict[str, float]:
+        """The share of all pages that hold each word, in any of its forms; empty where there are few pages."""
+        if self.pages < _ENOUGH_PAGES:
+            return {}
+        return {word: len(self.pages_with(_in_any_form(word))) / self.pages for word in words}
+
+    def pages_with(self, asked: str) -> set[str]:
+        """The URLs of the pages that hold a word, given in the index's own syntax."""
+        return {self.places[rowid - 1].url for (rowid,) in self.database.execute(_HOLDING, [asked])}
+
+
+def _in_any_form(word: str) -> str:
+    """A word in the index's own syntax, whatever its ending is."""
+    if UNSPACED_RUN.fullmatch(word):
+        return _as_signs(word)
+    return f"{phrase(stem(word))}{'*' if word.isalpha() else ''}"
+
+
+def _as_signs(word: str) -> str:
+    """A word of unspaced signs in the index's own syntax: its pairs, one behind the other."""
+    return phrase(" ".join(pairs(word)) if len(word) > 1 else word)
+
+
+def _asked(query: str) -> list[str]:
+    """What a query is about in the index's own syntax, a word each; all of its words where they fit any query.
+
+    Numbers stand as they are written too: the index has those of its pages as they stand there.
+    """
+    if _KANA.search(query):
+        signs = [word.text for word in subject_words(query, "ja") if not word.general]
+        return [_as_signs(word) if UNSPACED_RUN.fullmatch(word) else phrase(word) for word in signs]
+    words = [word for word in content_words(query) if not is_general(word)] or content_words(query)
+    return list(map(phrase, dict.fromkeys([*words, *NUMBERS.findall(query)])))
+
+
+def _is_list(text: str) -> bool:
+    """Whether a long text is hardly made of sentences: an index, or a table of contents."""
+    prose = sum(len(line[0]) for line in _PROSE_LINE.finditer(text))
+    return len(text) > _SHORT_TEXT and prose < _LEAST_PROSE * len(text)
 
 
 def _searchable(text: str) -> str:
@@ -139,6 +209,16 @@ class LocalSearch:
             self.index = self.index or await self.read()
         return readable_results((self.to_result(place, query) for place in self.index.best(query, k)), k)
 
+    async def shares(self, words: Collection[str]) -> dict[str, float]:
+        """The share of all pages that hold each word, whether they were found or not.
+
+        Raises:
+            InputError: no document can be read, or the store holds no page.
+        """
+        async with self.reading:
+            self.index = self.index or await self.read()
+        return self.index.shares(words)
+
     def to_result(self, place: Place, query: str) -> RawResult:
         """The page, with what of the passage matches the query best for a snippet."""
         page = self.store.page(place.url, with_raw=False)
@@ -169,7 +249,7 @@ class LocalSearch:
         index = PassageIndex()
         for page in pages:
             if page.reason in READ:
-                index.add(page.url, page.title, page.text)
+                index.add(page.url, page.title, page.text, page.headings)
         if not index.places:
             raise InputError(
                 f"The store {str(self.store.path)!r} holds no page that could be searched. Name a folder of documents, "

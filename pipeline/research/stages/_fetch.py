@@ -181,4 +181,4 @@ def _read_pages(urls: Sequence[str], store: Store, outdated: Collection[str]) ->
 def _to_page(stored: StoredPage) -> Page:
     """The stored page as the stages see it; where it was redirected, its site is the one that answered."""
     site = site_key(stored.final_url or stored.url)
-    return Page(stored.url, stored.title, site, stored.lang, stored.text, stored.ts)
+    return Page(stored.url, stored.title, site, stored.lang, stored.text, stored.ts, stored.headings)

@@ -1,61 +1,15 @@
-"""The passages of the pages that speak most of a section, each with its place in its page."""
+"""The passages of the pages that speak most of a section, each with its place in its page and the headings above it."""
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.research.values import BETWEEN, Plan, plan_language
 from pipeline.sources.choosing.chunk import tokenize_chunk
 from pipeline.sources.choosing.select import rank_passages
+from pipeline.sources.headings import headings_of
 from pipeline.sources.schema import Chunk, Document, SourceMeta
-from pipeline.text.language import detect_language
 from pipeline.text.urls import source_domain
-from pipeline.text.words import content_words, without_marks
 from pipeline.verifying.values import Page
-
-WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
-_ENDS_AS_STATEMENT = re.compile(r"[.!。！．…][\"'”’“»›)\]」』）]*$")
-_BEGINS_WELL = re.compile(r"[\"'“„«‘「『(（]?(?:[A-ZÄÖÜÀ-ÞА-Я0-9]|[a-z]+[A-Z0-9]|[^\x00-\u02ff])")
-_BACKWARDS_ENGLISH = r"""this|that|these|those|they|then|thus|there|therefore|thereby|its?|he|she|his|her|their|such|so
-but|and|or|yet|also|however|hence|moreover|furthermore|in addition|besides|similarly|likewise|consequently|otherwise
-instead|nevertheless|finally|for example|for instance|in this case|in other words|conversely|both|another|other
-the (?:former|latter|same|other|rest|first|second|third|following|above|previous|next)|first|second|third
-as (?:a result|mentioned|above|before|we|you|an example)|again|indeed|note|see|we|our|i|let us|let's|everything|even if
-to tell|given|here|now|once (?:this|that|it)|while (?:this|that|it)|of course|even then|in any case|at this
-(?:in|for|from|under|with|by|at|of|on|after|before|to \w+|if|when|because|since|as) (?:this|that|these|those|them|such)
-in (?:many|some|other|most|all) cases"""
-_BACKWARDS_GERMAN = r"""dies\w*|das (?:ist|sind|wird|kann|hat|war|gilt|geht|heißt|macht|führt|bedeutet)
-es|er|sie|ihre?|seine?|aber|und|oder|doch|auch|jedoch|daher|deshalb|dazu|dabei|damit
-dadurch|dann|danach|darüber hinaus|außerdem|zudem|somit|so|hier|nun|zum beispiel|beispielsweise|in diesem fall
-andernfalls|stattdessen|schließlich|siehe|wir|unser\w*|lassen sie|angenommen|ich|letztere\w*|erstere\w*
-solche\w*|beide\w*|weiter\w*|(?:man beachte|beachten sie|bedenken sie|zum schluss|zum schluß|alles)
-(?:in|an|bei|mit|für|nach|aus|durch|um|auf|von|zu|unter) dies\w*|in (?:vielen|anderen|manchen|den meisten) fällen
-(?:der|die|das) (?:andere\w*|vorangegangen\w*|(?:erste|zweite|dritte|letzte) (?:ist|wird|hat|kann))
-um (?:sie|es|ihn|ihnen)|leider"""
-_BACKWARDS_JAPANESE = """これ|それ|あれ|この|その|あの|ここ|そこ|こう|そう|そんな|また|しかし|だが|ただし|そして|なお
-つまり|例えば|たとえば|さらに|一方|したがって|従って|ですから|だから|では|次に|次の|以下|上記|前述|同様|こちら|さて|もちろん
-具体的に言えば|特に|第一に|第二に|すなわち|なぜなら|実際|まず|最後に|このように|同じく"""
-_BACK_CHINESE = """这|那|它|他|她|其|此|但|然而|因此|所以|而且|并且|另外|此外|同时|例如|比如|也|又|还|如上|以下|上述
-同样|于是|开始的时候|另一方面|幸运的是|实际上"""
-_MENUS = r"""click|subscribe|newsletter|cookies?\b|privacy policy|terms of (?:use|service)|all rights reserved
-copyright|©|log ?in\b|sign (?:up|in)\b|read more|learn more|table of contents|back to top|share (?:this|on)|follow us
-javascript|skip to|page not found|download now|klicken|anmelden|abonnier|impressum|datenschutz|alle rechte vorbehalten
-inhaltsverzeichnis|クリック|ログイン|目次|著作権|利用規約|プライバシー|点击|登录|目录|版权|隐私"""
-_POINTER = r"""see (?:also|section|chapter|figure|below|above|the)\b|(?:section|chapter|figure|table|page|example) [0-9]
-[0-9]+\.[0-9]+(?:\.[0-9]+)*,|siehe\b|(?:abschnitt|kapitel|abbildung|tabelle|seite|beispiel) [0-9]
-参照してください|を参照|ご覧ください|第 ?[0-9]+ ?[章節节]|[例図表图] ?[0-9]+|[0-9.]+ ?[章節节]|参见|参阅|请看"""
-ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)
-CITATION_LIKE = re.compile(r"[(（]C[0-9]{3}|\[\^|【|\[[0-9]+(?:[-,–][ 0-9]+)*\]", re.IGNORECASE)
-_LETTERS = re.compile(r"[^\W\d_]")
-_LEAST_LETTERS = 0.7
-"""Share of letters and blanks; less is code or a table."""
-_LEAST_WORDS, _LEAST_SIGNS = 7, 18
-_MOST_CHARACTERS, _MOST_SIGNS = 360, 160
-_LEAST_CONTENT = 4
-_LEAST_OF_SCRIPT = 0.4
-"""Share of Chinese or Japanese signs among the letters of a sentence in these languages; the rest are names."""
-_BRACKETS = ("()", "[]", "（）", "「」", "『』", "“”", "„“", "«»")
-
 
 _CHUNK_TOKENS = 220
 _CHUNK_OVERLAP = 0
@@ -77,6 +31,16 @@ class ResearchPassage(NamedTuple):
     def text(self) -> str:
         """Its words."""
         return self.page.text[self.start : self.end]
+
+    def holds(self, page: Page, place: int) -> bool:
+        """Whether the place of this page is in it."""
+        return self.page.url == page.url and self.start <= place < self.end
+
+    @property
+    def with_headings(self) -> str:
+        """The same below the page's title and the headings that it stands under or holds."""
+        headings = headings_of(self.page.headings, self.start, self.end)
+        return "\n".join([self.page.title, *headings, self.text])
 
 
 def readable_pages(plan: Plan, pages: Sequence[Page], *, first: bool) -> list[Page]:
@@ -105,7 +69,7 @@ def chunks_of(page: Page) -> list[Chunk]:
 
 def best_passages(section: str, passages: Sequence[ResearchPassage], most: int, language: str) -> list[ResearchPassage]:
     """At most so many passages for a section, the best first, at most 4 of one page."""
-    order = rank_passages(section.replace(BETWEEN, " "), "", [passage.text for passage in passages], language)
+    order = rank_passages(section.replace(BETWEEN, " "), "", [passage.with_headings for passage in passages], language)
     taken: dict[str, int] = {}
     chosen = []
     for place in order:
@@ -114,64 +78,3 @@ def best_passages(section: str, passages: Sequence[ResearchPassage], most: int, 
         if taken[url] <= _MOST_OF_A_PAGE:
             chosen.append(passages[place])
     return chosen[:most]
-
-
-def _alternatives(lines: str) -> str:
-    """The lines as alternatives of one pattern."""
-    return "|".join(lines.split("\n"))
-
-
-_POINTS_BACK = re.compile(
-    rf"[\"'“„«(「]?(?:(?:{_alternatives(_BACKWARDS_ENGLISH)}|{_alternatives(_BACKWARDS_GERMAN)})\b"
-    rf"|{_alternatives(_BACKWARDS_JAPANESE)}|{_alternatives(_BACK_CHINESE)})",
-    re.IGNORECASE,
-)
-"""Openings of sentences that need the one before them."""
-
-
-_NAVIGATION = re.compile(f"{_alternatives(_MENUS)}|{_alternatives(_POINTER)}", re.IGNORECASE)
-"""Words of menus, and of sentences that send the reader elsewhere."""
-
-
-def statement_in(sentence: str, language: str) -> str:
-    """The statement that a sentence of a page makes, without citation marks; empty where it can make none alone."""
-    if "\n" in sentence.strip():
-        return ""  # mostly a heading, or an item of a list, and what follows it
-    text = " ".join(without_marks(sentence).split())
-    text = re.sub(r" ([.,;。、])", r"\1", text) if text != sentence else text
-    if not _has_good_length(text) or not _is_prose(text):
-        return ""
-    if _POINTS_BACK.match(text) or _NAVIGATION.search(text) or ADDRESS.search(text) or CITATION_LIKE.search(text):
-        return ""
-    return text if len(set(content_words(text, language))) >= _LEAST_CONTENT else ""
-
-
-def is_in(text: str, language: str) -> bool:
-    """Whether a statement may be in the language: nothing says that it is in another one."""
-    if language in ("ja", "zh"):
-        return len(WITHOUT_BLANKS.findall(text)) >= _LEAST_OF_SCRIPT * len(_LETTERS.findall(text))
-    return detect_language(text) in (language, "und")
-
-
-def _has_good_length(text: str) -> bool:
-    """Whether it is neither a heading nor a whole paragraph."""
-    if WITHOUT_BLANKS.search(text):
-        return _LEAST_SIGNS <= len(text) <= _MOST_SIGNS
-    return len(text.split()) >= _LEAST_WORDS and len(text) <= _MOST_CHARACTERS
-
-
-def _is_prose(text: str) -> bool:
-    """Whether it begins and ends as a statement does, its brackets close, and it is made of letters mostly."""
-    letters = len(_LETTERS.findall(text)) + text.count(" ")
-    return (
-        bool(_ENDS_AS_STATEMENT.search(text))
-        and bool(_BEGINS_WELL.match(text))
-        and letters >= _LEAST_LETTERS * len(text)
-        and all(text.count(pair[0]) == text.count(pair[1]) for pair in _BRACKETS)
-        and text.count('"') % 2 == 0
-    )
-
-
-def likeness(first: frozenset[str], second: frozenset[str]) -> float:
-    """Jaccard similarity of two sets of words, from 0 to 1; 0 where both are empty."""
-    return len(first & second) / len(first | second) if first or second else 0.0

@@ -14,7 +14,8 @@ from pipeline.research.running.environment import Environment
 from pipeline.research.running.journal import JOURNAL, Journal, RunSearch
 from pipeline.research.running.options import ENOUGH_COVERAGE, Budget, Effort, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
-from pipeline.research.stages._extract import extract_claims
+from pipeline.research.search import KnowsAllPages
+from pipeline.research.stages._extract import extract_claims, words_asked
 from pipeline.research.stages._fetch import PagesRead, Unread, fetch, fetched_by, without_duplicates
 from pipeline.research.stages._harvest import Harvest, harvest
 from pipeline.research.stages._passages import chunks_of
@@ -141,7 +142,7 @@ class ResearchRounds:
         claims = await self.run.run_stage(
             "extract",
             _CLAIMS,
-            lambda: self.extract(plan, new, len(before.claims) + 1),
+            lambda: self.extract(plan, new, before.claims),
             lambda value: put_new_traces(self.environment.store, self.run.folder.run_id, map(_chunks_made, new)),
             number,
             lambda value: f"{len(value)} claims",
@@ -231,10 +232,17 @@ class ResearchRounds:
         left = tuple(Unread(page.url, "not_tried", "") for page in found if page not in readable)
         return read._replace(unread=(*read.unread, *left))
 
-    async def extract(self, plan: Plan, pages: Sequence[Page], start: int) -> tuple[Claim, ...]:
-        """What the pages say, the first claim `c<start>`; without the model once its budget is used up."""
+    async def extract(self, plan: Plan, pages: Sequence[Page], before: Sequence[Claim]) -> tuple[Claim, ...]:
+        """What the pages say beyond the claims before; without the model once its budget is used up.
+
+        Raises:
+            ProviderError: the model cannot be asked.
+            InputError: the documents that are searched cannot be read.
+        """
         model = self.environment.model if self.budget.used_up() is None else None
-        return tuple(await extract_claims(plan, pages, model, start))
+        search = self.environment.search
+        shares = await search.shares(words_asked(plan)) if isinstance(search, KnowsAllPages) else None
+        return tuple(await extract_claims(plan, pages, model, before, shares))
 
     async def verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> Round:
         """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on.

@@ -10,11 +10,12 @@ from pydantic import BaseModel, ConfigDict
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.research.stages._extract import is_fit
-from pipeline.research.stages._passages import WITHOUT_BLANKS, likeness
+from pipeline.research.stages._likeness import Said, said, says_again, stems_of
+from pipeline.research.stages._statements import WITHOUT_BLANKS
 from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import site_key, source_domain
-from pipeline.text.words import content_words, without_marks
+from pipeline.text.words import without_marks
 from pipeline.verifying.claim import check_claim
 from pipeline.verifying.scores import conflicts
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
@@ -27,8 +28,6 @@ _BLANK_BEFORE_STOP = re.compile(r" (?=[.,;。、])")
 _MOST_OF_A_PARAGRAPH = 4
 _MOST_SOURCES = 3
 """Sources that one paragraph cites."""
-_SAME = 0.8
-"""Word-Jaccard from which two statements are the same one."""
 _SAID_ALREADY = "another claim of the report says the same"
 
 
@@ -230,7 +229,7 @@ async def write_report(
         ProviderError: the model cannot be asked about any section.
     """
     language = plan_language(plan)
-    kept, repeated = _without_repeats(verified.claims, language)
+    kept, repeated = _without_repeats(verified.claims, language, stems_of(intake.topic, language))
     grouped = _paragraphs_of(kept, pages, word_for_word=model is None)
     drafts = await _drafted_texts(plan, [each.claims for each in grouped], pages, model) if model else {}
     paragraphs = tuple(
@@ -253,16 +252,18 @@ def _title_of(topic: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _without_repeats(claims: Sequence[Checked], language: str) -> tuple[list[Checked], list[Checked]]:
-    """The supported claims that say something new, and those that an earlier one says in nearly the same words."""
+def _without_repeats(
+    claims: Sequence[Checked], language: str, topic: frozenset[str]
+) -> tuple[list[Checked], list[Checked]]:
+    """The supported claims that say something new, and those that an earlier one says already."""
     kept: list[Checked] = []
     repeated: list[Checked] = []
-    seen: list[frozenset[str]] = []
+    seen: list[Said] = []
     for checked in claims:
         if checked.verdict != "supported":
             continue
-        words = frozenset(content_words(checked.claim.text, language))
-        if any(likeness(words, other) >= _SAME for other in seen):
+        words = said(checked.claim.text, language)
+        if any(says_again(words, other, topic) for other in seen):
             repeated.append(checked._replace(problems=(*checked.problems, _SAID_ALREADY)))
         else:
             kept.append(checked)

@@ -31,6 +31,7 @@ from pipeline.verifying.scores import (
     citation_scores,
     cited_texts,
     conflicts,
+    mean_relevance,
     single_source,
     weaker_sentences,
 )
@@ -70,8 +71,15 @@ class _Work(NamedTuple):
     """Rounds from queries to checked claims."""
 
 
-def _run_metrics(report: Report, pages: Sequence[Page], counted: _PagesCounted, scores: Scores, work: _Work) -> Metrics:
-    """The run's figures.
+def _run_metrics(
+    report: Report,
+    pages: Sequence[Page],
+    counted: _PagesCounted,
+    scores: Scores,
+    relevance: float | None,
+    work: _Work,
+) -> Metrics:
+    """The run's figures; `relevance` is the mean one of the report's claims.
 
     Sites are counted where the pages came from in the end: a redirected page belongs to the site that answered.
     """
@@ -92,6 +100,7 @@ def _run_metrics(report: Report, pages: Sequence[Page], counted: _PagesCounted, 
         citation_precision=scores.precision,
         citation_accuracy=scores.accuracy,
         effective_citations=scores.effective if scores.read else None,
+        answers_question=relevance,
         stop_reason=report.stop_reason,
         calls_cut_off=work.cut_off.calls or None,
         tokens_cut_off=work.cut_off.tokens or None,
@@ -310,7 +319,9 @@ class ReportStages:
         """The run's figures."""
         trace = self.environment.store.events(self.run.folder.run_id)
         work = _Work(self.meter.spent, self.meter.cut_off, self.run.journal.seconds(), gathered.rounds)
-        return _run_metrics(laid_out.report, gathered.pages, _count_pages(trace), scores, work)
+        stated = {citation.claim_id for citation in laid_out.report.citations}
+        relevance = mean_relevance(each for each in gathered.verified.claims if each.claim.id in stated)
+        return _run_metrics(laid_out.report, gathered.pages, _count_pages(trace), scores, relevance, work)
 
     def settle_run(self, laid_out: LaidOut, gathered: Gathered, metrics: Metrics) -> None:
         """Put the run into the store, and write what the jury needs of it."""
@@ -348,7 +359,7 @@ def _claims_of(verified: Verified) -> Iterator[Claim]:
     for checked in verified.claims:
         claim = checked.claim
         confidence = min(1.0, max(0.0, checked.score))
-        yield Claim(id=claim.id, text=claim.text, type=claim.type, confidence=confidence)
+        yield Claim(id=claim.id, text=claim.text, type=claim.type, confidence=confidence, relevance=claim.relevance)
 
 
 def _first_paragraphs(verified: Verified) -> list[ParagraphLine]:

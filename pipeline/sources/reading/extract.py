@@ -1,12 +1,21 @@
 """A page's bytes turned into the text that is stored, whatever they are: HTML, plain text or PDF."""
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from pipeline.sources.headings import Heading
 from pipeline.sources.reading._absence import markup_of_404
 from pipeline.sources.reading._address import Address
+from pipeline.sources.reading._headings import (
+    NamedHeading,
+    html_headings,
+    markdown_headings,
+    placed_in_text,
+    placed_on_pages,
+)
 from pipeline.sources.reading._paragraphs import mark_paragraphs
 from pipeline.sources.reading._quality import PageSigns, page_verdict
 from pipeline.sources.reading._words import monotony_of
@@ -55,6 +64,8 @@ class Extracted(NamedTuple):
     """`page` where the text is worth reading, else why it is not."""
     detail: str
     """Plain words on the reason; empty for `page`."""
+    headings: tuple[Heading, ...] = ()
+    """The headings that stand in the text, in order."""
 
 
 def extract_document(body: bytes, content_type: str, charset: str, url: str, asked: str = "") -> Extracted:
@@ -113,7 +124,8 @@ def _extract_html(page: str, url: str, asked: str) -> Extracted:
     )
     verdict = page_verdict(signs, Address(asked, url))
     language = _language_of(html.text) or (html.language if len(html.language) == len("de") else "")
-    return Extracted(html.text, html.title, language, "text/html", (), verdict.reason, verdict.detail)
+    headings = placed_in_text(html.all_headings, html.text)
+    return Extracted(html.text, html.title, language, "text/html", (), verdict.reason, verdict.detail, headings)
 
 
 def _extract_plain(text: str) -> Extracted:
@@ -125,7 +137,7 @@ def _extract_plain(text: str) -> Extracted:
         return unread("text/plain", "empty", monotony)
     heading = text.partition("\n")[0]
     title = heading.lstrip("# ") if heading.startswith("#") else ""
-    return Extracted(text, title[:300], _language_of(text), "text/plain", (), "page", "")
+    return Extracted(text, title[:300], _language_of(text), "text/plain", (), "page", "", markdown_headings(text))
 
 
 def _extract_pdf(body: bytes) -> Extracted:
@@ -142,7 +154,8 @@ def _extract_pdf(body: bytes) -> Extracted:
         return unread(kind, "empty", f"no text on its {pages}, which may be pictures of text")
     if monotony := monotony_of(pdf.text):
         return unread(kind, "empty", monotony)
-    return Extracted(pdf.text, pdf.title, _language_of(pdf.text), kind, pdf.page_starts, "page", "")
+    headings = placed_on_pages(pdf.bookmarks, pdf.text, pdf.page_starts)
+    return Extracted(pdf.text, pdf.title, _language_of(pdf.text), kind, pdf.page_starts, "page", "", headings)
 
 
 def _language_of(text: str) -> str:
@@ -198,6 +211,8 @@ class HtmlText(NamedTuple):
     """Its first main headings, one a line."""
     markup: str = ""
     """What in its markup says that it stands for pages that are not there; empty where nothing does."""
+    all_headings: tuple[NamedHeading, ...] = ()
+    """All of its headings in order, those of menus left out."""
 
 
 def read_html(page: str, url: str) -> HtmlText:
@@ -211,6 +226,7 @@ def read_html(page: str, url: str) -> HtmlText:
     headings = "\n".join(" ".join(each.text_content().split())[:_LONGEST_TITLE] for each in _headings(tree))
     markup = markup_of_404(tree, page)
     _drop_hidden(tree)
+    all_headings = tuple(html_headings(tree))
     mark_paragraphs(tree)
     blocks = "".join(_unparted(block.text_content()) for block in tree.xpath(_FALLBACK_BLOCKS))
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
@@ -219,7 +235,7 @@ def read_html(page: str, url: str) -> HtmlText:
         text = _all_text(page) or text
     elif _may_be_glued(text, blocks, page) and _unparted(parted := _parted_text(page)) == _unparted(text):
         text = parted
-    return HtmlText(text, title, language, bool(_NOT_FREE.search(page)), headings, markup)
+    return HtmlText(text, title, language, bool(_NOT_FREE.search(page)), headings, markup, all_headings)
 
 
 def _headings(tree: Any) -> list[Any]:
@@ -371,6 +387,8 @@ class _PdfText(NamedTuple):
     """First code point of each page, in order; an empty page begins where the next one does."""
     whole: bool
     """Whether all pages are there: reading ends behind 20 million characters."""
+    bookmarks: tuple[NamedHeading, ...] = ()
+    """Its table of contents, as far as it has one to click on."""
 
 
 class UnreadablePdfError(ValueError):
@@ -398,9 +416,18 @@ def _read_pdf(body: bytes) -> _PdfText:
                 break
         title = " ".join(stored_text(document.get_metadata_dict().get("Title", "")).split())
         text, page_starts = _joined(pages)
-        return _PdfText(text, title, page_starts, len(pages) == len(document))
+        return _PdfText(text, title, page_starts, len(pages) == len(document), tuple(_bookmarks(document)))
     finally:
         document.close()
+
+
+def _bookmarks(document: Any) -> Iterator[NamedHeading]:
+    """The PDF's table of contents in order; what of it leads nowhere has no page."""
+    for bookmark in document.get_toc():
+        place = bookmark.get_dest()
+        page = place.get_index() if place else None
+        if words := " ".join(stored_text(bookmark.get_title()).split()):
+            yield NamedHeading(bookmark.level + 1, words, page)
 
 
 def _page_text(document: Any, number: int) -> str:

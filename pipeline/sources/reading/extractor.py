@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import BinaryIO, NamedTuple, NoReturn, Self, cast
 
 from pipeline.errors import NotInstalledError
+from pipeline.sources.headings import Heading
 from pipeline.sources.reading.extract import Extracted, extract_document, unread
 from pipeline.text.language import identifier
 
@@ -232,7 +233,8 @@ class Extractor:
         if length > _LONGEST_ANSWER:
             raise ValueError(f"an answer of {length} bytes")
         fields = json.loads(await worker.answers.readexactly(length))
-        return Extracted(**{**fields, "page_starts": tuple(fields["page_starts"])})
+        headings = tuple(Heading(*each) for each in fields["headings"])
+        return Extracted(**{**fields, "page_starts": tuple(fields["page_starts"]), "headings": headings})
 
     def late(self, content_type: str) -> Extracted:
         """A document that takes too long."""

@@ -1,6 +1,6 @@
 """How much a text says of a topic: by which of its words, in pages that were found for these."""
 
-from pipeline.research.stages._extract import asked_words, share_of
+from pipeline.research.stages._asked import asked_words, share_of
 from pipeline.text.words import content_words
 
 HALF = 0.5
@@ -15,7 +15,7 @@ RAID = (
 
 def share(topic: str, language: str, texts: tuple[str, ...], text: str) -> float:
     """The share of the topic that the text has, among these texts."""
-    asked = asked_words(topic, language, [frozenset(content_words(each, language)) for each in texts])
+    asked = asked_words(topic, language, [word for each in texts for word in content_words(each, language)])
     return share_of(asked, frozenset(content_words(text, language)))
 
 

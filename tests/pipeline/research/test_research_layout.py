@@ -6,8 +6,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from pipeline.research.output.layout import Account, CitationForm, LaidOut, lay_out, plain_markdown, text_fragment
-from pipeline.research.stages._passages import statement_in
 from pipeline.research.stages._plan import make_plan
+from pipeline.research.stages._statements import statement_in
 from pipeline.research.stages._write import write_report
 from pipeline.research.stages.audit import audit
 from pipeline.research.values import AskedQuery, Depth, Intake, Plan, Verified, Written

@@ -102,7 +102,7 @@ def good_answer(received: Received) -> dict[str, Any]:
 
 async def whole_run(model: Model, calls: list[Received]) -> Came:
     plan = await make_plan(INTAKE, model)
-    claims = await extract_claims(plan, PAGES, model, 1)
+    claims = await extract_claims(plan, PAGES, model)
     verified = verify(claims, PAGES, plan.sections)
     written = await write_report(INTAKE, plan, verified, PAGES, model)
     laid_out = lay_out(INTAKE, plan, verified, written, PAGES, Account(model.notes))

@@ -1,0 +1,259 @@
+"""The statements of pages that answer a question, the best first, none twice: reports without a model are of these."""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from pipeline.research.stages._asked import AskedWord, anchors, asked_words, relevance, share_of
+from pipeline.research.stages._likeness import Said, said, says_again, stems_of
+from pipeline.research.stages._passages import ResearchPassage
+from pipeline.research.stages._plan import FIRST_HEADINGS, Aspect
+from pipeline.research.stages._statements import is_in, names_error, statement_in
+from pipeline.sources.headings import Section, sections_above
+from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import content_words
+from pipeline.verifying.values import Page
+
+MOST_CLAIMS = 8
+"""Statements of a section."""
+_MOST_OF_A_PAGE = 4
+"""Of these from one page, as long as there are others."""
+_LEAST_RELEVANCE = 0.4
+"""Relevance from which a statement answers a question."""
+_LEAST_OF_BEST = 0.8
+"""Share of the best statement's relevance that others must have, or their sections of the best section's."""
+_OWN_WORTH = 0.5
+_HEADING_WORTH = 0.3
+_OPENING_WORTH = 0.15
+_OPENING_WORDS = 4
+_FIRST_WORTH = 0.1
+_BEST_LENGTH = range(60, 260)
+_LENGTH_WORTH = 0.05
+"""What a statement's own words, the heading right above it, its first words, its place at the beginning of a paragraph
+and its length count beside its relevance."""
+_MOST_TOGETHER = 480
+"""Characters of a statement with those that point back to it."""
+_STOP_AT_LINE_END = re.compile(r"(?<=[.!?。！？])()\n")
+_ON_ERRORS = ("error", "exception", "fehler", "ausnahme", "エラー", "例外", "错误", "异常")
+
+
+class Statement(NamedTuple):
+    """A sentence of a page that can stand alone."""
+
+    text: str
+    """The sentence in one line, without citation marks."""
+    page: Page
+    """Its page."""
+    start: int
+    """First code point of the sentence in the page's text."""
+    end: int
+    """The code point after the last one."""
+    words: frozenset[str]
+    """Its content words."""
+    opening: frozenset[str]
+    """The first of them."""
+    headings: frozenset[str]
+    """The words of its page's title and of all headings above it."""
+    heading: frozenset[str]
+    """The words of the heading right above it; of the title where there is none."""
+    first: bool
+    """Whether it begins a paragraph."""
+
+
+class Answer(NamedTuple):
+    """A statement that answers a question."""
+
+    statement: Statement
+    """The statement."""
+    own: float
+    """How far it answers itself with the headings above it, from 0 to 1."""
+    section: float
+    """How far these headings do with all that stands below them, from 0 to 1."""
+    score: float
+    """By which answers are ordered."""
+
+    @property
+    def relevance(self) -> float:
+        """How far it answers, from 0 to 1: by itself, or as a part of its section."""
+        return max(self.own, self.section)
+
+
+class Answers:
+    """The statements of passages, asked for any number of questions; none is given twice."""
+
+    def __init__(
+        self, passages: Sequence[ResearchPassage], language: str, shares: Mapping[str, float] | None = None
+    ) -> None:
+        """Ask these passages; `shares` are the shares of all pages that hold a word, where they are known."""
+        self.passages = passages
+        self.language = language
+        self.shares = shares
+        self.given: list[Said] = []
+        self.statements: dict[ResearchPassage, list[Statement]] = {}
+        self.sections: dict[tuple[str, Section], frozenset[str]] = {}
+        self.above: dict[tuple[str, int], list[tuple[frozenset[str], Section]]] = {}
+
+    @cached_property
+    def words(self) -> dict[ResearchPassage, frozenset[str]]:
+        """The content words of each passage, those of the title and of all headings above or in it included."""
+        return {each: frozenset(content_words(each.with_headings, self.language)) for each in self.passages}
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The content words of all passages."""
+        return frozenset[str]().union(*self.words.values())
+
+    def asked(self, question: str) -> list[AskedWord]:
+        """The words of the question, as the passages have them."""
+        return asked_words(question, self.language, self.vocabulary, self.shares)
+
+    def relevance_of(self, question: str, text: str, page: Page, place: int) -> float:
+        """How far a text that rests on this place of a page answers the question, from 0 to 1."""
+        asked = self.asked(question)
+        near = self.content(text) | self.words_above(page, place)
+        around = next((words for each, words in self.words.items() if each.holds(page, place)), near)
+        return max(relevance(asked, near, around), self.relevance_of_section(asked, page, place))
+
+    def give(
+        self, question: str, aspect: Aspect | None = None, most: int = MOST_CLAIMS, best: float = 0.0
+    ) -> list[Answer]:
+        """The statements that answer the question best, the best first, at most 8; none that says what was given.
+
+        With an aspect only those that speak of this side. `best` is the relevance of the best answer that there was
+        before: one that is far from it is none.
+        """
+        found = sorted(
+            self.answers(question, aspect),
+            key=lambda each: (-each.score, each.statement.page.url, each.statement.start),
+        )
+        least = _LEAST_OF_BEST * max([best, *(each.own for each in found)])
+        least_of_section = max(_LEAST_RELEVANCE, _LEAST_OF_BEST * max([best, *(each.section for each in found)]))
+        near = [each for each in found if each.own >= least or each.section >= least_of_section]
+        topic = stems_of(question, self.language)
+        chosen: list[Answer] = []
+        of_page: Counter[str] = Counter()
+        for most_of_a_page in (_MOST_OF_A_PAGE, most):
+            for answer in near:
+                url = answer.statement.page.url
+                if len(chosen) < most and of_page[url] < most_of_a_page and self.take(answer.statement.text, topic):
+                    chosen.append(answer)
+                    of_page[url] += 1
+        return chosen
+
+    def take(self, text: str, topic: frozenset[str]) -> bool:
+        """Whether nothing that was given says the same; the text then counts as given."""
+        told = said(text, self.language)
+        if any(says_again(told, other, topic) for other in self.given):
+            return False
+        self.given.append(told)
+        return True
+
+    def answers(self, question: str, aspect: Aspect | None) -> Iterator[Answer]:
+        """All statements that answer the question, with their scores."""
+        asked = self.asked(question)
+        on_errors = any(word in question.casefold() for word in _ON_ERRORS)
+        for passage in self.passages:
+            around = self.words[passage]
+            if not relevance(asked, around, around):
+                continue
+            for statement in self.statements_in(passage):
+                own = relevance(asked, statement.words | statement.headings, around)
+                section = self.relevance_of_section(asked, statement.page, statement.start)
+                if max(own, section) < _LEAST_RELEVANCE or (names_error(statement.text) and not on_errors):
+                    continue
+                if aspect and aspect.heading not in FIRST_HEADINGS and not aspect.signs.search(statement.text):
+                    continue
+                score = max(own, section) + _OWN_WORTH * share_of(asked, statement.words)
+                score += _HEADING_WORTH * share_of(asked, statement.heading)
+                score += _OPENING_WORTH * bool(share_of(asked, statement.opening)) + _FIRST_WORTH * statement.first
+                score += _LENGTH_WORTH * (len(statement.text) in _BEST_LENGTH)
+                yield Answer(statement, own, section, round(score, 6))
+
+    def relevance_of_section(self, asked: Sequence[AskedWord], page: Page, place: int) -> float:
+        """How far the headings above this place of a page answer, with all that stands below the telling one.
+
+        That is the highest one that has a word that tells what is asked about.
+        """
+        sections = self.sections_above(page, place)
+        near = frozenset[str]().union(*(words for words, _ in sections))
+        telling = next(
+            (section for words, section in sections if any(word.is_in(words) for word in anchors(asked))), None
+        )
+        return relevance(asked, near, self.section_words(page, telling)) if telling else 0.0
+
+    def sections_above(self, page: Page, place: int) -> list[tuple[frozenset[str], Section]]:
+        """What this place of a page is a part of, the whole page first, each with the words of its heading."""
+        at = bisect_right(page.headings, place, key=lambda each: each.start)
+        if (page.url, at) not in self.above:
+            found = sections_above(page.headings, place, page.title, len(page.text))
+            self.above[page.url, at] = [(self.content(each.heading), each) for each in found]
+        return self.above[page.url, at]
+
+    def section_words(self, page: Page, section: Section) -> frozenset[str]:
+        """The content words of a section."""
+        if (page.url, section) not in self.sections:
+            self.sections[page.url, section] = self.content(page.text[section.start : section.end])
+        return self.sections[page.url, section]
+
+    def content(self, text: str) -> frozenset[str]:
+        """The content words of a text."""
+        return frozenset(content_words(text, self.language))
+
+    def statements_in(self, passage: ResearchPassage) -> list[Statement]:
+        """The statements of a passage in order."""
+        if passage not in self.statements:
+            self.statements[passage] = list(self.read_statements(passage))
+        return self.statements[passage]
+
+    def read_statements(self, passage: ResearchPassage) -> Iterator[Statement]:
+        """The statements of a passage in order, read from its text, each with those behind it that point back to it."""
+        page = passage.page
+        read: list[tuple[str, int, int]] = []
+        for start, end in self.sentences_in(passage):
+            text = self.statement_at(page, start, end, False)
+            if text:
+                read.append((text, start, end))
+            elif read and self.goes_on(page, read[-1], start) and (more := self.statement_at(page, start, end, True)):
+                said_before, first, _ = read[-1]
+                if len(said_before) + len(more) <= _MOST_TOGETHER:
+                    read[-1] = (f"{said_before}{page.text[read[-1][2] : start]}{more}", first, end)
+        for text, start, end in read:
+            words = content_words(text, self.language)
+            *_, (heading, _) = self.sections_above(page, start)
+            yield Statement(
+                text,
+                page,
+                start,
+                end,
+                frozenset(words),
+                frozenset(words[:_OPENING_WORDS]),
+                self.words_above(page, start),
+                heading,
+                page.text[:start].rstrip(" ")[-1:] in ("", "\n"),
+            )
+
+    def sentences_in(self, passage: ResearchPassage) -> Iterator[tuple[int, int]]:
+        """The places of the passage's sentences in its page; a line that ends as a sentence does ends one."""
+        for begin, end in sentence_spans(passage.text, passage.page.lang or self.language):
+            start = passage.start + begin
+            for stop in _STOP_AT_LINE_END.finditer(passage.text, begin, end):
+                yield start, passage.start + stop.start(1)
+                start = passage.start + stop.end()
+            yield start, passage.start + end
+
+    def statement_at(self, page: Page, start: int, end: int, follows: bool) -> str:
+        """The statement at this place of a page; empty where there is none, or one in another language."""
+        text = statement_in(page.text[start:end], self.language, follows=follows)
+        return text if text and (is_in(text, self.language) or page.lang != self.language) else ""
+
+    def goes_on(self, page: Page, before: tuple[str, int, int], start: int) -> bool:
+        """Whether a sentence that begins here stands right behind another one in its paragraph."""
+        between = page.text[before[2] : start]
+        return not between.strip() and "\n" not in between
+
+    def words_above(self, page: Page, place: int) -> frozenset[str]:
+        """The content words of the page's title and of the headings above this place."""
+        return frozenset[str]().union(*(words for words, _ in self.sections_above(page, place)))

@@ -1,0 +1,99 @@
+"""Headings of pages: which there are, where they stand in the stored text, and what a place of it stands under."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+from pipeline.sources.headings import Heading, headings_above, headings_of
+from pipeline.sources.reading.extract import extract_document
+from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store import VERSION, open_store
+from tests.support.debian_pages import DEBIAN_REFERENCE, debian_pages, handbook
+from tests.support.store_bench import stored_page
+
+PROSE = "Bees live in colonies of many thousands, and one queen lays all the eggs of a colony. " * 3
+PAGE = f"""<html><head><title>Bees</title></head><body>
+<nav><h2>Site menu</h2><a href="/">Start</a></nav>
+<article><h1>Bees ¶</h1><p>{PROSE}</p><h2>Honey</h2><p>{PROSE}</p><h3>Storing   honey</h3><p>{PROSE}</p>
+<h2>Wax</h2><p>{PROSE}</p></article></body></html>"""
+
+
+def test_headings_of_a_page_are_known_with_their_places_and_levels() -> None:
+    found = extract_document(PAGE.encode(), "text/html", "", "https://a.example/bees")
+    assert [(each.level, each.text) for each in found.headings] == [
+        (1, "Bees"),
+        (2, "Honey"),
+        (3, "Storing honey"),
+        (2, "Wax"),
+    ]
+    assert all(found.text[each.start :].startswith(each.text.split()[0]) for each in found.headings)
+
+
+def test_a_place_stands_under_the_headings_above_it_and_no_others() -> None:
+    headings = (Heading(10, 1, "Bees"), Heading(20, 2, "Honey"), Heading(30, 3, "Storing"), Heading(40, 2, "Wax"))
+    assert headings_above(headings, 5) == ()
+    assert headings_above(headings, 35) == ("Bees", "Honey", "Storing")
+    assert headings_above(headings, 40) == ("Bees", "Wax")
+    assert headings_of(headings, 25, 41) == ("Bees", "Honey", "Storing", "Wax")
+    assert headings_of((), 0, 9) == ()
+
+
+def test_a_heading_without_a_section_moves_no_other_one() -> None:
+    page = PAGE.replace("<h2>Honey</h2>", "<h2>Wax</h2><h2>Honey</h2>", 1)
+    found = extract_document(page.encode(), "text/html", "", "https://a.example/bees")
+    assert [each.text for each in found.headings] == ["Bees", "Honey", "Storing honey", "Wax"]
+
+
+def test_headings_of_a_handbooks_section_keep_their_numbers() -> None:
+    body = (handbook("en-US") / "sect.apparmor.html").read_bytes()
+    found = extract_document(body, "text/html", "", "https://a.example/apparmor")
+    assert [each.text for each in found.headings] == [
+        "14.4. Introduction to AppArmor",
+        "14.4.1. Principles",
+        "14.4.2. Enabling AppArmor and managing AppArmor profiles",
+        "14.4.3. Creating a new profile",
+    ]
+    place = found.text.index("AppArmor applies a set of rules")
+    assert headings_above(found.headings, place) == ("14.4. Introduction to AppArmor", "14.4.1. Principles")
+
+
+def test_bookmarks_of_a_pdf_are_its_headings() -> None:
+    found = extract_document(
+        debian_pages(DEBIAN_REFERENCE).read_bytes(), "application/pdf", "", "https://a.example/reference.pdf"
+    )
+    encryption = next(each for each in found.headings if each.text.endswith("Data encryption tips"))
+    assert "encryption" in found.text[encryption.start :][:400]
+    place = found.text.index("dm-crypt", encryption.start)
+    assert encryption.text in headings_above(found.headings, place)
+
+
+def test_headings_of_markdown_are_those_it_marks() -> None:
+    found = extract_document(
+        b"# Bees\n\nThey fly far.\n\n## Wax ##\n\nIt melts.", "text/plain", "", "https://a.example/"
+    )
+    assert found.headings == (Heading(0, 1, "Bees"), Heading(found.text.index("## Wax"), 2, "Wax"))
+
+
+def test_headings_come_back_from_the_process_that_reads_and_from_the_store(tmp_path: Path) -> None:
+    async def read() -> tuple[Heading, ...]:
+        async with Extractor(1) as extractor:
+            return (await extractor.extract(PAGE.encode(), "text/html", "", "https://a.example/bees")).headings
+
+    headings = asyncio.run(read())
+    with open_store(tmp_path / "store.db") as store:
+        store.put_page(stored_page()._replace(headings=headings))
+        kept = store.page(stored_page().url)
+    assert kept
+    assert kept.headings == headings
+    assert len(headings) == 4
+
+
+def test_a_store_without_headings_is_brought_up_to_date_or_read_as_it_is(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store.db") as store:
+        store.put_page(stored_page())
+    with sqlite3.connect(tmp_path / "store.db") as old:
+        old.execute("ALTER TABLE pages DROP COLUMN headings")
+        old.execute(f"PRAGMA user_version = {VERSION - 1}")
+    old.close()
+    with open_store(tmp_path / "store.db", read_only=True) as store:
+        assert [page.headings for page in store.pages()] == [()]
