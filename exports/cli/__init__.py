@@ -58,7 +58,8 @@ class _ErrorBoundary(click.Group):
 
         Raises:
             click.UsageError: there is no such command; the message names those that may be meant.
-            click.ClickException: a command met an error of the project, or the system refused a file.
+            click.ClickException: a command met an error of the project, the system refused a file, or a command asks
+                something and nobody is here to answer.
         """
         try:
             return super().invoke(ctx)
@@ -71,6 +72,16 @@ class _ErrorBoundary(click.Group):
             if ctx.params["debug"]:
                 raise
             raise plain_error(error) from error
+        except click.Abort as error:
+            from pipeline.cli.next_step import STUDY
+
+            if ctx.obj == STUDY or not isinstance(error.__context__, EOFError):
+                raise
+            click.echo(err=True)  # behind the question
+            raise click.ClickException(
+                "Nobody is here to answer. Give the command in a terminal, or with the option that answers; `--help` "
+                "names it."
+            ) from error
         except OSError as error:
             if ctx.params["debug"] or error.errno == errno.EPIPE:  # click ends quietly when nobody reads on
                 raise

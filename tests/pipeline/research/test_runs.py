@@ -185,6 +185,10 @@ def test_deleting_takes_folder_and_rows_and_nothing_behind_a_link(tmp_path: Path
     (folder.path / "link").symlink_to(precious)
     (folder.path / "final" / "file").symlink_to(precious / "thesis.tex")
     assert runs("delete", "sun_1", runs_dir=runs_dir, answer="n\n").exit_code == 1
+    nobody = runs("delete", "sun_1", runs_dir=runs_dir, answer="")
+    assert nobody.exit_code == 1
+    assert "Aborted!" not in nobody.stderr
+    assert "\nError: Nobody is here to answer." in nobody.stderr
     assert folder.report_file.is_file()
     assert runs("delete", "sun_1", runs_dir=runs_dir, answer="y\n").exit_code == 0
     assert sorted(path.name for path in runs_dir.iterdir() if path.is_dir()) == ["sun_2"]
