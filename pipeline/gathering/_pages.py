@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from pipeline.prompts import text_digest
 from pipeline.sources.fetching.fetch import Fetched, Fetcher, Trail
 from pipeline.sources.fetching.politeness import UNREACHABLE
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.schema import READ
-from pipeline.sources.store import Store, StoredPage, row_from_page, text_hash
+from pipeline.sources.store import Store, StoredPage, row_from_page
 from pipeline.text.urls import source_domain
 
 _NOT_MODIFIED = 304
@@ -144,7 +145,7 @@ async def _extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
         title=extracted.title,
         lang=extracted.language,
         content_type=extracted.content_type or fetched.content_type,
-        hash=text_hash(extracted.text),
+        hash=text_digest(extracted.text),
         page_starts=extracted.page_starts,
         headings=extracted.headings,
     )
@@ -161,7 +162,7 @@ def _stored_page(fetched: Fetched) -> StoredPage:
         domain=source_domain(fetched.url),
         lang="",
         content_type=fetched.content_type,
-        hash=text_hash(""),
+        hash=text_digest(""),
         ts=fetched.fetched_at,
         raw=fetched.body,
         raw_sha256=fetched.sha256,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pipeline.asking.index import cited_urls
 from pipeline.asking.run_folder import CITATIONS
 from pipeline.errors import InputError
+from pipeline.prompts import text_digest
 from pipeline.recording.files import write_records
 from pipeline.recording.run import answers_files, answers_of_run, records_from_run, resolved_earlier
 from pipeline.records import QueryResponse
@@ -19,7 +20,7 @@ from pipeline.sources.choosing.shelf import CitedPage, Shelf, cited_page
 from pipeline.sources.choosing.tally import Tally
 from pipeline.sources.reading.extract import Extracted
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store import Store, StoredPage, text_hash
+from pipeline.sources.store import Store, StoredPage
 from pipeline.text.urls import membership_key, site_key, source_domain, without_password
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _page_of_file(key: str, body: bytes, extracted: Extracted) -> StoredPage:
         domain=source_domain(key),
         lang=extracted.language,
         content_type=extracted.content_type,
-        hash=text_hash(extracted.text),
+        hash=text_digest(extracted.text),
         ts=datetime.now(UTC).isoformat(timespec="seconds"),
         raw=body,
         raw_sha256=hashlib.sha256(body).hexdigest(),

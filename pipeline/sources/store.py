@@ -3,7 +3,6 @@
 Source: pipeline/contracts/research.md#the-store.
 """
 
-import hashlib
 import json
 import os
 import sqlite3
@@ -286,11 +285,6 @@ def _run_from_row(row: StoredRun) -> StoredRun:
 def _json_text(value: Mapping[str, Any]) -> str:
     """The value as JSON in plain UTF-8."""
     return _storable(json.dumps(value, ensure_ascii=False))
-
-
-def text_hash(text: str) -> str:
-    """SHA-256 of the text in hex."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 APPLICATION_ID = 0x63697465

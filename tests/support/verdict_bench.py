@@ -9,7 +9,8 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.sources.store import StoredPage, open_store, text_hash
+from pipeline.prompts import text_digest
+from pipeline.sources.store import StoredPage, open_store
 from tests.support.provider_server import Behaviour, Received
 from tests.support.scripted_model import ScriptedModel, prompts_of, says
 
@@ -46,7 +47,7 @@ def written_report(folder: Path, text: str = REPORT, pages: dict[str, str] | Non
     """The report in a folder whose store holds the pages."""
     with open_store(folder / "store.db") as store:
         for url, page in (pages or {URL: PAGE}).items():
-            digest = text_hash(page)
+            digest = text_digest(page)
             store.put_page(
                 StoredPage(
                     url, url, page, "", "bees.example", "en", "text/html", digest, "2026-11-22T00:00:00+00:00", b"",

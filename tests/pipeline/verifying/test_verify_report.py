@@ -12,8 +12,9 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from pipeline.cli.verify import nearest_store
 from pipeline.gathering.gather import Online, fetch_missing
+from pipeline.prompts import text_digest
 from pipeline.sources.fetching.fetch import FetchPolicy
-from pipeline.sources.store import StoredPage, open_store, text_hash
+from pipeline.sources.store import StoredPage, open_store
 from pipeline.verifying.read import SubmittedReport, read_report
 from pipeline.verifying.verify import Reader, cited_keys, verify_report
 from tests.support.cited_run import cited_answer, write_run
@@ -362,7 +363,7 @@ def test_on_wice_the_score_tells_supported_claims_from_others(tmp_path: Path) ->
 
 def held_page(url: str, text: str) -> StoredPage:
     """A page with this text, as if it had been fetched."""
-    digest = text_hash(text)
+    digest = text_digest(text)
     return StoredPage(
         url, url, text, "", "wice.example", "en", "text/html", digest, "2026-11-22T00:00:00+00:00", b"", digest, 200,
         "page", "",
