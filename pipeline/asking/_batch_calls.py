@@ -118,7 +118,7 @@ class BatchCalls:
                 f"{out!r} has batches under way at {self.provider} with {counted(len(owners), 'call')} that are not "
                 "asked for now. Give narratives, prompts, `--max-rows` and `--repeats` as they were; nothing was sent."
             )
-        if any(batch.digest and batch.digest != words[batch.name].hexdigest() for batch in batches):
+        if any(batch.said and batch.said != words[batch.name].hexdigest() for batch in batches):
             raise InputError(
                 f"{out!r} has a batch under way at {self.provider} that was put with other prompts or options. Give "
                 "them as they were, also to end it with `--batch-cancel`; nothing was sent."

@@ -274,7 +274,7 @@ class BatchDesk:
         digest = self.calls.digest(chunk.items)
         name = shared.ledger.next_name(shared.run.manifest.run_id, self.provider, digest)
         ids = tuple(item.custom_id for item in chunk.items)
-        batch = Batch(name, self.provider, time_now(), model=chunk.model, digest=digest, calls=ids)
+        batch = Batch(name, self.provider, time_now(), model=chunk.model, said=digest, calls=ids)
         if self.doubt:
             shared.tell(f"{self.provider}: {self.doubt}.")
             self.doubt = ""

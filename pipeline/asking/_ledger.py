@@ -40,9 +40,11 @@ class LedgerLine(Frozen):
     """The provider's name of it, in the lines `created` and `found`."""
     model: str = ""
     """The model of all its calls, in the line `planned`."""
-    digest: str = ""
+    said: str = ""
     """SHA-256 of what the user says of its calls, in the line `planned`; not of their bodies, which a later version may
     write in another way."""
+    digest: str = ""
+    """Only in folders of earlier versions: SHA-256 of the bodies, which is not read."""
     calls: tuple[str, ...] = Field(default=())
     """`answer_id` of its calls, in the line `planned`, and in the line `found` once its results tell them; in the line
     `collected` those that it gave no answer to."""
@@ -56,7 +58,7 @@ class Batch(NamedTuple):
     planned: str
     batch_id: str = ""
     model: str = ""
-    digest: str = ""
+    said: str = ""
     calls: tuple[str, ...] = ()
 
 
@@ -177,7 +179,7 @@ def _follow(batches: dict[str, Batch], line: LedgerLine) -> None:
     """Take one line into the batches that are open."""
     if line.step == "planned":
         batches[line.name] = Batch(
-            line.name, line.provider, line.timestamp, "", line.model, line.digest, calls=line.calls
+            line.name, line.provider, line.timestamp, "", line.model, line.said, calls=line.calls
         )
     elif line.step in ("collected", "dropped"):
         batches.pop(line.name, None)

@@ -1,5 +1,6 @@
 """What was paid for in batches is counted once, at its price, and holds nobody up."""
 
+import json
 import os
 import shutil
 import signal
@@ -182,3 +183,16 @@ def test_results_of_another_run_that_the_provider_has_deleted_keep_nobody_from_a
         manifest = run_batches(server, narratives, out, "claude")
     assert (manifest.answers, manifest.errors) == (5, {})
     assert [len(batch.items) for batch in server.batches] == [4, 5, 1]
+
+
+def test_a_batch_of_a_folder_with_digests_of_bodies_is_collected(narratives: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with BatchServers(looks=10**6) as server:
+        run_batches(server, narratives, out, "openai", tell=lambda line: stop_at("sent as batch", line))
+        lines = [json.loads(line) for line in (out / LEDGER).read_text(encoding="utf-8").splitlines()]
+        digest = lines[0].pop("said")
+        lines[0]["digest"] = digest[::-1]
+        (out / LEDGER).write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+        server.looks = 0
+        manifest = run_batches(server, narratives, out, "openai")
+    assert (manifest.answers, len(server.batches)) == (5, 1)
