@@ -44,6 +44,7 @@ class BatchDesk:
         self.unanswered: dict[str, set[str]] = {}
         self.undecided = 0
         self.are_missing = work.ledger.torn
+        self.begun = time_now()
         self.strangers: set[str] = set()
         self.has_listed = False
         self.is_ending = False
@@ -189,7 +190,7 @@ class BatchDesk:
         try:
             async with self.client() as client:
                 known = shared.ledger, self.provider, shared.run, lost, self.calls.ids
-                found = await LostBatches(self.api, *known, self.are_missing, self.strangers).find(client)
+                found = await LostBatches(self.api, *known, self.are_missing, self.begun, self.strangers).find(client)
         except ProviderError as failure:
             self.meet(failure)
             return

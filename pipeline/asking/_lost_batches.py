@@ -31,8 +31,8 @@ class LostBatches(NamedTuple):
     `lost` are those that were sent and not answered for; they are known by their name, or where the provider keeps
     none by their size and the custom ids of their results. A batch that has the run's name and is not in the ledger at
     all, which may have lost lines, counts as found; so, where `are_missing` says that there may be such, does one with
-    one of the `answer_ids`, which are those of this start's calls to the provider. The ids of batches that turn out to
-    be another run's are added to `strangers`.
+    one of the `answer_ids`, which are those of this start's calls to the provider, and that was not made after this
+    start had `begun`. The ids of batches that turn out to be another run's are added to `strangers`.
     """
 
     api: BatchApi
@@ -42,6 +42,7 @@ class LostBatches(NamedTuple):
     lost: Mapping[str, Batch]
     answer_ids: Callable[[], Set[str]]
     are_missing: bool
+    begun: str
     strangers: set[str]
 
     async def find(self, client: ApiClient) -> Found:
@@ -51,12 +52,13 @@ class LostBatches(NamedTuple):
             ProviderError: the provider's list, or a result in it, cannot be had.
         """
         found, left = Found([], []), dict(self.lost)
-        ids = self.answer_ids() if self.are_missing and not self.api.is_named else frozenset[str]()
+        every = self.answer_ids() if self.are_missing and not self.api.is_named else frozenset[str]()
         async with aclosing(self.api.listed(client)) as states:
             async for state in states:
                 is_known = state.batch_id in self.ledger.batch_ids or state.batch_id in self.strangers
                 if is_known or _is_before(state.created, self.run.manifest.started):
                     continue
+                ids = frozenset[str]() if _is_before(self.begun, state.created) else every
                 if self.api.is_named:
                     batch = self._by_name(state, left)
                 elif state.total > len(ids) and not any(_may_be(each, state) for each in left.values()):

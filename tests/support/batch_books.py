@@ -12,7 +12,7 @@ from tests.support.provider_server import GOOD_BODIES, answer_text
 
 MOST = {"openai": 50_000, "claude": 100_000, "gemini": 50_000, "grok": 50_000}
 # The servers' clock is ahead: no test takes so long that what it makes looks older than its run.
-MADE = datetime.now(UTC) + timedelta(hours=1)
+MADE = datetime.now(UTC) + timedelta(minutes=30)
 CREATED = f"{MADE:%Y-%m-%dT%H:%M}:{{:02}}+00:00"
 CREATED_SECONDS = int(MADE.timestamp())
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +197,24 @@ def test_a_batch_of_a_folder_with_digests_of_bodies_is_collected(narratives: Pat
         server.looks = 0
         manifest = run_batches(server, narratives, out, "openai")
     assert (manifest.answers, len(server.batches)) == (5, 1)
+
+
+def test_a_batch_that_somebody_makes_after_the_start_began_is_not_waited_for(tmp_path: Path) -> None:
+    out, listings = tmp_path / "run", list[str]()
+
+    def by_another(asked: Asked) -> Any:
+        """A list with a batch of somebody else's that never ends."""
+        if (asked.method, asked.path) != ("GET", "/v1/messages/batches"):
+            return None
+        listings.append(asked.path)
+        if len(listings) == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+        made = datetime.now(UTC) + timedelta(hours=2)
+        batch = {"id": "msgbatch_1", "processing_status": "in_progress", "created_at": made.isoformat()}
+        return {"data": [{**batch, "request_counts": {"processing": 1}}], "has_more": False}
+
+    with BatchServers() as server:
+        run_batches(server, write_narratives(tmp_path, 4), out, "claude")
+        server.instead = by_another
+        manifest = run_batches(server, write_narratives(tmp_path, 5), out, "claude")
+    assert (manifest.answers, manifest.stopped) == (5, "")
