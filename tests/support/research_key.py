@@ -47,6 +47,8 @@ class Fact(_Entry):
     """Sets of regular expressions: the fact is told where all of one set are found, in any order and case."""
     false: tuple[str, ...] = ()
     """The same of what contradicts the fact; empty where nothing is known to."""
+    contrary: str = ""
+    """A sentence that contradicts it, where `false` is not empty."""
     reworded: str
     """The fact in words that are not the page's, in which it must be found."""
 

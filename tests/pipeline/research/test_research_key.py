@@ -70,10 +70,25 @@ def test_no_fact_is_found_on_pages_about_something_else(topic: Topic, corpora: C
 
 
 @by_name
+def test_no_page_denies_a_fact(topic: Topic, corpora: Callable[[Corpus], Pages]) -> None:
+    denied = [
+        f"{fact.fact} by {page}: {sentence}"
+        for page, text in texts_of(corpora(topic.corpus))
+        for block in text.blocks
+        for fact in topic.fact
+        if fact.denied_in(block.text)
+        for sentence in sentences_of(block, topic.language)
+        if fact.denied_in(sentence)
+    ]
+    assert not denied
+
+
+@by_name
 def test_facts_are_found_in_other_words_and_not_in_the_question(topic: Topic) -> None:
     for fact in topic.fact:
         assert fact.told_in(fact.reworded), fact.fact
         assert not fact.denied_in(fact.reworded), fact.fact
+        assert fact.denied_in(fact.contrary) == bool(fact.false), fact.fact
         assert not fact.told_in(topic.question), fact.fact
 
 

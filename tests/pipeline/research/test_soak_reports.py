@@ -1,0 +1,51 @@
+"""How good reports without a model are, over Debian's manuals and real articles, by keys written before any run.
+
+The figures are in exports/contracts/figures.md; none of them may fall.
+"""
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.support.research_key import topics
+from tests.support.research_measure import Measured, Shares, run_topic, shares, table
+from tests.support.research_pages import pages_of
+
+FEW_PAGES = ("handbook/sect.[as]*.html", "sect.[bs]*.html")
+
+
+def measured(key: Literal["tuned", "held"], above: Path) -> list[Measured]:
+    """Every topic of a key, run over all pages of its corpus; the table is told as `pytest -s` shows it."""
+    found = [run_topic(topic, pages_of(topic.corpus, above / "pages"), above / "runs") for topic in topics(key)]
+    sys.stdout.writelines(f"{line}\n" for line in (key, *table(found)))
+    return found
+
+
+def test_reports_on_two_topics_over_a_few_pages_find_facts_and_stay_with_the_topic(tmp_path: Path) -> None:
+    few = [each for each in topics("tuned") if each.name in ("selinux-apparmor", "datensicherung")]
+    found = [run_topic(each, pages_of(each.corpus, tmp_path, FEW_PAGES), tmp_path / "runs") for each in few]
+    assert len(found) == 2
+    assert_no_worse(shares(found), Shares(found=0.5, about=0.8, debris=0.06, repeated=0.05, wrong=0, off=0))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("key", "least"),
+    [
+        ("tuned", Shares(found=0.7, about=0.88, debris=0.03, repeated=0.03, wrong=0, off=0)),
+        ("held", Shares(found=0.33, about=0.8, debris=0.03, repeated=0.03, wrong=0, off=0)),
+    ],
+)
+def test_reports_are_no_worse_than_they_were(key: Literal["tuned", "held"], least: Shares, tmp_path: Path) -> None:
+    assert_no_worse(shares(measured(key, tmp_path)), least)
+
+
+def assert_no_worse(found: Shares, least: Shares) -> None:
+    assert found.found >= least.found
+    assert found.about >= least.about
+    assert found.debris <= least.debris
+    assert found.repeated <= least.repeated
+    assert found.wrong <= least.wrong
+    assert found.off <= least.off
