@@ -83,7 +83,8 @@ _UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
 _HAN_SIGN = re.compile(f"[{_HAN}]")
 _JOINS = frozenset("-/·'")
 _LETTERS_OF_ONE = frozenset("bcdefghijklmnopqrstuvwxyz")
-_SCOPES = frozenset(["in", "on", "under", "within", "unter", "auf", "bei", "im"])
+_WHERE = frozenset(["in", "on", "under", "within", "at", "for", "unter", "auf", "bei", "im", "für"])
+_WHEN = frozenset(["when", "while", "during", "wenn", "während", "beim"])
 _ARTICLES = frozenset(["a", "an", "the", "der", "die", "das", "dem", "den", "einem", "einer", "ein", "eine"])
 _EITHER_OR = frozenset(["or", "versus", "vs", "than", "oder"])
 _LEAST_STEM = 5
@@ -106,7 +107,7 @@ class SubjectWord(NamedTuple):
     phrase: int
     """Number of the phrase that it belongs to: words that nothing parts."""
     scope: bool
-    """Whether it only says where: `in Debian`."""
+    """Whether it only says where, when or for what: `in Debian`, `when installing`."""
     choice: int = 0
     """Number of the choice that its phrase is one side of, `SELinux or AppArmor`; its phrase's where it is none."""
 
@@ -127,7 +128,7 @@ def is_general(word: str, language: str = "") -> bool:
 def subject_words(asked: str, language: str) -> list[SubjectWord]:
     """The words of what is asked, each once, in order; stop words and question words left out."""
     found: dict[str, SubjectWord] = {}
-    phrase, before, first, chosen = 0, "", True, False
+    phrase, scope, before, first, chosen = 0, -1, "", True, False
     choices: dict[int, int] = {}
     plain = unicodedata.normalize("NFKC", ASKS_WITHOUT_BLANKS.sub(" ", asked)).replace("’", "'")
     for piece in _PIECE.finditer(plain):
@@ -141,6 +142,8 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
                     phrase += general
         elif not re.match(r"\w", written):
             phrase += written not in _JOINS
+        elif word in _ARTICLES:
+            continue
         elif word in STOP_WORDS.get(language, STOP_WORDS[""]) or word in _EITHER_OR or len(word) == 1:
             phrase += word not in _LETTERS_OF_ONE
             chosen = chosen or word in _EITHER_OR
@@ -153,10 +156,15 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             if chosen and not general and (sides := [each.phrase for each in found.values() if not each.general]):
                 choices[phrase] = choices.get(sides[-1], sides[-1])
                 chosen = False
-            found.setdefault(text, SubjectWord(text, general, named, phrase, before in _SCOPES))
+            scope = phrase if before in _WHEN or (before in _WHERE and written[:1].isupper()) else scope
+            found.setdefault(text, SubjectWord(text, general, named, phrase, phrase == scope))
             phrase += general
-        before, first = before if word in _ARTICLES else word, False
-    return [word._replace(choice=choices.get(word.phrase, word.phrase)) for word in found.values()]
+        before, first = word, False
+    lone = all(word.scope or word.general for word in found.values())
+    return [
+        word._replace(choice=choices.get(word.phrase, word.phrase), scope=word.scope and not lone)
+        for word in found.values()
+    ]
 
 
 def _unspaced_words(run: str, language: str) -> list[tuple[str, bool]]:

@@ -2,12 +2,12 @@
 
 import re
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from pipeline.research.stages._asked import AskedWord, anchors, asked_words, relevance, share_of
+from pipeline.research.stages._asked import AskedWord, anchors, asked_words, relevance, share_of, side_of
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._passages import ResearchPassage
 from pipeline.research.stages._plan import FIRST_HEADINGS, Aspect
@@ -21,7 +21,7 @@ MOST_CLAIMS = 8
 """Statements of a section."""
 _MOST_OF_A_PAGE = 4
 """Of these from one page, as long as there are others."""
-_LEAST_RELEVANCE = 0.4
+_LEAST_RELEVANCE = 0.3
 """Relevance from which a statement answers a question."""
 _LEAST_OF_BEST = 0.8
 """Share of the best statement's relevance that others must have, or their sections of the best section's."""
@@ -59,6 +59,8 @@ class Statement(NamedTuple):
     """The words of its page's title and of all headings above it."""
     heading: frozenset[str]
     """The words of the heading right above it; of the title where there is none."""
+    section: frozenset[str]
+    """The words of what stands below that heading, and of all headings above."""
     first: bool
     """Whether it begins a paragraph."""
 
@@ -72,6 +74,8 @@ class Answer(NamedTuple):
     """How far it answers itself with the headings above it, from 0 to 1."""
     section: float
     """How far these headings do with all that stands below them, from 0 to 1."""
+    side: int
+    """Which side of a choice it speaks of, by the number of its phrase; -1 where nothing is to choose."""
     score: float
     """By which answers are ordered."""
 
@@ -129,9 +133,17 @@ class Answers:
             self.answers(question, aspect),
             key=lambda each: (-each.score, each.statement.page.url, each.statement.start),
         )
-        least = _LEAST_OF_BEST * max([best, *(each.own for each in found)])
-        least_of_section = max(_LEAST_RELEVANCE, _LEAST_OF_BEST * max([best, *(each.section for each in found)]))
-        near = [each for each in found if each.own >= least or each.section >= least_of_section]
+        own: dict[int, float] = defaultdict(float)
+        sections: dict[int, float] = defaultdict(float)
+        for each in found:
+            own[each.side] = max(best, own[each.side], each.own)
+            sections[each.side] = max(best, sections[each.side], each.section)
+        near = [
+            each
+            for each in found
+            if each.own >= _LEAST_OF_BEST * own[each.side]
+            or each.section >= max(_LEAST_RELEVANCE, _LEAST_OF_BEST * sections[each.side])
+        ]
         topic = stems_of(question, self.language)
         chosen: list[Answer] = []
         of_page: Counter[str] = Counter()
@@ -160,7 +172,7 @@ class Answers:
             if not relevance(asked, around, around):
                 continue
             for statement in self.statements_in(passage):
-                own = relevance(asked, statement.words | statement.headings, around)
+                own = relevance(asked, statement.words | statement.headings, around & statement.section)
                 section = self.relevance_of_section(asked, statement.page, statement.start)
                 if max(own, section) < _LEAST_RELEVANCE or (names_error(statement.text) and not on_errors):
                     continue
@@ -170,7 +182,8 @@ class Answers:
                 score += _HEADING_WORTH * share_of(asked, statement.heading)
                 score += _OPENING_WORTH * bool(share_of(asked, statement.opening)) + _FIRST_WORTH * statement.first
                 score += _LENGTH_WORTH * (len(statement.text) in _BEST_LENGTH)
-                yield Answer(statement, own, section, round(score, 6))
+                side = side_of(asked, statement.words | statement.headings)
+                yield Answer(statement, own, section, side, round(score, 6))
 
     def relevance_of_section(self, asked: Sequence[AskedWord], page: Page, place: int) -> float:
         """How far the headings above this place of a page answer, with all that stands below the telling one.
@@ -222,7 +235,7 @@ class Answers:
                     read[-1] = (f"{said_before}{page.text[read[-1][2] : start]}{more}", first, end)
         for text, start, end in read:
             words = content_words(text, self.language)
-            *_, (heading, _) = self.sections_above(page, start)
+            *_, (heading, section) = self.sections_above(page, start)
             yield Statement(
                 text,
                 page,
@@ -232,6 +245,7 @@ class Answers:
                 frozenset(words[:_OPENING_WORDS]),
                 self.words_above(page, start),
                 heading,
+                self.section_words(page, section) | self.words_above(page, start),
                 page.text[:start].rstrip(" ")[-1:] in ("", "\n"),
             )
 

@@ -1,7 +1,7 @@
 """What a question asks, and how far a text answers it: by which of its words, and by what stands in the headings."""
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ _GENERAL_WORTH, _NAME_WORTH, _SCOPE_WORTH = 0.2, 1.5, 0.4
 """What a general word, a name and a word that only says where weigh; another one weighs 1."""
 _RARE, _LEAST_RARITY = 0.02, 0.2
 """Share of the pages up to which a word is rare, and what one weighs that every page has."""
-_ANCHOR = 0.6
+_ANCHOR = 0.65
 """Share of the heaviest word's weight from which a word tells what is asked about."""
 _MORE_THAN_HALF = 0.5
 _COMPOUNDING = ("de", "nl", "sv", "da", "no", "nb")
@@ -103,6 +103,16 @@ def share_of(asked: Sequence[AskedWord], words: frozenset[str]) -> float:
     return _credit(asked, {word: 1.0 for word in asked if word.is_in(words)})
 
 
+def side_of(asked: Sequence[AskedWord], words: frozenset[str]) -> int:
+    """Number of the phrase of a choice that a text with these words speaks of most; -1 where nothing is to choose."""
+    phrases: dict[int, list[int]] = {}
+    for word in asked:
+        phrases.setdefault(word.choice, []).append(word.phrase)
+    sides = {phrase for own in phrases.values() if len(set(own)) > 1 for phrase in own}
+    held = {word: 1.0 for word in asked if word.is_in(words)}
+    return max(sorted(sides), key=lambda phrase: _phrase_share(asked, held, phrase), default=-1)
+
+
 def anchors(asked: Sequence[AskedWord]) -> list[AskedWord]:
     """The words that tell what is asked about."""
     heaviest = max((word.weight for word in asked), default=0.0)
@@ -113,18 +123,20 @@ def relevance(asked: Sequence[AskedWord], near: frozenset[str], around: frozense
     """How far a statement answers what is asked, from 0 to 1.
 
     `near` are its words with those of the headings above it, `around` those of its passage, which count half. It is 0
-    unless more than half of a phrase that tells what is asked about is near.
+    unless a word that tells what is asked about is near, with more than half of its phrase.
     """
-    held = {word: 1.0 for word in asked if word.is_in(near)}
-    phrases = {word.phrase for word in anchors(asked) if word in held}
-    if not any(_weight(asked, held, phrase) > _MORE_THAN_HALF * _weight(asked, asked, phrase) for phrase in phrases):
+    held = {word: _FROM_AROUND for word in asked if word.is_in(around)}
+    held |= {word: 1.0 for word in asked if word.is_in(near)}
+    phrases = {word.phrase for word in anchors(asked) if held.get(word) == 1}
+    if not any(_phrase_share(asked, held, phrase) > _MORE_THAN_HALF for phrase in phrases):
         return 0.0
-    return _credit(asked, {word: _FROM_AROUND for word in asked if word.is_in(around)} | held)
+    return _credit(asked, held)
 
 
-def _weight(asked: Iterable[AskedWord], held: Container[AskedWord], phrase: int) -> float:
-    """What the words of a phrase weigh that are among these."""
-    return sum(word.weight for word in asked if word.phrase == phrase and word in held)
+def _phrase_share(asked: Iterable[AskedWord], held: Mapping[AskedWord, float], phrase: int) -> float:
+    """The share of a phrase that is held, from 0 to 1."""
+    own = [word for word in asked if word.phrase == phrase]
+    return sum(word.weight * held.get(word, 0.0) for word in own) / sum(word.weight for word in own)
 
 
 def _credit(asked: Iterable[AskedWord], held: Mapping[AskedWord, float]) -> float:

@@ -48,7 +48,7 @@ _LEAST_OF_SCRIPT = 0.4
 """Share of Chinese or Japanese signs among the letters of a sentence in these languages; the rest are names."""
 _CODE = re.compile(
     r"[{}]|==|!=|:=|->|=>|&&|\|\||::|\*\*|``|\\[nrtux]"
-    r"|&(?:amp|lt|gt|quot|nbsp|#\d+);|</?[a-z]+[ >]|<!|/>|\$\(|\]\(|\[\[|\]\]|''"
+    r"|&(?:amp|lt|gt|quot|nbsp|#\d+);|<[a-z/][^<>]{0,60}>|<!|/>|[→⇒►]|\$\(|\]\(|\[\[|\]\]|''"
     r"|>>>|^\W*[$#>%]\s|\w\(\w*,|;\s*$|\.\. \w+::|:\w+:`|\|\s|\s\|"
 )
 """What stands in code and markup, and in no sentence of words."""

@@ -127,7 +127,7 @@ def test_contents_code_headings_and_parts_of_sentences_are_debris(
     "text",
     [
         "It is <b>bold</b> and &nbsp; so on.",
-        "See Section 1.2 Tea, 3.4 Milk and 5.6.7 Sugar here.",
+        "See 1.2 Tea, 3.4 Milk and 5.6.7 Sugar here.",
         "Tea . . . . . . . . . . 17.",
         "Figure 4.6. Name of the first user.",
         "図 12.1 インストーラのセッションに接続します。",
@@ -146,7 +146,7 @@ def test_signs_of_markup_and_code_are_debris_wherever_they_stand(text: str) -> N
     "text",
     [
         "AppArmor profiles are stored in /etc/apparmor.d/ and they contain a list of rules.",
-        "Call `aa-status`, as Section 14.4, “Introduction to AppArmor” says.",
+        "Call `aa-status`, as chapter 14.4, “Introduction to AppArmor” says.",
         "Der Befehl rsync (aus dem gleichnamigen Paket) wird täglich benutzt.",
         "APT からの入力要求に自動回答する設定は簡単です。",
         "It costs $3.50 a pound, or 12 % less.",

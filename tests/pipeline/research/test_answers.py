@@ -1,0 +1,210 @@
+"""Which statements of pages answer a question: none beside the subject, none twice, none of a reference's entries."""
+
+import asyncio
+from collections.abc import Sequence
+
+from pipeline.research.search._local import PassageIndex
+from pipeline.research.stages._extract import extract_claims
+from pipeline.research.stages._plan import make_plan
+from pipeline.research.values import Intake
+from pipeline.sources.headings import Heading
+from pipeline.sources.reading.extract import extract_document
+from pipeline.verifying.values import Claim, Page
+from tests.support.debian_pages import handbook
+
+
+def page(name: str, title: str, *parts: str, lang: str = "en") -> Page:
+    """A page of these paragraphs; those that begin with `#` are headings, of the level of their signs."""
+    text, headings = "", []
+    for part in parts:
+        words = part.lstrip("#").strip()
+        if part.startswith("#"):
+            headings.append(Heading(len(text), part.count("#"), words))
+        text += f"{words}\n"
+    url = f"https://docs.example/{name}.html"
+    return Page(url, title, "docs.example", lang, text, "2026-11-22T00:00:00Z", tuple(headings))
+
+
+def claims_of(
+    topic: str, pages: Sequence[Page], language: str = "en", shares: dict[str, float] | None = None
+) -> list[Claim]:
+    """What a run without a model takes from these pages."""
+    plan = asyncio.run(make_plan(Intake(topic, topic, language, "medium"), None))
+    return asyncio.run(extract_claims(plan, pages, None, shares=shares))
+
+
+def pages_of(claims: Sequence[Claim]) -> set[str]:
+    """The names of the pages on which the claims rest."""
+    return {quote.url.rpartition("/")[2].removesuffix(".html") for claim in claims for quote in claim.quotes}
+
+
+PYTHON = (
+    page(
+        "asyncio",
+        "asyncio — Asynchronous I/O",
+        "# asyncio — Asynchronous I/O",
+        "asyncio is a library to write concurrent code that waits for many connections in a single thread.",
+        "Switching between coroutines of asyncio costs less than switching between threads of the system.",
+        "## Running blocking code",
+        "Blocking code should not be called directly, because it keeps all asyncio tasks waiting for their turn.",
+    ),
+    page(
+        "threading",
+        "threading — Thread-based parallelism",
+        "# threading — Thread-based parallelism",
+        "Threads suit work that is bound by input and output, for the interpreter lock is released while they wait.",
+        "New in version 3.10: The functions gettrace and getprofile were added to all threads of the interpreter.",
+    ),
+    page(
+        "json",
+        "json — JSON encoder and decoder",
+        "# json — JSON encoder and decoder",
+        "A JSONDecodeError will be raised if the document that is given to the decoder is not valid JSON in Python.",
+        "The decoder works faster than a parser that was written in plain Python without any use of threads.",
+        "Numbers are formatted with as many zeros as the width of the field asks for in the format string.",
+    ),
+)
+
+
+def test_asyncio_against_threads_is_answered_by_pages_on_them_and_no_json_errors() -> None:
+    claims = claims_of("Is asyncio faster than threads for I/O-bound work in Python?", PYTHON, shares={"python": 0.9})
+    assert pages_of(claims) == {"asyncio", "threading"}
+    assert any("Switching between coroutines" in claim.text for claim in claims)
+    assert not any("JSON" in claim.text or "New in version" in claim.text for claim in claims)
+    assert all(claim.relevance and claim.relevance >= 0.3 for claim in claims)
+
+
+DISKS = (
+    page(
+        "install",
+        "Installing the system",
+        "# Installing the system",
+        "## Encrypted partitions",
+        "To create an encrypted partition, an available partition must first be assigned to that purpose.",
+        "The passphrase has to be entered each time when the computer boots from the encrypted disk.",
+        "## The boot loader",
+        "The boot loader starts the operating system, and is written to the first sector of the disk.",
+        "GRUB is the default boot loader of Debian, and finds other systems on the disk by itself.",
+    ),
+    page(
+        "mail",
+        "Encrypted mail",
+        "# Encrypted mail",
+        "Mail is encrypted with the public key of the one who is to read it, and signed with one's own.",
+    ),
+)
+
+
+def test_disk_encryption_gets_no_boot_loaders_and_no_mail() -> None:
+    claims = claims_of("How do I encrypt a disk when installing Debian?", DISKS)
+    assert {claim.text.split(",")[0] for claim in claims} == {
+        "To create an encrypted partition",
+        "The passphrase has to be entered each time when the computer boots from the encrypted disk.",
+    }
+
+
+def test_a_topic_that_the_pages_do_not_hold_gets_no_claim() -> None:
+    assert claims_of("How do I run a Kubernetes cluster on Debian?", DISKS) == []
+    assert claims_of("How do I bake sourdough bread with rye flour?", DISKS) == []
+
+
+def test_what_was_said_is_not_said_again_by_another_page_or_in_a_later_round() -> None:
+    first = page("a", "AppArmor", "AppArmor profiles are stored in the directory /etc/apparmor.d of the system.")
+    again = page(
+        "b", "AppArmor guide", "The profiles of AppArmor are stored in the directory /etc/apparmor.d of a system."
+    )
+    topic = "What are profiles of AppArmor for?"
+    assert len(claims_of(topic, [first, again])) == 1
+    plan = asyncio.run(make_plan(Intake(topic, topic, "en", "medium"), None))
+    before = asyncio.run(extract_claims(plan, [first], None))
+    assert [claim.id for claim in before] == ["c1"]
+    assert asyncio.run(extract_claims(plan, [again], None, before)) == []
+
+
+def test_a_sentence_that_points_back_stands_behind_the_one_that_it_points_at() -> None:
+    text = (
+        "Each profile of AppArmor can be loaded in enforcing or in complaining mode. The former enforces the policy, "
+        "while the latter only logs what would have been denied."
+    )
+    alone = "This mode of AppArmor profiles enforces the policy that an administrator has written for them."
+    claims = claims_of("What are the modes of AppArmor profiles?", [page("a", "AppArmor", text, alone)])
+    assert [claim.text for claim in claims] == [text]
+    assert claims[0].quotes[0].text == text
+
+
+def test_an_aspect_keeps_only_what_is_about_the_topic() -> None:
+    pages = [
+        page(
+            "raid",
+            "RAID",
+            "RAID keeps data on several disks, so that one of them may fail without a loss of data.",
+            "RAID does not protect files that somebody has deleted by mistake or on purpose.",
+        ),
+        page("cats", "Cats", "Cats do not like to be carried, and there is a risk of being scratched."),
+    ]
+    claims = claims_of("RAID and the safety of data", pages)
+    assert pages_of(claims) == {"raid"}
+    assert len(claims) == 2
+
+
+def test_choices_are_answered_by_either_side_and_japanese_by_its_words() -> None:
+    both = [
+        page("se", "SELinux", "SELinux decides by the security context of a process and of the file it opens."),
+        page("aa", "AppArmor", "AppArmor decides by the path of the program that wants to open a file."),
+        page("cups", "Printing", "Printers are set up in a browser, and the server listens on a port of its own."),
+    ]
+    assert pages_of(claims_of("SELinux or AppArmor: which one fits a small server?", both)) == {"se", "aa"}
+    kanji = [
+        page(
+            "fw",
+            "ファイアウォール",
+            "ファイアウォールは、ネットワークを通るパケットを規則に従って選別します。",
+            lang="ja",
+        ),
+        page("print", "印刷", "印刷するには、まずプリンタをネットワークに接続してから電源を入れます。", lang="ja"),
+    ]
+    assert pages_of(claims_of("ファイアウォールとは何か、どのように設定するのか？", kanji, "ja")) == {"fw"}
+
+
+SECTIONS = (
+    "apparmor",
+    "selinux",
+    "config-bootloader",
+    "package-authentication",
+    "printing",
+    "config-printing",
+    "other-security-considerations",
+    "supervision",
+    "network-config",
+    "http-web-server",
+)
+
+
+def test_sections_of_the_handbook_that_are_named_like_the_topic_are_found_and_quoted() -> None:
+    index = PassageIndex()
+    pages = {}
+    for name in SECTIONS:
+        file = handbook("en-US") / f"sect.{name}.html"
+        if file.exists():
+            url = f"https://docs.example/{name}.html"
+            read = extract_document(file.read_bytes(), "text/html", "", url)
+            index.add(url, read.title, read.text, read.headings)
+            pages[url] = Page(url, read.title, "docs.example", "en", read.text, "2026-11-22T00:00:00Z", read.headings)
+    topic = "SELinux or AppArmor: which one should confine the services of a Debian server?"
+    found = [place.url for place in index.best(topic, 3)]
+    assert {"https://docs.example/apparmor.html", "https://docs.example/selinux.html"} <= set(found)
+    claims = claims_of(topic, [pages[url] for url in found])
+    own = [claim for claim in claims if pages_of([claim]) <= {"apparmor", "selinux"}]
+    assert pages_of(claims) >= {"apparmor", "selinux"}
+    assert len(own) >= 0.9 * len(claims)
+
+
+def test_a_list_of_links_comes_behind_pages_of_prose_and_general_words_find_nothing_of_their_own() -> None:
+    index = PassageIndex()
+    contents = "\n".join(f"{number}. Bees and honey, part {number}" for number in range(200))
+    prose = "Honey of bees keeps for years in a closed jar, because it holds little water and much sugar.\n" * 40
+    advice = "General practice and advice: limits and risks of advice, figures, evidence, background and terms.\n" * 40
+    for name, text in (("contents", contents), ("prose", prose), ("advice", advice)):
+        index.add(f"https://docs.example/{name}", name.title(), text)
+    found = [place.url.rpartition("/")[2] for place in index.best("Bees and honey practice and advice", 3)]
+    assert found == ["prose", "contents"]
