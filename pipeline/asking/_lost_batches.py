@@ -14,7 +14,7 @@ from pipeline.schema import ProviderName
 
 GONE = (404, 410)
 """The statuses of what a provider does not have any more."""
-# How far a provider's clock may be behind ours.
+# How far a provider's clock and ours may be apart.
 _CLOCKS_APART = timedelta(hours=1)
 
 
@@ -117,11 +117,12 @@ def _may_be(batch: Batch, state: BatchState) -> bool:
     return len(batch.calls) == state.total and not _is_before(state.created, batch.planned)
 
 
-def _is_before(created: str, moment: str) -> bool:
-    """Whether a batch was made before the moment, by a clock that may be behind; not where it does not say when."""
+def _is_before(first: str, second: str) -> bool:
+    """Whether one moment is before the other, by clocks that may be apart; not where either is not told."""
     try:
-        made, ours = datetime.fromisoformat(created), datetime.fromisoformat(moment)
+        earlier, later = (
+            told if told.tzinfo else told.replace(tzinfo=UTC) for told in map(datetime.fromisoformat, (first, second))
+        )
     except ValueError:
         return False
-    made = made if made.tzinfo else made.replace(tzinfo=UTC)
-    return made + (_CLOCKS_APART if "T" in created else timedelta(days=1)) < ours
+    return earlier + (_CLOCKS_APART if "T" in first else timedelta(days=1)) < later
