@@ -111,6 +111,8 @@ class Page(NamedTuple):
     """ISO 8601 time in UTC at which it was fetched."""
     headings: tuple[Heading, ...] = ()
     """The headings that stand in the text, in order; empty where none are known."""
+    changed: str = ""
+    """Day on which its server says that it last changed, ISO 8601; empty where it says none, or the day it was read."""
 
 
 class Quote(NamedTuple):
@@ -186,6 +188,8 @@ class Paragraph(NamedTuple):
     """The claims that it states, in order; empty where it only says who says what."""
     urls: tuple[str, ...]
     """Canonical URLs of the pages that it cites, in order of first use; never empty."""
+    disputed_ids: tuple[str, ...] = ()
+    """The claims of which it tells that a page says the opposite; empty in runs of earlier versions."""
 
 
 class PageQuote(Frozen):

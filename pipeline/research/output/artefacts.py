@@ -77,7 +77,7 @@ class VerifyResult(Frozen):
     single_source_claims_count: Count
     """Those of them that pages of one site alone support."""
     conflicts_count: Count
-    """Claims of which some page says otherwise."""
+    """Disagreements between pages: passages in which two sides say opposite things, each counted once."""
     total_paragraphs: Count
     """Paragraphs of the report's body."""
     paragraph_without_citation_count: Count

@@ -4,6 +4,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -181,4 +182,14 @@ def _read_pages(urls: Sequence[str], store: Store, outdated: Collection[str]) ->
 def _to_page(stored: StoredPage) -> Page:
     """The stored page as the stages see it; where it was redirected, its site is the one that answered."""
     site = site_key(stored.final_url or stored.url)
-    return Page(stored.url, stored.title, site, stored.lang, stored.text, stored.ts, stored.headings)
+    changed = _day_of(stored.last_modified)
+    told = changed if changed < stored.ts[:10] else ""
+    return Page(stored.url, stored.title, site, stored.lang, stored.text, stored.ts, stored.headings, told)
+
+
+def _day_of(http_date: str) -> str:
+    """The day of an HTTP date, ISO 8601; empty where it is none."""
+    try:
+        return parsedate_to_datetime(http_date).date().isoformat()
+    except ValueError:
+        return ""

@@ -8,11 +8,11 @@ from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.models.completion import plain_reason
 from pipeline.research.values import Verified
-from pipeline.text.coverage import cover, words_and_numbers
-from pipeline.verifying.claim import CANDIDATES, Finding, check_sentence, is_covered, opposed, with_quotes
+from pipeline.verifying.claim import Finding, check_sentence, is_covered, with_quotes
+from pipeline.verifying.disagreement import contrary, is_other_edition
 from pipeline.verifying.model_verdicts import OpenQuestion, ask_verdict, decide, open_question
 from pipeline.verifying.page_text import PageText, read_page
-from pipeline.verifying.values import Checked, Claim, Decided, Page, Quote
+from pipeline.verifying.values import Checked, Claim, Decided, Page
 
 _MOST_ASKED = 40
 """Claims of a round that a model is asked about, the first ones."""
@@ -27,13 +27,16 @@ class ReadPages(NamedTuple):
     """By canonical URL, in the order of the pages."""
     sites: Mapping[str, str]
     """The site of each."""
+    titles: Mapping[str, str]
+    """The title of each."""
 
 
 def read_pages(pages: Iterable[Page]) -> ReadPages:
     """The pages of a run, read once; of those with the same URL the last one."""
     last = {page.url: page for page in pages}
     texts = {url: read_page(page) for url, page in last.items()}
-    return ReadPages(texts, {url: page.site for url, page in last.items()})
+    sites = {url: page.site for url, page in last.items()}
+    return ReadPages(texts, sites, {url: page.title for url, page in last.items()})
 
 
 def verify(claims: Iterable[Claim], pages: Iterable[Page], sections: Sequence[str] = ()) -> Verified:
@@ -56,8 +59,7 @@ def _check(claim: Claim, read: ReadPages) -> Checked:
     cited = list(dict.fromkeys(quote.url for quote in claim.quotes))
     own = [read.texts[url] for url in cited if url in read.texts]
     finding = with_quotes(check_sentence(claim.text, own), own, claim.quotes)
-    others = [text for url, text in read.texts.items() if url not in cited]
-    against = finding.against + _contrary(claim.text, others)
+    against = finding.against + contrary(claim.text, own, _others(cited, read))
     supporters = _supporting(claim.text, cited, finding, read) if finding.verdict == "supported" else ()
     return Checked(claim, finding.verdict, finding.score, finding.problems, supporters, against)
 
@@ -74,11 +76,14 @@ def _supports(text: str, page: PageText) -> bool:
     return is_covered(text, page) and check_sentence(text, [page]).verdict == "supported"
 
 
-def _contrary(text: str, pages: Sequence[PageText]) -> tuple[Quote, ...]:
-    """The sentences of the pages that contradict the text."""
-    words, numbers = words_and_numbers(text, "")
-    _, places = cover(words, numbers, [page.index for page in pages], CANDIDATES)
-    return opposed(text, pages, places)[1]
+def _others(cited: Sequence[str], read: ReadPages) -> list[PageText]:
+    """The pages that a claim does not cite, without other editions of those that it cites."""
+    titles = [read.titles[url] for url in cited if url in read.titles]
+    return [
+        text
+        for url, text in read.texts.items()
+        if url not in cited and not any(is_other_edition(read.titles[url], title) for title in titles)
+    ]
 
 
 async def ask_verdicts(verified: Verified, pages: Sequence[Page], sections: Sequence[str], model: Model) -> Verified:

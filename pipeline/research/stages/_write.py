@@ -1,7 +1,6 @@
 """The report's paragraphs: verified claims in a readable order, in their own words or in checked ones of a model."""
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -9,55 +8,23 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
+from pipeline.research.stages._disputes import dispute_paragraphs
 from pipeline.research.stages._extract import is_fit
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._statements import WITHOUT_BLANKS
 from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
 from pipeline.text.normal_form import normalise
-from pipeline.text.urls import site_key, source_domain
+from pipeline.text.urls import site_key
 from pipeline.text.words import without_marks
 from pipeline.verifying.claim import check_claim
-from pipeline.verifying.scores import conflicts
-from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
+from pipeline.verifying.disagreement import disagreements, disputed_ids
+from pipeline.verifying.values import Checked, Claim, Page, Paragraph
 
-_MOST = 5
-"""Disagreements in a report; `verification.md` has the others."""
-_LONGEST_SIDE = 300
-_LONGEST_NAME = 80
-_BLANK_BEFORE_STOP = re.compile(r" (?=[.,;。、])")
 _MOST_OF_A_PARAGRAPH = 4
 _MOST_SOURCES = 3
 """Sources that one paragraph cites."""
 _SAID_ALREADY = "another claim of the report says the same"
-
-
-def _disagreements(claims: Sequence[Checked], pages: Sequence[Page], section: int) -> list[Paragraph]:
-    """A paragraph for each claim that another page contradicts, at most 5, in order of the claims; the same pair once.
-
-    `section` is the index behind the plan's last one. The paragraphs state no claim: they say who says what.
-    """
-    by_url = {page.url: page for page in pages}
-    found: dict[frozenset[str], Paragraph] = {}
-    for checked in conflicts(claims):
-        own = next((quote for quote in checked.claim.quotes if quote.url in by_url), None)
-        other = own and next((each for each in checked.against if each.url in by_url and each.url != own.url), None)
-        if own and other:
-            text = f"{_side(own, by_url)} {_side(other, by_url)}"
-            pair = frozenset((own.text, other.text))
-            found.setdefault(pair, Paragraph(section, text, (), (own.url, other.url)))
-    return list(found.values())[:_MOST]
-
-
-def _side(quote: Quote, pages: Mapping[str, Page]) -> str:
-    """What a page says, behind its title, or its host where it has none."""
-    name = " ".join(pages[quote.url].title.split()) or source_domain(quote.url)
-    words = _BLANK_BEFORE_STOP.sub("", " ".join(without_marks(quote.text).split()))
-    return f"{_cut(name, _LONGEST_NAME)}: “{_cut(words, _LONGEST_SIDE)}”"
-
-
-def _cut(text: str, longest: int) -> str:
-    """The text, with an ellipsis for what is beyond the longest length."""
-    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+_DISPUTED = "a page says the opposite, and both sides stand among what sources disagree about"
 
 
 class SentenceAnswer(BaseModel):
@@ -223,14 +190,19 @@ async def write_report(
 
     Every paragraph cites pages that each hold all of its claims. With a model its sentences are the model's where the
     check of claims finds them on these pages, else the claims' own words. Behind the plan's sections stands what
-    sources disagree about. No supported claim and no disagreement, no paragraph.
+    sources disagree about, and none of it is stated elsewhere. No supported claim and no disagreement, no paragraph.
 
     Raises:
         ProviderError: the model cannot be asked about any section.
     """
     language = plan_language(plan)
-    kept, repeated = _without_repeats(verified.claims, language, stems_of(intake.topic, language))
-    grouped = _paragraphs_of(kept, pages, word_for_word=model is None)
+    found = disagreements(verified.claims)
+    disputed = disputed_ids(verified.claims)
+    # What is disputed first, so that nothing that says the same is left.
+    ordered = sorted(verified.claims, key=lambda checked: checked.claim.id not in disputed)
+    kept, repeated = _without_repeats(ordered, language, stems_of(intake.topic, language))
+    stated = [checked for checked in kept if checked.claim.id not in disputed]
+    grouped = _paragraphs_of(stated, pages, word_for_word=model is None)
     drafts = await _drafted_texts(plan, [each.claims for each in grouped], pages, model) if model else {}
     paragraphs = tuple(
         Paragraph(
@@ -241,9 +213,12 @@ async def write_report(
         )
         for number, each in enumerate(grouped)
     )
-    disputed = _disagreements(verified.claims, pages, len(plan.sections))
+    passages = dispute_paragraphs(found, pages, len(plan.sections), language)
     left_out = [checked for checked in verified.claims if checked.verdict != "supported"]
-    return Written(_title_of(intake.topic), (*paragraphs, *disputed), (*left_out, *repeated))
+    left_out += [
+        checked._replace(problems=(*checked.problems, _DISPUTED)) for checked in kept if checked.claim.id in disputed
+    ]
+    return Written(_title_of(intake.topic), (*paragraphs, *passages), (*left_out, *repeated))
 
 
 def _title_of(topic: str) -> str:

@@ -26,11 +26,11 @@ from pipeline.research.values import Intake, Plan, Verified, Written, plan_langu
 from pipeline.sources.choosing.chunk import ENCODING
 from pipeline.sources.store import Store, StoredEvent, StoredRun
 from pipeline.text.urls import site_key
+from pipeline.verifying.disagreement import disagreements
 from pipeline.verifying.scores import (
     Scores,
     citation_scores,
     cited_texts,
-    conflicts,
     mean_relevance,
     single_source,
     weaker_sentences,
@@ -381,7 +381,7 @@ def _check_of_claims(verified: Verified, sites: Mapping[str, str], paragraphs: i
         status="completed",
         verified_claims_count=sum(each.verdict == "supported" for each in verified.claims),
         single_source_claims_count=len(single_source(verified.claims, sites)),
-        conflicts_count=len(conflicts(verified.claims)),
+        conflicts_count=len(disagreements(verified.claims)),
         total_paragraphs=paragraphs,
         paragraph_without_citation_count=0,
         paragraph_end_citation_passed=True,
