@@ -221,6 +221,8 @@ class Metrics(Contract):
     """Sentence and page pairs that hold (FACT); None where nothing was checked."""
     answers_question: _Share | None = None
     """Mean relevance of the claims that the report states; None where it states none that has one."""
+    conflicts_count: Count | None = None
+    """Disagreements between pages, as `evidence/verify.json` counts them; None in runs of earlier versions."""
     stop_reason: str | None = None
     """Why the run ended before it had done all it wanted; None where nothing stopped it."""
     calls_cut_off: Count | None = None

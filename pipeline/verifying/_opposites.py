@@ -97,12 +97,11 @@ benutzt benutzen verwendet verwenden benutzen gegeben geben nehmen machen gemach
 使 塗 行 与 取 早 出
 """
 _IDLE_WORDS = """
-at very really reliably immediately quickly completely totally further fact study trial research show significantly
-say best well good kind evidence proof that this to by he his him she her they them their we us our you your
-sofort sehr wirklich zuverlässig deutlich ganz völlig stark man am besten gut werden worden wurde wurden lassen lässt sein
-studien messungen zeigen zeigt belege
-beleg nachweis beweise der den dem des er ihm ihn ihr ihre ihrer sein seine seiner an auf von vor nach durch
-効果 作用 影響 県内 証拠 根拠
+at very really reliably immediately quickly completely totally further fact study trial research show
+significantly say best well good kind evidence proof that this to by he his him she her they them their we us
+our you your sofort sehr wirklich zuverlässig deutlich ganz völlig stark man am besten gut werden worden wurde
+wurden lassen lässt sein studien messungen zeigen zeigt belege beleg nachweis beweise der den dem des er ihm
+ihn ihr ihre ihrer seine seiner an auf von vor nach durch 効果 作用 影響 県内 証拠 根拠
 """
 
 

@@ -4,13 +4,14 @@ It is told where one has all content words of the other but for a negation, a wo
 another value of the same measure, or another year of what happens once.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.text.words import UNSPACED_RUN
 from pipeline.verifying._contradiction import contradiction, is_rounded
 from pipeline.verifying._opposites import HANDLING, IDLE, POLES, stem, stems
 from pipeline.verifying._readings import Reading, content_of, is_number, readings
-from pipeline.verifying._wording import wording_of
+from pipeline.verifying._wording import Wording, wording_of
 
 _LEAST_SHARED = 2
 _LEAST_SIGNS = 3
@@ -66,10 +67,21 @@ def opposition(one: str, other: str) -> str:
     first, second = wording_of(one), wording_of(other)
     if plain := contradiction(first, second):
         return plain
-    if {*map(stem, first.words)}.isdisjoint(map(stem, second.words)):
+    if len(_stems_of(first) & _stems_of(second)) < _least_shared(one):
         return ""
     pairs = ((mine, theirs) for mine in readings(one) for theirs in readings(other))
     return next(filter(None, (_opposed(*pair) for pair in pairs)), "")
+
+
+@lru_cache(maxsize=20_000)
+def _stems_of(wording: Wording) -> frozenset[str]:
+    """The content words of a sentence, as stems."""
+    return frozenset(map(content_of, wording.words)) - IDLE - {""}
+
+
+def _least_shared(text: str) -> int:
+    """How many content words two statements have in common at least; a name without blanks may be one."""
+    return 1 if UNSPACED_RUN.search(text) else _LEAST_SHARED
 
 
 def _opposed(one: Reading, other: Reading) -> str:
@@ -175,6 +187,8 @@ def _other_measure(one: Reading, other: Reading) -> str:
 
 def _measured(reading: Reading) -> _Value | None:
     """The value that a reading gives, where it has exactly one number and one measure."""
+    if not reading.figures:
+        return None
     words = reading.wording.words
     places = [at for at, word in enumerate(words) if is_number(word)]
     if len(places) != 1 or not {"bound", "ordinal"}.isdisjoint(reading.wording.bounds) or reading.denied:
@@ -204,6 +218,8 @@ def _other_year(one: Reading, other: Reading) -> str:
 
 def _happened(reading: Reading) -> _Value | None:
     """What happened in which year; None where that is not plain."""
+    if not reading.figures:
+        return None
     words = reading.wording.words
     years = [word for word in words if word.isdecimal() and len(word) == len("1999") and int(word) in _YEARS]
     events = [number for number, names in enumerate(_HAPPENED) if names & {*map(content_of, words)}]

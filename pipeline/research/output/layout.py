@@ -189,9 +189,11 @@ def _back_matter(
     plan: Plan, verified: Verified, written: Written, pages: Sequence[Page], account: Account, words: ReportWords
 ) -> str:
     """What the report cannot do, what was looked for in vain, what was left out, and how the text came about."""
-    left_out = [_left_out_line(checked, words) for checked in written.left_out[:_MOST_LEFT_OUT]]
-    if len(written.left_out) > _MOST_LEFT_OUT:
-        left_out.append(words.more.replace("{count}", str(len(written.left_out) - _MOST_LEFT_OUT)))
+    told = {name for paragraph in written.paragraphs for name in paragraph.disputed_ids}
+    dropped = [checked for checked in written.left_out if checked.claim.id not in told]
+    left_out = [_left_out_line(checked, words) for checked in dropped[:_MOST_LEFT_OUT]]
+    if len(dropped) > _MOST_LEFT_OUT:
+        left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
     parts = [
         (words.limits, _limit_lines(verified, written, pages, account, words)),
         (words.not_found, [*_open_sections(plan, verified, written, words), *_vain_queries(written, account, words)]),
@@ -230,14 +232,15 @@ def _open_sections(plan: Plan, verified: Verified, written: Written, words: Repo
         return [words.nothing_found]
     section_of = {checked.claim.id: checked.claim.section for checked in verified.claims}
     stated = {section_of.get(name) for paragraph in written.paragraphs for name in paragraph.claim_ids}
+    disputed = {section_of.get(name) for paragraph in written.paragraphs for name in paragraph.disputed_ids}
     covered = {paragraph.section for paragraph in written.paragraphs}
-    return [
-        (words.in_answer if index in stated else words.no_section).replace(
-            "{section}", plain_markdown(_heading_of(section))
-        )
-        for index, section in enumerate(plan.sections)
-        if index not in covered
-    ]
+    lines = []
+    for index, section in enumerate(plan.sections):
+        if index not in covered:
+            otherwise = words.only_disputed if index in disputed else words.no_section
+            line = words.in_answer if index in stated else otherwise
+            lines.append(line.replace("{section}", plain_markdown(_heading_of(section))))
+    return lines
 
 
 def _vain_queries(written: Written, account: Account, words: ReportWords) -> list[str]:
@@ -264,7 +267,7 @@ def _left_out_line(checked: Checked, words: ReportWords) -> str:
     """A claim that is not in the report, and why."""
     # Problems are worded in English; `verification.md`, which is English throughout, has them all.
     told = "; ".join(checked.problems) if words is ENGLISH else ""
-    why = told or words.verdicts[checked.verdict]
+    why = told or words.verdicts["contradicted" if checked.against else checked.verdict]
     return f"{_quoted(checked.claim.text, words)}: {plain_markdown(why)}{words.full_stop}"
 
 

@@ -29,6 +29,7 @@ class ReportWords(NamedTuple):
     """Heading of what was looked for in vain."""
     nothing_found: str
     no_section: str
+    only_disputed: str
     in_answer: str
     no_result: str
     no_use: str
@@ -63,6 +64,7 @@ ENGLISH = ReportWords(
     not_found="What was looked for and not found",
     nothing_found="Insufficient evidence: no statement on this topic could be checked against a page.",
     no_section="Nothing on “{section}”: no statement about it could be checked against a page.",
+    only_disputed="On “{section}” the pages only disagree; both sides stand above.",
     in_answer="On “{section}” there is nothing beyond what stands at the beginning.",
     no_result="Searched for without any result: {queries}.",
     no_use="Searched for, with results of which none is cited: {queries}.",
@@ -105,6 +107,7 @@ _GERMAN = ReportWords(
     not_found="Wonach vergeblich gesucht wurde",
     nothing_found="Zu wenig Belege: Keine Aussage zu diesem Thema ließ sich an einer Seite prüfen.",
     no_section="Nichts zu „{section}“: Keine Aussage dazu ließ sich an einer Seite prüfen.",
+    only_disputed="Zu „{section}“ widersprechen die Seiten einander nur; beide Seiten stehen oben.",
     in_answer="Zu „{section}“ gibt es nichts über das hinaus, was am Anfang steht.",
     no_result="Ohne jedes Ergebnis gesucht: {queries}.",
     no_use="Gesucht, aber kein Ergebnis davon wird zitiert: {queries}.",
@@ -146,6 +149,7 @@ _JAPANESE = ReportWords(
     not_found="探しても見つからなかったもの",
     nothing_found="根拠が不十分です。ページと照合できる記述がありませんでした。",
     no_section="「{section}」については、ページと照合できる記述がありませんでした。",
+    only_disputed="「{section}」については、ページの記述が食い違うだけでした。双方を上に載せています。",
     in_answer="「{section}」については、冒頭に書いたこと以外に記述はありませんでした。",
     no_result="検索しても結果がなかったもの: {queries}。",
     no_use="検索結果をどれも引用していないもの: {queries}。",
@@ -187,6 +191,7 @@ _CHINESE = ReportWords(
     not_found="查找而未找到的内容",
     nothing_found="证据不足：没有任何陈述能与网页核对。",
     no_section="关于“{section}”，没有任何陈述能与网页核对。",
+    only_disputed="关于“{section}”，各网页说法不一，双方说法见上文。",
     in_answer="关于“{section}”，除开头所述之外没有其他陈述。",
     no_result="搜索后没有任何结果：{queries}。",
     no_use="搜索结果均未被引用：{queries}。",

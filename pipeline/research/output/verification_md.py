@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from pipeline.research.output.layout import link_to, plain_markdown
 from pipeline.research.values import Verified, Written
-from pipeline.verifying.scores import Scores, conflicts, mean_relevance, single_source
+from pipeline.verifying.disagreement import Disagreement, disagreements
+from pipeline.verifying.scores import Scores, mean_relevance, single_source
 from pipeline.verifying.values import Checked, Page, Quote, Verdict
 
 _MOST_SHOWN = 300
@@ -54,11 +55,12 @@ def verification_markdown(
     sites = {page.url: page.site for page in pages}
     stated = {claim_id for paragraph in written.paragraphs for claim_id in paragraph.claim_ids}
     alone = [each for each in single_source(verified.claims, sites) if each.claim.id in stated]
+    found = disagreements(verified.claims)
     blocks = [
         f"# Verification: {plain_markdown(about.topic)}",
         _HOW,
         "## Counts",
-        _table(("what", "count"), _counts(verified, stated, pages, alone, about.stop_reason)),
+        _table(("what", "count"), _counts(verified, stated, pages, alone, len(found), about.stop_reason)),
         "## Citations of the report",
         _table(("score", "value", "meaning"), [*_score_rows(scores), _relevance_row(verified, stated)]),
         "## Audit",
@@ -68,8 +70,8 @@ def verification_markdown(
         "## Left out of the report",
         _left_out_table(written.left_out, stated),
         "## Conflicts",
-        *(_conflict_block(each, sources) for each in conflicts(verified.claims)[:_MOST_LISTED]),
-        "" if conflicts(verified.claims) else "No page that was read says otherwise of a claim, as far as words tell.",
+        *(_conflict_block(each, verified.claims, sources) for each in found[:_MOST_LISTED]),
+        "" if found else "No page that was read says otherwise of a claim, as far as words tell.",
         "## Claims with one source",
         _single_source_list(alone, sources),
         "## Notes",
@@ -79,7 +81,12 @@ def verification_markdown(
 
 
 def _counts(
-    verified: Verified, stated: set[str], pages: Sequence[Page], alone: Sequence[Checked], stop_reason: str
+    verified: Verified,
+    stated: set[str],
+    pages: Sequence[Page],
+    alone: Sequence[Checked],
+    disagreeing: int,
+    stop_reason: str,
 ) -> list[tuple[str, str]]:
     """The rows of the first table."""
     verdicts = Counter(each.verdict for each in verified.claims)
@@ -88,7 +95,7 @@ def _counts(
     rows += [
         ("claims in the report", str(len(stated))),
         ("of these from one site only", str(len(alone))),
-        ("claims of which a page says otherwise", str(len(conflicts(verified.claims)))),
+        ("disagreements between pages", str(disagreeing)),
         ("pages read", str(len(pages))),
         ("sites", str(len({page.site for page in pages}))),
         ("sections with a supported claim", _share(verified.coverage)),
@@ -150,11 +157,13 @@ def _left_out_table(left_out: Sequence[Checked], stated: set[str]) -> str:
     return f"{_table(('claim', 'text', 'verdict', 'why'), rows[:_MOST_LISTED])}{_more(len(rows))}"
 
 
-def _conflict_block(checked: Checked, sources: Mapping[str, str]) -> str:
-    """A claim with what it rests on and what speaks against it."""
-    heading = f"- **{plain_markdown(checked.claim.id)}** ({checked.verdict}): {_shown(checked.claim.text)}"
-    own = [f"  - for it: {_quoted(quote, sources)}" for quote in checked.claim.quotes]
-    other = [f"  - against it: {_quoted(quote, sources)}" for quote in checked.against]
+def _conflict_block(found: Disagreement, claims: Sequence[Checked], sources: Mapping[str, str]) -> str:
+    """A disagreement: its claims, what the first of them rests on, and what speaks against it."""
+    told = [each for each in claims if each.claim.id in found.claim_ids]
+    names = ", ".join(f"**{plain_markdown(each.claim.id)}**" for each in told)
+    heading = f"- {names} ({told[0].verdict}): {_shown(told[0].claim.text)}"
+    own = [f"  - for it: {_quoted(quote, sources)}" for quote in found.sides[0]]
+    other = [f"  - against it: {_quoted(quote, sources)}" for quote in found.sides[1]]
     return "\n".join([heading, *own, *other])
 
 

@@ -59,7 +59,7 @@ def _count_pages(trace: Iterable[StoredEvent]) -> _PagesCounted:
 
 
 class _Work(NamedTuple):
-    """What a run took."""
+    """What a run took and came upon."""
 
     spent: Spent
     """What the model's answers took."""
@@ -69,6 +69,8 @@ class _Work(NamedTuple):
     """Seconds of work, all starts together."""
     rounds: int
     """Rounds from queries to checked claims."""
+    conflicts: int
+    """Disagreements between pages."""
 
 
 def _run_metrics(
@@ -101,6 +103,7 @@ def _run_metrics(
         citation_accuracy=scores.accuracy,
         effective_citations=scores.effective if scores.read else None,
         answers_question=relevance,
+        conflicts_count=work.conflicts,
         stop_reason=report.stop_reason,
         calls_cut_off=work.cut_off.calls or None,
         tokens_cut_off=work.cut_off.tokens or None,
@@ -318,7 +321,8 @@ class ReportStages:
     async def measure(self, laid_out: LaidOut, gathered: Gathered, scores: Scores) -> Metrics:
         """The run's figures."""
         trace = self.environment.store.events(self.run.folder.run_id)
-        work = _Work(self.meter.spent, self.meter.cut_off, self.run.journal.seconds(), gathered.rounds)
+        found = len(disagreements(gathered.verified.claims))
+        work = _Work(self.meter.spent, self.meter.cut_off, self.run.journal.seconds(), gathered.rounds, found)
         stated = {citation.claim_id for citation in laid_out.report.citations}
         relevance = mean_relevance(each for each in gathered.verified.claims if each.claim.id in stated)
         return _run_metrics(laid_out.report, gathered.pages, _count_pages(trace), scores, relevance, work)
