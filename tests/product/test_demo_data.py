@@ -16,6 +16,7 @@ from exports.start.demo import document_name, read_jury, research_library, with_
 from pipeline.providers import read_payload
 from pipeline.recording.run import passages
 from pipeline.schema import PROVIDERS, Answer, ProviderName
+from pipeline.sources.store import open_store
 from pipeline.text.language import detect_language
 
 DATA = files("exports") / "demo_data"
@@ -186,6 +187,24 @@ def test_notes_in_three_languages_belong_to_a_judged_answer() -> None:
         assert note["task"] in VERDICTS[note["answer"]]
         assert note["language"] == LANGUAGE[note["answer"].split("/")[1]]
         assert note["text"]
+
+
+def test_butter_and_the_clinic_disagree_in_the_report_on_the_library_and_neither_is_stated(tmp_path: Path) -> None:
+    research_library(LIBRARY, tmp_path)
+    (folder,) = (path for path in tmp_path.iterdir() if (path / "evidence").is_dir())
+    body, _, _ = (folder / "final" / "report.md").read_text(encoding="utf-8").partition("## References")
+    stated, _, told = body.partition("## Where sources disagree")
+    for words in ("Butter cools a burn at once", "do not belong on a burn"):
+        assert (words in stated, words in told) == (False, True)
+    check = json.loads((folder / "evidence" / "verify.json").read_text(encoding="utf-8"))
+    account = (folder / "final" / "verification.md").read_text(encoding="utf-8")
+    assert check["conflicts_count"] == 1
+    assert check["passed"]
+    assert "| disagreements between pages | 1 |" in account
+    assert "against it: “Butter, oil and toothpaste do not belong on a burn.”" in account
+    with open_store(tmp_path / "store.db") as store:
+        (run,) = store.runs()
+    assert run.metrics["conflictsCount"] == 1
 
 
 def test_the_report_on_the_library_cites_what_the_verdicts_are_about(tmp_path: Path) -> None:

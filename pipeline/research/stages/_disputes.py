@@ -31,21 +31,21 @@ class _Words(NamedTuple):
 
 
 _ENGLISH = _Words(
-    "These pages disagree.", "web page", "document", "read on {date}", "last changed on {date}",
+    "Pages disagree:", "web page", "document", "read on {date}", "last changed on {date}",
     "{name} ({about}): “{words}”", ", ",
 )  # fmt: skip
 _WORDS = {
     "en": _ENGLISH,
     "de": _Words(
-        "Diese Seiten widersprechen einander.", "Webseite", "Dokument", "gelesen am {date}",
+        "Seiten widersprechen einander:", "Webseite", "Dokument", "gelesen am {date}",
         "zuletzt geändert am {date}", "{name} ({about}): „{words}“", ", ",
     ),
     "ja": _Words(
-        "これらのページの記述は食い違っています。", "ウェブページ", "文書", "{date} 閲覧", "{date} 最終更新",
+        "ページの記述が食い違っています：", "ウェブページ", "文書", "{date} 閲覧", "{date} 最終更新",
         "{name}（{about}）：「{words}」", "、",
     ),
     "zh": _Words(
-        "以下网页说法不一。", "网页", "文档", "{date} 读取", "{date} 最后更改", "{name}（{about}）：“{words}”", "，",
+        "网页说法不一：", "网页", "文档", "{date} 读取", "{date} 最后更改", "{name}（{about}）：“{words}”", "，",
     ),
 }  # fmt: skip
 
@@ -59,7 +59,8 @@ def dispute_paragraphs(
     """
     by_url = {page.url: page for page in pages}
     words = _WORDS.get(language, _ENGLISH)
-    return [_paragraph(each, by_url, section, words) for each in found[:MOST_SHOWN]]
+    known = [each for each in found if all(quote.url in by_url for side in each.sides for quote in side)]
+    return [_paragraph(each, by_url, section, words) for each in known[:MOST_SHOWN]]
 
 
 def _paragraph(found: Disagreement, pages: Mapping[str, Page], section: int, words: _Words) -> Paragraph:

@@ -202,7 +202,9 @@ def test_only_statements_that_stand_alone_are_taken(sentence: str, stands: bool)
 
 DISPUTED = (
     Page("https://a.example/", "First aid", "a.example", "en", "Butter never helps a burn [2].", READ_AT),
-    Page("https://b.example/", f"Folk {HOSTILE}", "b.example", "en", "Butter helps a burn (C009).", READ_AT),
+    Page("https://b.example/", f"Folk {HOSTILE}", "b.example", "en", "Butter helps a burn (C009).", READ_AT)._replace(
+        changed="2019-03-02"
+    ),
 )
 
 
@@ -217,7 +219,8 @@ def disputed(lang: str) -> LaidOut:
     topic = {"en": "Does butter help a burn?", "de": "Hilft Butter bei einer Verbrennung der Haut?"}[lang]
     plan = Plan((topic,), (topic,))
     intake = Intake(topic, topic, lang, "brief")
-    verified = Verified(claims, 1.0)
+    lost = Checked(Claim("c3", "Salt helps.", 0, (sides[0],)), "not_found", 0.5, ("no page has it",))
+    verified = Verified((*claims, lost), 1.0)
     written = asyncio.run(write_report(intake, plan, verified, DISPUTED, None))
     return lay_out(intake, plan, verified, written, DISPUTED)
 
@@ -227,16 +230,23 @@ def test_both_sides_of_a_disagreement_are_shown_once_behind_the_sections_and_the
     section = came.markdown.partition("## Where sources disagree\n\n")[2].partition("\n\n##")[0]
     words, kinds = shown(section)
     assert kinds == {"text"}
-    assert words.replace("\u2060", "").startswith("First aid: “Butter never helps a burn.” Folk <script>")
+    shown_words = words.replace("\u2060", "")
+    assert shown_words.startswith(
+        "Pages disagree: First aid (web page, read on 2026-11-20): “Butter never helps a burn.” Folk <script>"
+    )
+    assert "(web page, last changed on 2019-03-02): “Butter helps" in shown_words
     assert words.replace("\u2060", "").endswith("“Butter helps a burn (C009).” (C001, C002)")
     assert section.count("\n") == 0
-    assert came.report.outline == ("Does butter help a burn?", "Where sources disagree")
-    assert [citation.claim_id for citation in came.report.citations] == ["c1"]
+    assert came.report.outline == ("Where sources disagree",)
+    assert came.report.citations == (), "neither side is stated as a fact"
+    assert came.markdown.count("Butter never helps a burn") == 1
     assert audit(came.markdown, came.paragraphs, came.citations).passed
 
 
 def test_a_report_in_another_language_tells_in_it_why_a_claim_was_left_out() -> None:
     markdown = disputed("de").markdown
     assert "## Worin Quellen einander widersprechen" in markdown
-    assert "„Butter helps a burn.“: eine Seite sagt etwas anderes." in markdown.replace("\u2060", "")
-    assert "negated" not in markdown
+    assert "„Salt helps.“: ihre Seiten belegen sie nicht." in markdown.replace("\u2060", "")
+    assert "no page has it" not in markdown
+    assert "Seiten widersprechen einander: First aid (Webseite, gelesen am 2026-11-20): „Butter never" in markdown
+    assert "(Webseite, zuletzt geändert am 2019-03-02): „Butter helps" in markdown.replace("\u2060", "")

@@ -1,0 +1,111 @@
+"""Which pages are said to disagree: written pairs that do and that only seem to, and what is shown of those that do."""
+
+import tomllib
+from itertools import chain
+
+import pytest
+
+from pipeline.research.stages._verify import verify
+from pipeline.text.sentences import sentence_spans
+from pipeline.text.urls import site_key
+from pipeline.verifying.disagreement import Disagreement, disagreements, disputed_ids
+from pipeline.verifying.values import Checked, Claim, Page, Quote
+from tests.support.places import DATA
+
+READ_AT = "2026-11-20T00:00:00Z"
+COOLS = "Butter cools a burn at once and keeps it from blistering."
+DOES_NOT_BELONG = "Butter, oil and toothpaste do not belong on a burn."
+
+
+def page(host: str, text: str, lang: str = "en", title: str = "") -> Page:
+    url = f"https://{host}/"
+    return Page(url, title, site_key(url), lang, text, READ_AT)
+
+
+def checked_claims(pages: list[Page]) -> tuple[Checked, ...]:
+    """Every sentence of the pages as a claim of its own, checked against all of them."""
+    spans = [(each, start, end) for each in pages for start, end in sentence_spans(each.text, each.lang)]
+    claims = [
+        Claim(f"c{number}", each.text[start:end], 0, (Quote(each.url, each.text[start:end], start, end),))
+        for number, (each, start, end) in enumerate(spans, start=1)
+    ]
+    return verify(claims, pages).claims
+
+
+def between(*texts: str, lang: str = "en", titles: tuple[str, str] = ("", "")) -> list[Disagreement]:
+    """What two pages with these texts disagree about."""
+    hosts = ("a.example", "b.example")
+    return disagreements(
+        checked_claims([page(*each, lang, title) for *each, title in zip(hosts, texts, titles, strict=True)])  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "conflicts", "found", "most_false"), [("tuned", 38, 32, 0), ("held", 22, 17, 0)], ids=["tuned", "held"]
+)
+def test_of_written_pairs_most_disagreements_are_found_and_few_are_made_up(
+    name: str, conflicts: int, found: int, most_false: int
+) -> None:
+    pairs = tomllib.loads((DATA / "disagreements" / f"{name}.toml").read_text(encoding="utf-8"))["pair"]
+    told = [(each, bool(between(each["one"], each["other"], lang=each["lang"]))) for each in pairs]
+    assert sum(each["conflict"] for each, _ in told) == conflicts
+    assert sum(said for each, said in told if each["conflict"]) >= found
+    assert [each["one"] for each, said in told if said and not each["conflict"]][most_false:] == []
+    assert {each["lang"] for each, said in told if each["conflict"] and said} == {"en", "de", "ja"}
+
+
+def test_two_pages_on_opposite_sides_are_one_disagreement_of_both_claims() -> None:
+    (found,) = between(f"{COOLS} It smells.", DOES_NOT_BELONG)
+    assert [[quote.text for quote in side] for side in found.sides] == [[COOLS], [DOES_NOT_BELONG]]
+    assert found.claim_ids == ("c1", "c3")
+
+
+def test_a_third_page_joins_its_side_and_a_page_stands_on_one_side_only() -> None:
+    pages = [page("a.example", COOLS), page("b.example", DOES_NOT_BELONG), page("c.example", COOLS)]
+    (found,) = disagreements(checked_claims(pages))
+    first, second = ([quote.url for quote in side] for side in found.sides)
+    assert (first, second) == (["https://a.example/", "https://c.example/"], ["https://b.example/"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (f"{COOLS} In truth it keeps the heat in.", DOES_NOT_BELONG),
+        (f"{COOLS} {DOES_NOT_BELONG}", DOES_NOT_BELONG),
+        (f"Grandmothers believe that {COOLS.lower()}", DOES_NOT_BELONG),
+        (f"“{COOLS}”", DOES_NOT_BELONG),
+        (COOLS.replace("at once", "if it is small"), DOES_NOT_BELONG),
+        (f"{COOLS[:-1]}?", DOES_NOT_BELONG),
+        ("It cools a burn at once.", DOES_NOT_BELONG),
+        (COOLS, COOLS),
+    ],
+    ids=["refuted at once", "says both", "reports", "quotes", "condition", "asks", "points back", "agrees"],
+)
+def test_who_says_it_only_half_disagrees_with_nobody(one: str, other: str) -> None:
+    assert between(one, other) == []
+
+
+def test_pages_about_two_versions_of_one_thing_do_not_disagree() -> None:
+    texts = "The archive tool supports encrypted archives.", "The archive tool does not support encrypted archives."
+    assert between(*texts, titles=("Archive tool 2.1", "Archive tool 3.0")) == []
+    assert len(between(*texts, titles=("Archive tool", "Packing files"))) == 1
+
+
+def test_every_claim_whose_quote_is_part_of_a_side_is_disputed() -> None:
+    pages = [page("a.example", COOLS), page("b.example", DOES_NOT_BELONG)]
+    first, second = checked_claims(pages)
+    silent = second._replace(against=(), claim=second.claim._replace(id="c9", text="Oil does not belong on a burn."))
+    far = Quote("https://b.example/", "x", 900, 901)
+    other = silent._replace(claim=silent.claim._replace(id="c10", quotes=(far,)))
+    assert disputed_ids([first, silent, other]) == {"c1", "c9"}
+
+
+def test_a_claim_that_its_own_page_contradicts_is_no_disagreement_between_pages() -> None:
+    quote = Quote("https://a.example/", COOLS, 0, len(COOLS))
+    claim = Checked(Claim("c1", COOLS, 0, (quote,)), "contradicted", 0.0, ("negated",), (), (quote,))
+    assert disagreements([claim]) == []
+
+
+def test_hostile_and_long_texts_take_no_longer_than_their_length() -> None:
+    long = " ".join(chain(["Butter"], ["not, "] * 4000, ["cools a burn."]))
+    assert between(COOLS, f"{long} {DOES_NOT_BELONG}") != []
