@@ -24,7 +24,7 @@ from pipeline.verifying._wording import Wording, decides, joined, negates, quali
 from pipeline.verifying.page_text import PageText, read_page
 from pipeline.verifying.values import Checked, Claim, Page, Quote, Verdict
 
-CANDIDATES = 12
+_CANDIDATES = 12
 """Best sentences of the pages that a claim is compared with."""
 _TOGETHER = 3
 """Sentences that follow each other and may say a claim together."""
@@ -90,7 +90,7 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
         return Finding("cannot_tell", 0.0, (_UNREADABLE,))
     if not (words or numbers):
         return Finding("cannot_tell", 0.0, (_NO_CONTENT,))
-    _, places = cover(words | numbers, frozenset(), [page.index for page in pages], CANDIDATES)
+    _, places = cover(words | numbers, frozenset(), [page.index for page in pages], _CANDIDATES)
     near = tuple(places[:SENTENCES])
     if not places:
         if _in_other_language(text, pages):
@@ -106,7 +106,7 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
         all(len(clause.words) >= _LEAST_CLAUSE and any(says(clause, each) for each in sentences) for clause in clauses)
     ):
         return Finding("supported", score, (), near)
-    reasons, against = opposed(text, pages, places)
+    reasons, against = _opposed(text, pages, places)
     if reasons:
         return Finding("contradicted", 0.0, reasons, near, against)
     problems = _missing(text, pages, near)
@@ -220,7 +220,7 @@ def stands_on(text: str, page: PageText) -> bool:
     return False
 
 
-def opposed(
+def _opposed(
     text: str, pages: Sequence[PageText], places: Sequence[SentencePlace]
 ) -> tuple[tuple[str, ...], tuple[Quote, ...]]:
     """Why the sentences contradict the text, each reason once, and these sentences as quotes; empty where none does."""

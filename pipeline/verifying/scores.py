@@ -137,11 +137,6 @@ def single_source(checked: Iterable[Checked], sites: Mapping[str, str]) -> list[
     ]
 
 
-def conflicts(checked: Iterable[Checked]) -> list[Checked]:
-    """The claims that a page of the run says otherwise of, whatever their verdict."""
-    return [each for each in checked if each.against]
-
-
 def mean_relevance(checked: Iterable[Checked]) -> float | None:
     """How far the claims answer the questions of their sections, on average; None where none of them has a figure."""
     known = [each.claim.relevance for each in checked if each.claim.relevance is not None]

@@ -34,10 +34,9 @@ def checked_claims(pages: list[Page]) -> tuple[Checked, ...]:
 
 def between(*texts: str, lang: str = "en", titles: tuple[str, str] = ("", "")) -> list[Disagreement]:
     """What two pages with these texts disagree about."""
-    hosts = ("a.example", "b.example")
-    return disagreements(
-        checked_claims([page(*each, lang, title) for *each, title in zip(hosts, texts, titles, strict=True)])  # type: ignore[arg-type]
-    )
+    one, other = texts
+    pages = [page("a.example", one, lang, titles[0]), page("b.example", other, lang, titles[1])]
+    return disagreements(checked_claims(pages))
 
 
 @pytest.mark.parametrize(

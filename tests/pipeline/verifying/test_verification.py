@@ -13,8 +13,9 @@ from pipeline.verifying._contradiction import contradiction, is_rounded
 from pipeline.verifying._particulars import in_figures, particulars_of
 from pipeline.verifying._wording import joined, without, wording_of
 from pipeline.verifying.claim import check_claim, check_sentence
+from pipeline.verifying.disagreement import disagreements
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.scores import conflicts, single_source
+from pipeline.verifying.scores import single_source
 from pipeline.verifying.values import Claim, Page, Quote
 from tests.support.debian_pages import handbook
 
@@ -232,7 +233,7 @@ def test_all_claims_of_a_run_get_supporters_conflicts_coverage_and_what_to_ask_n
         (first.url, mirror.url, other.url),
         (),
     ]
-    assert [each.claim.id for each in conflicts(verified.claims)] == ["c1"]
+    assert [each.claim_ids for each in disagreements(verified.claims)] == [("c1",)]
     assert verified.claims[0].against == (quote(other, "Debian 11 includes 57,703 packages."),)
     assert [each.claim.id for each in single_source(verified.claims, read_pages(pages).sites)] == ["c1"]
     assert verified.coverage == pytest.approx(0.2)
