@@ -201,7 +201,11 @@ def test_butter_and_the_clinic_disagree_in_the_report_on_the_library_and_neither
     assert check["conflicts_count"] == 1
     assert check["passed"]
     assert "| disagreements between pages | 1 |" in account
-    assert "against it: “Butter, oil and toothpaste do not belong on a burn.”" in account
+    sides = {line.partition("“")[2].partition("”")[0] for line in account.splitlines() if line.startswith("  - ")}
+    assert sides == {
+        "Butter cools a burn at once and keeps it from blistering.",
+        "Butter, oil and toothpaste do not belong on a burn.",
+    }
     with open_store(tmp_path / "store.db") as store:
         (run,) = store.runs()
     assert run.metrics["conflictsCount"] == 1
