@@ -1,7 +1,9 @@
 """The headings of a page with their place in its stored text: what each stretch of it is about, by its own words."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from pipeline.sources.headings import Heading
@@ -14,6 +16,7 @@ _ANCHOR = 40
 """Letters in a row that hardly stand twice on a page."""
 _LONGEST_BELOW = 1_200
 _MOST = 3_000
+_RUN = re.compile(r"[^\W_]+")
 _PERMALINK = re.compile(r"[\s¶#\u00a7🔗]+$")
 _NUMBER = re.compile(
     r"^(?:(?:chapter|appendix|section|kapitel|anhang|abschnitt|第)\s*)?[0-9A-Z]{1,3}(?:\.[0-9]+)*[.:章節节]?\s+", re.I
@@ -38,30 +41,28 @@ def html_headings(tree: Any) -> list[NamedHeading]:
     """The headings of a page's tree in order, without those of menus and the like."""
     from lxml.etree import iterwalk
 
-    found: list[tuple[int, NamedHeading]] = []
-    stream: list[str] = []
-    length = 0
+    found: list[NamedHeading] = []
+    below: list[list[str]] = []
+    written: list[str] = []
     walk = iterwalk(tree, events=("start", "end"))
     for event, element in walk:
         tag = element.tag if isinstance(element.tag, str) else ""
-        written = element.text if event == "start" else element.tail
-        if event == "start" and (not tag or tag in _SILENT):
+        if event == "end":
+            written.append(element.tail or "")
+        elif not tag or tag in _SILENT:
             walk.skip_subtree()
-            continue
-        if event == "start" and tag in _LEVELS:
+        elif tag in _LEVELS:
             words = _one_line(element.text_content())
             if words and not any(above.tag in _NOT_ITS_OWN for above in element.iterancestors()):
-                found.append((length, NamedHeading(_LEVELS[tag], words)))
+                found.append(NamedHeading(_LEVELS[tag], words))
+                written = []
+                below.append(written)
             walk.skip_subtree()
-            continue
-        letters = _letters(written or "")
-        stream.append(letters)
-        length += len(letters)
-    below = "".join(stream)
-    ends = [place for place, _ in found[1:]] + [length]
+        else:
+            written.append(element.text or "")
     return [
-        heading._replace(below=below[place : min(end, place + _LONGEST_BELOW)])
-        for (place, heading), end in zip(found[:_MOST], ends, strict=False)
+        heading._replace(below=_letters("".join(stretch))[:_LONGEST_BELOW])
+        for heading, stretch in zip(found[:_MOST], below, strict=False)
     ]
 
 
@@ -72,10 +73,9 @@ def placed_in_text(headings: Sequence[NamedHeading], text: str) -> tuple[Heading
     """
     if not headings:
         return ()
-    places = [place for place, sign in enumerate(text) if sign.isalnum()]
-    letters = "".join(text[place] for place in places).casefold()
-    if len(letters) != len(places):  # folding the case of a few letters makes two of them
-        letters = "".join(text[place].casefold()[:1] for place in places)
+    letters = _letters(text)
+    runs = [run.span() for run in _RUN.finditer(text)]
+    before = list(accumulate((end - start for start, end in runs), initial=0))
     found: list[Heading] = []
     last = 0
     empty: list[NamedHeading] = []
@@ -89,7 +89,9 @@ def placed_in_text(headings: Sequence[NamedHeading], text: str) -> tuple[Heading
                 break
         if at >= 0:
             above = (each for each in empty if each.level < heading.level)
-            found += [Heading(places[at], each.level, each.text) for each in (*above, heading)]
+            run = bisect_right(before, at) - 1
+            place = runs[run][0] + at - before[run]
+            found += [Heading(place, each.level, each.text) for each in (*above, heading)]
             last = at
         empty = [] if heading.below else [*empty, heading]
     return tuple(found)
@@ -97,7 +99,10 @@ def placed_in_text(headings: Sequence[NamedHeading], text: str) -> tuple[Heading
 
 def _letters(text: str) -> str:
     """The letters and digits of a text, each in one form."""
-    return "".join(sign.casefold()[:1] for sign in text if sign.isalnum())
+    letters = "".join(_RUN.findall(text))
+    folded = letters.casefold()
+    # Folding the case of a few letters makes two of them.
+    return folded if len(folded) == len(letters) else "".join(letter.casefold()[:1] for letter in letters)
 
 
 def placed_on_pages(headings: Iterable[NamedHeading], text: str, page_starts: Sequence[int]) -> tuple[Heading, ...]:

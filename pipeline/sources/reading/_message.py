@@ -35,7 +35,13 @@ def has_own_name(title: str, headings: str, host: str) -> bool:
     )
 
 
-def prose_words(text: str) -> int:
-    """Number of words in sentences of five or more that say nothing of absence."""
-    counts = (count_words(each) for each in _SENTENCE.findall(text) if not NOT_FOUND.search(each))
-    return sum(count for count in counts if count >= _WORDS_OF_A_SENTENCE)
+def has_prose(text: str, least: int) -> bool:
+    """Whether sentences of five or more words that say nothing of absence have so many words."""
+    words = 0
+    for sentence in _SENTENCE.finditer(text):
+        count = count_words(sentence[0])
+        if count >= _WORDS_OF_A_SENTENCE and not NOT_FOUND.search(sentence[0]):
+            words += count
+        if words >= least:
+            return True
+    return False

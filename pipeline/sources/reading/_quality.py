@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pipeline.sources.reading._absence import NOT_FOUND, PARKED, is_name_of_nothing
 from pipeline.sources.reading._address import Address
-from pipeline.sources.reading._message import begins_a_line, has_own_name, prose_words
+from pipeline.sources.reading._message import begins_a_line, has_own_name, has_prose
 from pipeline.sources.reading._words import count_words, monotony_of
 from pipeline.sources.schema import Reason
 
@@ -190,7 +190,7 @@ def _is_in_prose(page: PageSigns) -> bool:
     """Whether what the page says of absence, its name aside, stands in running prose, of which there is some."""
     names = f"{page.title}\n{page.headings}".split("\n")
     text = "\n".join(line for line in page.own_text().split("\n") if line not in names)
-    return not begins_a_line(text) and prose_words(text) >= _WORDS_OF_PROSE
+    return has_prose(text, _WORDS_OF_PROSE) and not begins_a_line(text)
 
 
 def _doubted(verdict: Verdict, page: PageSigns, has_name: bool) -> Verdict:
