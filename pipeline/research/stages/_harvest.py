@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from time import perf_counter
 from typing import NamedTuple
@@ -14,8 +14,10 @@ from pipeline.research.contracts import SearchResults as Answered
 from pipeline.research.search import SearchProvider
 from pipeline.research.search.documents import is_document
 from pipeline.research.search.results import SearchResults
-from pipeline.research.values import AskedQuery, FoundPage, Plan
+from pipeline.research.values import AskedQuery, FoundPage, Plan, plan_language
+from pipeline.sources.kinds import PRIMARY, SECONDARY, source_kind
 from pipeline.sources.schema import SearchResult
+from pipeline.text.asking import subject_words
 from pipeline.text.urls import membership_key, site_key
 
 Note = Callable[[Payload], None]
@@ -77,7 +79,7 @@ async def harvest(
     if failures and len(failures) == len(answers):
         raise failures[0]
     answered = {query: got for query, got in zip(queries, answers, strict=True) if not isinstance(got, ProviderError)}
-    chosen = choose(_by_rank(answered), seen, per_domain_cap, budget)
+    chosen = choose(_by_rank(answered), seen, per_domain_cap, budget, _names_in(plan))
     return chosen._replace(
         results=sum(map(len, answered.values())),
         dropped=sum(got.dropped for got in answered.values() if isinstance(got, SearchResults)),
@@ -133,25 +135,75 @@ def _by_rank(answers: Mapping[str, Sequence[SearchResult]]) -> Iterator[FoundPag
                 yield FoundPage(urldefrag(result.url).url, result.title, query, rank)
 
 
-def choose(candidates: Iterator[FoundPage], seen: Sequence[FoundPage], per_domain_cap: int, budget: int) -> Harvest:
-    """The candidates that are taken, and how many were left out and why."""
+def choose(
+    candidates: Iterator[FoundPage],
+    seen: Sequence[FoundPage],
+    per_domain_cap: int,
+    budget: int,
+    names: Collection[str] = (),
+) -> Harvest:
+    """The candidates that are taken, in their order, and how many were left out and why.
+
+    Where there are more than places, each place goes to the one that stands first, when each page of the same site that
+    was taken before moves it one rank back, a source that answers for what it says one rank forward, and one that sells
+    or for which nobody answers one back; at equal ranks to the one that was moved less far back. `names` are those that
+    what is asked has, in folded case. The user's own documents have neither site nor kind.
+
+    Source: pipeline/contracts/research.md#sources.
+    """
     pages = {page_key(found.url) for found in seen}
-    sites = Counter(site_key(found.url) for found in seen)
-    taken: list[FoundPage] = []
-    left: Counter[str] = Counter()
+    sites = Counter(site_key(found.url) for found in seen if not is_document(found.url))
+    fresh: list[_Candidate] = []
+    doubled = 0
     for found in candidates:
-        key, site = page_key(found.url), site_key(found.url)
+        key = page_key(found.url)
         if key in pages:
-            left["doubled"] += 1
-        elif len(seen) + len(taken) >= budget:
-            left["over_budget"] += 1
-        elif sites[site] >= per_domain_cap and not is_document(found.url):
-            left["capped"] += 1
+            doubled += 1
         else:
-            taken.append(found)
-            sites[site] += 1
+            fresh.append(_Candidate(len(fresh), found, site_key(found.url), _handicap(found.url, names)))
         pages.add(key)
-    return Harvest(tuple(taken), doubled=left["doubled"], capped=left["capped"], over_budget=left["over_budget"])
+    taken: list[_Candidate] = []
+    while True:
+        with_room = [each for each in fresh if each.is_document or sites[each.site] < per_domain_cap]
+        if not with_room or len(seen) + len(taken) >= budget:
+            break
+        back = {each: each.handicap + sites[each.site] for each in with_room}
+        best = min(with_room, key=lambda each: (each.found.rank + back[each], back[each], each.place))
+        fresh.remove(best)
+        taken.append(best)
+        sites[best.site] += not best.is_document
+    chosen = tuple(each.found for each in sorted(taken))
+    return Harvest(chosen, doubled=doubled, capped=len(fresh) - len(with_room), over_budget=len(with_room))
+
+
+class _Candidate(NamedTuple):
+    """A page that may be taken."""
+
+    place: int
+    """Its place among all."""
+    found: FoundPage
+    """The page."""
+    site: str
+    """Its site."""
+    handicap: int
+    """How many ranks its kind moves it back."""
+
+    @property
+    def is_document(self) -> bool:
+        """Whether it is one of the user's own documents, which stand for no site."""
+        return is_document(self.found.url)
+
+
+def _handicap(url: str, names: Collection[str]) -> int:
+    """How many ranks the kind of a source moves it back."""
+    kind = source_kind(url, names)
+    return (kind in SECONDARY) - (kind in PRIMARY) if not is_document(url) else 0
+
+
+def _names_in(plan: Plan) -> frozenset[str]:
+    """The names in what the plan asks, in folded case."""
+    words = (word for section in plan.sections for word in subject_words(section, plan_language(plan)))
+    return frozenset(word.text for word in words if word.name)
 
 
 def page_key(url: str) -> str:

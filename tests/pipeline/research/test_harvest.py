@@ -98,6 +98,37 @@ def test_documents_of_the_users_have_no_cap() -> None:
     assert len(choose((FoundPage(url, "", "q", 1) for url in urls), (), 3, 20).found) == 9
 
 
+def taken_of(budget: int, *urls: str, seen: Sequence[str] = (), names: Sequence[str] = ()) -> list[str]:
+    """Which of the URLs, found in this order by one query, are taken."""
+    before = [FoundPage(url, "", "q", 1) for url in seen]
+    found = (FoundPage(url, "", "q", rank) for rank, url in enumerate(urls, start=1))
+    return [each.url for each in choose(found, before, 3, len(before) + budget, names).found]
+
+
+def test_where_places_are_few_another_site_goes_before_the_next_page_of_the_same() -> None:
+    first, second, other = "https://a.example/1", "https://www.a.example/2", "https://b.example/"
+    assert taken_of(2, first, second, other) == [first, other]
+    assert taken_of(3, first, second, other) == [first, second, other]
+    assert taken_of(1, second, other, seen=[first]) == [other]
+
+
+def test_a_source_that_answers_for_what_it_says_goes_before_shops_and_forums_but_not_before_much_better_ones() -> None:
+    shop, forum, office = "https://x.example/shop/1", "https://forum.y.org/1", "https://energy.gov/pumps"
+    plain = [f"https://{name}.example/" for name in "klmn"]
+    assert taken_of(2, shop, plain[0], office) == [plain[0], office]
+    assert taken_of(1, forum, plain[0]) == [plain[0]]
+    assert taken_of(2, *plain, office) == plain[:2]
+    maker = "https://debian.example/"
+    assert taken_of(1, *plain[:1], maker) == plain[:1]
+    assert taken_of(1, *plain[:1], maker, names=["debian"]) == [maker]
+    assert taken_of(1, *plain[:2], maker, names=["debian"]) == plain[:1]
+
+
+def test_the_users_own_documents_stand_as_they_are_found() -> None:
+    urls = [f"https://shop.documents.invalid/forum/{number}.html" for number in range(4)]
+    assert taken_of(2, *urls, "https://b.documents.invalid/manual.html") == urls[:2]
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
