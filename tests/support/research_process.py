@@ -32,11 +32,12 @@ PRICES = {"scripted-1": Price(input=100, output=100)}
 TOPIC = "How do heat pumps work, and what do they cost to run?"
 SECTIONS = ("How do heat pumps work?", "What do heat pumps cost to run?")
 QUERIES = ("heat pump working principle", "heat pump running cost")
+FOLLOW_UPS = ("heat pump annual electricity bill", "vapour compression cycle of a heat pump")
 FACTS = {
     "physics.test": (
         "How a heat pump works",
         "A heat pump moves heat from the outside air into the house by evaporating a refrigerant.",
-        "The compressor raises the pressure of the refrigerant until it is hotter than the heating water.",
+        "The compressor of a heat pump compresses the refrigerant until it is hotter than the heating water.",
     ),
     "cost.test": (
         "What a heat pump costs",
@@ -71,7 +72,7 @@ def hits(web: Web) -> list[Hit]:
 
 
 def answers(received: Received) -> Behaviour:
-    """What a model that does as it is told says: the plan, the passages' first sentences, the claims' own words."""
+    """What a model that does as it is told says: the plan, facts of the passages, queries, the claims' own words."""
     _, prompt = prompts_of(received)
     if prompt.startswith("Plan the research"):
         return says({"sections": list(SECTIONS), "queries": list(QUERIES)})
@@ -82,6 +83,8 @@ def answers(received: Received) -> Behaviour:
             {"passage": int(name.split()[1]), "quote": fact, "claim": fact, "type": "fact"} for name, fact in told
         ]
         return says({"claims": claims})
+    if prompt.startswith("Find what is missing"):
+        return says({"queries": list(FOLLOW_UPS)})
     paragraphs = [(name, text) for name, text in marked(prompt) if name.startswith("CLAIMS")]
     return says({"paragraphs": [drafted(int(name.split()[-1]), lines) for name, lines in paragraphs]})
 

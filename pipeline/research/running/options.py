@@ -21,7 +21,6 @@ from pipeline.text.language import detect_language
 
 StopReason = Literal["seconds", "tokens", "cost", "fetches"]
 """Why a run ended before it had done all it wanted: the limit that it reached. Its last round is none."""
-ENOUGH_COVERAGE = 0.8
 EXTRACTIVE = "extractive"
 """The name that stands for no model."""
 _KANA = re.compile(r"[\u3040-\u30ff]")

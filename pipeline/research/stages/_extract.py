@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -46,8 +46,12 @@ class ClaimsAnswer(BaseModel):
     claims: list[ClaimAnswer]
 
 
-async def _claims_of_model(plan: Plan, passages: Sequence[ResearchPassage], model: Model) -> dict[int, list[Claim]]:
+async def _claims_of_model(
+    plan: Plan, passages: Sequence[ResearchPassage], model: Model, wanted: Collection[int]
+) -> dict[int, list[Claim]]:
     """The model's claims by section, without ids; a section is missing where it gave no usable answer.
+
+    A section that is not wanted has none.
 
     Raises:
         ProviderError: it cannot be asked about any section.
@@ -55,11 +59,12 @@ async def _claims_of_model(plan: Plan, passages: Sequence[ResearchPassage], mode
     asked = [
         _section_claims(plan, number, best_passages(section, passages, _MODEL_PASSAGES, plan_language(plan)), model)
         for number, section in enumerate(plan.sections)
+        if number in wanted
     ]
     results = await asyncio.gather(*asked, return_exceptions=True)
-    found: dict[int, list[Claim]] = {}
+    found: dict[int, list[Claim]] = {number: [] for number in range(len(plan.sections)) if number not in wanted}
     failures = []
-    for number, result in enumerate(results):
+    for number, result in zip(sorted(wanted), results, strict=True):
         if isinstance(result, ProviderError):
             failures.append(result)
         elif isinstance(result, BaseException):
@@ -170,33 +175,36 @@ async def extract_claims(
     model: Model | None,
     before: Sequence[Claim] = (),
     shares: Mapping[str, float] | None = None,
+    wanted: Collection[int] | None = None,
 ) -> list[Claim]:
     """Claims of all sections in order, with ids that follow on those of the claims `before`, each with its quotes.
 
     A section has at most 6 of one answer of the model, and without one at most 8 in all. Pages in another language than
     the plan's are read only where there are no others from the start. A section about which the model gives no usable
     answer gets the pages' own sentences that answer it, which its notes say. `shares` are the shares of all pages, the
-    unread ones too, that hold a word.
+    unread ones too, that hold a word. `wanted` are the sections that the model is asked about; None for all.
 
     Raises:
         ProviderError: the model cannot be asked about any section.
     """
     passages = passages_of(readable_pages(plan, pages, first=not before))
-    drafts = await _claims_of_model(plan, passages, model) if model else {}
+    sections = range(len(plan.sections)) if wanted is None else wanted
+    drafts = await _claims_of_model(plan, passages, model, sections) if model else {}
     answers = Answers(passages, plan_language(plan), shares)
     claims: list[Claim] = []
     by_url = {page.url: page for page in pages}
     for claim in before:
         answers.take(claim.text, frozenset())
+    questions = [_topic_of(each) if aspect_of(each) else _named_subject(plan, each) for each in plan.sections]
     for number, section in enumerate(plan.sections):
-        aspect = aspect_of(section)
-        question = _topic_of(section) if aspect else _named_subject(plan, section)
+        question = questions[number]
         drafted = drafts.get(number)
         if drafted is None:
-            own = [claim for claim in before if claim.section == number]
-            best = max((claim.relevance or 0.0 for claim in own), default=0.0)
-            given = answers.give(question, aspect, MOST_CLAIMS - len(own), best)
-            drafted = [_claim_of(answer, number) for answer in given]
+            # What a later round finds on a side of the topic answers as well as what is there on any other side.
+            known = [claim for claim in before if questions[claim.section] == question]
+            best = max((claim.relevance or 0.0 for claim in known), default=0.0)
+            left = MOST_CLAIMS - sum(claim.section == number for claim in before)
+            drafted = [_claim_of(answer, number) for answer in answers.give(question, aspect_of(section), left, best)]
         else:
             drafted = [_with_relevance(claim, question, answers, by_url) for claim in drafted]
             for claim in drafted:

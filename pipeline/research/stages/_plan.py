@@ -133,6 +133,7 @@ _COMMAS = " ,、，"
 _LEAST_PART = 3
 """Letters or signs of a part that can be a question of its own."""
 _URL = re.compile(r"https?://\S+|www\.\S+", re.I)
+_LIST_MARK = re.compile(r"\A(?:[#*•\s-]+|[0-9]{1,3}[.)](?:\s+|$))+")
 
 _PLAN_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -214,7 +215,7 @@ async def _planned_by(model: Model, intake: Intake, own: Plan) -> Plan:
     if said is None:
         model.note("The plan is made from the topic's own words.")
         return own
-    sections, queries = (_distinct(_clean_line(each) for each in lines) for lines in said)
+    sections, queries = (_distinct(clean_line(each) for each in lines) for lines in said)
     for name, lines, most in (("sections", sections, _MOST_SECTIONS), ("queries", queries, _MOST_QUERIES)):
         if len(lines) > most:
             model.note(f"The model planned {len(lines):,} {name}; the first {most} are used.")
@@ -242,6 +243,6 @@ def _read_plan(value: Any) -> Plan:
     return Plan(tuple(sections or ()), tuple(queries or ()))
 
 
-def _clean_line(text: str) -> str:
+def clean_line(text: str) -> str:
     """The line without URLs and marks of headings and lists, at most 200 characters."""
-    return _one_line(_URL.sub("", text)).lstrip("#*-•0123456789.) ")[:_LONGEST_LINE].strip()
+    return _LIST_MARK.sub("", _one_line(_URL.sub("", text)))[:_LONGEST_LINE].strip()

@@ -12,11 +12,12 @@ from pipeline.errors import InputError, ProviderError
 from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified, Payload
 from pipeline.research.running.environment import Environment
 from pipeline.research.running.journal import JOURNAL, Journal, RunSearch
-from pipeline.research.running.options import ENOUGH_COVERAGE, Budget, Effort, ResearchOptions, StopReason
+from pipeline.research.running.options import Budget, Effort, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.search import KnowsAllPages
 from pipeline.research.stages._extract import extract_claims, words_asked
 from pipeline.research.stages._fetch import PagesRead, Unread, fetch, fetched_by, without_duplicates
+from pipeline.research.stages._follow_up import Known, follow_up, open_sections
 from pipeline.research.stages._harvest import Harvest, harvest
 from pipeline.research.stages._passages import chunks_of
 from pipeline.research.stages._verify import ask_verdicts, verify
@@ -106,7 +107,7 @@ class ResearchRounds:
         )
 
     async def gather(self, plan: Plan) -> Gathered:
-        """All rounds, until the claims cover enough of the plan, nothing new is found, or a limit is reached.
+        """All rounds, until every section has enough of an answer, nothing new is found, or a limit is reached.
 
         Raises:
             ProviderError: no search was answered, the model cannot be asked, or the network is away.
@@ -142,7 +143,7 @@ class ResearchRounds:
         claims = await self.run.run_stage(
             "extract",
             _CLAIMS,
-            lambda: self.extract(plan, new, before.claims),
+            lambda: self.extract(plan, new, before),
             lambda value: put_new_traces(self.environment.store, self.run.folder.run_id, map(_chunks_made, new)),
             number,
             lambda value: f"{len(value)} claims",
@@ -232,8 +233,10 @@ class ResearchRounds:
         left = tuple(Unread(page.url, "not_tried", "") for page in found if page not in readable)
         return read._replace(unread=(*read.unread, *left))
 
-    async def extract(self, plan: Plan, pages: Sequence[Page], before: Sequence[Claim]) -> tuple[Claim, ...]:
+    async def extract(self, plan: Plan, pages: Sequence[Page], before: Gathered) -> tuple[Claim, ...]:
         """What the pages say beyond the claims before; without the model once its budget is used up.
+
+        After the first round the model is asked about the sections alone that have not enough of an answer.
 
         Raises:
             ProviderError: the model cannot be asked.
@@ -242,7 +245,8 @@ class ResearchRounds:
         model = self.environment.model if self.budget.used_up() is None else None
         search = self.environment.search
         shares = await search.shares(words_asked(plan)) if isinstance(search, KnowsAllPages) else None
-        return tuple(await extract_claims(plan, pages, model, before, shares))
+        missing = {each.number for each in open_sections(plan, before.verified.claims, before.pages)}
+        return tuple(await extract_claims(plan, pages, model, before.claims, shares, missing))
 
     async def verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> Round:
         """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on.
@@ -253,13 +257,20 @@ class ResearchRounds:
         verified = verify(gathered.claims, gathered.pages, plan.sections)
         if self.environment.model and self.budget.used_up() is None:
             verified = await ask_verdicts(verified, gathered.pages, plan.sections, self.environment.model)
-        used_up = self.budget.used_up()
-        wanted = found_new and verified.coverage < ENOUGH_COVERAGE and bool(verified.follow_up)
-        if used_up or not wanted:
+        missing = open_sections(plan, verified.claims, gathered.pages)
+        if (used_up := self.budget.used_up()) or not (found_new and missing):
             return Round(verified, used_up, False)
         if len(gathered.pages) >= self.effort.budget:
             return Round(verified, "fetches", False)
-        return Round(verified, None, gathered.rounds < self.effort.rounds)
+        if gathered.rounds >= self.effort.rounds:
+            return Round(verified, None, False)
+        known = Known(
+            self.options.topic or plan.sections[0], plan, gathered.pages, tuple(each.query for each in gathered.asked)
+        )
+        queries = await follow_up(missing, known, self.environment.model)
+        if used_up := self.budget.used_up():
+            return Round(verified, used_up, False)
+        return Round(verified._replace(follow_up=queries), None, bool(queries))
 
     def settle_round(self, came: Round, pages: Sequence[Page]) -> None:
         """Write the preliminary check, and tell the run's trace of claims and verdicts."""

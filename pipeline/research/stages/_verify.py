@@ -16,8 +16,6 @@ from pipeline.verifying.values import Checked, Claim, Decided, Page
 
 _MOST_ASKED = 40
 """Claims of a round that a model is asked about, the first ones."""
-_MOST_FOLLOW_UPS = 3
-"""Queries that a round asks for sections without a supported claim."""
 
 
 class ReadPages(NamedTuple):
@@ -40,18 +38,17 @@ def read_pages(pages: Iterable[Page]) -> ReadPages:
 
 
 def verify(claims: Iterable[Claim], pages: Iterable[Page], sections: Sequence[str] = ()) -> Verified:
-    """Every claim checked, in order; the share of the sections that have a supported one, and what to ask next."""
+    """Every claim checked, in order, and the share of the sections that have a supported one."""
     read = read_pages(pages)
     checked = [_check(claim, read) for claim in claims]
     return _verified_of(checked, sections)
 
 
 def _verified_of(checked: Sequence[Checked], sections: Sequence[str]) -> Verified:
-    """The claims with the share of the sections that have a supported one, and the others as queries, at most three."""
+    """The claims with the share of the sections that have a supported one."""
     covered = {each.claim.section for each in checked if each.verdict == "supported"}
-    open_sections = [section for number, section in enumerate(sections) if number not in covered]
-    share = 1 - len(open_sections) / len(sections) if sections else 0.0
-    return Verified(tuple(checked), share, tuple(dict.fromkeys(open_sections))[:_MOST_FOLLOW_UPS])
+    share = sum(number in covered for number in range(len(sections))) / len(sections) if sections else 0.0
+    return Verified(tuple(checked), share)
 
 
 def _check(claim: Claim, read: ReadPages) -> Checked:

@@ -56,9 +56,9 @@ def only(verified: Verified) -> Checked:
 
 def test_a_quote_that_is_there_lifts_a_paraphrase_and_covers_its_section() -> None:
     before, after, calls, notes = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": "supported", "quote": QUOTE})})
-    assert (only(before).verdict, before.coverage, before.follow_up) == ("cannot_tell", 0.0, ("Winter",))
+    assert (only(before).verdict, before.coverage) == ("cannot_tell", 0.0)
     assert (only(after).verdict, only(after).problems, only(after).supporters) == ("supported", (), (PAGE.url,))
-    assert (after.coverage, after.follow_up, len(calls), notes) == (1.0, (), 1, [])
+    assert (after.coverage, len(calls), notes) == (1.0, 1, [])
 
 
 @pytest.mark.parametrize("quote", ["", "hive", "Frost in the hive kills all the colonies", "c" * 5_000])

@@ -21,6 +21,7 @@ from pipeline.research.values import FoundPage
 from pipeline.sources.store import open_store
 from tests.support.provider_server import Status
 from tests.support.research_process import (
+    FOLLOW_UPS,
     QUERIES,
     TOPIC,
     Servers,
@@ -164,7 +165,7 @@ def test_another_round_asks_for_what_is_missing_and_is_logged(servers: Servers, 
     rounds = [event.details.round for event in RunFolder(finished.folder).read_log() if event.stage == "harvest"]
     assert rounds == [None, None, 2, 2]
     assert finished.metrics.rounds == 2
-    assert servers.search.queries[2:] == ["What do heat pumps cost to run?"]
+    assert servers.search.queries[2:] == list(FOLLOW_UPS)
     assert finished.stop_reason is None
 
 

@@ -215,7 +215,7 @@ def test_two_megabytes_without_much_sense_are_read_all_the_same() -> None:
     assert checked.verdict == "cannot_tell"
 
 
-def test_all_claims_of_a_run_get_supporters_conflicts_coverage_and_what_to_ask_next() -> None:
+def test_all_claims_of_a_run_get_supporters_conflicts_and_coverage() -> None:
     first = page("https://a.example/x", TEXT)
     mirror = page("https://www.a.example/y", TEXT)._replace(site="a.example")
     other = page(
@@ -237,10 +237,9 @@ def test_all_claims_of_a_run_get_supporters_conflicts_coverage_and_what_to_ask_n
     assert verified.claims[0].against == (quote(other, "Debian 11 includes 57,703 packages."),)
     assert [each.claim.id for each in single_source(verified.claims, read_pages(pages).sites)] == ["c1"]
     assert verified.coverage == pytest.approx(0.2)
-    assert verified.follow_up == ("History", "Future", "Licences")
 
 
-def test_without_sections_nothing_is_covered_and_nothing_asked() -> None:
+def test_without_sections_nothing_is_covered() -> None:
     assert verify([], [], [])[1:] == (0.0, ())
 
 

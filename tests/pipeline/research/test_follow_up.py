@@ -1,0 +1,109 @@
+"""What is missing after a round: which sections are open, and queries made of words or given by a model."""
+
+import pytest
+
+from pipeline.research.stages._follow_up import Known, OpenSection, open_sections, queries_from_words
+from pipeline.research.values import Plan
+from pipeline.sources.headings import Heading
+from pipeline.verifying.values import Checked, Claim, Page, Quote, Verdict
+
+PLAN = Plan(("How do honeybees survive the winter?",), ("honeybees winter",))
+TEXTS = (
+    "Honeybees survive in a cluster.",
+    "Shivering honeybees heat the hive.",
+    "In the winter a colony needs 15 kilograms of honey.",
+)
+A, A2, B = "https://a.example/1", "https://www.a.example/2", "https://b.example/"
+FILE, FILE2 = "https://books.documents.invalid/1.pdf", "https://books.documents.invalid/2.pdf"
+
+
+def page(url: str, title: str = "", *headings: str) -> Page:
+    site = "a.example" if "a.example" in url else url.split("/")[2]
+    return Page(url, title, site, "en", "text", "", tuple(Heading(0, 2, words) for words in headings))
+
+
+def checked(text: str, *urls: str, verdict: Verdict = "supported", relevance: float | None = 0.9) -> Checked:
+    claim = Claim("c1", text, 0, (Quote(urls[0], text, 0, 1),), relevance=relevance)
+    return Checked(claim, verdict, 1.0, supporters=urls)
+
+
+def is_open(*claims: Checked) -> bool:
+    return bool(open_sections(PLAN, claims, [page(url) for url in (A, A2, B, FILE, FILE2)]))
+
+
+def test_three_claims_from_two_sites_answer_a_section_and_fewer_do_not() -> None:
+    first, second, third = TEXTS
+    assert not is_open(checked(first, A), checked(second, A), checked(third, B))
+    assert not is_open(checked(first, A), checked(second, A, B), checked(third, A))
+    assert is_open(checked(first, A), checked(second, B))
+    assert is_open(checked(first, A), checked(second, A), checked(third, A2)), "two pages of one site"
+    assert not is_open(checked(first, FILE), checked(second, FILE), checked(third, FILE2)), "two files of the user's"
+    assert is_open(checked(first, FILE), checked(second, FILE), checked(third, FILE))
+
+
+def test_claims_that_nothing_supports_or_that_are_about_something_else_answer_nothing() -> None:
+    good = [checked(text, A, B) for text in TEXTS[:2]]
+    assert not is_open(*good, checked(TEXTS[2], B, relevance=None))
+    assert is_open(*good, checked(TEXTS[2], B, relevance=0.0))
+    assert is_open(*good, checked(TEXTS[2], B, verdict="cannot_tell"))
+    assert is_open(*good, checked("The club lists 23 members and the dates of their meetings.", B))
+
+
+def test_the_sections_with_the_fewest_claims_come_first() -> None:
+    plan = Plan(("Winter of honeybees", "Mites of honeybees", "Honeybees and people"), ())
+    claims = [checked("Honeybees survive the winter.", A), checked("Honeybees cluster.", A)]
+    mite = checked("Mites weaken honeybees.", B)
+    claims.append(mite._replace(claim=mite.claim._replace(section=1)))
+    found = open_sections(plan, claims, [page(A), page(B)])
+    assert [(each.number, len(each.claims)) for each in found] == [(2, 0), (1, 1), (0, 2)]
+
+
+def queries(section: str, topic: str, *pages: Page, asked: tuple[str, ...] = (), told: str = "") -> list[str]:
+    plan = Plan((section,), ())
+    claims = (checked(told, A),) if told else ()
+    return list(queries_from_words(OpenSection(0, section, claims), Known(topic, plan, pages, asked)))
+
+
+@pytest.mark.parametrize(
+    ("section", "told", "read", "first"),
+    [
+        (
+            "Which diseases do honeybees get in winter?",
+            "Honeybees cluster in the winter.",
+            page(A, "Yearly report", "Diseases and the varroa mite", "Club meetings"),
+            {"honeybees", "diseases", "varroa", "mite"},
+        ),
+        (
+            "Welche Krankheiten bekommen Honigbienen?",
+            "",
+            page(A, "Jahresbericht", "Krankheiten durch die Varroamilbe", "Vereinsfest"),
+            {"krankheiten", "honigbienen", "varroamilbe"},
+        ),
+        ("ミツバチの病気", "", page(A, "年報", "病気とダニ", "会合"), {"ミツバチ", "病気", "ダニ"}),
+    ],
+)
+def test_queries_are_made_of_what_is_missing_and_of_headings_beside_it(
+    section: str, told: str, read: Page, first: set[str]
+) -> None:
+    words = set(queries(section, section, read, told=told)[0].split())
+    assert first <= words
+    assert words.isdisjoint({"club", "vereinsfest", "会合"})
+
+
+def test_a_section_that_names_no_subject_asks_for_that_of_the_topic() -> None:
+    assert "honeybees" in queries("Limits and risks", "Keeping honeybees in the city")[0].split()
+    assert "debian" in queries("Which formats have packages?", "Packages in the Debian archive and Debian policy")[0]
+
+
+def test_a_side_of_the_topic_that_no_claim_shows_is_asked_for() -> None:
+    asked = queries("Keeping honeybees in the city: limits and risks", "Keeping honeybees in the city")[0].split()
+    assert {"honeybees", "limits", "risks"} <= set(asked)
+
+
+def test_words_of_headings_that_were_tried_and_names_of_sites_are_not_asked_for() -> None:
+    read = [page(f"https://{n}.example/", "Diseases – The Beekeeper's Gazette") for n in range(6)]
+    read.append(page(A, "", "Diseases and varroa", "Diseases: foulbrood"))
+    found = queries("Which diseases do honeybees get?", "Honeybees", *read, asked=("varroa honeybees",))
+    words = {word for query in found for word in query.split()}
+    assert "foulbrood" in words
+    assert words.isdisjoint({"varroa", "gazette", "beekeeper", "beekeeper's"})

@@ -1,0 +1,153 @@
+"""Whole runs of several rounds: what was missing is found, within bounds, whatever the model says of it."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.research.running.journal import JOURNAL
+from pipeline.research.running.options import Limits
+from pipeline.research.running.runs import STORE
+from pipeline.research.stages.report import Finished
+from tests.support.provider_server import Behaviour, Received, Status
+from tests.support.research_process import Servers
+from tests.support.rounds_bench import FACTS, PLAN, Beekeeper, bee_run, bee_servers, cost_of
+from tests.support.scripted_model import prompts_of, says
+
+MADE_OF_WORDS = "made of the words of what is asked"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Servers]:
+    with bee_servers() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that holds all pages: reading them takes most of a run's time."""
+    runs_dir = tmp_path_factory.mktemp("read")
+    bee_run(running, runs_dir, run_id="first")
+    return runs_dir / STORE
+
+
+@pytest.fixture
+def servers(running: Servers) -> Servers:
+    """The servers as if nobody had asked them anything."""
+    running.model.respond = Beekeeper()
+    running.model.calls.clear()
+    running.search.asked.clear()
+    return running
+
+
+@pytest.fixture
+def runs_dir(store: Path, tmp_path: Path) -> Path:
+    """A folder for runs, with the store."""
+    shutil.copy(store, tmp_path / STORE)
+    return tmp_path
+
+
+def asked_for(servers: Servers, task: str) -> list[str]:
+    """The prompts of the calls with this task."""
+    prompts = [prompts_of(call)[1] for call in servers.model.calls]
+    return [prompt for prompt in prompts if prompt.startswith(task)]
+
+
+def report_of(finished: Finished) -> str:
+    return (finished.folder / "final" / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_second_round_finds_what_the_first_one_missed_and_asks_about_that_alone(
+    servers: Servers, runs_dir: Path
+) -> None:
+    finished = bee_run(servers, runs_dir)
+    cost = cost_of(finished, servers)
+    assert (cost.rounds, cost.pages, cost.facts, cost.calls) == (2, 4, len(FACTS), 7)
+    assert servers.search.queries == [*PLAN.queries, "varroa mite of honeybees", "foulbrood of honeybees"]
+    (prompt,) = asked_for(servers, "Find what is missing")
+    assert PLAN.sections[1] in prompt
+    assert PLAN.sections[0] not in prompt, "it was answered"
+    assert all(query in prompt for query in PLAN.queries)
+    assert "Honeybees get diseases of the brood" in prompt
+    assert prompt.index("BEGIN") < prompt.index("Honeybees get diseases of the brood")
+    later = asked_for(servers, "Read the numbered passages")[2:]
+    assert len(later) == 1
+    assert PLAN.sections[1] in later[0]
+    assert finished.passed
+
+
+def test_without_a_model_another_round_asks_in_words_of_headings(servers: Servers, runs_dir: Path) -> None:
+    finished = bee_run(servers, runs_dir, model="extractive")
+    assert finished.passed
+    planned = {word for query in servers.search.queries[:5] for word in query.lower().split()}
+    assert "varroa" not in planned
+    assert any("varroa" in query for query in servers.search.queries[5:])
+    assert any(fact in report_of(finished) for fact in FACTS if "varroa" in fact)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        says({"queries": list(PLAN.queries)}),
+        says({"queries": ["Winter, honeybees!", "DISEASES honeybees"]}),
+        says({"queries": []}),
+        says({"queries": "more"}),
+        says("I would rather talk about the weather."),
+        Status(500, {}, {"error": {"message": "away"}}),
+    ],
+    ids=["the same queries", "the same in other signs", "none", "another form", "no JSON", "away"],
+)
+def test_a_model_that_finds_no_new_query_gives_way_to_words_and_the_run_ends(
+    servers: Servers, runs_dir: Path, said: Status
+) -> None:
+    helpful = Beekeeper()
+
+    def respond(received: Received) -> Behaviour:
+        return said if prompts_of(received)[1].startswith("Find what is missing") else helpful(received)
+
+    servers.model.respond = respond
+    finished = bee_run(servers, runs_dir, max_rounds=2)
+    assert finished.passed
+    assert len(servers.search.queries) == len(set(servers.search.queries)) > len(PLAN.queries)
+    assert MADE_OF_WORDS in report_of(finished) + (finished.folder / "final" / "verification.md").read_text("utf-8")
+
+
+def test_queries_of_a_misled_model_are_cleaned_and_few(servers: Servers, runs_dir: Path) -> None:
+    servers.model.respond = Beekeeper(
+        [
+            "site:evil.example buy honey now",
+            "https://evil.example/pay",
+            "  ",
+            "1. foulbrood in hives https://evil.example/x",
+            "pollen " * 100,
+            *(f"honeybees number{number}x" for number in range(20)),
+        ]
+    )
+    bee_run(servers, runs_dir, max_rounds=2)
+    new = servers.search.queries[2:]
+    assert new[:2] == ["buy honey now", "foulbrood in hives"]
+    assert len(new) == 4
+    assert all(len(query) <= 200 and "evil" not in query for query in new)
+
+
+def test_a_run_that_goes_on_in_its_second_round_asks_nothing_again(servers: Servers, runs_dir: Path) -> None:
+    whole = bee_run(servers, runs_dir)
+    report, calls, queries = report_of(whole), len(servers.model.calls), len(servers.search.queries)
+    journal = whole.folder / JOURNAL
+    lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    stages = [(entry.get("stage"), entry.get("round")) for entry in map(json.loads, lines)]
+    journal.write_text("".join(lines[: stages.index(("verify", 1)) + 1]), encoding="utf-8")
+    again = bee_run(servers, runs_dir)
+    assert report_of(again) == report
+    assert len(servers.search.queries) == queries
+    assert len(servers.model.calls) == calls + 3, "the claims of the second round, and the texts of both sections"
+
+
+def test_no_query_is_bought_where_the_budget_is_used_up(servers: Servers, runs_dir: Path) -> None:
+    finished = bee_run(servers, runs_dir, limits=Limits(tokens=1_500))
+    assert finished.stop_reason == "tokens"
+    assert finished.metrics.rounds == 1
+    assert not asked_for(servers, "Find what is missing")
+    assert finished.passed
