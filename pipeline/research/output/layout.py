@@ -141,7 +141,9 @@ def _body_of(
     """
     outline, sections = [], []
     named = [(ANSWER, words.answer), *((index, _heading_of(section)) for index, section in enumerate(plan.sections))]
-    for index, heading in [*named, (len(plan.sections), words.disputed)]:
+    stated = {paragraph.section for paragraph in written.paragraphs}
+    named.insert(0 if written.has_head and ANSWER not in stated else len(named), (len(plan.sections), words.disputed))
+    for index, heading in named:
         blocks = [
             f"{plain_markdown(each.text)} {_mark_of(sorted(numbers[url] for url in each.urls), form)}"
             for each in written.paragraphs
@@ -217,7 +219,8 @@ def _limit_lines(
     if stated and len({sites.get(url, url) for url in cited}) == 1:
         lines.append(words.one_site)
     elif alone:
-        lines.append(words.single_site.replace("{all}", str(len(stated))).replace("{count}", str(alone)))
+        sentence = words.each_alone if alone == len(stated) else words.single_site
+        lines.append(sentence.replace("{all}", str(len(stated))).replace("{count}", str(alone)))
     for sentence, count in ((words.pages_unread, account.unread), (words.pages_unused, len(pages) - len(cited))):
         if count > 0:
             lines.append(sentence.replace("{count}", str(count)))
@@ -273,8 +276,7 @@ def _left_out_line(checked: Checked, words: ReportWords) -> str:
 
 def _quoted(text: str, words: ReportWords) -> str:
     """The text in quotation marks of the language."""
-    opening, closing = words.quotes
-    return f"{opening}{plain_markdown(text)}{closing}"
+    return f"{words.quotes[0]}{plain_markdown(text)}{words.quotes[1]}"
 
 
 def _report_of(

@@ -21,6 +21,7 @@ class ReportWords(NamedTuple):
     """Heading of what the report cannot do."""
     own_sentences: str
     one_site: str
+    each_alone: str
     single_site: str
     pages_unread: str
     pages_unused: str
@@ -57,6 +58,7 @@ ENGLISH = ReportWords(
     limits="Limits",
     own_sentences="No model was used: the sentences are the pages' own, chosen by their words.",
     one_site="Everything above rests on a single site; no other one confirms it.",
+    each_alone="Each of the {all} statements rests on a single site; no second one confirms it.",
     single_site="Of {all} statements, {count} rest on a single site each.",
     pages_unread="Pages that were found and could not be read: {count}.",
     pages_unused="Pages that were read and are not cited: {count}.",
@@ -100,6 +102,7 @@ _GERMAN = ReportWords(
     own_sentences="Es wurde kein Modell benutzt: Die Sätze stammen wörtlich von den Seiten, ausgewählt nach ihren "
     "Wörtern.",
     one_site="Alles Obige stützt sich auf eine einzige Website; keine andere bestätigt es.",
+    each_alone="Jede der {all} Aussagen stützt sich auf eine einzige Website; keine zweite bestätigt sie.",
     single_site="Von {all} Aussagen stützen sich {count} auf jeweils eine einzige Website.",
     pages_unread="Seiten, die gefunden wurden und nicht gelesen werden konnten: {count}.",
     pages_unused="Seiten, die gelesen wurden und nicht zitiert werden: {count}.",
@@ -142,6 +145,7 @@ _JAPANESE = ReportWords(
     limits="この報告の限界",
     own_sentences="モデルは使っていません。文はページの原文のままで、含まれる語によって選ばれています。",
     one_site="上の内容はすべて一つのサイトに基づいており、ほかのサイトでは裏付けられていません。",
+    each_alone="{all} 件の記述はどれも一つのサイトだけに基づいており、ほかのサイトでは裏付けられていません。",
     single_site="{all} 件の記述のうち {count} 件は、それぞれ一つのサイトだけに基づいています。",
     pages_unread="{count} ページは見つかりましたが読めませんでした。",
     pages_unused="{count} ページは読みましたが引用していません。",
@@ -184,6 +188,7 @@ _CHINESE = ReportWords(
     limits="本报告的局限",
     own_sentences="未使用模型：句子均为网页原文，按其用词选出。",
     one_site="以上内容全部依据同一个网站，没有其他网站证实。",
+    each_alone="{all} 条陈述每条都只依据一个网站，没有第二个网站证实。",
     single_site="{all} 条陈述中有 {count} 条各只依据一个网站。",
     pages_unread="找到但无法读取的网页：{count} 个。",
     pages_unused="读取了 {count} 个网页但未引用。",

@@ -10,9 +10,10 @@ from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.research.stages._disputes import dispute_paragraphs
 from pipeline.research.stages._extract import is_fit
+from pipeline.research.stages._head import claims_of_head
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._statements import WITHOUT_BLANKS
-from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
+from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, plan_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import site_key
 from pipeline.text.words import without_marks
@@ -63,7 +64,7 @@ class _Draft(NamedTuple):
 async def _drafted_texts(
     plan: Plan, paragraphs: Sequence[Sequence[Checked]], pages: Sequence[Page], model: Model
 ) -> dict[int, str]:
-    """The text of each paragraph that the model drafted, by its place; of the others nothing.
+    """The text of each paragraph that the model drafted, by its place; of the others, and of the answer's, nothing.
 
     Each sentence is one that the pages of its claims support; where the model's is not, the claims' own words stand.
 
@@ -72,7 +73,8 @@ async def _drafted_texts(
     """
     sections: dict[int, list[int]] = {}
     for place, claims in enumerate(paragraphs):
-        sections.setdefault(claims[0].claim.section, []).append(place)
+        if claims[0].claim.section != ANSWER:
+            sections.setdefault(claims[0].claim.section, []).append(place)
     asked = [
         _draft_section(plan.sections[section], section, places, paragraphs, model)
         for section, places in sections.items()
@@ -189,8 +191,9 @@ async def write_report(
     """The report's paragraphs by sections, and the claims that are not in it, each with why.
 
     Every paragraph cites pages that each hold all of its claims. With a model its sentences are the model's where the
-    check of claims finds them on these pages, else the claims' own words. Behind the plan's sections stands what
-    sources disagree about, and none of it is stated elsewhere. No supported claim and no disagreement, no paragraph.
+    check of claims finds them on these pages, else the claims' own words. Before the plan's sections stand the claims
+    that answer the topic best, in their own words and nowhere else; behind them stands what sources disagree about, and
+    none of it is stated elsewhere. No supported claim and no disagreement, no paragraph.
 
     Raises:
         ProviderError: the model cannot be asked about any section.
@@ -202,7 +205,10 @@ async def write_report(
     ordered = sorted(verified.claims, key=lambda checked: checked.claim.id not in disputed)
     kept, repeated = _without_repeats(ordered, language, stems_of(intake.topic, language))
     stated = [checked for checked in kept if checked.claim.id not in disputed]
-    grouped = _paragraphs_of(stated, pages, word_for_word=model is None)
+    head = claims_of_head(intake.topic, plan, stated, pages)
+    first = [each._replace(claim=each.claim._replace(section=ANSWER)) for each in head]
+    others = [each for each in stated if each not in head]
+    grouped = _paragraphs_of([*first, *others], pages, word_for_word=model is None)
     drafts = await _drafted_texts(plan, [each.claims for each in grouped], pages, model) if model else {}
     paragraphs = tuple(
         Paragraph(
@@ -218,7 +224,7 @@ async def write_report(
     left_out += [
         checked._replace(problems=(*checked.problems, _DISPUTED)) for checked in kept if checked.claim.id in disputed
     ]
-    return Written(_title_of(intake.topic), (*paragraphs, *passages), (*left_out, *repeated))
+    return Written(_title_of(intake.topic), (*paragraphs, *passages), (*left_out, *repeated), has_head=True)
 
 
 def _title_of(topic: str) -> str:

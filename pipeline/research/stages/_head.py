@@ -1,0 +1,125 @@
+"""The head of a report: the few verified claims that answer the whole topic best."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pipeline.research.stages._asked import AskedWord, asked_words, relevance, share_of
+from pipeline.research.stages._plan import answers_shortly, aspect_of
+from pipeline.research.values import Plan, plan_language
+from pipeline.sources.headings import headings_above
+from pipeline.text.words import content_words
+from pipeline.verifying.values import Checked, Page
+
+_MOST = 3
+"""Claims of the head."""
+_LEAST_RELEVANCE = 0.4
+"""Relevance from which a claim answers the topic."""
+_LEAST_OF_BEST = 0.7
+"""Share of the best claim's relevance that the others must have."""
+_OWN_WORTH = 0.15
+_ANSWERS_WORTH = 0.15
+_OPENING_WORTH, _OPENING_WORDS = 0.1, 4
+_SITES_WORTH = 0.1
+_BEST_LENGTH, _LENGTH_WORTH = range(30, 220), 0.1
+_PLACE_COSTS, _ALONE_COSTS = 0.02, 0.1
+"""What counts beside a claim's relevance: the asked words that it has itself, that it says what something is or what
+to do, its first words, other sites that support it, its length; and what it costs that others of its section answer
+better, and that it is the only one there."""
+_NEW_SIDE_WORTH = 0.3
+"""What it counts that a claim speaks of a side of the topic of which no earlier one of the head does."""
+_ASIDE = re.compile(
+    r"\b(?:i|my|our|we|us|for (?:example|instance)|ich|meine?[rnms]?|wir|unser\w*|uns|zum beispiel|beispielsweise)\b"
+    r"|\b(?:z\. ?B|e\. ?g)\.|例えば|たとえば|私|我々|比如|例如|我",
+    re.IGNORECASE,
+)
+"""What tells of somebody, or gives an example: no answer to a topic."""
+_GOES_ON = re.compile(
+    r"\b(?:this|these|those|also|thus|however|therefore|hence|unlike|(?:un)?fortunately|alternatively|dies\w*|auch|daher"
+    r"|deshalb|jedoch|glücklicherweise|leider|stattdessen)\b|この|その|また|しかし|幸い|这|该|因此|也",
+    re.IGNORECASE,
+)
+_GOING_ON_COSTS = 0.15
+"""What leans on a sentence before, and what that costs."""
+
+
+class _Candidate(NamedTuple):
+    """A claim that may stand at the head."""
+
+    checked: Checked
+    """The claim."""
+    relevance: float
+    """How far it answers the topic, from 0 to 1."""
+    score: float
+    """By which the best is chosen."""
+    sides: frozenset[str]
+    """Of which questions of the topic, and of which sides of a choice, it speaks."""
+
+
+def claims_of_head(topic: str, plan: Plan, claims: Sequence[Checked], pages: Sequence[Page]) -> list[Checked]:
+    """The claims that answer the topic best, the best first: at most three, and at most half of those that there are.
+
+    None of them is disputed. A topic of several questions, or a choice, is answered on all sides where it can be. Empty
+    where no claim answers.
+    """
+    language = plan_language(plan)
+    by_url = {page.url: page for page in pages}
+    near = {each.claim.id: _words_near(each, by_url, language) for each in claims}
+    asked = asked_words(topic, language, frozenset[str]().union(*near.values()) if near else ())
+    left = [
+        _candidate(each, near[each.claim.id], claims, asked, topic, plan)
+        for each in claims
+        if not each.against and not _ASIDE.search(each.claim.text)
+    ]
+    best = max((each.relevance for each in left), default=0.0)
+    left = [each for each in left if each.relevance >= max(_LEAST_RELEVANCE, _LEAST_OF_BEST * best)]
+    head: list[Checked] = []
+    told = frozenset[str]()
+    while left and len(head) < min(_MOST, -(-len(claims) // 2)):
+        chosen = max(left, key=lambda each: each.score + _NEW_SIDE_WORTH * (not each.sides <= told))
+        left.remove(chosen)
+        head.append(chosen.checked)
+        told |= chosen.sides
+    return head
+
+
+def _words_near(checked: Checked, pages: Mapping[str, Page], language: str) -> frozenset[str]:
+    """The content words of a claim, of its page's title and of the headings above its first quote."""
+    quote = checked.claim.quotes[0]
+    page = pages.get(quote.url)
+    above = [page.title, *headings_above(page.headings, quote.start)] if page else []
+    return frozenset(content_words(" ".join([checked.claim.text, *above]), language))
+
+
+def _candidate(
+    checked: Checked,
+    near: frozenset[str],
+    claims: Sequence[Checked],
+    asked: Sequence[AskedWord],
+    topic: str,
+    plan: Plan,
+) -> _Candidate:
+    """The claim with what it is worth at the head."""
+    claim = checked.claim
+    section = plan.sections[claim.section]
+    is_own_question = section.rstrip("?？").casefold() in " ".join(topic.split()).casefold()
+    same_section = [each.claim.id for each in claims if each.claim.section == claim.section]
+    language = plan_language(plan)
+    words = content_words(claim.text, language)
+    answers = relevance(asked, near, near)
+    if claim.relevance is not None and (is_own_question or aspect_of(section)):
+        answers = claim.relevance  # the section asks what the topic asks
+    score = answers + _OWN_WORTH * share_of(asked, frozenset(words))
+    score += _ANSWERS_WORTH * answers_shortly(claim.text, language)
+    score += _OPENING_WORTH * bool(share_of(asked, frozenset(words[:_OPENING_WORDS])))
+    score += _SITES_WORTH * (len(checked.supporters) > 1) + _LENGTH_WORTH * (len(claim.text) in _BEST_LENGTH)
+    score -= _GOING_ON_COSTS * bool(_GOES_ON.search(claim.text))
+    score -= _PLACE_COSTS * same_section.index(claim.id) + _ALONE_COSTS * (len(same_section) == 1)
+    sides = {f"phrase {word.phrase}" for word in _of_choices(asked) if word.is_in(frozenset(words))}
+    return _Candidate(checked, answers, score, frozenset(sides | ({section} if is_own_question else set())))
+
+
+def _of_choices(asked: Sequence[AskedWord]) -> list[AskedWord]:
+    """The words of the sides of a choice, `SELinux or AppArmor`."""
+    sides = {word.choice: {each.phrase for each in asked if each.choice == word.choice} for word in asked}
+    return [word for word in asked if len(sides[word.choice]) > 1]
