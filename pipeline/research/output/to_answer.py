@@ -52,7 +52,7 @@ class FinishedRun(NamedTuple):
     report: Report
     """The report."""
     markdown: str
-    """`final/report.md`; what there is to read where the report has no section."""
+    """`final/report.md`; what there is to read where the report cites nothing."""
     claims: Sequence[Checked]
     """All claims that were checked."""
     pages: Sequence[Page]
@@ -72,8 +72,8 @@ def write_for_jury(folder: RunFolder, run: FinishedRun) -> QueryResponse:
 def _stored_answer(run: FinishedRun) -> StoredAnswer:
     """The run as an answer of CSV v2: its citations are the references in order, its id is derived from the run's.
 
-    The text is the report's sections; what the report tells about itself behind them is in the raw JSON and in
-    `final/report.md`.
+    The text is the report's sections, its short answer first; what the report tells about itself behind them is in
+    `final/report.md` only. A report that cites nothing is there whole.
     """
     urls = tuple(reference.url for reference in run.report.references)
     return StoredAnswer(
@@ -84,7 +84,7 @@ def _stored_answer(run: FinishedRun) -> StoredAnswer:
         model_version=f"{run.model}@{run.depth}",
         answer_id=str(uuid5(RECORD_NAMESPACE, run.run_id)),
         answer_prompt=run.report.topic,
-        answer_text="\n\n".join(run.report.sections) or run.markdown,
+        answer_text="\n\n".join(run.report.sections) if urls else run.markdown,
         answer_raw_json=json.dumps(contract_json(ReportFile(report_json=run.report)), ensure_ascii=False),
         answer_timestamp=run.created_at,
         citations=urls,

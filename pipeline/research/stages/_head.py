@@ -62,15 +62,8 @@ def claims_of_head(topic: str, plan: Plan, claims: Sequence[Checked], pages: Seq
     None of them is disputed. A topic of several questions, or a choice, is answered on all sides where it can be. Empty
     where no claim answers.
     """
-    language = plan_language(plan)
-    by_url = {page.url: page for page in pages}
-    near = {each.claim.id: _words_near(each, by_url, language) for each in claims}
-    asked = asked_words(topic, language, frozenset[str]().union(*near.values()) if near else ())
-    left = [
-        _candidate(each, near[each.claim.id], claims, asked, topic, plan)
-        for each in claims
-        if not each.against and not _ASIDE.search(each.claim.text)
-    ]
+    asked = _Asked(topic, plan, claims, {page.url: page for page in pages})
+    left = [asked.candidate(each) for each in claims if not each.against and not _ASIDE.search(each.claim.text)]
     best = max((each.relevance for each in left), default=0.0)
     left = [each for each in left if each.relevance >= max(_LEAST_RELEVANCE, _LEAST_OF_BEST * best)]
     head: list[Checked] = []
@@ -83,43 +76,53 @@ def claims_of_head(topic: str, plan: Plan, claims: Sequence[Checked], pages: Seq
     return head
 
 
-def _words_near(checked: Checked, pages: Mapping[str, Page], language: str) -> frozenset[str]:
-    """The content words of a claim, of its page's title and of the headings above its first quote."""
-    quote = checked.claim.quotes[0]
-    page = pages.get(quote.url)
-    above = [page.title, *headings_above(page.headings, quote.start)] if page else []
-    return frozenset(content_words(" ".join([checked.claim.text, *above]), language))
+class _Asked:
+    """A topic, asked of the claims of a run."""
 
+    def __init__(self, topic: str, plan: Plan, claims: Sequence[Checked], pages: Mapping[str, Page]) -> None:
+        """Ask these claims, which rest on these pages."""
+        self.topic = " ".join(topic.split())
+        self.plan = plan
+        self.language = plan_language(plan)
+        self.of_section: dict[int, list[str]] = {number: [] for number in range(len(plan.sections))}
+        for each in claims:
+            self.of_section[each.claim.section].append(each.claim.id)
+        self.near = {each.claim.id: self.words_near(each, pages) for each in claims}
+        self.vocabulary = frozenset[str]().union(*self.near.values()) if claims else frozenset[str]()
+        self.words = self.words_of(self.topic)
 
-def _candidate(
-    checked: Checked,
-    near: frozenset[str],
-    claims: Sequence[Checked],
-    asked: Sequence[AskedWord],
-    topic: str,
-    plan: Plan,
-) -> _Candidate:
-    """The claim with what it is worth at the head."""
-    claim = checked.claim
-    section = plan.sections[claim.section]
-    is_own_question = section.rstrip("?？").casefold() in " ".join(topic.split()).casefold()
-    same_section = [each.claim.id for each in claims if each.claim.section == claim.section]
-    language = plan_language(plan)
-    words = content_words(claim.text, language)
-    answers = relevance(asked, near, near)
-    if claim.relevance is not None and (is_own_question or aspect_of(section)):
-        answers = claim.relevance  # the section asks what the topic asks
-    score = answers + _OWN_WORTH * share_of(asked, frozenset(words))
-    score += _ANSWERS_WORTH * answers_shortly(claim.text, language)
-    score += _OPENING_WORTH * bool(share_of(asked, frozenset(words[:_OPENING_WORDS])))
-    score += _SITES_WORTH * (len(checked.supporters) > 1) + _LENGTH_WORTH * (len(claim.text) in _BEST_LENGTH)
-    score -= _GOING_ON_COSTS * bool(_GOES_ON.search(claim.text))
-    score -= _PLACE_COSTS * same_section.index(claim.id) + _ALONE_COSTS * (len(same_section) == 1)
-    sides = {f"phrase {word.phrase}" for word in _of_choices(asked) if word.is_in(frozenset(words))}
-    return _Candidate(checked, answers, score, frozenset(sides | ({section} if is_own_question else set())))
+    def words_near(self, checked: Checked, pages: Mapping[str, Page]) -> frozenset[str]:
+        """The content words of a claim, of its page's title and of the headings above its first quote."""
+        quote = checked.claim.quotes[0]
+        page = pages.get(quote.url)
+        above = [page.title, *headings_above(page.headings, quote.start)] if page else []
+        return frozenset(content_words(" ".join([checked.claim.text, *above]), self.language))
 
+    def words_of(self, question: str) -> list[AskedWord]:
+        """The words of a question, as the claims have them."""
+        return asked_words(question, self.language, self.vocabulary)
 
-def _of_choices(asked: Sequence[AskedWord]) -> list[AskedWord]:
-    """The words of the sides of a choice, `SELinux or AppArmor`."""
-    sides = {word.choice: {each.phrase for each in asked if each.choice == word.choice} for word in asked}
-    return [word for word in asked if len(sides[word.choice]) > 1]
+    def candidate(self, checked: Checked) -> _Candidate:
+        """The claim with what it is worth at the head."""
+        claim = checked.claim
+        section = self.plan.sections[claim.section]
+        is_own_question = section.rstrip("?？").casefold() in self.topic.casefold()
+        answers = claim.relevance
+        if answers is None or not (is_own_question or aspect_of(section)):
+            near = self.near[claim.id]
+            answers = relevance(self.words_of(section) if is_own_question else self.words, near, near)
+        words = content_words(claim.text, self.language)
+        score = answers + _OWN_WORTH * share_of(self.words, frozenset(words))
+        score += _ANSWERS_WORTH * answers_shortly(claim.text, self.language)
+        score += _OPENING_WORTH * bool(share_of(self.words, frozenset(words[:_OPENING_WORDS])))
+        score += _SITES_WORTH * (len(checked.supporters) > 1) + _LENGTH_WORTH * (len(claim.text) in _BEST_LENGTH)
+        score -= _GOING_ON_COSTS * bool(_GOES_ON.search(claim.text))
+        beside = self.of_section[claim.section]
+        score -= _PLACE_COSTS * beside.index(claim.id) + _ALONE_COSTS * (len(beside) == 1)
+        sides = {f"phrase {word.phrase}" for word in self.words_of_choices() if word.is_in(frozenset(words))}
+        return _Candidate(checked, answers, score, frozenset(sides | ({section} if is_own_question else set())))
+
+    def words_of_choices(self) -> list[AskedWord]:
+        """The words of the sides of a choice, `SELinux or AppArmor`."""
+        sides = {word.choice: {each.phrase for each in self.words if each.choice == word.choice} for word in self.words}
+        return [word for word in self.words if len(sides[word.choice]) > 1]

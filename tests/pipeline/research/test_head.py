@@ -1,0 +1,207 @@
+"""What stands at the head of a report: the verified claims that answer the whole topic, and that none answers."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.output.layout import LaidOut, lay_out
+from pipeline.research.running.environment import open_environment
+from pipeline.research.running.options import ResearchOptions
+from pipeline.research.stages._plan import make_plan
+from pipeline.research.stages._write import write_report
+from pipeline.research.stages.audit import audit, audit_run
+from pipeline.research.stages.report import Finished, audit_again
+from pipeline.research.stages.run_stages import research
+from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written
+from pipeline.sources.store import open_store
+from pipeline.verifying.values import Checked, Claim, Page, Quote
+
+READ_AT = "2026-11-20T10:00:00+00:00"
+LIBRARY = Path(__file__).parents[3] / "exports" / "demo_data" / "library"
+
+
+def came(
+    topic: str, language: str, *stated: tuple[int, str], plan: Plan | None = None
+) -> tuple[Written, LaidOut, Plan]:
+    """The report of these claims, each with its section, all of one page, and their sections by the topic's words."""
+    intake = Intake(topic, topic, language, "brief")
+    plan = plan or asyncio.run(make_plan(intake, None))
+    text = "\n".join(words for _, words in stated)
+    page = Page("https://a.example/", "Notes", "a.example", language, text, READ_AT)
+    claims = []
+    for number, (section, words) in enumerate(stated, start=1):
+        start = text.index(words)
+        quote = Quote(page.url, words, start, start + len(words))
+        claims.append(Checked(Claim(f"c{number}", words, section, (quote,)), "supported", 1.0, (), (page.url,)))
+    verified = Verified(tuple(claims), 1.0)
+    written = asyncio.run(write_report(intake, plan, verified, [page], None))
+    return written, lay_out(intake, plan, verified, written, [page]), plan
+
+
+def head_of(written: Written) -> list[str]:
+    return [paragraph.text for paragraph in written.paragraphs if paragraph.section == ANSWER]
+
+
+BURNS = (
+    (0, "My grandmother put butter on every burn, as her mother had done."),
+    (0, "Cool water is the best first aid for a burn and takes the heat out of the skin."),
+    (0, "For example, butter was put on a burn in the kitchen of an old hotel in the town."),
+    (1, "Nurses of the old hospital counted forty visits in the winter of that year."),
+    (2, "Butter on a burn is a lid that keeps the heat of the pan in the skin for long."),
+)
+
+
+def test_a_report_begins_with_what_answers_its_topic_best_and_states_it_nowhere_else() -> None:
+    written, laid_out, _ = came("Butter or water on a burn", "en", *BURNS)
+    assert laid_out.report.outline[0] == "In short"
+    assert laid_out.markdown.startswith("# Butter or water on a burn\n\n## In short\n\n")
+    head = " ".join(head_of(written))
+    assert BURNS[1][1] in head
+    assert BURNS[4][1] in head
+    assert "grandmother" not in head
+    assert "example" not in head
+    for _, text in BURNS:
+        assert laid_out.markdown.count(text) == 1
+    assert audit(laid_out.markdown, laid_out.paragraphs, laid_out.citations).passed
+    assert {each.claim_id for each in laid_out.report.citations} == {"c1", "c2", "c3", "c4", "c5"}
+
+
+def test_the_head_answers_each_of_several_questions() -> None:
+    topic = "How does a heat pump work, and what does a heat pump cost to run?"
+    written, _, plan = came(
+        topic,
+        "en",
+        (0, "A heat pump works by moving heat from the outside air into the house."),
+        (0, "The work of a heat pump is done by a compressor that raises the pressure."),
+        (0, "A heat pump works best where the water for the heating is not too hot."),
+        (0, "The heat pump works through the night where the house loses heat quickly."),
+        (1, "The cost to run a heat pump is about 900 euros a year for a household."),
+        (1, "Old houses need larger radiators when the cost of a heat pump counts to its owner."),
+    )
+    assert len(plan.sections) == 3
+    head = head_of(written)
+    assert "moving heat" in " ".join(head)
+    assert "900 euros" in " ".join(head)
+    assert sum(text.count(".") for text in head) <= 3
+
+
+HONEY = (
+    "Honey keeps for years in a closed jar on the shelf.",
+    "Bakers replace sugar by honey in cakes and bread.",
+    "Honey turns solid below ten degrees and flows again in a warm bath.",
+    "Doctors warn parents of infants under one year of honey.",
+    "Honey sweetens tea without hiding its taste.",
+    "Marinades of honey and mustard brown quickly on the grill.",
+    "A spoon dipped into oil lets go of honey at once.",
+)
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+def test_the_head_leaves_half_of_the_claims_to_the_sections(count: int) -> None:
+    written, _, _ = came("Honey in the kitchen", "en", *((0, words) for words in HONEY[:count]))
+    stated = [name for each in written.paragraphs if each.section == ANSWER for name in each.claim_ids]
+    assert len(stated) == min(3, -(-count // 2))
+
+
+def test_a_section_whose_only_claim_stands_at_the_head_is_said_to_be_told_there() -> None:
+    _, laid_out, _ = came("Honey in the kitchen", "en", (1, "Honey is a sweet food of the kitchen that bees make."))
+    assert laid_out.report.outline == ("In short",)
+    told = laid_out.markdown.partition("### What was looked for and not found")[2].partition("###")[0]
+    assert "- On “How it works” there is nothing beyond what stands at the beginning." in told
+    assert "Nothing on “Background and terms”" in told
+
+
+HEADINGS = {
+    "en": ("Honey of bees", "Honey of bees is a sweet food.", "In short", "Not answered by these pages"),
+    "de": (
+        "Honig der Bienen im Winter",
+        "Honig der Bienen ist ein süßes Lebensmittel für den Winter.",
+        "Kurz gesagt",
+        "Von diesen Seiten nicht beantwortet",
+    ),
+    "ja": (
+        "蜂蜜の作り方と保存",
+        "蜂蜜の保存は涼しい場所が望ましいです。",
+        "要点",
+        "これらのページには答えがありません",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", HEADINGS)
+def test_the_head_says_in_the_reports_language_that_it_answers_or_that_nothing_does(language: str) -> None:
+    topic, answer, short, none = HEADINGS[language]
+    _, laid_out, _ = came(topic, language, (0, answer))
+    assert laid_out.report.outline[0] == short
+    _, laid_out, _ = came(topic, language)
+    assert laid_out.report.outline == (none,)
+    assert laid_out.report.sections == (f"## {none}",)
+    assert laid_out.markdown.startswith(f"# {topic}\n\n## {none}\n\n## ")
+    found = audit(laid_out.markdown, laid_out.paragraphs, laid_out.citations)
+    assert (found.total_paragraphs, found.passed) == (0, False)
+
+
+def test_sections_beside_the_point_follow_a_head_that_says_that_nothing_answers() -> None:
+    plan = Plan(("What do wasps eat?",), ("wasps",))
+    _, laid_out, _ = came("Mating of tortoises", "en", (0, "Wasps eat flies and ripe fruit in the garden."), plan=plan)
+    assert laid_out.report.outline == ("Not answered by these pages", "What do wasps eat?")
+    assert audit(laid_out.markdown, laid_out.paragraphs, laid_out.citations).passed
+
+
+async def demo_run(runs_dir: Path, topic: str) -> Finished:
+    """A run of the demo's six documents without a model."""
+    options = ResearchOptions(
+        topic=topic,
+        lang="en",
+        run_id="x",
+        runs_dir=runs_dir,
+        search="local",
+        model="extractive",
+        documents=LIBRARY,
+        offline=True,
+    )
+    async with open_environment(options, {}) as environment:
+        return await research(options, environment)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one finished run."""
+    runs_dir = tmp_path_factory.mktemp("runs")
+    assert asyncio.run(demo_run(runs_dir, "How are kitchen burns treated with water or butter?")).passed
+    return runs_dir
+
+
+def test_every_file_of_a_run_has_the_head_and_the_audit_finds_what_is_changed_in_it(runs: Path) -> None:
+    folder = RunFolder(runs / "x")
+    report, markdown = folder.read_report(), folder.read_report_md()
+    assert report is not None
+    assert report.outline[0] == "In short"
+    first = folder.read_paragraphs()[0]
+    assert report.sections[0].startswith(f"## In short\n\n{first.text} (C001")
+    csv = (folder.path / "pipeline.csv").read_text(encoding="utf-8")
+    assert "## In short" in csv
+    with open_store(runs / "store.db") as store:
+        assert audit_again(folder, store).passed
+        folder.report_file.write_text(markdown.replace("twenty", "two", 1), encoding="utf-8")
+        assert "twenty" in markdown.partition("## References")[0]
+        assert any("'" in each and "two" in each for each in audit_again(folder, store).problems)
+    folder.report_file.write_text(markdown, encoding="utf-8")
+    assert audit_run(folder).passed
+
+
+def test_a_topic_that_no_page_holds_gets_a_short_report_that_says_so(tmp_path: Path) -> None:
+    done = asyncio.run(demo_run(tmp_path, "The orbits of the moons of Jupiter"))
+    folder = RunFolder(done.folder)
+    report = folder.read_report()
+    assert report is not None
+    assert report.outline == ("Not answered by these pages",)
+    assert (done.passed, done.metrics.sources_count, report.citations) == (False, 0, ())
+    markdown = folder.read_report_md()
+    assert "no statement on this topic could be checked against a page" in markdown
+    assert "### What was looked for and not found" in markdown
+    assert len(markdown) < 1200
+    csv = (folder.path / "pipeline.csv").read_text(encoding="utf-8")
+    assert "no statement on this topic" in csv
