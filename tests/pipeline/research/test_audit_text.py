@@ -154,7 +154,7 @@ def test_edits_that_change_no_meaning_pass(place: Place, language: str) -> None:
 def test_what_changed_is_named_by_its_line_with_what_the_page_says(place: Place) -> None:
     place.edit("en", REVERSED["en"][1])
     line = place.audit("en").stdout
-    assert line.startswith("`final/report.md`, line 5, 'After a burn the pain increases for about 84 hours.'")
+    assert line.startswith("`final/report.md`, line 9, 'After a burn the pain increases for about 84 hours.'")
     assert '"passed": false' in (place.path / "runs/en/evidence/verify.json").read_text(encoding="utf-8")
 
 
