@@ -137,21 +137,27 @@ def _body_of(
 ) -> tuple[list[str], list[str]]:
     """The headings of the parts that there are, and these in Markdown: answer, sections, what sources disagree about.
 
-    Where nothing answers, a heading says so: a paragraph could cite nothing for it.
+    Where nothing answers, what sources disagree about comes first, or else a heading says so: a paragraph could cite
+    nothing for it.
     """
-    outline, sections = [], []
-    named = [(ANSWER, words.answer), *((index, _heading_of(section)) for index, section in enumerate(plan.sections))]
     stated = {paragraph.section for paragraph in written.paragraphs}
-    named.insert(0 if written.has_head and ANSWER not in stated else len(named), (len(plan.sections), words.disputed))
-    for index, heading in named:
+    parts = [(index, _heading_of(section)) for index, section in enumerate(plan.sections)]
+    disputed = (len(plan.sections), words.disputed)
+    if written.has_head and ANSWER not in stated and disputed[0] in stated:
+        parts.insert(0, disputed)
+    else:
+        head = [(ANSWER, words.answer if ANSWER in stated else words.no_answer)] if written.has_head else []
+        parts = [*head, *parts, disputed]
+    outline, sections = [], []
+    for index, heading in parts:
         blocks = [
             f"{plain_markdown(each.text)} {_mark_of(sorted(numbers[url] for url in each.urls), form)}"
             for each in written.paragraphs
             if each.section == index
         ]
-        if blocks or (index == ANSWER and written.has_head):
-            outline.append(heading if blocks else words.no_answer)
-            sections.append("\n\n".join([f"## {plain_markdown(outline[-1])}", *blocks]))
+        if blocks or index == ANSWER:
+            outline.append(heading)
+            sections.append("\n\n".join([f"## {plain_markdown(heading)}", *blocks]))
     return outline, sections
 
 

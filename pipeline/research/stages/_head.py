@@ -8,11 +8,12 @@ from pipeline.research.stages._asked import AskedWord, asked_words, relevance, s
 from pipeline.research.stages._plan import answers_shortly, aspect_of
 from pipeline.research.values import Plan, plan_language
 from pipeline.sources.headings import headings_above
+from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 from pipeline.verifying.values import Checked, Page
 
-_MOST = 3
-"""Claims of the head."""
+_MOST_SENTENCES = 3
+"""Sentences of the head."""
 _LEAST_RELEVANCE = 0.4
 """Relevance from which a claim answers the topic."""
 _LEAST_OF_BEST = 0.7
@@ -35,8 +36,9 @@ _ASIDE = re.compile(
 )
 """What tells of somebody, or gives an example: no answer to a topic."""
 _GOES_ON = re.compile(
-    r"\b(?:this|these|those|also|thus|however|therefore|hence|unlike|(?:un)?fortunately|alternatively|dies\w*|auch|daher"
-    r"|deshalb|jedoch|glücklicherweise|leider|stattdessen)\b|この|その|また|しかし|幸い|这|该|因此|也",
+    r"\b(?:this|these|those|such|do so|also|thus|however|therefore|hence|unlike|(?:un)?fortunately|alternatively)\b"
+    r"|^(?:\w+ ){0,3}(?:it|they|them)\b|\b(?:dies\w*|auch|daher|deshalb|jedoch|glücklicherweise|leider|stattdessen)\b"
+    r"|この|その|また|しかし|幸い|这|该|因此|也",
     re.IGNORECASE,
 )
 _GOING_ON_COSTS = 0.15
@@ -52,12 +54,14 @@ class _Candidate(NamedTuple):
     """How far it answers the topic, from 0 to 1."""
     score: float
     """By which the best is chosen."""
+    sentences: int
+    """How many sentences it has."""
     sides: frozenset[str]
     """Of which questions of the topic, and of which sides of a choice, it speaks."""
 
 
 def claims_of_head(topic: str, plan: Plan, claims: Sequence[Checked], pages: Sequence[Page]) -> list[Checked]:
-    """The claims that answer the topic best, the best first: at most three, and at most half of those that there are.
+    """The claims that answer the topic best, the best first: at most three sentences, and half of the claims.
 
     None of them is disputed. A topic of several questions, or a choice, is answered on all sides where it can be. Empty
     where no claim answers.
@@ -68,10 +72,12 @@ def claims_of_head(topic: str, plan: Plan, claims: Sequence[Checked], pages: Seq
     left = [each for each in left if each.relevance >= max(_LEAST_RELEVANCE, _LEAST_OF_BEST * best)]
     head: list[Checked] = []
     told = frozenset[str]()
-    while left and len(head) < min(_MOST, -(-len(claims) // 2)):
+    room = _MOST_SENTENCES
+    while (left := [each for each in left if each.sentences <= room]) and len(head) < -(-len(claims) // 2):
         chosen = max(left, key=lambda each: each.score + _NEW_SIDE_WORTH * (not each.sides <= told))
         left.remove(chosen)
         head.append(chosen.checked)
+        room -= chosen.sentences
         told |= chosen.sides
     return head
 
@@ -120,7 +126,8 @@ class _Asked:
         beside = self.of_section[claim.section]
         score -= _PLACE_COSTS * beside.index(claim.id) + _ALONE_COSTS * (len(beside) == 1)
         sides = {f"phrase {word.phrase}" for word in self.words_of_choices() if word.is_in(frozenset(words))}
-        return _Candidate(checked, answers, score, frozenset(sides | ({section} if is_own_question else set())))
+        sides |= {section} if is_own_question else set()
+        return _Candidate(checked, answers, score, len(sentence_spans(claim.text, self.language)), frozenset(sides))
 
     def words_of_choices(self) -> list[AskedWord]:
         """The words of the sides of a choice, `SELinux or AppArmor`."""

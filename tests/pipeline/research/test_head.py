@@ -105,6 +105,12 @@ def test_the_head_leaves_half_of_the_claims_to_the_sections(count: int) -> None:
     assert len(stated) == min(3, -(-count // 2))
 
 
+def test_the_head_has_three_sentences_at_most_however_many_a_claim_has() -> None:
+    pairs = [(0, f"{HONEY[number]} {HONEY[number + 1]}") for number in (0, 2, 4)]
+    written, _, _ = came("Honey in the kitchen", "en", *pairs, (0, HONEY[6]), (0, "Honey needs no cold shelf."))
+    assert sum(text.count(".") for text in head_of(written)) == 3
+
+
 def test_a_section_whose_only_claim_stands_at_the_head_is_said_to_be_told_there() -> None:
     _, laid_out, _ = came("Honey in the kitchen", "en", (1, "Honey is a sweet food of the kitchen that bees make."))
     assert laid_out.report.outline == ("In short",)
