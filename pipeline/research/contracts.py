@@ -108,9 +108,9 @@ class Report(Contract):
     topic: Text = Field(min_length=1)
     """What was asked."""
     outline: tuple[Text, ...]
-    """Headings of the sections, in order."""
+    """Headings of the parts in order: the short answer, or that there is none, then the sections."""
     sections: tuple[Text, ...]
-    """The sections in Markdown, one for each heading where possible."""
+    """The same parts in Markdown, one for each heading where possible."""
     citations: tuple[Citation, ...]
     """What each claim of the report rests on."""
     references: tuple[Reference, ...]
