@@ -3,6 +3,8 @@
 English, German and Japanese, in the form in which `wording_of` gives them, without their endings (`stem`).
 """
 
+from functools import lru_cache
+
 from pipeline.text.words import UNSPACED_RUN
 from pipeline.verifying._wording import wording_of
 
@@ -105,6 +107,7 @@ ihn ihr ihre ihrer seine seiner an auf von vor nach durch 効果 作用 影響 �
 """
 
 
+@lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
     """The word without one ending, without a doubled last letter and a last `t`; of scripts without blanks as it is."""
     if UNSPACED_RUN.match(word) or not word.isalpha():

@@ -195,7 +195,8 @@ def _measured(reading: Reading) -> _Value | None:
         return None
     value = words[places[0]]
     units = [stem(word) for word in words[places[0] + 1 : places[0] + 3] if stem(word) in _UNITS]
-    measures = [number for number, names in enumerate(_MEASURES) if names & {*map(content_of, words)}]
+    said = {*map(content_of, words)}
+    measures = [number for number, names in enumerate(_MEASURES) if names & said]
     if (
         len(measures) != 1
         or not (units or measures == [_INHABITANTS])
@@ -222,8 +223,11 @@ def _happened(reading: Reading) -> _Value | None:
         return None
     words = reading.wording.words
     years = [word for word in words if word.isdecimal() and len(word) == len("1999") and int(word) in _YEARS]
-    events = [number for number, names in enumerate(_HAPPENED) if names & {*map(content_of, words)}]
-    if len(years) != 1 or len(events) != 1 or reading.denied:
+    if len(years) != 1 or reading.denied:
+        return None
+    said = {*map(content_of, words)}
+    events = [number for number, names in enumerate(_HAPPENED) if names & said]
+    if len(events) != 1:
         return None
     return _Value(events[0], "", years[0], frozenset(reading.words) - _HAPPENED[events[0]] - _UNITS)
 
