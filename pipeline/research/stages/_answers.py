@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from pipeline.research.stages._asked import AskedWord, anchors, asked_words, relevance, share_of, side_of
+from pipeline.research.stages._asked import AskedWord, anchors, asked_words, rarity, relevance, share_of, side_of
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._passages import ResearchPassage
 from pipeline.research.stages._plan import FIRST_HEADINGS, Aspect
@@ -25,6 +25,8 @@ _LEAST_RELEVANCE = 0.3
 """Relevance from which a statement answers a question."""
 _LEAST_OF_BEST = 0.8
 """Share of the best statement's relevance that others must have, or their sections of the best section's."""
+_LEAST_OF_COMMON = 0.5
+"""What a word counts at least that is common on the pages read, where nothing is known of others."""
 _OWN_WORTH = 0.5
 _HEADING_WORTH = 0.3
 _OPENING_WORTH = 0.15
@@ -111,8 +113,22 @@ class Answers:
         return frozenset[str]().union(*self.words.values())
 
     def asked(self, question: str) -> list[AskedWord]:
-        """The words of the question, as the passages have them."""
-        return asked_words(question, self.language, self.vocabulary, self.shares)
+        """The words of the question, as the passages have them.
+
+        Where nobody knows how common a word is among all pages, one that stands in many passages read counts less, but
+        no less than half; the words of a title that is not everybody's are what pages were found for, and count whole.
+        """
+        asked = asked_words(question, self.language, self.vocabulary, self.shares)
+        if self.shares:
+            return asked
+        titles = [self.content(title) for title in {each.page.url: each.page.title for each in self.passages}.values()]
+        found: list[AskedWord] = []
+        for word in asked:
+            titled = sum(map(word.is_in, titles))
+            known = sum(map(word.is_in, self.words.values())) / max(1, len(self.words))
+            common = 0.0 if 0 < titled <= len(titles) / 2 else known
+            found.append(word._replace(weight=word.weight * max(_LEAST_OF_COMMON, rarity(common))))
+        return found
 
     def relevance_of(self, question: str, text: str, page: Page, place: int) -> float:
         """How far a text that rests on this place of a page answers the question, from 0 to 1."""

@@ -58,7 +58,7 @@ def asked_words(
     known = vocabulary if isinstance(vocabulary, frozenset) else frozenset(vocabulary)
     found: list[AskedWord] = []
     for word in subject_words(asked, language):
-        weight = _worth(word) * _rarity((shares or {}).get(word.text))
+        weight = _worth(word) * rarity((shares or {}).get(word.text))
         if UNSPACED_RUN.fullmatch(word.text):
             parts = tuple(frozenset([pair]) for pair in pairs(word.text))
             if language != "zh" or all(pair in known for pair in pairs(word.text)):  # a pair may be no word at all
@@ -91,7 +91,7 @@ def _worth(word: SubjectWord) -> float:
     return (_NAME_WORTH if word.name else 1.0) * (_SCOPE_WORTH if word.scope else 1.0)
 
 
-def _rarity(share: float | None) -> float:
+def rarity(share: float | None) -> float:
     """What a word's weight is multiplied with where this share of all pages has it; 1 where nobody knows."""
     if share is None or share <= _RARE:
         return 1.0
