@@ -47,7 +47,7 @@ _LEAST_CONTENT = 4
 _LEAST_OF_SCRIPT = 0.4
 """Share of Chinese or Japanese signs among the letters of a sentence in these languages; the rest are names."""
 _CODE = re.compile(
-    r"[{}]|==|!=|:=|->|=>|&&|\|\||::|\*\*|``|\\[nrtux]"
+    r"[{}]|==|!=|:=|->|=>|&&|\|\||::|\*\w|\w\*|``|\\[nrtux]"
     r"|&(?:amp|lt|gt|quot|nbsp|#\d+);|<[a-z/][^<>]{0,60}>|<!|/>|[→⇒►]|\$\(|\]\(|\[\[|\]\]|''"
     r"|>>>|^\W*[$#>%]\s|\w\(\w*,|;\s*$|\.\. \w+::|:\w+:`|\|\s|\s\|"
 )
@@ -58,8 +58,8 @@ _MOST_CODE_WORDS = 0.2
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*[a-z](?:Error|Exception|Warning|Interrupt|Exit)\b|\bE[A-Z]{4,}\b")
 _SIGNATURE = re.compile(
     r"(?:changed|new|added|deprecated|removed|availability)(?: in| since)? ?(?:version|python)?\b ?[0-9:.]"
-    r"|(?:raises?|returns?|raised|returned|exception raised|availability|parameters?)\b|(?:class|def|method) \w+[.(]"
-    r"|equivalent to\b|same as\b|deprecated\b|see\b"
+    r"|(?:raises?|returns?|raised|returned|called|exception raised|availability|parameters?)\b"
+    r"|(?:class|def|method) \w+[.(]|equivalent to\b|same as\b|deprecated\b|see\b"
     r"|(?:geändert|neu|hinzugefügt) in version|gibt\b|バージョン ?[0-9]",
     re.IGNORECASE,
 )
