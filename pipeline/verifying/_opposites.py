@@ -12,11 +12,11 @@ _ENDINGS = ("ing", "ed", "es", "en", "er", "em", "et", "est", "te", "e", "n", "s
 _LEAST_STEM = 3
 # What it is about | words for it | words for its opposite; a line that begins with a blank goes on.
 _OPPOSITE_WORDS = """
-good | help heal cure soothe relieve protect benefit beneficial safe harmless recommended advisable effective useful
- healthy edible belong hilft hilfreich heilt lindert schützt nützt nützlich sicher harmlos unbedenklich empfohlen
- empfehlenswert wirksam gesund essbar 安全 有効 有益 無害 効果的 推奨 良 治
- | harm harmful damage dangerous hazardous unsafe poisonous toxic worsen useless ineffective unhealthy inadvisable
- schadet schädlich gefährlich giftig verschlimmert wirkungslos unwirksam nutzlos ungesund unsicher
+good | good gut help heal cure soothe relieve ease protect benefit beneficial safe harmless recommended advisable
+ effective useful healthy edible belong hilft hilfreich heilt lindert schützt nützt nützlich sicher harmlos
+ unbedenklich empfohlen empfehlenswert wirksam gesund essbar 安全 有効 有益 無害 効果的 推奨 良 治
+ | bad schlecht harm harmful damage dangerous hazardous unsafe poisonous toxic worsen useless ineffective
+ unhealthy inadvisable schadet schädlich gefährlich giftig verschlimmert wirkungslos unwirksam nutzlos ungesund unsicher
  危険 有害 無効 有毒 悪 悪化 逆効果
 permitted | allow permit legal lawful erlaubt gestattet zulässig darf dürfen freigegeben 許可 可能 合法
  | forbid forbidden ban banned prohibit illegal unlawful verboten untersagt unzulässig 禁止 不可能 違法 禁
@@ -94,14 +94,15 @@ BOUND_JAPANESE = (
 )
 # What a verdict on something needs besides a verb that is handled with it.
 _HANDLING_WORDS = """
-use used using put place apply give given gave take taken took make made do done have has had get got keep
+use used using put place drink eat drinking eating glass trinken essen
+apply give given gave take taken took make made do done have has had get got keep
 benutzt benutzen verwendet verwenden benutzen gegeben geben nehmen machen gemacht tun haben
 使 塗 行 与 取 早 出
 """
 _IDLE_WORDS = """
 at very really reliably immediately quickly completely totally further fact study trial research show
-significantly say best well good kind evidence proof that this to by he his him she her they them their we us
-our you your sofort sehr wirklich zuverlässig deutlich ganz völlig stark man am besten gut werden worden wurde
+significantly say best well kind evidence proof that this to by he his him she her they them their we us
+our you your sofort sehr wirklich zuverlässig deutlich ganz völlig stark man am besten werden worden wurde
 wurden lassen lässt sein studien messungen zeigen zeigt belege beleg nachweis beweise der den dem des er ihm
 ihn ihr ihre ihrer seine seiner an auf von vor nach durch 効果 作用 影響 県内 証拠 根拠
 """

@@ -246,7 +246,7 @@ def _names_alone(names: frozenset[str], reading: Reading) -> bool:
     """Whether these words stand together in the reading, and no other one belongs to them."""
     wording = reading.wording
     words = [content_of(word) for word in wording.words]
-    at = [place for place, word in enumerate(words) if word in names]
+    at = sorted(words.index(name) for name in names if name in words)
     if not at:
         return False
     first, end = at[0], at[-1] + 1

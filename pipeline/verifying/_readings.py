@@ -27,7 +27,8 @@ _MODALS = {
     "müssen": ("good",),
 }
 _FLATLY = re.compile(
-    r"(?<!\w)(?:never|must not|no (?:evidence|proof)|nie|niemals|keine?n? (?:belege?|nachweis)|any|whatever)(?!\w)"
+    r"(?<!\w)(?:never|must not|no (?:study|studies|research|evidence|proof|trial)|nie|niemals"
+    r"|keine?n? (?:belege?|nachweis)|any|whatever)(?!\w)"
     r"|決して|(?:証拠|根拠)は",
     re.IGNORECASE,
 )
@@ -45,6 +46,7 @@ _DENIED = tuple(
     for form in (
         r"(?:it is |it's |that is )?an? (?:\w+ )?(?:myth|misconception|fallacy) that (?P<said>.+)",
         rf"the (?:\w+ )?(?:belief|claim|idea|notion|view) that (?P<said>.+) is {_NO}\W*$",
+        r"(?:there is )?no (?:study|studies|research|evidence|proof|trial)(?: \w+){0,3} that (?P<said>.+)",
         rf"dass (?P<said>.+), ist {_NEIN}\W*$",
         rf"es ist {_NEIN}, dass (?P<said>.+)",
     )
@@ -109,7 +111,7 @@ class Reading(NamedTuple):
 def readings(text: str) -> tuple[Reading, ...]:
     """The statement and its beginnings up to each comma behind which no condition follows; none where it is no use."""
     plain = " ".join(without_marks(text).split())
-    denied = 0
+    denied, start = 0, plain
     if found := next(filter(None, (form.match(plain) for form in _DENIED)), None):
         plain, denied = found["said"], 1
     if any(form.search(plain) for form in (_POINTS_ELSEWHERE, _ASKS, _CODE)) or _QUOTED.match(plain):
@@ -121,7 +123,8 @@ def readings(text: str) -> tuple[Reading, ...]:
     if any(_CONDITION.match(plain[at.end() :]) for at in cuts):
         cuts = []
     parts = {plain: True} | {plain[: at.start()]: bool(at[0].strip()) for at in cuts}
-    read = (_reading_of(part, denied, is_clause) for part, is_clause in parts.items())
+    is_absolute = _FLATLY.search(start) is not None
+    read = (_reading_of(part, denied, is_clause, is_absolute) for part, is_clause in parts.items())
     return tuple(each for each in read if each)
 
 
@@ -132,7 +135,7 @@ def _is_held(wording: Wording) -> bool:
     return any(sign in word for sign in HELD_JAPANESE for word in wording.words if UNSPACED_RUN.match(word))
 
 
-def _reading_of(text: str, denied: int, is_clause: bool) -> Reading | None:
+def _reading_of(text: str, denied: int, is_clause: bool, is_absolute: bool) -> Reading | None:
     """What a part of a statement says; None where it says nothing that could be opposed, or judges both ways."""
     wording = wording_of(text)
     words: list[str] = []
@@ -160,7 +163,6 @@ def _reading_of(text: str, denied: int, is_clause: bool) -> Reading | None:
                 tied.add(plain)
     if len({about for about, _ in poles}) < len(poles) or not words:
         return None
-    is_absolute = _FLATLY.search(text) is not None
     return Reading(
         tuple(words),
         frozenset(tied),

@@ -40,7 +40,9 @@ def between(*texts: str, lang: str = "en", titles: tuple[str, str] = ("", "")) -
 
 
 @pytest.mark.parametrize(
-    ("name", "conflicts", "found", "most_false"), [("tuned", 38, 32, 0), ("held", 22, 17, 0)], ids=["tuned", "held"]
+    ("name", "conflicts", "found", "most_false"),
+    [("tuned", 38, 32, 0), ("held", 22, 17, 0), ("fresh", 18, 13, 0)],
+    ids=["tuned", "held", "fresh"],
 )
 def test_of_written_pairs_most_disagreements_are_found_and_few_are_made_up(
     name: str, conflicts: int, found: int, most_false: int
