@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from pipeline.research.search.documents import is_document
+from pipeline.sources.kinds import SourceKind, source_kind
 from pipeline.text.urls import source_domain
 from pipeline.text.words import without_marks
 from pipeline.verifying.disagreement import Disagreement
@@ -22,30 +23,41 @@ class _Words(NamedTuple):
     """What a passage says in one language; `{…}` are filled in."""
 
     disagree: str
-    page: str
+    kinds: Mapping[SourceKind, str]
     document: str
+    """A file of the user's, whose name tells nothing more."""
     read_on: str
     changed_on: str
     side: str
     between: str
 
 
+def _kinds(*words: str) -> dict[SourceKind, str]:
+    """The words for kinds of sources, in their order."""
+    return dict(zip(get_args(SourceKind), words, strict=True))
+
+
 _ENGLISH = _Words(
-    "Pages disagree:", "web page", "document", "read on {date}", "last changed on {date}",
-    "{name} ({about}): “{words}”", ", ",
+    "Pages disagree:",
+    _kinds("public office", "research", "its maker", "manual", "web page", "discussion", "shop", "list of links"),
+    "document", "read on {date}", "last changed on {date}", "{name} ({about}): “{words}”", ", ",
 )  # fmt: skip
 _WORDS = {
     "en": _ENGLISH,
     "de": _Words(
-        "Seiten widersprechen einander:", "Webseite", "Dokument", "gelesen am {date}",
-        "zuletzt geändert am {date}", "{name} ({about}): „{words}“", ", ",
+        "Seiten widersprechen einander:",
+        _kinds("Behörde", "Forschung", "Hersteller", "Handbuch", "Webseite", "Diskussion", "Shop", "Linkliste"),
+        "Dokument", "gelesen am {date}", "zuletzt geändert am {date}", "{name} ({about}): „{words}“", ", ",
     ),
     "ja": _Words(
-        "ページの記述が食い違っています：", "ウェブページ", "文書", "{date} 閲覧", "{date} 最終更新",
-        "{name}（{about}）：「{words}」", "、",
+        "ページの記述が食い違っています：",
+        _kinds("公的機関", "研究", "提供元", "マニュアル", "ウェブページ", "掲示板など", "ショップ", "リンク集"),
+        "文書", "{date} 閲覧", "{date} 最終更新", "{name}（{about}）：「{words}」", "、",
     ),
     "zh": _Words(
-        "网页说法不一：", "网页", "文档", "{date} 读取", "{date} 最后更改", "{name}（{about}）：“{words}”", "，",
+        "网页说法不一：",
+        _kinds("官方机构", "研究", "提供方", "手册", "网页", "讨论", "商店", "链接列表"),
+        "文档", "{date} 读取", "{date} 最后更改", "{name}（{about}）：“{words}”", "，",
     ),
 }  # fmt: skip
 
@@ -75,7 +87,9 @@ def _said_by(quote: Quote, page: Page, words: _Words) -> str:
     name = " ".join(page.title.split()) or source_domain(page.url)
     said = _BLANK_BEFORE_STOP.sub("", " ".join(without_marks(quote.text).split()))
     dated, day = (words.changed_on, page.changed) if page.changed else (words.read_on, page.fetched_at[:10])
-    about = words.between.join((words.document if is_document(page.url) else words.page, dated.replace("{date}", day)))
+    kind = source_kind(page.url)
+    told = words.document if kind == "page" and is_document(page.url) else words.kinds[kind]
+    about = words.between.join((told, dated.replace("{date}", day)))
     return words.side.format(name=_cut(name, _LONGEST_NAME), about=about, words=_cut(said, _LONGEST_SIDE))
 
 
