@@ -193,9 +193,10 @@ def test_butter_and_the_clinic_disagree_in_the_report_on_the_library_and_neither
     research_library(LIBRARY, tmp_path)
     (folder,) = (path for path in tmp_path.iterdir() if (path / "evidence").is_dir())
     body, _, _ = (folder / "final" / "report.md").read_text(encoding="utf-8").partition("## References")
-    stated, _, told = body.partition("## Where sources disagree")
+    (told,) = (paragraph for paragraph in body.split("\n\n") if paragraph.startswith("Pages disagree: "))
     for words in ("Butter cools a burn at once", "do not belong on a burn"):
-        assert (words in stated, words in told) == (False, True)
+        assert (body.count(words), words in told) == (1, True)
+    assert body.partition("## In short\n\n")[2].startswith(told)
     check = json.loads((folder / "evidence" / "verify.json").read_text(encoding="utf-8"))
     account = (folder / "final" / "verification.md").read_text(encoding="utf-8")
     assert check["conflicts_count"] == 1

@@ -137,17 +137,12 @@ def _body_of(
 ) -> tuple[list[str], list[str]]:
     """The headings of the parts that there are, and these in Markdown: answer, sections, what sources disagree about.
 
-    Where nothing answers, what sources disagree about comes first, or else a heading says so: a paragraph could cite
-    nothing for it.
+    Where nothing answers, a heading says so: a paragraph could cite nothing for it.
     """
     stated = {paragraph.section for paragraph in written.paragraphs}
-    parts = [(index, _heading_of(section)) for index, section in enumerate(plan.sections)]
-    disputed = (len(plan.sections), words.disputed)
-    if written.has_head and ANSWER not in stated and disputed[0] in stated:
-        parts.insert(0, disputed)
-    else:
-        head = [(ANSWER, words.answer if ANSWER in stated else words.no_answer)] if written.has_head else []
-        parts = [*head, *parts, disputed]
+    parts = [(ANSWER, words.answer if ANSWER in stated else words.no_answer)] if written.has_head else []
+    parts += [(index, _heading_of(section)) for index, section in enumerate(plan.sections)]
+    parts.append((len(plan.sections), words.disputed))
     outline, sections = [], []
     for index, heading in parts:
         blocks = [

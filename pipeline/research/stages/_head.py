@@ -1,7 +1,7 @@
 """The head of a report: the few verified claims that answer the whole topic best."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.research.stages._asked import AskedWord, asked_words, relevance, share_of
@@ -13,7 +13,7 @@ from pipeline.text.words import content_words
 from pipeline.verifying.values import Checked, Page
 
 _MOST_SENTENCES = 3
-"""Sentences of the head."""
+"""Sentences of the head; a passage on a disagreement counts as two, one for each side."""
 _LEAST_RELEVANCE = 0.4
 """Relevance from which a claim answers the topic."""
 _LEAST_OF_BEST = 0.7
@@ -60,14 +60,23 @@ class _Candidate(NamedTuple):
     """Of which questions of the topic, and of which sides of a choice, it speaks."""
 
 
-def claims_of_head(topic: str, plan: Plan, claims: Sequence[Checked], pages: Sequence[Page]) -> list[Checked]:
+def claims_of_head(
+    topic: str,
+    plan: Plan,
+    claims: Sequence[Checked],
+    pages: Sequence[Page],
+    disputes: Sequence[Collection[str]] = (),
+) -> list[Checked]:
     """The claims that answer the topic best, the best first: at most three sentences, and half of the claims.
 
-    None of them is disputed. A topic of several questions, or a choice, is answered on all sides where it can be. Empty
-    where no claim answers.
+    A topic of several questions, or a choice, is answered on all sides where it can be. Of each of the `disputes`, the
+    ids of claims on which pages disagree, there is one claim at most: for it both sides are to be told. Empty where no
+    claim answers.
     """
     asked = _Asked(topic, plan, claims, {page.url: page for page in pages})
-    left = [asked.candidate(each) for each in claims if not each.against and not _ASIDE.search(each.claim.text)]
+    left = [asked.candidate(each) for each in claims if not _ASIDE.search(each.claim.text)]
+    disputed = frozenset(name for names in disputes for name in names)
+    left = [each._replace(sentences=2) if each.checked.claim.id in disputed else each for each in left]
     best = max((each.relevance for each in left), default=0.0)
     left = [each for each in left if each.relevance >= max(_LEAST_RELEVANCE, _LEAST_OF_BEST * best)]
     head: list[Checked] = []
@@ -78,6 +87,8 @@ def claims_of_head(topic: str, plan: Plan, claims: Sequence[Checked], pages: Seq
         left.remove(chosen)
         head.append(chosen.checked)
         room -= chosen.sentences
+        told_with_it = {name for names in disputes if chosen.checked.claim.id in names for name in names}
+        left = [each for each in left if each.checked.claim.id not in told_with_it]
         told |= chosen.sides
     return head
 

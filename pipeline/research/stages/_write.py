@@ -192,8 +192,9 @@ async def write_report(
 
     Every paragraph cites pages that each hold all of its claims. With a model its sentences are the model's where the
     check of claims finds them on these pages, else the claims' own words. Before the plan's sections stand the claims
-    that answer the topic best, in their own words and nowhere else; behind them stands what sources disagree about, and
-    none of it is stated elsewhere. No supported claim and no disagreement, no paragraph.
+    that answer the topic best, in their own words and nowhere else, and what sources disagree about where that is what
+    is asked; behind them the other disagreements. Nothing of these is stated elsewhere. No supported claim and no
+    disagreement, no paragraph.
 
     Raises:
         ProviderError: the model cannot be asked about any section.
@@ -205,8 +206,11 @@ async def write_report(
     ordered = sorted(verified.claims, key=lambda checked: checked.claim.id not in disputed)
     kept, repeated = _without_repeats(ordered, language, stems_of(intake.topic, language))
     stated = [checked for checked in kept if checked.claim.id not in disputed]
-    head = claims_of_head(intake.topic, plan, stated, pages)
-    first = [each._replace(claim=each.claim._replace(section=ANSWER)) for each in head]
+    passages = dispute_paragraphs(found, pages, len(plan.sections), language)
+    told = [each.disputed_ids for each in passages]
+    left = {each.claim.id for each in stated}.union(*told)
+    head = claims_of_head(intake.topic, plan, [each for each in kept if each.claim.id in left], pages, told)
+    first = [each._replace(claim=each.claim._replace(section=ANSWER)) for each in head if each in stated]
     others = [each for each in stated if each not in head]
     grouped = _paragraphs_of([*first, *others], pages, word_for_word=model is None)
     drafts = await _drafted_texts(plan, [each.claims for each in grouped], pages, model) if model else {}
@@ -219,12 +223,14 @@ async def write_report(
         )
         for number, each in enumerate(grouped)
     )
-    passages = dispute_paragraphs(found, pages, len(plan.sections), language)
+    asked_about = {each.claim.id for each in head}
+    answering = [each._replace(section=ANSWER) for each in passages if not asked_about.isdisjoint(each.disputed_ids)]
+    passages = [each for each in passages if asked_about.isdisjoint(each.disputed_ids)]
     left_out = [checked for checked in verified.claims if checked.verdict != "supported"]
     left_out += [
         checked._replace(problems=(*checked.problems, _DISPUTED)) for checked in kept if checked.claim.id in disputed
     ]
-    return Written(_title_of(intake.topic), (*paragraphs, *passages), (*left_out, *repeated), has_head=True)
+    return Written(_title_of(intake.topic), (*answering, *paragraphs, *passages), (*left_out, *repeated), has_head=True)
 
 
 def _title_of(topic: str) -> str:

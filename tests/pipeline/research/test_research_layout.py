@@ -208,7 +208,7 @@ DISPUTED = (
 )
 
 
-def disputed(lang: str) -> LaidOut:
+def disputed(lang: str, asked: str = "") -> LaidOut:
     sides = [Quote(page.url, page.text, 0, len(page.text)) for page in DISPUTED]
     claims = (
         Checked(Claim("c1", "Butter never helps a burn.", 0, (sides[0],)), "supported", 1.0, (), (), (sides[1],)),
@@ -216,7 +216,7 @@ def disputed(lang: str) -> LaidOut:
             Claim("c2", "Butter helps a burn.", 0, (sides[1],)), "contradicted", 0.5, ("negated",), (), (sides[0],)
         ),
     )
-    topic = {"en": "Does butter help a burn?", "de": "Hilft Butter bei einer Verbrennung der Haut?"}[lang]
+    topic = asked or {"en": "Does butter help a burn?", "de": "Hilft Butter bei einer Verbrennung der Haut?"}[lang]
     plan = Plan((topic,), (topic,))
     intake = Intake(topic, topic, lang, "brief")
     lost = Checked(Claim("c3", "Salt helps.", 0, (sides[0],)), "not_found", 0.5, ("no page has it",))
@@ -226,7 +226,7 @@ def disputed(lang: str) -> LaidOut:
 
 
 def test_both_sides_of_a_disagreement_are_shown_once_behind_the_sections_and_the_audit_passes() -> None:
-    came = disputed("en")
+    came = disputed("en", "What do tortoises eat?")
     section = came.markdown.partition("## Where sources disagree\n\n")[2].partition("\n\n##")[0]
     words, kinds = shown(section)
     assert kinds == {"text"}
@@ -237,14 +237,23 @@ def test_both_sides_of_a_disagreement_are_shown_once_behind_the_sections_and_the
     assert "(web page, last changed on 2019-03-02): “Butter helps" in shown_words
     assert words.replace("\u2060", "").endswith("“Butter helps a burn (C009).” (C001, C002)")
     assert section.count("\n") == 0
-    assert came.report.outline == ("Where sources disagree",)
+    assert came.report.outline == ("Not answered by these pages", "Where sources disagree")
     assert came.report.citations == (), "neither side is stated as a fact"
     assert came.markdown.count("Butter never helps a burn") == 1
     assert audit(came.markdown, came.paragraphs, came.citations).passed
 
 
+def test_a_disagreement_about_what_is_asked_is_the_answer_and_stands_nowhere_else() -> None:
+    came = disputed("en")
+    assert came.report.outline == ("In short",)
+    assert came.markdown.partition("## In short\n\n")[2].startswith("Pages disagree: First aid (web page")
+    assert came.markdown.count("Pages disagree") == 1
+    assert came.report.citations == ()
+    assert audit(came.markdown, came.paragraphs, came.citations).passed
+
+
 def test_a_report_in_another_language_tells_in_it_why_a_claim_was_left_out() -> None:
-    markdown = disputed("de").markdown
+    markdown = disputed("de", "Was fressen Schildkröten im Winter?").markdown
     assert "## Worin Quellen einander widersprechen" in markdown
     assert "„Salt helps.“: ihre Seiten belegen sie nicht." in markdown.replace("\u2060", "")
     assert "no page has it" not in markdown
