@@ -77,11 +77,18 @@ def _forms(word: str, vocabulary: Iterable[str]) -> frozenset[str]:
 def _compound_parts(word: str, vocabulary: frozenset[str]) -> tuple[frozenset[str], ...]:
     """The forms of the two words that a compound is made of, the second as long as can be; empty for none."""
     for at in range(_LEAST_PART, len(word) - _LEAST_PART + 1):
-        if word[at:] in vocabulary:
-            first = _forms(word[:at], vocabulary) | _forms(word[:at].removesuffix("s"), vocabulary)
-            if len(first & vocabulary) > 0:
-                return first, _forms(word[at:], vocabulary)
+        first = {each for each in (word[:at], word[:at].removesuffix("s")) if each in vocabulary}
+        if first and word[at:] in vocabulary:
+            return tuple(
+                frozenset(other for other in vocabulary for part in parts if _is_inflected(part, other))
+                for parts in (first, {word[at:]})
+            )
     return ()
+
+
+def _is_inflected(word: str, other: str) -> bool:
+    """Whether the other word is this one with an ending."""
+    return other.startswith(word) and len(other) - len(word) <= _ENDINGS
 
 
 def _worth(word: SubjectWord) -> float:
@@ -105,12 +112,16 @@ def share_of(asked: Sequence[AskedWord], words: frozenset[str]) -> float:
 
 def side_of(asked: Sequence[AskedWord], words: frozenset[str]) -> int:
     """Number of the phrase of a choice that a text with these words speaks of most; -1 where nothing is to choose."""
-    phrases: dict[int, list[int]] = {}
-    for word in asked:
-        phrases.setdefault(word.choice, []).append(word.phrase)
-    sides = {phrase for own in phrases.values() if len(set(own)) > 1 for phrase in own}
     held = {word: 1.0 for word in asked if word.is_in(words)}
-    return max(sorted(sides), key=lambda phrase: _phrase_share(asked, held, phrase), default=-1)
+    return max(sorted(_sides(asked)), key=lambda phrase: _phrase_share(asked, held, phrase), default=-1)
+
+
+def _sides(asked: Sequence[AskedWord]) -> set[int]:
+    """The numbers of the phrases that are sides of a choice."""
+    phrases: dict[int, set[int]] = {}
+    for word in asked:
+        phrases.setdefault(word.choice, set()).add(word.phrase)
+    return {phrase for own in phrases.values() if len(own) > 1 for phrase in own}
 
 
 def anchors(asked: Sequence[AskedWord]) -> list[AskedWord]:
@@ -123,11 +134,14 @@ def relevance(asked: Sequence[AskedWord], near: frozenset[str], around: frozense
     """How far a statement answers what is asked, from 0 to 1.
 
     `near` are its words with those of the headings above it, `around` those of its passage, which count half. It is 0
-    unless a word that tells what is asked about is near, with more than half of its phrase.
+    unless a word that tells what is asked about is near, with more than half of its phrase; of a question with a choice
+    one of its sides.
     """
     held = {word: _FROM_AROUND for word in asked if word.is_in(around)}
     held |= {word: 1.0 for word in asked if word.is_in(near)}
+    sides = _sides(asked)
     phrases = {word.phrase for word in anchors(asked) if held.get(word) == 1}
+    phrases = phrases & sides if sides else phrases
     if not any(_phrase_share(asked, held, phrase) > _MORE_THAN_HALF for phrase in phrases):
         return 0.0
     return _credit(asked, held)

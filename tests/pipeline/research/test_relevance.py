@@ -1,6 +1,6 @@
 """How much a text says of a topic: by which of its words, in pages that were found for these."""
 
-from pipeline.research.stages._asked import asked_words, share_of
+from pipeline.research.stages._asked import asked_words, relevance, share_of
 from pipeline.text.words import content_words
 
 HALF = 0.5
@@ -42,3 +42,28 @@ def test_question_words_and_endings_of_japanese_ask_for_nothing() -> None:
 
 def test_nothing_is_asked_by_stop_words_alone() -> None:
     assert share("What is it?", "en", RAID, RAID[0]) == 0
+
+
+def test_a_compound_is_found_in_its_parts_and_in_no_words_that_only_begin_like_them() -> None:
+    texts = ("Die Sicherung der Daten läuft jede Nacht.", "Sicher sind die Daten hier.", "Nachts ist es still.")
+    assert [share("Wie läuft eine Datensicherung?", "de", texts, text) > HALF for text in texts] == [True, False, False]
+
+
+def test_words_that_fit_any_question_and_where_something_is_ask_little() -> None:
+    texts = ("Debian needs advice and practice.", "The firewall drops packets.")
+    topic = "Which advantages does a firewall have in Debian?"
+    assert share(topic, "en", texts, texts[1]) > HALF > share(topic, "en", texts, texts[0])
+
+
+def test_a_choice_is_asked_by_either_side_and_a_phrase_by_more_than_half_of_it() -> None:
+    def relevance_of(topic: str, text: str) -> float:
+        words = frozenset(content_words(text, "en"))
+        return relevance(asked_words(topic, "en", words), words, frozenset())
+
+    choice = "SELinux or AppArmor on a server?"
+    assert (
+        relevance_of(choice, "AppArmor confines a server.") == relevance_of(choice, "SELinux confines a server.") == 1
+    )
+    assert relevance_of(choice, "A server is in the cellar.") == 0
+    assert relevance_of("disk encryption", "The boot loader stands on the disk.") == 0
+    assert relevance_of("disk encryption", "Encryption of the disk needs a passphrase.") == 1
