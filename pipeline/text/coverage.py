@@ -90,6 +90,21 @@ class WordIndex:
         """How many of the words the sentence has."""
         return sum(self.holds(place, word) for word in words)
 
+    def count_around(self, place: int, words: Iterable[str], size: int) -> int:
+        """How many of the words so many sentences in a row have that this one is among, those that have most."""
+        first = place - size + 1
+        counts = [0] * size
+        for word in words:
+            places = self.places.get(word, [])
+            at = bisect_left(places, first)
+            starts = set[int]()
+            while at < len(places) and places[at] < place + size:
+                starts.update(range(max(first, places[at] - size + 1), min(place, places[at]) + 1))
+                at += 1
+            for start in starts:
+                counts[start - first] += 1
+        return max(counts)
+
 
 class SentencePlace(NamedTuple):
     """A sentence: by its index among those that were asked, and its place there; both counted from 0."""

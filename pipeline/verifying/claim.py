@@ -96,9 +96,9 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
         if _in_other_language(text, pages):
             return Finding("cannot_tell", 0.0, (_OTHER_LANGUAGE,))
         return Finding("not_found", 0.0, (_NO_WORDS,))
-    score = _score(words | numbers, pages, places)
     if any(stands_on(text, page) for page in pages):
         return Finding("supported", 1.0, (), near)
+    score = _score(words | numbers, pages, places)
     claim = wording_of(text)
     sentences = [each for place in places for each in _statements(pages[place.source].sentences[place.sentence])]
     clauses = [each for part in _CLAUSES.split(text) if (each := wording_of(part)).words]
@@ -127,12 +127,7 @@ def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[Se
     """Mean share of the words that the pages have, that one sentence has, and that three in a row have."""
     known = sum(any(word in page.index.places for page in pages) for word in words)
     alone = max(pages[place.source].index.count(place.sentence, words) for place in places)
-    together = max(
-        sum(any(index.holds(start + step, word) for step in range(_TOGETHER)) for word in words)
-        for place in places
-        for index in [pages[place.source].index]
-        for start in range(place.sentence - _TOGETHER + 1, place.sentence + 1)
-    )
+    together = max(pages[place.source].index.count_around(place.sentence, words, _TOGETHER) for place in places)
     return round((known + alone + together) / (3 * len(words)), 4)
 
 

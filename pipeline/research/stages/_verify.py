@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.errors import ProviderError
@@ -16,6 +17,8 @@ from pipeline.verifying.values import Checked, Claim, Decided, Page
 
 _MOST_ASKED = 40
 """Claims of a round that a model is asked about, the first ones."""
+_PAIRS_KEPT = 4_000
+"""Claims and pages of a deep run, so that none is held against the other again in each round."""
 
 
 class ReadPages(NamedTuple):
@@ -68,6 +71,7 @@ def _supporting(text: str, cited: Sequence[str], finding: Finding, read: ReadPag
     return (*own, *(url for url, page in read.texts.items() if url not in cited and _supports(text, page)))
 
 
+@lru_cache(maxsize=_PAIRS_KEPT)
 def _supports(text: str, page: PageText) -> bool:
     """Whether the page alone supports the text; most pages are told by their words already."""
     return is_covered(text, page) and check_sentence(text, [page]).verdict == "supported"
