@@ -55,6 +55,7 @@ def link_to(text: str, url: str) -> str:
 CitationForm = Literal["c", "n"]
 """How report.md cites: `(C001, C002)` or `[1, 2]`."""
 _MOST_LEFT_OUT = 10
+_MOST_QUERIES = 6
 _LONGEST_FRAGMENT = 200
 _TITLE_LENGTH = 160
 
@@ -170,15 +171,17 @@ def _mark_of(numbers: Sequence[int], form: CitationForm) -> str:
 
 
 def _references_of(pages: Sequence[Page], words: ReportWords, form: CitationForm) -> str:
-    """The list of sources with titles, sites and the day on which each was read."""
+    """The list of sources with titles, sites, and the days on which each was read and, where known, last changed."""
     lines = [f"## {words.references}"]
     if pages:
         lines.append(words.how_to_read.replace("{mark}", _mark_of([1], form)))
     entries = []
     for number, page in enumerate(pages, start=1):
-        day = words.read_on.replace("{date}", page.fetched_at[:10])
+        dates = words.read_on.replace("{date}", page.fetched_at[:10])
+        if page.changed:
+            dates += f" · {words.changed_on.replace('{date}', page.changed)}"
         label = f"{cid(number)} " if form == "c" else ""
-        entries.append(f"{number}. {label}{link_to(_title_of(page), page.url)} · {source_domain(page.url)} · {day}")
+        entries.append(f"{number}. {label}{link_to(_title_of(page), page.url)} · {source_domain(page.url)} · {dates}")
     return "\n\n".join([*lines, *(["\n".join(entries)] if entries else [])])
 
 
@@ -257,8 +260,10 @@ def _vain_queries(written: Written, account: Account, words: ReportWords) -> lis
         (words.no_use, [query for query in vain if query.urls]),
     ):
         if queries:
-            shown = words.between.join(_quoted(text, words) for text in dict.fromkeys(each.query for each in queries))
-            lines.append(sentence.replace("{queries}", shown))
+            texts = list(dict.fromkeys(each.query for each in queries))
+            shown = words.between.join(_quoted(text, words) for text in texts[:_MOST_QUERIES])
+            more = f" … (+{len(texts) - _MOST_QUERIES})" if len(texts) > _MOST_QUERIES else ""
+            lines.append(sentence.replace("{queries}", f"{shown}{more}"))
     return lines
 
 

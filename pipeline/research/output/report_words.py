@@ -17,6 +17,7 @@ class ReportWords(NamedTuple):
     references: str
     how_to_read: str
     read_on: str
+    changed_on: str
     limits: str
     """Heading of what the report cannot do."""
     own_sentences: str
@@ -55,6 +56,7 @@ ENGLISH = ReportWords(
     how_to_read="Every paragraph above ends in the sources that hold all of it, or one side of a disagreement each; "
     "{mark} is the first of this list. Each sentence was checked against the stored text of these pages.",
     read_on="read on {date}",
+    changed_on="last changed on {date}",
     limits="Limits",
     own_sentences="No model was used: the sentences are the pages' own, chosen by their words.",
     one_site="Everything above rests on a single site; no other one confirms it.",
@@ -98,6 +100,7 @@ _GERMAN = ReportWords(
     how_to_read="Jeder Absatz oben endet mit den Quellen, in denen er ganz steht, bei Widersprüchen je eine Seite; "
     "{mark} ist die erste dieser Liste. Jeder Satz wurde am gespeicherten Text dieser Seiten geprüft.",
     read_on="gelesen am {date}",
+    changed_on="zuletzt geändert am {date}",
     limits="Grenzen",
     own_sentences="Es wurde kein Modell benutzt: Die Sätze stammen wörtlich von den Seiten, ausgewählt nach ihren "
     "Wörtern.",
@@ -142,6 +145,7 @@ _JAPANESE = ReportWords(
     how_to_read="上の各段落の末尾には、その内容がすべて (食い違いは片方ずつ) 載っている出典があります。{mark} は"
     "この一覧の最初の出典です。各文は、保存したページの本文と照合されています。",
     read_on="{date} 閲覧",
+    changed_on="{date} 最終更新",
     limits="この報告の限界",
     own_sentences="モデルは使っていません。文はページの原文のままで、含まれる語によって選ばれています。",
     one_site="上の内容はすべて一つのサイトに基づいており、ほかのサイトでは裏付けられていません。",
@@ -185,6 +189,7 @@ _CHINESE = ReportWords(
     how_to_read="以上每个段落的末尾列出包含其全部内容的来源（分歧之处各载一方）；{mark} 是本列表的第一个来源。"
     "每个句子都与所存网页的文本核对过。",
     read_on="{date} 读取",
+    changed_on="{date} 最后更改",
     limits="本报告的局限",
     own_sentences="未使用模型：句子均为网页原文，按其用词选出。",
     one_site="以上内容全部依据同一个网站，没有其他网站证实。",

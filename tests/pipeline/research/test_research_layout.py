@@ -252,6 +252,19 @@ def test_a_disagreement_about_what_is_asked_is_the_answer_and_stands_nowhere_els
     assert audit(came.markdown, came.paragraphs, came.citations).passed
 
 
+def test_the_list_of_sources_has_the_day_of_reading_and_that_of_the_last_change() -> None:
+    first, second = (line for line in disputed("en").markdown.split("\n") if line[:3] in ("1. ", "2. "))
+    assert first.endswith("· a.example · read on 2026-11-20")
+    assert second.endswith("· b.example · read on 2026-11-20 · last changed on 2019-03-02")
+
+
+def test_many_vain_queries_are_counted() -> None:
+    queries = tuple(AskedQuery(f"query {number}", ()) for number in range(9))
+    told = back_matter(laid_out("c", Account(queries=queries)))["What was looked for and not found"]
+    assert "“query 5” … (+3)." in told
+    assert "query 6" not in told
+
+
 def test_a_report_in_another_language_tells_in_it_why_a_claim_was_left_out() -> None:
     markdown = disputed("de", "Was fressen Schildkröten im Winter?").markdown
     assert "## Worin Quellen einander widersprechen" in markdown
