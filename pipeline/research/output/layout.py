@@ -200,9 +200,10 @@ def _back_matter(
     left_out = [_left_out_line(checked, words) for checked in dropped[:_MOST_LEFT_OUT]]
     if len(dropped) > _MOST_LEFT_OUT:
         left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
+    limits = (words.limits, _limit_lines(verified, written, pages, account, words))
+    vain = [*_open_sections(plan, verified, written, words), *_vain_queries(written, account, words)]
     parts = [
-        (words.limits, _limit_lines(verified, written, pages, account, words)),
-        (words.not_found, [*_open_sections(plan, verified, written, words), *_vain_queries(written, account, words)]),
+        *([limits, (words.not_found, vain)] if written.paragraphs else [(words.not_found, vain), limits]),
         (words.left_out, left_out or [words.nothing]),
         (words.notes, [plain_markdown(note) for note in account.notes]),
     ]

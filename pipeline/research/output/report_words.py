@@ -57,7 +57,7 @@ ENGLISH = ReportWords(
     "{mark} is the first of this list. Each sentence was checked against the stored text of these pages.",
     read_on="read on {date}",
     changed_on="last changed on {date}",
-    limits="Limits",
+    limits="Limits of this report",
     own_sentences="No model was used: the sentences are the pages' own, chosen by their words.",
     one_site="Everything above rests on a single site; no other one confirms it.",
     each_alone="Each of the {all} statements rests on a single site; no second one confirms it.",
@@ -101,7 +101,7 @@ _GERMAN = ReportWords(
     "{mark} ist die erste dieser Liste. Jeder Satz wurde am gespeicherten Text dieser Seiten geprüft.",
     read_on="gelesen am {date}",
     changed_on="zuletzt geändert am {date}",
-    limits="Grenzen",
+    limits="Grenzen dieses Berichts",
     own_sentences="Es wurde kein Modell benutzt: Die Sätze stammen wörtlich von den Seiten, ausgewählt nach ihren "
     "Wörtern.",
     one_site="Alles Obige stützt sich auf eine einzige Website; keine andere bestätigt es.",

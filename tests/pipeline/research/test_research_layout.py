@@ -110,12 +110,17 @@ def back_matter(came: LaidOut) -> dict[str, str]:
 def test_a_report_says_what_was_left_out_and_why_it_ended() -> None:
     came = laid_out("c", Account(("The model slept.",), "cost", unread=3))
     told = back_matter(came)
-    assert list(told) == ["Limits", "What was looked for and not found", "What was left out", "How the text came about"]
+    assert list(told) == [
+        "Limits of this report",
+        "What was looked for and not found",
+        "What was left out",
+        "How the text came about",
+    ]
     assert told["What was left out"] == r"- “Cows \<b\>fly\</b\>.”: no page says so."
     assert "Nothing on “Outlook”" in told["What was looked for and not found"]
-    assert "the cost that `--max-cost` allows was reached" in told["Limits"]
-    assert "could not be read: 3." in told["Limits"]
-    assert "No model was used" not in told["Limits"]
+    assert "the cost that `--max-cost` allows was reached" in told["Limits of this report"]
+    assert "could not be read: 3." in told["Limits of this report"]
+    assert "No model was used" not in told["Limits of this report"]
     assert told["How the text came about"] == "- The model slept."
     assert came.report.stop_reason == "cost"
 
@@ -133,14 +138,14 @@ def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part
         r"- Searched for without any result: “bees \| wasps”.",
         "- Searched for, with results of which none is cited: “outlook”.",
     ]
-    assert told["Limits"].startswith("- No model was used: the sentences are the pages' own")
+    assert told["Limits of this report"].startswith("- No model was used: the sentences are the pages' own")
 
 
 @pytest.mark.parametrize(
     ("sites", "line"), [(1, "rests on a single site; no other"), (2, "Of 3 statements, 2 rest on")]
 )
 def test_a_report_says_what_rests_on_one_site_alone(sites: int, line: str) -> None:
-    told = back_matter(laid_out("c", sites=sites))["Limits"]
+    told = back_matter(laid_out("c", sites=sites))["Limits of this report"]
     assert told.count("single site") == 1
     assert line in told
 
