@@ -47,7 +47,7 @@ class ClaimsAnswer(BaseModel):
 
 
 async def _claims_of_model(
-    plan: Plan, passages: Sequence[ResearchPassage], model: Model, wanted: Collection[int]
+    plan: Plan, passages: Sequence[ResearchPassage], model: Model, before: Sequence[Claim], wanted: Collection[int]
 ) -> dict[int, list[Claim]]:
     """The model's claims by section, without ids; a section is missing where it gave no usable answer.
 
@@ -56,8 +56,9 @@ async def _claims_of_model(
     Raises:
         ProviderError: it cannot be asked about any section.
     """
+    language = plan_language(plan)
     asked = [
-        _section_claims(plan, number, best_passages(section, passages, _MODEL_PASSAGES, plan_language(plan)), model)
+        _section_claims(plan, number, best_passages(section, passages, _MODEL_PASSAGES, language), model, before)
         for number, section in enumerate(plan.sections)
         if number in wanted
     ]
@@ -79,9 +80,11 @@ async def _claims_of_model(
 
 
 async def _section_claims(
-    plan: Plan, number: int, passages: Sequence[ResearchPassage], model: Model
+    plan: Plan, number: int, passages: Sequence[ResearchPassage], model: Model, before: Sequence[Claim]
 ) -> list[Claim] | None:
     """The model's claims about one section whose quotes were found; None where its answer is no use.
+
+    It is shown what the other sections ask, and what is known of this one before.
 
     Raises:
         ProviderError: it cannot be asked.
@@ -89,7 +92,9 @@ async def _section_claims(
     if not passages:
         return []
     section = plan.sections[number]
-    texts = [("QUESTION", section)]
+    others = "\n".join(each for each in plan.sections if each != section)
+    known = "\n".join(claim.text for claim in before if claim.section == number)
+    texts = [("QUESTION", section), ("OTHER QUESTIONS", others or "None."), ("KNOWN ALREADY", known or "Nothing.")]
     texts += [(f"PASSAGE {place} OF {len(passages)}", passage.text) for place, passage in enumerate(passages, start=1)]
     answer = await model.ask(
         _task_words(), texts, ClaimsAnswer.model_json_schema(), ClaimsAnswer.model_validate, f"the section {section!r}"
@@ -111,7 +116,9 @@ def _task_words() -> str:
     """What the model is to do with the passages of one section."""
     return (
         f"Read the numbered passages and write the claims that answer the question. At most {_MOST_MODEL_CLAIMS} "
-        "claims, the most important first, from different passages where they can be. Each claim is one sentence "
+        "claims, the most important first, from different passages where they can be. What answers one of the other "
+        "questions, or says again what is known already, is no claim here; nor are headings, menus, code and "
+        "examples of what a program prints. Each claim is one sentence "
         "in the language of the question that stands alone, without pronouns that point elsewhere, and says "
         "nothing that its passage does not say. `passage` is the passage's number. `quote` is copied from that "
         "passage letter for letter, one stretch of at most 300 characters without omissions. Every number and "
@@ -122,7 +129,7 @@ def _task_words() -> str:
 
 
 def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[ResearchPassage]) -> Claim | None:
-    """The claim with the place of its quote; None where the quote stands nowhere, or is too short to say anything.
+    """The claim with the place of its quote; None where that stands nowhere, is a heading, or is too short for any.
 
     A claim with a number that its quote lacks, with an address, a citation mark or too many words gives way to the
     quote's own words.
@@ -133,6 +140,8 @@ def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[Researc
         quote = _quote_in(passage, answer.quote)
         if quote is None:
             continue
+        if " ".join(quote.text.split()) in {heading.text for heading in passage.page.headings}:
+            return None
         if not is_fit(text, quote.text):
             text = " ".join(quote.text.split())
             if not is_fit(text, quote.text):
@@ -189,7 +198,7 @@ async def extract_claims(
     """
     passages = passages_of(readable_pages(plan, pages, first=not before))
     sections = range(len(plan.sections)) if wanted is None else wanted
-    drafts = await _claims_of_model(plan, passages, model, sections) if model else {}
+    drafts = await _claims_of_model(plan, passages, model, before, sections) if model else {}
     answers = Answers(passages, plan_language(plan), shares)
     claims: list[Claim] = []
     by_url = {page.url: page for page in pages}

@@ -12,7 +12,7 @@ from pipeline.research.running.options import Limits
 from pipeline.research.running.runs import STORE
 from pipeline.research.stages.report import Finished
 from tests.support.provider_server import Behaviour, Received, Status
-from tests.support.research_process import Servers
+from tests.support.research_process import Servers, marked
 from tests.support.rounds_bench import FACTS, PLAN, Beekeeper, bee_run, bee_servers, cost_of
 from tests.support.scripted_model import prompts_of, says
 
@@ -73,8 +73,11 @@ def test_a_second_round_finds_what_the_first_one_missed_and_asks_about_that_alon
     assert "Honeybees get diseases of the brood" in prompt
     assert prompt.index("BEGIN") < prompt.index("Honeybees get diseases of the brood")
     later = asked_for(servers, "Read the numbered passages")[2:]
-    assert len(later) == 1
-    assert PLAN.sections[1] in later[0]
+    assert [dict(marked(each))["QUESTION"] for each in later] == [PLAN.sections[1]]
+    assert dict(marked(later[0]))["OTHER QUESTIONS"] == PLAN.sections[0]
+    assert (
+        dict(marked(later[0]))["KNOWN ALREADY"] == "Honeybees get diseases of the brood and diseases of the grown bee."
+    )
     assert finished.passed
 
 
@@ -112,6 +115,22 @@ def test_a_model_that_finds_no_new_query_gives_way_to_words_and_the_run_ends(
     assert finished.passed
     assert len(servers.search.queries) == len(set(servers.search.queries)) > len(PLAN.queries)
     assert MADE_OF_WORDS in report_of(finished) + (finished.folder / "final" / "verification.md").read_text("utf-8")
+
+
+def test_a_heading_is_no_claim_of_the_model(servers: Servers, runs_dir: Path) -> None:
+    helpful = Beekeeper()
+
+    def respond(received: Received) -> Behaviour:
+        prompt = prompts_of(received)[1]
+        heading = "Yearly report on honeybees"
+        if not prompt.startswith("Read the numbered passages") or heading not in prompt:
+            return helpful(received)
+        return says({"claims": [{"passage": 1, "quote": heading, "claim": "The report on honeybees comes yearly."}]})
+
+    servers.model.respond = respond
+    finished = bee_run(servers, runs_dir, max_rounds=1)
+    assert "comes yearly" not in report_of(finished)
+    assert "can be no claim" in (finished.folder / "final" / "verification.md").read_text("utf-8")
 
 
 def test_queries_of_a_misled_model_are_cleaned_and_few(servers: Servers, runs_dir: Path) -> None:
