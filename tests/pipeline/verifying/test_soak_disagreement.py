@@ -69,7 +69,7 @@ def test_a_sample_of_articles_is_hardly_ever_said_to_disagree() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("name", "step"), [("articles", 4), ("en", 4), ("de", 4), ("ja", 4)])
+@pytest.mark.parametrize(("name", "step"), [("articles", 6), ("en", 6), ("de", 6), ("ja", 6)])
 def test_real_pages_are_hardly_ever_said_to_disagree(name: str, step: int) -> None:
     """At most one sentence in 200: a report of about twenty then shows a false disagreement in one of ten."""
     claims, told = disagreeing(articles() if name == "articles" else manual(name), step)
