@@ -6,6 +6,7 @@ two cases side by side, or tells a myth and refutes it, contradicts nobody.
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from pipeline.text.coverage import SentencePlace, cover, words_and_numbers
@@ -74,8 +75,11 @@ def _is_statement(sentence: str) -> bool:
 def _is_refuted(text: str, page: PageText) -> bool:
     """Whether the page's next sentence says that this one is wrong."""
     wanted = wording_of(text).words
-    places = [at for at, each in enumerate(page.sentences) if each == text or wording_of(each).words == wanted]
-    return any(_REFUTES.search(each) for at in places for each in page.sentences[at + 1 : at + 2])
+    return any(
+        each == text or wording_of(each).words == wanted
+        for each, following in pairwise(page.sentences)
+        if _REFUTES.search(following)
+    )
 
 
 def _says_it_too(text: str, page: PageText) -> bool:

@@ -1,6 +1,7 @@
 """The passages of the pages that speak most of a section, each with its place in its page and the headings above it."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.research.values import BETWEEN, Plan, plan_language
@@ -13,6 +14,8 @@ from pipeline.verifying.values import Page
 
 _CHUNK_TOKENS = 220
 _CHUNK_OVERLAP = 0
+_PAGES_KEPT = 32
+"""Pages that stay cut up: more than the budget of a deep run."""
 _MOST_OF_A_PAGE = 4
 """Passages of one page for one section."""
 
@@ -60,11 +63,12 @@ def passages_of(pages: Sequence[Page]) -> list[ResearchPassage]:
     return list(found.values())
 
 
-def chunks_of(page: Page) -> list[Chunk]:
+@lru_cache(maxsize=_PAGES_KEPT)
+def chunks_of(page: Page) -> tuple[Chunk, ...]:
     """The page cut into chunks without overlap, in order."""
     meta = SourceMeta(domain=source_domain(page.url), lang=page.lang or None)
     document = Document(url=page.url, title=page.title or None, text=page.text, source_meta=meta)
-    return tokenize_chunk(document, _CHUNK_TOKENS, _CHUNK_OVERLAP)
+    return tuple(tokenize_chunk(document, _CHUNK_TOKENS, _CHUNK_OVERLAP))
 
 
 def best_passages(section: str, passages: Sequence[ResearchPassage], most: int, language: str) -> list[ResearchPassage]:
