@@ -73,7 +73,7 @@ def opposition(one: str, other: str) -> str:
     return next(filter(None, (_opposed(*pair) for pair in pairs)), "")
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=4_000)
 def _stems_of(wording: Wording) -> frozenset[str]:
     """The content words of a sentence, as stems."""
     return frozenset(map(content_of, wording.words)) - IDLE - {""}

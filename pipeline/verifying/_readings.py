@@ -107,7 +107,7 @@ class Reading(NamedTuple):
         return self.wording.bounds & {"present", "past"}
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=4_000)
 def readings(text: str) -> tuple[Reading, ...]:
     """The statement and its beginnings up to each comma behind which no condition follows; none where it is no use."""
     plain = " ".join(without_marks(text).split())

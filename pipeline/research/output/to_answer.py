@@ -29,6 +29,7 @@ from pipeline.sources.choosing.select import (
 )
 from pipeline.sources.schema import Document, SourceMeta
 from pipeline.text.urls import source_domain
+from pipeline.verifying.disagreement import disagreements
 from pipeline.verifying.values import Checked, Page, Quote
 
 _JUDGEMENTS = "judgements.jsonl"
@@ -93,13 +94,14 @@ def _stored_answer(run: FinishedRun) -> StoredAnswer:
 
 
 def _record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
-    """The canonical record: its passages are the chunks in which quotes for and against its claims stand.
+    """The canonical record: its passages are the chunks in which quotes for and against what it says stand.
 
     The best match comes first; a cited page without any such chunk gives its best one.
     """
     record = record_from_answer(answer, ToldRun(run.run_id))
     pages = list(_cited_pages(answer.citations, run.pages))
     quotes = [quote for checked in _claims_of_report(run) for quote in (*checked.claim.quotes, *checked.against)]
+    quotes += [quote for found in disagreements(run.claims) for side in found.sides for quote in side]
     candidates = list(distinct_chunks(pages, ()))
     language = "" if record.language == "und" else record.language
     texts = [candidate.chunk.text for candidate in candidates]

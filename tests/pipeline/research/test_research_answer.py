@@ -117,6 +117,14 @@ def test_its_passages_are_those_in_which_the_quotes_stand_and_nothing_uncited(ru
     assert [chunk.chunk_rank for chunk in run.record.chunks] == [1, 2]
 
 
+def test_the_jury_sees_both_sides_of_what_pages_disagree_about(tmp_path: Path) -> None:
+    against = Quote(ICE, "Butter is no help.", 23, 41)
+    disputed = END._replace(verdict="supported", against=(against,))
+    record = make_run(tmp_path, claims=(HEAT, SKIN, disputed)).record
+    assert any("End." in chunk.text for chunk in record.chunks)
+    assert any("Butter is no help." in chunk.text for chunk in record.chunks)
+
+
 def test_pushing_the_folder_takes_the_record_with_its_passages(run: Run) -> None:
     assert list(read_source(run.folder.path, [])) == [run.record]
     assert check_paths([run.folder.path]).without_passages == frozenset()
