@@ -311,9 +311,14 @@ def _report_of(
 
 
 def _quotes_on(url: str, written: Written, claims: Mapping[str, Checked]) -> list[Quote]:
-    """The quotes of a page that the report rests on, in its order."""
-    names = [name for paragraph in written.paragraphs for name in paragraph.claim_ids if url in paragraph.urls]
-    return [each for name in names if name in claims for each in claims[name].claim.quotes if each.url == url]
+    """The quotes of a page that the report rests on, in its order; of what is disputed those of both sides."""
+    quotes: list[Quote] = []
+    for paragraph in written.paragraphs:
+        told = [claims[name] for name in (*paragraph.claim_ids, *paragraph.disputed_ids) if name in claims]
+        if url in paragraph.urls:
+            quotes += [quote for each in told for quote in each.claim.quotes]
+            quotes += [quote for each in told if each.claim.id in paragraph.disputed_ids for quote in each.against]
+    return [quote for quote in quotes if quote.url == url]
 
 
 def _citation_entry(number: int, page: Page, quotes: Sequence[Quote]) -> CitationEntry:

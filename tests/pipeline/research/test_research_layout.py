@@ -244,6 +244,7 @@ def test_both_sides_of_a_disagreement_are_shown_once_behind_the_sections_and_the
     assert section.count("\n") == 0
     assert came.report.outline == ("Not answered by these pages", "Where sources disagree")
     assert came.report.citations == (), "neither side is stated as a fact"
+    assert all(":~:text=Butter" in entry.locator and entry.quote_hash for entry in came.citations)
     assert came.markdown.count("Butter never helps a burn") == 1
     assert audit(came.markdown, came.paragraphs, came.citations).passed
 
