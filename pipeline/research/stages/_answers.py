@@ -21,7 +21,7 @@ MOST_CLAIMS = 8
 """Statements of a section."""
 _MOST_OF_A_PAGE = 4
 """Of these from one page, as long as there are others."""
-_LEAST_RELEVANCE = 0.3
+LEAST_RELEVANCE = 0.3
 """Relevance from which a statement answers a question."""
 _LEAST_OF_BEST = 0.8
 """Share of the best statement's relevance that others must have, or their sections of the best section's."""
@@ -158,7 +158,7 @@ class Answers:
             each
             for each in found
             if each.own >= _LEAST_OF_BEST * own[each.side]
-            or each.section >= max(_LEAST_RELEVANCE, _LEAST_OF_BEST * sections[each.side])
+            or each.section >= max(LEAST_RELEVANCE, _LEAST_OF_BEST * sections[each.side])
         ]
         topic = stems_of(question, self.language)
         chosen: list[Answer] = []
@@ -190,7 +190,7 @@ class Answers:
             for statement in self.statements_in(passage):
                 own = relevance(asked, statement.words | statement.headings, around & statement.section)
                 section = self.relevance_of_section(asked, statement.page, statement.start)
-                if max(own, section) < _LEAST_RELEVANCE or (names_error(statement.text) and not on_errors):
+                if max(own, section) < LEAST_RELEVANCE or (names_error(statement.text) and not on_errors):
                     continue
                 if aspect and aspect.heading not in FIRST_HEADINGS and not aspect.signs.search(statement.text):
                     continue

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from pipeline.research.stages._answers import LEAST_RELEVANCE
 from pipeline.research.stages._asked import AskedWord, asked_words, relevance, share_of
 from pipeline.research.stages._plan import answers_shortly, aspect_of
 from pipeline.research.values import Plan, plan_language
@@ -14,8 +15,6 @@ from pipeline.verifying.values import Checked, Page
 
 _MOST_SENTENCES = 3
 """Sentences of the head; a passage on a disagreement counts as two, one for each side."""
-_LEAST_RELEVANCE = 0.4
-"""Relevance from which a claim answers the topic."""
 _LEAST_OF_BEST = 0.7
 """Share of the best claim's relevance that the others must have."""
 _OWN_WORTH = 0.15
@@ -31,14 +30,14 @@ _NEW_SIDE_WORTH = 0.3
 """What it counts that a claim speaks of a side of the topic of which no earlier one of the head does."""
 _ASIDE = re.compile(
     r"\b(?:i|my|our|we|us|for (?:example|instance)|ich|meine?[rnms]?|wir|unser\w*|uns|zum beispiel|beispielsweise)\b"
-    r"|\b(?:z\. ?B|e\. ?g)\.|例えば|たとえば|私|我々|比如|例如|我",
+    r"|\b(?:z\. ?B|e\. ?g)\.|例えば|たとえば|私[はのがたも]|我々|比如|例如|我[们的]",
     re.IGNORECASE,
 )
 """What tells of somebody, or gives an example: no answer to a topic."""
 _GOES_ON = re.compile(
     r"\b(?:this|these|those|such|do so|also|thus|however|therefore|hence|unlike|(?:un)?fortunately|alternatively)\b"
     r"|^(?:\w+ ){0,3}(?:it|they|them)\b|\b(?:dies\w*|auch|daher|deshalb|jedoch|glücklicherweise|leider|stattdessen)\b"
-    r"|この|その|また|しかし|幸い|这|该|因此|也",
+    r"|この|その|また、|しかし|幸い|这|该|因此|也",
     re.IGNORECASE,
 )
 _GOING_ON_COSTS = 0.15
@@ -78,7 +77,7 @@ def claims_of_head(
     disputed = frozenset(name for names in disputes for name in names)
     left = [each._replace(sentences=2) if each.checked.claim.id in disputed else each for each in left]
     best = max((each.relevance for each in left), default=0.0)
-    left = [each for each in left if each.relevance >= max(_LEAST_RELEVANCE, _LEAST_OF_BEST * best)]
+    left = [each for each in left if each.relevance >= max(LEAST_RELEVANCE, _LEAST_OF_BEST * best)]
     head: list[Checked] = []
     told = frozenset[str]()
     room = _MOST_SENTENCES
