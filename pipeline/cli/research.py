@@ -113,6 +113,7 @@ def research(
     """
     import asyncio
 
+    from pipeline.errors import ProviderError
     from pipeline.research.running.options import Limits, named_options
     from pipeline.research.running.research_run import Stopped
     from pipeline.research.stages.intake import ClarificationNeeded
@@ -129,6 +130,8 @@ def research(
         except ClarificationNeeded as needed:
             _tell_questions(needed.questions)
             raise click.exceptions.Exit(_UNCLEAR) from None
+        except ProviderError as error:
+            raise ProviderError(f"{error} {_way_on(wanted)}", error.kind) from error
         except Stopped as stopped:
             _tell_stopped(wanted)
             raise click.exceptions.Exit(SIGNAL_EXITS[stopped.name]) from None
@@ -278,6 +281,15 @@ def _tell_stopped(options: "ResearchOptions") -> None:
     """Print how a stopped run goes on."""
     click.echo("Stopped; what was answered and read is kept.", err=True)
     click.echo(f"Next: citejury pipeline research --run-id {options.run_id}{_place(options)} goes on", err=True)
+
+
+def _way_on(options: "ResearchOptions") -> str:
+    """How a run goes on for which somebody was away."""
+    from pipeline.research.running.options import EXTRACTIVE
+
+    command = f"citejury pipeline research --run-id {options.run_id}{_place(options)}"
+    without = "" if options.model == EXTRACTIVE else ", and with `--max-tokens 0` it ends without the model"
+    return f"What was answered and read is kept: `{command}` goes on{without}."
 
 
 def _place(options: "ResearchOptions") -> str:

@@ -15,8 +15,9 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from pipeline.research.output.artefacts import RunFolder
 from tests.support.places import ROOT
-from tests.support.research_process import FACTS, TOPIC, HangsAt, page_of_facts
-from tests.support.scripted_model import ScriptedModel
+from tests.support.provider_server import Behaviour, Received
+from tests.support.research_process import FACTS, TOPIC, HangsAt, answers, page_of_facts
+from tests.support.scripted_model import ScriptedModel, prompts_of, refuses
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +160,26 @@ def test_ctrl_c_waits_for_answers_under_way_and_says_how_to_go_on(place: Path) -
         assert (last.stage, last.status) == ("plan", "failed")
         done = command("--run-id", "asked")
         assert done.exit_code == 0, done.output
+
+
+def test_a_run_whose_model_is_away_says_how_it_goes_on_and_ends_without_it(place: Path) -> None:
+    away = refuses("nobody is here", 401)
+
+    def respond(received: Received) -> Behaviour:
+        return away if prompts_of(received)[1].startswith("Write the paragraphs") else answers(received)
+
+    with ScriptedModel(respond) as model:
+        options = ("--run-id", "away", "--search", "local", "--model", "m", "--base-url", model.url)
+        failed = command(TOPIC, *options)
+        assert failed.exit_code == 1
+        assert "`citejury pipeline research --run-id away` goes on" in failed.output
+        calls = len(model.calls)
+        done = command("--run-id", "away", "--max-tokens", "0")
+        assert done.exit_code == 0, done.output
+        assert len(model.calls) == calls
+    report = (place / "runs" / "away" / "final" / "report.md").read_text(encoding="utf-8")
+    assert FACTS["cost.test"][2] in report
+    assert "tokens" in report
 
 
 def environment() -> dict[str, str]:
