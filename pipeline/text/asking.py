@@ -148,9 +148,9 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             phrase += word not in _LETTERS_OF_ONE
             chosen = chosen or word in _EITHER_OR
         else:
-            general = is_general(word, language)
             inner = any(letter.isupper() for letter in written[1:])
             named = inner or (written[:1].isupper() and not first and language != "de")
+            general = not named and is_general(word, language)
             text = plain_number(word) if NUMBERS.fullmatch(word) else word
             phrase += general
             if chosen and not general and (sides := [each.phrase for each in found.values() if not each.general]):

@@ -21,7 +21,7 @@ MOST_CLAIMS = 8
 """Statements of a section."""
 _MOST_OF_A_PAGE = 4
 """Of these from one page, as long as there are others."""
-LEAST_RELEVANCE = 0.3
+LEAST_RELEVANCE = 0.35
 """Relevance from which a statement answers a question."""
 _LEAST_OF_BEST = 0.8
 """Share of the best statement's relevance that others must have, or their sections of the best section's."""
@@ -39,6 +39,9 @@ and its length count beside its relevance."""
 _MOST_TOGETHER = 480
 """Characters of a statement with those that point back to it."""
 _STOP_AT_LINE_END = re.compile(r"(?<=[.!?。！？])()\n")
+_PARTS_OF_LIST = re.compile(r"[,;、，；]")
+_LISTING = 4
+"""Parts of a heading that names many things, none of which all that stands below it is about."""
 _ON_ERRORS = ("error", "exception", "fehler", "ausnahme", "エラー", "例外", "错误", "异常")
 
 
@@ -218,7 +221,11 @@ class Answers:
         at = bisect_right(page.headings, place, key=lambda each: each.start)
         if (page.url, at) not in self.above:
             found = sections_above(page.headings, place, page.title, len(page.text))
-            self.above[page.url, at] = [(self.content(each.heading), each) for each in found]
+            listing = (len(_PARTS_OF_LIST.split(each.heading)) >= _LISTING for each in found)
+            self.above[page.url, at] = [
+                (frozenset() if lists else self.content(each.heading), each)
+                for each, lists in zip(found, listing, strict=True)
+            ]
         return self.above[page.url, at]
 
     def section_words(self, page: Page, section: Section) -> frozenset[str]:

@@ -10,6 +10,8 @@ from pipeline.text.words import UNSPACED_RUN, pairs
 
 _LEAST_COMMON = 5
 """Letters at the beginning that two longer words must share."""
+_SHORT_ENDINGS = frozenset(["", "s", "e", "n", "es", "en", "er", "ed"])
+"""What a word of less than five letters may have more than another one that is the same: `bind` is not `bin`."""
 _ENDINGS = 2
 """Letters of a word's end that need not be shared."""
 _GENERAL_WORTH, _NAME_WORTH, _SCOPE_WORTH = 0.2, 1.5, 0.4
@@ -168,7 +170,7 @@ def _same_stem(first: str, second: str) -> bool:
     """Whether two words of letters differ in their endings only: `Paket` and `Paketen`, `verify` and `verification`.
 
     Words that begin alike for five letters and for all but two of the shorter one count as the same; in shorter ones,
-    one must be the beginning of the other. Words of scripts without blanks are never the same unless they are equal.
+    one must be the other one with a usual ending. Words of scripts without blanks are the same where they are equal.
     """
     if first[:2] != second[:2]:
         return False
@@ -176,6 +178,6 @@ def _same_stem(first: str, second: str) -> bool:
     if not (shorter.isalpha() and longer.isalpha()) or UNSPACED_RUN.match(shorter):
         return first == second
     if len(shorter) < _LEAST_COMMON:
-        return len(shorter) > _ENDINGS and longer.startswith(shorter) and len(longer) - len(shorter) <= _ENDINGS
+        return len(shorter) > _ENDINGS and longer.startswith(shorter) and longer[len(shorter) :] in _SHORT_ENDINGS
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(shorter, longer, strict=False)))
     return common >= max(_LEAST_COMMON, len(shorter) - _ENDINGS)
