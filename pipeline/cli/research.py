@@ -331,7 +331,8 @@ def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     click.echo(
         f"{counted(check.total_paragraphs, 'paragraph')} with {counted(metrics.sources_count, 'source')} of "
         f"{counted(metrics.domain_diversity, 'site')}; {counted(check.verified_claims_count, 'claim')} supported, "
-        f"{check.single_source_claims_count} by one site alone, {check.conflicts_count} disputed.",
+        f"{check.single_source_claims_count} by one site alone, "
+        f"{counted(check.conflicts_count, 'disagreement')} between pages.",
         err=True,
     )
     tokens = metrics.tokens_in + metrics.tokens_out

@@ -132,7 +132,7 @@ def _facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
     yield "began", f"{run.created_at:%Y-%m-%d %H:%M} UTC" if run.created_at else ""
     if run.checks:
         claims = f"{run.checks.verified_claims} supported, {run.checks.single_source_claims} of them by one site alone"
-        yield "claims", f"{claims}; {run.checks.conflicts} with conflicts"
+        yield "claims", f"{claims}; {counted(run.checks.conflicts, 'disagreement')} between pages"
         passed = "passed" if run.checks.passed else "did not pass"
         yield "report", f"{counted(run.checks.paragraphs, 'paragraph')}, {passed}"
     if run.metrics:

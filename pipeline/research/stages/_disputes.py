@@ -38,14 +38,14 @@ def _kinds(*words: str) -> dict[SourceKind, str]:
 
 
 _ENGLISH = _Words(
-    "Pages disagree:",
+    "Pages disagree: ",
     _kinds("public office", "research", "its maker", "manual", "web page", "discussion", "shop", "list of links"),
     "document", "read on {date}", "last changed on {date}", "{name} ({about}): “{words}”", ", ",
 )  # fmt: skip
 _WORDS = {
     "en": _ENGLISH,
     "de": _Words(
-        "Seiten widersprechen einander:",
+        "Seiten widersprechen einander: ",
         _kinds("Behörde", "Forschung", "Hersteller", "Handbuch", "Webseite", "Diskussion", "Shop", "Linkliste"),
         "Dokument", "gelesen am {date}", "zuletzt geändert am {date}", "{name} ({about}): „{words}“", ", ",
     ),
@@ -78,7 +78,7 @@ def dispute_paragraphs(
 def _paragraph(found: Disagreement, pages: Mapping[str, Page], section: int, words: _Words) -> Paragraph:
     """The passage on one disagreement."""
     quotes = [quote for side in found.sides for quote in side[:_MOST_OF_A_SIDE]]
-    text = " ".join([words.disagree, *(_said_by(quote, pages[quote.url], words) for quote in quotes)])
+    text = words.disagree + " ".join(_said_by(quote, pages[quote.url], words) for quote in quotes)
     return Paragraph(section, text, (), tuple(quote.url for quote in quotes), found.claim_ids)
 
 

@@ -25,7 +25,7 @@ _MOST_OF_A_PARAGRAPH = 4
 _MOST_SOURCES = 3
 """Sources that one paragraph cites."""
 _SAID_ALREADY = "another claim of the report says the same"
-_DISPUTED = "a page says the opposite, and both sides stand among what sources disagree about"
+_DISPUTED = "a page says the opposite; `verification.md` has both sides"
 
 
 class SentenceAnswer(BaseModel):

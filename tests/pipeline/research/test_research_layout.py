@@ -271,6 +271,29 @@ def test_many_vain_queries_are_counted() -> None:
     assert "query 6" not in told
 
 
+def test_disagreements_beyond_the_first_five_are_left_out_with_a_word_on_where_they_stand() -> None:
+    texts = [(f"Herb {number} helps a cough.", f"Herb {number} never helps a cough.") for number in range(10, 17)]
+    one, other = (
+        Page(f"https://{host}.example/", host, f"{host}.example", "en", " ".join(each[side] for each in texts), READ_AT)
+        for side, host in enumerate(("a", "b"))
+    )
+    claims = []
+    for number, sides in enumerate(texts, start=1):
+        quotes = [
+            Quote(page.url, text, page.text.index(text), page.text.index(text) + len(text))
+            for page, text in zip((one, other), sides, strict=True)
+        ]
+        claims.append(Checked(Claim(f"c{number}", sides[0], 0, (quotes[0],)), "supported", 1.0, (), (), (quotes[1],)))
+    topic = "Which herbs help a cough?"
+    intake, plan = Intake(topic, topic, "en", "brief"), Plan((topic,), (topic,))
+    verified = Verified(tuple(claims), 1.0)
+    written = asyncio.run(write_report(intake, plan, verified, [one, other], None))
+    markdown = lay_out(intake, plan, verified, written, [one, other]).markdown
+    assert markdown.count("Pages disagree: ") == 5
+    left_out = markdown.partition("### What was left out")[2]
+    assert left_out.count("a page says the opposite; \\`verification.md\\` has both sides") == 2
+
+
 def test_a_report_in_another_language_tells_in_it_why_a_claim_was_left_out() -> None:
     markdown = disputed("de", "Was fressen Schildkröten im Winter?").markdown
     assert "## Worin Quellen einander widersprechen" in markdown
