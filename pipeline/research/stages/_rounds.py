@@ -258,7 +258,8 @@ class ResearchRounds:
         if self.environment.model and self.budget.used_up() is None:
             verified = await ask_verdicts(verified, gathered.pages, plan.sections, self.environment.model)
         missing = open_sections(plan, verified.claims, gathered.pages)
-        if (used_up := self.budget.used_up()) or not (found_new and missing):
+        in_vain = not found_new and gathered.rounds > 1  # a first round without any page calls for other words
+        if (used_up := self.budget.used_up()) or in_vain or not missing:
             return Round(verified, used_up, False)
         if len(gathered.pages) >= self.effort.budget:
             return Round(verified, "fetches", False)

@@ -90,6 +90,16 @@ def test_without_a_model_another_round_asks_in_words_of_headings(servers: Server
     assert any(fact in report_of(finished) for fact in FACTS if "varroa" in fact)
 
 
+def test_a_first_round_without_any_page_asks_in_other_words(servers: Servers, runs_dir: Path) -> None:
+    servers.model.respond = Beekeeper(["varroa mite in hives"])
+    find = servers.search.find
+    servers.search.find = lambda query, k: [] if query in PLAN.queries else find(query, k)
+    finished = bee_run(servers, runs_dir)
+    servers.search.find = find
+    assert servers.search.queries[:3] == [*PLAN.queries, "varroa mite in hives"]
+    assert any(fact in report_of(finished) for fact in FACTS if "varroa" in fact)
+
+
 @pytest.mark.parametrize(
     "said",
     [
