@@ -14,6 +14,8 @@ _SHORT_ENDINGS = frozenset(["", "s", "e", "n", "es", "en", "er", "ed"])
 """What a word of less than five letters may have more than another one that is the same: `bind` is not `bin`."""
 _ENDINGS = 2
 """Letters of a word's end that need not be shared."""
+_LONGEST_ENDING = 6
+"""Letters of an asked word that another may lack: `verify` of `verification`, but not `Daten` of `Datensicherung`."""
 _GENERAL_WORTH, _NAME_WORTH, _SCOPE_WORTH = 0.2, 1.5, 0.4
 """What a general word, a name and a word that only says where weigh; another one weighs 1."""
 _RARE, _LEAST_RARITY = 0.02, 0.2
@@ -72,8 +74,9 @@ def asked_words(
 
 
 def _forms(word: str, vocabulary: Iterable[str]) -> frozenset[str]:
-    """The words that differ from this one in their endings only, itself among them."""
-    return frozenset(other for other in vocabulary if _same_stem(word, other)) | {word}
+    """The words that differ from this one in their endings only, itself among them; not its own first part."""
+    shortest = len(word) - _LONGEST_ENDING
+    return frozenset(other for other in vocabulary if len(other) >= shortest and _same_stem(word, other)) | {word}
 
 
 def _compound_parts(word: str, vocabulary: frozenset[str]) -> tuple[frozenset[str], ...]:

@@ -45,8 +45,9 @@ def test_nothing_is_asked_by_stop_words_alone() -> None:
 
 
 def test_a_compound_is_found_in_its_parts_and_in_no_words_that_only_begin_like_them() -> None:
-    texts = ("Die Sicherung der Daten läuft jede Nacht.", "Sicher sind die Daten hier.", "Nachts ist es still.")
+    texts = ("Die Sicherung der Daten läuft jede Nacht.", "Sicher sind die Daten hier.", "Daten liegen auf Platten.")
     assert [share("Wie läuft eine Datensicherung?", "de", texts, text) > HALF for text in texts] == [True, False, False]
+    assert [share("Datensicherung", "de", texts, text) for text in texts] == [1, 0, 0]
 
 
 def test_words_that_fit_any_question_and_where_something_is_ask_little() -> None:
