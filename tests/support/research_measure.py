@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
+from pipeline.research.output.report_words import report_words
 from pipeline.research.running.environment import open_environment
 from pipeline.research.running.options import ResearchOptions
 from pipeline.research.stages.run_stages import research
@@ -246,6 +247,23 @@ def table(measured: Sequence[Measured]) -> Iterator[str]:
     yield (
         f"together\tfacts {found:.0%}\ton topic {about:.0%}\tdebris {debris:.1%}\trepeated {repeated:.1%}\t"
         f"wrong {wrong}\tabsent {off}"
+    )
+    yield _head_line([each for each in measured if each.topic.fact])
+
+
+def _head_line(measured: Sequence[Measured]) -> str:
+    """What the short answers at the reports' heads come to."""
+    heads = [
+        [one for one in each.judged if one.statement.heading == report_words(each.topic.language).answer]
+        for each in measured
+    ]
+    told_there = [
+        list(told(each.topic.fact, [one.statement.text for one in head]))
+        for each, head in zip(measured, heads, strict=True)
+    ]
+    return (
+        f"at the head\tsentences {sum(map(len, heads))}\ton topic {sum(one.about for head in heads for one in head)}\t"
+        f"heads with a fact {sum(map(bool, told_there))} of {len(heads)}"
     )
 
 

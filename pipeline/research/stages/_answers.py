@@ -39,6 +39,8 @@ and its length count beside its relevance."""
 _MOST_TOGETHER = 480
 """Characters of a statement with those that point back to it."""
 _STOP_AT_LINE_END = re.compile(r"(?<=[.!?。！？])()\n")
+_ENOUGH_PASSAGES = 4
+"""Passages from which the share of them that has a word says how common it is."""
 _PARTS_OF_LIST = re.compile(r"[,;、，；]")
 _LISTING = 4
 """Parts of a heading that names many things, none of which all that stands below it is about."""
@@ -122,7 +124,7 @@ class Answers:
         no less than half; the words of a title that is not everybody's are what pages were found for, and count whole.
         """
         asked = asked_words(question, self.language, self.vocabulary, self.shares)
-        if self.shares:
+        if self.shares or len(self.words) < _ENOUGH_PASSAGES:
             return asked
         titles = [self.content(title) for title in {each.page.url: each.page.title for each in self.passages}.values()]
         found: list[AskedWord] = []

@@ -166,8 +166,8 @@ def test_sections_beside_the_point_follow_a_head_that_says_that_nothing_answers(
     assert audit(laid_out.markdown, laid_out.paragraphs, laid_out.citations).passed
 
 
-async def demo_run(runs_dir: Path, topic: str) -> Finished:
-    """A run of the demo's six documents without a model."""
+async def run_over(documents: Path, runs_dir: Path, topic: str) -> Finished:
+    """A run over these documents without a model."""
     options = ResearchOptions(
         topic=topic,
         lang="en",
@@ -175,7 +175,7 @@ async def demo_run(runs_dir: Path, topic: str) -> Finished:
         runs_dir=runs_dir,
         search="local",
         model="extractive",
-        documents=LIBRARY,
+        documents=documents,
         offline=True,
     )
     async with open_environment(options, {}) as environment:
@@ -186,7 +186,7 @@ async def demo_run(runs_dir: Path, topic: str) -> Finished:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one finished run."""
     runs_dir = tmp_path_factory.mktemp("runs")
-    assert asyncio.run(demo_run(runs_dir, "How are kitchen burns treated with water or butter?")).passed
+    assert asyncio.run(run_over(LIBRARY, runs_dir, "How are kitchen burns treated with water or butter?")).passed
     return runs_dir
 
 
@@ -208,8 +208,19 @@ def test_every_file_of_a_run_has_the_head_and_the_audit_finds_what_is_changed_in
     assert audit_run(folder).passed
 
 
+def test_a_library_of_one_page_answers_the_side_of_a_choice_that_it_has(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "burns.md").write_text(
+        "# First aid for burns\n\nCool running water for twenty minutes is the best first aid for a burn.\n",
+        encoding="utf-8",
+    )
+    done = asyncio.run(run_over(tmp_path / "one", tmp_path / "runs", "First aid for a burn: water or butter"))
+    assert done.passed
+    assert "## In short\n\nCool running water" in RunFolder(done.folder).read_report_md()
+
+
 def test_a_topic_that_no_page_holds_gets_a_short_report_that_says_so(tmp_path: Path) -> None:
-    done = asyncio.run(demo_run(tmp_path, "The orbits of the moons of Jupiter"))
+    done = asyncio.run(run_over(LIBRARY, tmp_path, "The orbits of the moons of Jupiter"))
     folder = RunFolder(done.folder)
     report = folder.read_report()
     assert report is not None
