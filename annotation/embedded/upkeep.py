@@ -56,7 +56,7 @@ class _Keeper:
     """The thread that knows what is due."""
 
     def __init__(self, home: Path, backups: "BackupsOnTime | None") -> None:
-        """Nothing runs yet."""
+        """Look after this home; `work` is the body of the thread."""
         self.home, self.backups = home, backups
         self.ended = threading.Event()
         self.lock = threading.Lock()

@@ -77,7 +77,7 @@ class Intake:
     """Takes what came of pages into the store, and counts it."""
 
     def __init__(self, store: Store, run_id: str, robots: bool, report: Report) -> None:
-        """Nothing has come yet; `robots` is whether robots.txt is obeyed, `report` hears of every page."""
+        """Take pages for this run; `robots` is whether robots.txt is obeyed, `report` hears of every page."""
         self.store = store
         self.run_id = run_id
         self.robots = robots

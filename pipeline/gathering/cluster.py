@@ -84,7 +84,7 @@ class _Site:
     """The pages of one site that wait, and what is known of its servers."""
 
     def __init__(self, name: str) -> None:
-        """Nothing is known of it yet."""
+        """Begin with no page waiting and no link out."""
         self.name = name
         self.waiting: deque[Asked] = deque()
         self.memory = SiteMemory()
@@ -129,7 +129,7 @@ class _Workers:
     """The cluster's workers, looked after while they work."""
 
     def __init__(self, client: Client, address: str, tell: Tell) -> None:
-        """Nothing is known of them yet."""
+        """Look after the workers of this client; `look` counts them first."""
         self.client = client
         self.address = address
         self.tell = tell

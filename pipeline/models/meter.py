@@ -63,11 +63,11 @@ class _Forgetful:
     """A book for calls whose answers nobody resumes from."""
 
     def begin(self, most: Spent) -> int:
-        """No number."""
+        """The same number for every call, for none is looked up."""
         return 0
 
     def settle(self, number: int, took: Spent) -> None:
-        """Nothing."""
+        """Keep no record of the call."""
 
 
 class Meter:

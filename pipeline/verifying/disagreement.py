@@ -117,7 +117,7 @@ class _Sides:
     """A disagreement that grows."""
 
     def __init__(self) -> None:
-        """Nothing on either side."""
+        """Begin without claims and quotes; `add` brings them."""
         self.ids: list[str] = []
         self.one: list[Quote] = []
         self.other: list[Quote] = []
