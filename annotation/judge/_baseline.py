@@ -9,6 +9,7 @@ with the claim as the query: the three sentences around the first gold sentence 
 article that share most words with it.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, get_args
@@ -19,10 +20,8 @@ from annotation.push.suggestions import ProposedLabel
 from pipeline.records import Passage, QueryResponse
 from pipeline.text.coverage import (
     Coverage,
-    Weights,
     WordIndex,
     cover,
-    probability,
     words_and_numbers,
 )
 from pipeline.text.sentences import sentence_spans
@@ -38,7 +37,24 @@ _LEAST_WORDS = 3
 _MOST_EVIDENCE = 3
 _VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _NOT_PROSE = re.compile(r"https?://\S+")
-_RELEVANCE = Weights(-2.24, 5.07, 6.6, 0.57)
+
+
+class _Weights(NamedTuple):
+    """A logistic regression on a coverage."""
+
+    constant: float
+    best: float
+    best_five: float
+    numbers: float
+
+
+_RELEVANCE = _Weights(-2.24, 5.07, 6.6, 0.57)
+
+
+def _probability(weights: _Weights, coverage: Coverage) -> float:
+    """The probability, rounded to 4 places."""
+    score = weights.constant + sum(weight * value for weight, value in zip(weights[1:], coverage, strict=True))
+    return round(1 / (1 + math.exp(-score)), 4)
 
 
 class Sentence(NamedTuple):
@@ -95,7 +111,7 @@ def _judge_relevance(unit: Unit) -> Proposal:
     """Whether the passage is about the query."""
     language = _language_of(unit.record)
     coverage, found = Index(sentences_of(unit.passages, language)).cover(unit.record.query, language)
-    chance = probability(_RELEVANCE, coverage)
+    chance = _probability(_RELEVANCE, coverage)
     words = f"The passage has {coverage.best_five:.0%} of the query's words, its best sentence {coverage.best:.0%}."
     return Proposal(
         {"topically_relevant": _proposed(chance)}, words, [(each.passage, each.text) for each in found[:_MOST_EVIDENCE]]

@@ -36,7 +36,12 @@ class NarrativesFile(Frozen):
 
 
 class NarrativesCsv:
-    """The narratives of a file that was found right, read from it anew at each pass and never held as a whole."""
+    """The narratives of a file that was found right, read from it anew at each pass and never held as a whole.
+
+    They come in the order of the file, never none; other columns are ignored, ids may repeat. The text is in
+    `text_column`, by default `prompt`, else `narrative_prompt`. Commas, semicolons or tabs between the columns, a byte
+    order mark, empty lines and cells of any size are fine.
+    """
 
     def __init__(self, path: Path, id_column: str = "narrative_id", text_column: str | None = None) -> None:
         """Check the file, whole, and count its narratives.
@@ -73,18 +78,6 @@ class NarrativesCsv:
             InputError: always.
         """
         raise InputError(f"{str(self.path)!r} was changed while it was read: {problem}.")
-
-
-def read_narratives(path: Path, id_column: str = "narrative_id", text_column: str | None = None) -> list[Narrative]:
-    """The narratives in the order of the file, never none; other columns are ignored, ids may repeat.
-
-    The text is in `text_column`, by default `prompt`, else `narrative_prompt`. Commas, semicolons or tabs between the
-    columns, a byte order mark, empty lines and cells of any size are fine.
-
-    Raises:
-        InputError, BadRowsError: as `NarrativesCsv`.
-    """
-    return list(NarrativesCsv(path, id_column, text_column))
 
 
 def _stream_narratives(

@@ -2,13 +2,8 @@
 
 It knows nothing of negation, of synonyms, or of what is true, and nothing across languages: an English page covers
 little of a German claim.
-
-The probabilities are those of logistic regressions (L2 penalty 0.001) fitted to the 349 claims of WiCE dev, each with
-its whole cited article (https://github.com/ryokamoi/wice, ODC-BY). Some support: supported or partially supported
-against not supported.
 """
 
-import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
@@ -33,24 +28,6 @@ class Coverage(NamedTuple):
 
 
 _NOTHING = Coverage(0.0, 0.0, 0.0)
-
-
-class Weights(NamedTuple):
-    """A logistic regression on a coverage."""
-
-    constant: float
-    best: float
-    best_five: float
-    numbers: float
-
-
-SOME_SUPPORT = Weights(-1.3, 2.75, 3.74, 0.75)
-
-
-def probability(weights: Weights, coverage: Coverage) -> float:
-    """The probability, rounded to 4 places."""
-    score = weights.constant + sum(weight * value for weight, value in zip(weights[1:], coverage, strict=True))
-    return round(1 / (1 + math.exp(-score)), 4)
 
 
 def words_and_numbers(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:

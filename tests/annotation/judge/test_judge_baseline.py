@@ -10,7 +10,6 @@ from annotation.judge._answers import baseline_judgement
 from annotation.judge._baseline import Index, sentences_of
 from annotation.judge._units import FullJudgement, units_of
 from pipeline.records import Passage, QueryResponse
-from pipeline.text.coverage import SOME_SUPPORT
 from tests.support.places import NO_SHARED, SHARED
 
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
@@ -162,15 +161,12 @@ def fitted(coverage: Any, wanted: Any) -> Any:
     return weights
 
 
-def test_the_weights_of_some_support_are_what_a_refit_to_wice_gives_again() -> None:
+def test_weights_of_coverage_learnt_on_half_of_wice_tell_the_claims_of_the_other_half_apart() -> None:
     cases = wice()
     labels = np.array([case["label"] for case in cases])
     records = [record_of(case["claim"], "\n".join(case["evidence"])) for case in cases]
     coverage = np.array([Index(sentences_of(record.chunks, "en")).cover(record.answer, "en")[0] for record in records])
     some = (labels != "not_supported").astype(float)
-    assert np.abs(fitted(coverage, some) - np.array(SOME_SUPPORT)).max() < 0.05
-
-    # Not only fitted: weights learnt on one half tell the claims of the other half apart.
     halves = []
     random = np.random.default_rng(0)
     for _ in range(20):

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.asking.narratives import read_narratives
+from pipeline.asking.narratives import NarrativesCsv
 from pipeline.errors import BadRowsError, InputError
 from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
 from pipeline.schema import Narrative
@@ -19,7 +19,7 @@ def written(folder: Path, content: str | bytes) -> Path:
 
 def test_narratives_come_in_the_order_of_the_file_with_their_lines(tmp_path: Path) -> None:
     path = written(tmp_path, 'narrative_id,origin,prompt,narrative_type\n1,x,"a\nb",satire\n\n001,,ワクチン,\n')
-    assert read_narratives(path) == [
+    assert list(NarrativesCsv(path)) == [
         Narrative(narrative_id="1", narrative_type="satire", prompt="a\nb", line=2),
         Narrative(narrative_id="001", narrative_type="", prompt="ワクチン", line=5),
     ]
@@ -27,14 +27,14 @@ def test_narratives_come_in_the_order_of_the_file_with_their_lines(tmp_path: Pat
 
 def test_columns_can_be_named_and_the_contracts_own_name_is_known(tmp_path: Path) -> None:
     path = written(tmp_path, "key,claim,narrative_id,narrative_prompt\n1,Nein,2,Ja\n")
-    assert read_narratives(path, "key", "claim")[0].prompt == "Nein"
-    assert read_narratives(path)[0].prompt == "Ja"
+    assert next(iter(NarrativesCsv(path, "key", "claim"))).prompt == "Nein"
+    assert next(iter(NarrativesCsv(path))).prompt == "Ja"
 
 
 def test_a_byte_order_mark_repeated_ids_and_huge_cells_are_accepted(tmp_path: Path) -> None:
     long = "ü" * 200_000
     path = written(tmp_path, f"\ufeffnarrative_id,prompt\r\nN1,{long}\r\nN1,../x\r\n")
-    assert [(n.narrative_id, n.prompt) for n in read_narratives(path)] == [("N1", long), ("N1", "../x")]
+    assert [(n.narrative_id, n.prompt) for n in NarrativesCsv(path)] == [("N1", long), ("N1", "../x")]
 
 
 @pytest.mark.parametrize(
@@ -48,19 +48,19 @@ def test_a_byte_order_mark_repeated_ids_and_huge_cells_are_accepted(tmp_path: Pa
     ],
 )
 def test_columns_may_be_separated_as_spreadsheets_write_them(tmp_path: Path, content: str) -> None:
-    narrative = read_narratives(written(tmp_path, content))[0]
+    narrative = next(iter(NarrativesCsv(written(tmp_path, content))))
     assert (narrative.narrative_id, narrative.prompt) == ("N1", "Ja, 1,5; nein")
 
 
 def test_columns_that_are_missing_are_named_as_they_are_separated(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no column `narrative_id` and .*; found 'id', 'text, or none', 'kind'"):
-        read_narratives(written(tmp_path, '"id";"text, or none";"kind"\n1;x;y\n'))
+        NarrativesCsv(written(tmp_path, '"id";"text, or none";"kind"\n1;x;y\n'))
 
 
 @pytest.mark.parametrize("start", [b"PK\x03\x04\x14\x00", b"\xd0\xcf\x11\xe0\xa1\xb1"], ids=["xlsx", "xls"])
 def test_a_spreadsheet_is_refused_with_the_way_to_save_it(tmp_path: Path, start: bytes) -> None:
     with pytest.raises(InputError, match=r"is a spreadsheet and not CSV.*`Save As`.*`CSV UTF-8") as refusal:
-        read_narratives(written(tmp_path, start + bytes(range(256))))
+        NarrativesCsv(written(tmp_path, start + bytes(range(256))))
     assert "\n" not in str(refusal.value)
 
 
@@ -86,20 +86,20 @@ def test_a_spreadsheet_is_refused_with_the_way_to_save_it(tmp_path: Path, start:
 )
 def test_a_file_that_cannot_be_used_is_refused_in_one_sentence(tmp_path: Path, content: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        read_narratives(written(tmp_path, content))
+        NarrativesCsv(written(tmp_path, content))
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="There is no file"):
-        read_narratives(tmp_path / "none.csv")
+        NarrativesCsv(tmp_path / "none.csv")
     with pytest.raises(InputError, match="is a folder"):
-        read_narratives(tmp_path)
+        NarrativesCsv(tmp_path)
 
 
 def test_every_bad_row_is_listed_with_its_line(tmp_path: Path) -> None:
     path = written(tmp_path, 'narrative_id,prompt\n1,x\n2,""\n3," \u3000"\n ,y\n4\n5,a\0b\n6,z\n')
     with pytest.raises(BadRowsError, match="has 5 rows") as refusal:
-        read_narratives(path)
+        NarrativesCsv(path)
     assert refusal.value.rows == (
         "line 3: the `prompt` column is empty, every narrative needs a text",
         "line 4: the `prompt` column is empty, every narrative needs a text",
@@ -112,7 +112,7 @@ def test_every_bad_row_is_listed_with_its_line(tmp_path: Path) -> None:
 def test_a_single_bad_row_is_one_line(tmp_path: Path) -> None:
     path = written(tmp_path, "narrative_id,prompt\n1,x\n2,\n")
     with pytest.raises(BadRowsError, match=r"line 3: the `prompt` column is empty") as refusal:
-        read_narratives(path)
+        NarrativesCsv(path)
     assert "\n" not in str(refusal.value)
 
 
@@ -130,7 +130,7 @@ def test_another_encoding_is_named_with_its_byte_and_the_way_out(
     tmp_path: Path, encoding: str, text: str, says: str
 ) -> None:
     with pytest.raises(InputError, match=says):
-        read_narratives(written(tmp_path, f"narrative_id,prompt\nN0,ok\nN,{text}\n".encode(encoding)))
+        NarrativesCsv(written(tmp_path, f"narrative_id,prompt\nN0,ok\nN,{text}\n".encode(encoding)))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -139,7 +139,7 @@ def test_another_encoding_is_named_with_its_byte_and_the_way_out(
 )
 def test_any_bytes_are_narratives_or_a_plain_refusal(tmp_path: Path, content: bytes) -> None:
     try:
-        narratives = read_narratives(written(tmp_path, content))
+        narratives = list(NarrativesCsv(written(tmp_path, content)))
     except InputError:
         return
     assert all(narrative.prompt.strip() and narrative.narrative_id.strip() for narrative in narratives)
