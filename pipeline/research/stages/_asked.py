@@ -118,10 +118,10 @@ def share_of(asked: Sequence[AskedWord], words: frozenset[str]) -> float:
 def side_of(asked: Sequence[AskedWord], words: frozenset[str]) -> int:
     """Number of the phrase of a choice that a text with these words speaks of most; -1 where nothing is to choose."""
     held = {word: 1.0 for word in asked if word.is_in(words)}
-    return max(sorted(_sides(asked)), key=lambda phrase: _phrase_share(asked, held, phrase), default=-1)
+    return max(sorted(sides_of(asked)), key=lambda phrase: _phrase_share(asked, held, phrase), default=-1)
 
 
-def _sides(asked: Sequence[AskedWord]) -> set[int]:
+def sides_of(asked: Sequence[AskedWord]) -> set[int]:
     """The numbers of the phrases that are sides of a choice."""
     phrases: dict[int, set[int]] = {}
     for word in asked:
@@ -144,7 +144,7 @@ def relevance(asked: Sequence[AskedWord], near: frozenset[str], around: frozense
     """
     held = {word: _FROM_AROUND for word in asked if word.is_in(around)}
     held |= {word: 1.0 for word in asked if word.is_in(near)}
-    sides = _sides(asked)
+    sides = sides_of(asked)
     phrases = {word.phrase for word in anchors(asked) if held.get(word) == 1}
     phrases = phrases & sides if sides else phrases
     if not any(_phrase_share(asked, held, phrase) > _MORE_THAN_HALF for phrase in phrases):

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.research.stages._answers import LEAST_RELEVANCE
-from pipeline.research.stages._asked import AskedWord, asked_words, relevance, share_of
+from pipeline.research.stages._asked import AskedWord, asked_words, relevance, share_of, sides_of
 from pipeline.research.stages._plan import answers_shortly, aspect_of
 from pipeline.research.values import Plan, plan_language
 from pipeline.sources.headings import headings_above
@@ -141,5 +141,5 @@ class _Asked:
 
     def words_of_choices(self) -> list[AskedWord]:
         """The words of the sides of a choice, `SELinux or AppArmor`."""
-        sides = {word.choice: {each.phrase for each in self.words if each.choice == word.choice} for word in self.words}
-        return [word for word in self.words if len(sides[word.choice]) > 1]
+        sides = sides_of(self.words)
+        return [word for word in self.words if word.phrase in sides]
