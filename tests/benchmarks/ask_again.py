@@ -25,7 +25,7 @@ from time import process_time
 from typing import Any, NamedTuple
 
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.questions import Call, Limits, Questions, Reply
+from pipeline.asking.questions import NEW_TURN, Call, Limits, Questions, Reply, Turn
 from pipeline.asking.replay import recorded_providers
 from pipeline.asking.run import ask_narratives
 from pipeline.errors import ProviderError
@@ -49,7 +49,7 @@ class Bodies(NamedTuple):
 
     of: dict[ProviderName, list[str]]
 
-    async def answer(self, call: Call) -> Reply:
+    async def answer(self, call: Call, turn: Turn = NEW_TURN) -> Reply:
         """One of the provider's."""
         await asyncio.sleep(0)
         return Reply(self.of[call.provider][call.row % len(self.of[call.provider])], 200)
