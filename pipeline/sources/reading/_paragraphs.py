@@ -1,9 +1,11 @@
-"""Paragraphs that a page marks by `div` and a class, as DocBook and many sites do, made such as trafilatura reads them.
+"""Paragraphs of a page, made such as trafilatura reads them: each a line, and those that are a `div` with a class, too.
 
-Of text in a `div` trafilatura loses what stands before and between `<code>` and the like, half of a manual's sentences;
-it takes DocBook's boxes, which are called `sidebar`, for menus, and anchors that lead nowhere for links.
+Trafilatura keeps the line ends of the HTML within a paragraph, which no browser shows. Of text in a `div` it loses what
+stands before and between `<code>` and the like, half of a manual's sentences; it takes DocBook's boxes, which are
+called `sidebar`, for menus, and anchors that lead nowhere for links.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from statistics import median
@@ -15,11 +17,17 @@ _INLINE = frozenset(_INLINE_TAGS.split())
 # Of a class that a page gives to its paragraphs there are several, and half of them are as long as a sentence or two.
 _FEWEST = 3
 _LEAST_LENGTH = 100
+_WRAPPED = "//text()[contains(., '\n')][not(ancestor::pre or ancestor::code or ancestor::textarea)]"
+_BLANKS = re.compile(r"[ \t\n\r\f]+")
 _DOCBOOK = "//meta[@name='generator'][contains(@content, 'DocBook') or contains(@content, 'publican')]"
 
 
 def mark_paragraphs(tree: Any) -> None:
-    """Make each run of text in such a `div` a `p`, and boxes of DocBook's and what holds anchors part of the text."""
+    """Make each run of text in such a `div` a `p`, and boxes of DocBook's and what holds anchors part of the text.
+
+    Line ends within a paragraph become blanks.
+    """
+    _join_lines(tree)
     for anchor in tree.xpath("//a[not(@href)]"):
         anchor.drop_tag()
     if tree.xpath(_DOCBOOK):
@@ -30,6 +38,16 @@ def mark_paragraphs(tree: Any) -> None:
             div.tag = "p"
         else:
             _part(div)
+
+
+def _join_lines(tree: Any) -> None:
+    """Make a blank of each line end that is white space in HTML; those of code stay."""
+    for text in tree.xpath(_WRAPPED):
+        joined = _BLANKS.sub(" ", text)
+        if text.is_tail:
+            text.getparent().tail = joined
+        else:
+            text.getparent().text = joined
 
 
 def _paragraphs_of(tree: Any) -> Iterator[Any]:

@@ -62,6 +62,28 @@ def test_boxes_of_a_manual_are_text_and_side_bars_of_other_pages_are_not() -> No
     assert box not in read(manual("WordPress 6.1"))
 
 
+WRAPPED = """<html lang="en"><head><title>Orphaning</title></head><body><main><h1>Orphaning a package</h1>
+<p>If you can no longer maintain a package, you need to inform others. You should set the package
+maintainer to <code>Debian QA Group</code> and file a bug, which is described in the Debian Policy
+Manual for all who maintain packages of the archive and for those who want to do so.</p>
+<ul><li><p>Open a bug with the severity that is called important, and tell the reason for it in the
+report that you file against the package.</p></li></ul>
+<pre>
+git clone one
+git push two
+</pre>
+<p>Whoever adopts the package afterwards writes to the bug, and sets himself as the one who looks after it.</p>
+</main></body></html>"""
+
+
+def test_a_line_end_within_a_paragraph_is_a_blank_and_one_of_a_listing_stays() -> None:
+    text = read(WRAPPED)
+    assert "You should set the package maintainer to Debian QA Group and file a bug" in text
+    assert "the Debian Policy Manual for all" in text
+    assert "reason for it in the report that" in text
+    assert "git clone one\ngit push two" in text
+
+
 @pytest.mark.parametrize("folder", ["en-US", "de-DE", "ja-JP"])
 def test_the_handbooks_sentences_are_read_in_every_language(folder: str) -> None:
     found = missing = 0
