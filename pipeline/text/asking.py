@@ -68,7 +68,7 @@ _EITHER = _ASKED_BY["en"] | _ASKED_BY["de"]
 _JAPANESE = (
     "基本的|方法|使い方|やり方|仕方|設定|使用|利用|活用|仕組み|違い|相違|比較|利点|欠点|長所|短所|手順|概要|問題点?|場合|"
     "必要性?|種類|役割|目的|意味|基本|注意点?|特徴|機能|理由|影響|効果|推奨|実践|背景|用語|限界|リスク|数値|根拠|展望|"
-    "メリット|デメリット|ポイント|関係|説明|紹介|入門|構成|作成|実行|対応|可能性?"
+    "メリット|デメリット|ポイント|関係|説明|紹介|入門|構成|作成|実行|対応|可能性?|選択肢"
 )
 _CHINESE = (
     "方法|使用|利用|设置|配置|区别|差异|比较|优点|缺点|优势|劣势|步骤|概述|问题|情况|需要|种类|作用|目的|意义|基本|"
@@ -91,6 +91,10 @@ _LEAST_STEM = 5
 _ENDING = re.compile(r"(?:ations?|ungen|ung|ingly|ing|ies|ied|ed|es|en|er|em|s|e|n|y)$")
 _SUFFIXES = re.compile(r"(?<=..)[化的性用式]$")
 """Signs at the end of a Japanese word that make an adjective or a verb of it."""
+_LONG_VOWEL = re.compile(rf"(?<=[{_KATAKANA}]{{3}})ー$")
+"""Sign at the end of a longer loan word that half of all writers leave out: サーバー, サーバ."""
+_OF_A_VERB = re.compile("する|すれ|し|さ|でき")
+"""What makes a verb of the Japanese noun before it."""
 _LONGEST_HAN = 4
 """Han signs in a row that are taken for one word; more are taken for pairs, as in Chinese all are."""
 
@@ -110,6 +114,11 @@ class SubjectWord(NamedTuple):
     """Whether it only says where, when or for what: `in Debian`, `when installing`."""
     choice: int = 0
     """Number of the choice that its phrase is one side of, `SELinux or AppArmor`; its phrase's where it is none."""
+    deed: bool = False
+    """Whether its form marks it as what is done or how, no noun, and nouns say what it is done to.
+
+    In German a small letter does, of which names of programs have one too; in Japanese する behind it.
+    """
 
 
 def stem(word: str) -> str:
@@ -135,10 +144,10 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
         written = piece[0]
         word = written.casefold().removesuffix("'s")
         if _UNSPACED_SIGN.match(written):
-            for part, general in _unspaced_words(written, language):
+            for part, general, deed in _unspaced_words(written, language):
                 phrase += general or not part
                 if part:
-                    found.setdefault(part, SubjectWord(part, general, False, phrase, False))
+                    found.setdefault(part, SubjectWord(part, general, False, phrase, False, deed=deed))
                     phrase += general
         elif not re.match(r"\w", written):
             phrase += written not in _JOINS
@@ -161,24 +170,33 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             phrase += general
         before, first = word, False
     lone = all(word.scope or word.general for word in found.values())
+    nouns = any(not (word.deed or word.scope or word.general) for word in found.values())
     return [
-        word._replace(choice=choices.get(word.phrase, word.phrase), scope=word.scope and not lone)
+        word._replace(
+            choice=choices.get(word.phrase, word.phrase), scope=word.scope and not lone, deed=word.deed and nouns
+        )
         for word in found.values()
     ]
 
 
-def _unspaced_words(run: str, language: str) -> list[tuple[str, bool]]:
-    """The words of a run of signs, each with whether it is a general one; an empty one where a particle parts them."""
+def _unspaced_words(run: str, language: str) -> list[tuple[str, bool, bool]]:
+    """The words of a run of signs, each with whether it is a general one or a deed; an empty one for a particle."""
     general = _WITHOUT_BLANKS.get(language, _WITHOUT_BLANKS["ja"])
-    words: list[tuple[str, bool]] = []
+    words: list[tuple[str, bool, bool]] = []
     last = 0
     for common in [*general.finditer(run), None]:
         for signs in _SIGNS.finditer(run, last, common.start() if common else len(run)):
-            words += [(_SUFFIXES.sub("", each), False) for each in _cut(signs[0], language)]
+            deed = language == "ja" and bool(_OF_A_VERB.match(run, signs.end()))
+            words += [(_plain(each, deed), False, deed) for each in _cut(signs[0], language)]
         if common:
-            words.append((common[0], True))
+            words.append((common[0], True, False))
             last = common.end()
     return words
+
+
+def _plain(signs: str, deed: bool) -> str:
+    """The word without an ending; 化 is one in 自動化する, while 仮想化 alone names a thing."""
+    return _LONG_VOWEL.sub("", signs if signs.endswith("化") and not deed else _SUFFIXES.sub("", signs))
 
 
 def _cut(signs: str, language: str) -> list[str]:

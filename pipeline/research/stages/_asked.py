@@ -18,6 +18,8 @@ _LONGEST_ENDING = 6
 """Letters of an asked word that another may lack: `verify` of `verification`, but not `Daten` of `Datensicherung`."""
 _GENERAL_WORTH, _NAME_WORTH, _SCOPE_WORTH = 0.2, 1.5, 0.4
 """What a general word, a name and a word that only says where weigh; another one weighs 1."""
+_MOST_OF_A_DEED = 0.27
+"""What a word for what is done weighs at most, however rare: who asks often takes another verb than who answers."""
 _RARE, _LEAST_RARITY = 0.02, 0.2
 """Share of the pages up to which a word is rare, and what one weighs that every page has."""
 _ANCHOR = 0.65
@@ -63,6 +65,7 @@ def asked_words(
     found: list[AskedWord] = []
     for word in subject_words(asked, language):
         weight = _worth(word) * rarity((shares or {}).get(word.text))
+        weight = min(weight, _MOST_OF_A_DEED) if word.deed else weight
         if UNSPACED_RUN.fullmatch(word.text):
             parts = tuple(frozenset([pair]) for pair in pairs(word.text))
             if language != "zh" or all(pair in known for pair in pairs(word.text)):  # a pair may be no word at all

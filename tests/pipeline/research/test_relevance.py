@@ -1,6 +1,6 @@
 """How much a text says of a topic: by which of its words, in pages that were found for these."""
 
-from pipeline.research.stages._asked import asked_words, relevance, share_of
+from pipeline.research.stages._asked import anchors, asked_words, relevance, share_of
 from pipeline.text.words import content_words
 
 HALF = 0.5
@@ -68,3 +68,25 @@ def test_a_choice_is_asked_by_either_side_and_a_phrase_by_more_than_half_of_it()
     assert relevance_of(choice, "A server is in the cellar.") == 0
     assert relevance_of("disk encryption", "The boot loader stands on the disk.") == 0
     assert relevance_of("disk encryption", "Encryption of the disk needs a passphrase.") == 1
+
+
+def test_what_is_done_does_not_outweigh_what_it_is_done_to_in_japanese() -> None:
+    texts = ("VPN は二つのネットワークをつなぎます。", "SELinux のポリシーを構築します。")
+    assert share("Debian で VPN を構築するにはどの方法がありますか", "ja", texts, texts[0]) > HALF
+    words = frozenset(content_words(" ".join(texts), "ja"))
+    (vpn,) = anchors(asked_words("Debian で VPN を構築するには", "ja", words, {"debian": 0.9, "vpn": 0.05}))
+    assert vpn.forms == {"vpn"}
+    assert share("構築するには", "ja", texts, texts[1]) == 1
+
+
+def test_a_loan_word_is_found_without_the_long_vowel_at_its_end() -> None:
+    texts = ("サーバを管理します。", "サーバーを管理します。", "キーを押します。", "キを押します。")
+    assert [share("サーバーとは", "ja", texts, text) for text in texts] == [1, 1, 0, 0]
+    assert [share("キーとは", "ja", texts, text) for text in texts[2:]] == [1, 0]
+
+
+def test_an_ending_that_names_a_thing_belongs_to_its_word() -> None:
+    texts = ("仮想化には KVM を使います。", "仮想ホストを使います。", "自動アップグレードです。")
+    assert share("仮想化にはどのような選択肢がありますか", "ja", texts, texts[0]) > HALF
+    assert share("仮想化にはどのような選択肢がありますか", "ja", texts, texts[1]) == 0
+    assert share("更新を自動化するには", "ja", texts, texts[2]) > 0
