@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from pipeline.research.stages._asked import AskedWord, anchors, asked_words, rarity, relevance, share_of, side_of
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
-from pipeline.research.stages._passages import ResearchPassage
+from pipeline.research.stages._passages import ResearchPassage, speaks
 from pipeline.research.stages._plan import FIRST_HEADINGS, Aspect
-from pipeline.research.stages._statements import is_in, names_error, statement_in
+from pipeline.research.stages._statements import is_in, item_start, names_error, statement_in, without_wraps
 from pipeline.sources.headings import Section, sections_above
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
@@ -275,9 +275,12 @@ class Answers:
             )
 
     def sentences_in(self, passage: ResearchPassage) -> Iterator[tuple[int, int]]:
-        """The places of the passage's sentences in its page; a line that ends as a sentence does ends one."""
+        """The places of the passage's sentences in its page, without the marks of lists.
+
+        A line that ends as a sentence does ends one.
+        """
         for begin, end in sentence_spans(passage.text, passage.page.lang or self.language):
-            start = passage.start + begin
+            start = item_start(passage.page.text, passage.start + begin, passage.start + end)
             for stop in _STOP_AT_LINE_END.finditer(passage.text, begin, end):
                 yield start, passage.start + stop.start(1)
                 start = passage.start + stop.end()
@@ -285,8 +288,8 @@ class Answers:
 
     def statement_at(self, page: Page, start: int, end: int, follows: bool) -> str:
         """The statement at this place of a page; empty where there is none, or one in another language."""
-        text = statement_in(page.text[start:end], self.language, follows=follows)
-        return text if text and (is_in(text, self.language) or page.lang != self.language) else ""
+        text = statement_in(without_wraps(page.text, start, end), self.language, follows=follows)
+        return text if text and (is_in(text, self.language) or not speaks(page, self.language)) else ""
 
     def goes_on(self, page: Page, before: tuple[str, int, int], start: int) -> bool:
         """Whether a sentence that begins here stands right behind another one in its paragraph."""

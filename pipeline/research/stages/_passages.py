@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from pipeline.research.values import BETWEEN, Plan, plan_language
@@ -9,6 +10,7 @@ from pipeline.sources.choosing.chunk import tokenize_chunk
 from pipeline.sources.choosing.select import rank_passages
 from pipeline.sources.headings import headings_of
 from pipeline.sources.schema import Chunk, Document, SourceMeta
+from pipeline.text.language import detect_language
 from pipeline.text.urls import source_domain
 from pipeline.verifying.values import Page
 
@@ -18,6 +20,8 @@ _PAGES_KEPT = 32
 """Pages that stay cut up: more than the budget of a deep run."""
 _MOST_OF_A_PAGE = 4
 """Passages of one page for one section."""
+_ENOUGH_PARAGRAPHS, _LEAST_PARAGRAPH, _MOST_LINES = 3, 60, 500
+"""How many paragraphs make a page one of two languages, how long they are, and where they are looked for."""
 
 
 class ResearchPassage(NamedTuple):
@@ -47,10 +51,18 @@ class ResearchPassage(NamedTuple):
 
 
 def readable_pages(plan: Plan, pages: Sequence[Page], *, first: bool) -> list[Page]:
-    """The pages in the plan's language or of an unknown one; in a first round without any of these, all of them."""
+    """The pages that speak the plan's language or an unknown one; in a first round without any of these, all."""
     language = plan_language(plan)
-    found = [page for page in pages if page.lang in (language, "")]
+    found = [page for page in pages if not page.lang or speaks(page, language)]
     return found or (list(pages) if first else [])
+
+
+@lru_cache(maxsize=_PAGES_KEPT)
+def speaks(page: Page, language: str) -> bool:
+    """Whether the page is in the language, or some paragraphs of it are, as where half of it is translated."""
+    paragraphs = (line for line in page.text.split("\n")[:_MOST_LINES] if len(line) >= _LEAST_PARAGRAPH)
+    told = (paragraph for paragraph in paragraphs if detect_language(paragraph) == language)
+    return page.lang == language or sum(1 for _ in islice(told, _ENOUGH_PARAGRAPHS)) == _ENOUGH_PARAGRAPHS
 
 
 def passages_of(pages: Sequence[Page]) -> list[ResearchPassage]:

@@ -72,6 +72,11 @@ _SECTION_NUMBERS = re.compile(r"(?<![\d.])[0-9]{1,2}(?:\.[0-9]{1,2}){1,3}\.? [A-
 _LEADERS = re.compile(r"(?:\. ?){4,}|…{2,}|_{3,}|-{4,}|={3,}|\*{2,}|•|‣|►")
 _LABEL = re.compile(r"(?:[A-ZÄÖÜ]{4,}[ :]+){1,4}(?=[A-ZÄÖÜ][a-zäöü])")
 """A label that was glued to the sentence behind it: `GOING FURTHER Finding documentation …`."""
+_LIST_MARK = re.compile(r"(?:[-–*]\s|[•‣・◦●○■]|\(?(?P<number>[0-9]{1,2})[.)]\s)\s*(?=\S)")
+_AROUND_ITEM = 1_500
+"""Characters before and behind an item with a number in which the one before or behind it begins."""
+_WRAPPED = re.compile(r"(?<=[^\n]{50})(?<![.:;!?])\n(?=[^\W\d_])")
+"""The end of a line so long that a paragraph may have been wrapped there."""
 _BRACKETS = ("()", "[]", "（）", "「」", "『』", "«»")
 
 
@@ -110,6 +115,28 @@ def statement_in(sentence: str, language: str, *, follows: bool = False) -> str:
     if _is_debris(text):
         return ""
     return text if len(set(content_words(text, language))) >= _LEAST_CONTENT else ""
+
+
+def item_start(text: str, start: int, end: int) -> int:
+    """Where the words of an item begin, behind the mark of its list; `start` of a sentence that is no item.
+
+    A number is a mark where its neighbour is one too: German lines may begin with "2. Oktober".
+    """
+    mark = _LIST_MARK.match(text, start, end) if text[start - 1 : start] in ("", "\n") else None
+    if mark is None:
+        return start
+    if mark["number"]:
+        beside = rf"^\(?(?:{int(mark['number']) - 1}|{int(mark['number']) + 1})[.)]\s"
+        around = text[max(0, start - _AROUND_ITEM) : start + _AROUND_ITEM]
+        return mark.end() if re.search(beside, around, re.MULTILINE) else start
+    return mark.end()
+
+
+def without_wraps(text: str, start: int, end: int) -> str:
+    """The sentence at this place with a blank for each line end of a wrapped paragraph."""
+    ends = [*(each.start() for each in _WRAPPED.finditer(text, start, end)), end]
+    starts = [start, *(each + 1 for each in ends[:-1])]
+    return " ".join(text[first:last] for first, last in zip(starts, ends, strict=True))
 
 
 def _is_debris(text: str) -> bool:

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from pipeline.research.search._local import PassageIndex
 from pipeline.research.stages._extract import extract_claims
 from pipeline.research.stages._plan import make_plan
@@ -222,3 +224,49 @@ def test_a_title_that_lists_many_things_makes_nothing_below_it_about_one_of_them
     )
     claims = claims_of("What is an LDAP directory good for?", [services])
     assert [claim.text.split()[0] for claim in claims] == ["LDAP"]
+
+
+BUG = "Open a bug of the severity important in order to salvage a package that is neglected."
+
+
+@pytest.mark.parametrize("mark", ["- ", "* ", "• ", "•", "・"])
+def test_an_item_of_a_list_is_a_statement_without_its_mark(mark: str) -> None:
+    back = "In this step you wait for objections against the salvaging of the neglected package."
+    salvage = page("salvage", "Salvaging a package", f"{mark}{BUG}", f"{mark}{back}", f"{mark}salvaging packages")
+    claims = claims_of("How is a neglected package salvaged?", [salvage])
+    assert [claim.text for claim in claims] == [BUG]
+    assert claims[0].quotes[0].text == BUG
+
+
+def test_numbers_are_marks_of_a_list_where_others_stand_beside_them() -> None:
+    salvage = page("salvage", "Salvaging a package", f"1. {BUG}", "2. Wait for the maintainer.", f"12. {BUG} Again.")
+    assert [claim.text for claim in claims_of("How is a neglected package salvaged?", [salvage])] == [BUG]
+
+
+def test_a_sentence_of_a_wrapped_paragraph_is_said_in_one_line_and_quoted_as_it_stands() -> None:
+    wrapped = (
+        "If you can no longer maintain a package, orphan the package by setting\n"
+        "its maintainer to the group for quality of Debian."
+    )
+    listed = "Orphan a package that you can no longer maintain as its maintainer, as follows:\nfile a bug about it."
+    claims = claims_of("How do I orphan a package?", [page("orphan", "Orphaning a package", wrapped, listed)])
+    assert [claim.text for claim in claims] == [wrapped.replace("\n", " ")]
+    assert claims[0].quotes[0].text == wrapped
+
+
+GERMAN = (
+    "Eine Quota begrenzt den Speicherplatz, den ein Benutzer auf der Festplatte belegen darf.",
+    "Der Befehl edquota ändert die Grenzen der Quota, die für einen Benutzer eingestellt sind.",
+    "Eine weiche Grenze der Quota darf ein Benutzer für eine gewisse Zeit überschreiten.",
+)
+ENGLISH = (
+    "A quota has a hard limit, which no user can ever exceed on the file system of a server.",
+    "The quota of new users is that of a template user, whose name stands in a configuration file.",
+)
+
+
+def test_of_a_page_in_two_languages_what_is_in_the_language_of_the_question_is_read() -> None:
+    half = page("quota", "Quota", *GERMAN, *ENGLISH, lang="en")
+    other = page("english", "Quota", *ENGLISH, lang="en")
+    assert {claim.text for claim in claims_of("Wie funktioniert eine Quota?", [half, other], "de")} == set(GERMAN)
+    assert {claim.text for claim in claims_of("Wie funktioniert eine Quota?", [other], "de")} == set(ENGLISH)
