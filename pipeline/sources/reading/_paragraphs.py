@@ -18,6 +18,7 @@ _INLINE = frozenset(_INLINE_TAGS.split())
 _FEWEST = 3
 _LEAST_LENGTH = 100
 _WRAPPED = "//text()[contains(., '\n')][not(ancestor::pre or ancestor::code or ancestor::textarea)]"
+_CODE_IN_ITEMS = "//code[not(contains(., '\n') or ancestor::pre)][ancestor::li or ancestor::dd or ancestor::td]"
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _DOCBOOK = "//meta[@name='generator'][contains(@content, 'DocBook') or contains(@content, 'publican')]"
 
@@ -30,14 +31,17 @@ def mark_paragraphs(tree: Any) -> None:
     _join_lines(tree)
     for anchor in tree.xpath("//a[not(@href)]"):
         anchor.drop_tag()
-    if tree.xpath(_DOCBOOK):
+    is_docbook = bool(tree.xpath(_DOCBOOK))
+    if is_docbook:
         for box in tree.xpath("//div[@class='sidebar']"):
             box.set("class", "box")
-    for div in list(_paragraphs_of(tree)):
+    for div in list(_paragraphs_of(tree, is_docbook)):
         if all(map(_is_inline, div.iterdescendants())):
             div.tag = "p"
         else:
             _part(div)
+    for code in tree.xpath(_CODE_IN_ITEMS):
+        code.drop_tag()  # trafilatura leaves no blank before it there
 
 
 def _join_lines(tree: Any) -> None:
@@ -50,14 +54,15 @@ def _join_lines(tree: Any) -> None:
             text.getparent().text = joined
 
 
-def _paragraphs_of(tree: Any) -> Iterator[Any]:
-    """Each `div` of a class that the page gives to paragraphs; of several classes the first counts."""
+def _paragraphs_of(tree: Any, is_docbook: bool) -> Iterator[Any]:
+    """Each `div` of a class that the page gives to paragraphs, as DocBook does `para`; of several the first counts."""
     by_class: dict[str, list[Any]] = defaultdict(list)
     for div in tree.iter("div"):
         if (div.get("class") or "").strip() and _has_text(div):
             by_class[div.get("class").split()[0]].append(div)
-    for divs in by_class.values():
-        if len(divs) >= _FEWEST and median(len(" ".join(div.text_content().split())) for div in divs) >= _LEAST_LENGTH:
+    for name, divs in by_class.items():
+        lengths = (len(" ".join(div.text_content().split())) for div in divs)
+        if (is_docbook and name == "para") or (len(divs) >= _FEWEST and median(lengths) >= _LEAST_LENGTH):
             yield from divs
 
 

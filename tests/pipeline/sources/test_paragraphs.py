@@ -62,12 +62,20 @@ def test_boxes_of_a_manual_are_text_and_side_bars_of_other_pages_are_not() -> No
     assert box not in read(manual("WordPress 6.1"))
 
 
+def test_paragraphs_of_a_manual_are_read_where_most_are_short_items() -> None:
+    items = "".join(f'<li><div class="para"><code>level{number}</code>: short;</div></li>' for number in range(30))
+    page = MANUAL.format(generator="DocBook XSL Stylesheets", filler=f"{FILLER}<ul>{items}</ul>").replace("\n", " ")
+    text = read(page)
+    assert "The daemon rsyslogd reads what programs say." in text
+    assert "level7: short;" in text
+
+
 WRAPPED = """<html lang="en"><head><title>Orphaning</title></head><body><main><h1>Orphaning a package</h1>
 <p>If you can no longer maintain a package, you need to inform others. You should set the package
 maintainer to <code>Debian QA Group</code> and file a bug, which is described in the Debian Policy
 Manual for all who maintain packages of the archive and for those who want to do so.</p>
 <ul><li><p>Open a bug with the severity that is called important, and tell the reason for it in the
-report that you file against the package.</p></li></ul>
+report that you file against <code>wnpp</code> or <code>qa.debian.org</code>.</p></li></ul>
 <pre>
 git clone one
 git push two
@@ -80,7 +88,7 @@ def test_a_line_end_within_a_paragraph_is_a_blank_and_one_of_a_listing_stays() -
     text = read(WRAPPED)
     assert "You should set the package maintainer to Debian QA Group and file a bug" in text
     assert "the Debian Policy Manual for all" in text
-    assert "reason for it in the report that" in text
+    assert "reason for it in the report that you file against wnpp or qa.debian.org." in text
     assert "git clone one\ngit push two" in text
 
 
