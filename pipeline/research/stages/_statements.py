@@ -44,7 +44,7 @@ _LEAST_LETTERS = 0.7
 _LEAST_WORDS, _LEAST_SIGNS = 7, 18
 _MOST_CHARACTERS, _MOST_SIGNS = 360, 160
 _LEAST_CONTENT = 4
-_LEAST_OF_SCRIPT = 0.4
+_LEAST_OF_SCRIPT = 0.25
 """Share of Chinese or Japanese signs among the letters of a sentence in these languages; the rest are names."""
 _CODE = re.compile(
     r"[{}]|==|!=|:=|->|=>|&&|\|\||::|\*\w|\w\*|``|\\[nrtux]"

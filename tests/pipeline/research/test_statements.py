@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.research.stages._likeness import said, says_again, stems_of
-from pipeline.research.stages._statements import names_error, statement_in
+from pipeline.research.stages._statements import is_in, names_error, statement_in
 
 PROSE = {
     "en": (
@@ -39,6 +39,11 @@ def test_a_sentence_of_prose_is_a_statement(language: str) -> None:
 @pytest.mark.parametrize("kind", DEBRIS)
 def test_code_markup_and_contents_are_no_statements(kind: str) -> None:
     assert statement_in(DEBRIS[kind], "en") == ""
+
+
+def test_a_japanese_sentence_full_of_names_is_japanese_and_an_english_one_with_a_name_is_not() -> None:
+    assert is_in("PPTP (Point-to-Point Tunneling Protocol) プロトコルは Microsoft によって作られました。", "ja")
+    assert not is_in("Many programs use snakeoil certificates (see the sidebar Snake oil SSL 証明書).", "ja")
 
 
 def test_the_name_of_an_error_is_told_from_words() -> None:
