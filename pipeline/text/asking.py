@@ -60,7 +60,8 @@ schneller schritt schritte schwierig schwächen sinn sinnvoll spielen spielt ste
 typische unterscheiden unterscheidet unterschied unterschiede unterschiedlich unterstützen unterstützt ursache
 ursachen verfahren vergleich vergleichen verglichen verhindern vermeiden verschieden verschiedene verschiedenen
 verwalten verwaltet verwenden verwendet verwendung voraussetzung voraussetzungen vorbereiten vorgehen vorteil vorteile
-wahl weise weisen werkzeug werkzeuge wichtig wichtige wichtigsten wirken wirkt wirkung wählen zahl zahlen zeigen zeigt
+wahl weise weisen werkzeug werkzeuge weshalb weswegen wichtig wichtige wichtigsten wieso wirken wirkt wirkung wobei
+wodurch wofür wogegen woher wohin womit woran worauf woraus worin worum wovon wovor wozu wählen zahl zahlen zeigen zeigt
 ziel ziele zusammenfassung zweck zwecke überblick
 """
 _ASKED_BY = {"en": frozenset(_ENGLISH.split()), "de": frozenset(_GERMAN.split())}
@@ -137,7 +138,7 @@ def is_general(word: str, language: str = "") -> bool:
 def subject_words(asked: str, language: str) -> list[SubjectWord]:
     """The words of what is asked, each once, in order; stop words and question words left out."""
     found: dict[str, SubjectWord] = {}
-    phrase, scope, before, first, chosen = 0, -1, "", True, False
+    phrase, scope, noun_before, before, first, chosen = 0, -1, -1, "", True, False
     choices: dict[int, int] = {}
     plain = unicodedata.normalize("NFKC", ASKS_WITHOUT_BLANKS.sub(" ", asked)).replace("’", "'")
     for piece in _PIECE.finditer(plain):
@@ -161,12 +162,14 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             named = inner or (written[:1].isupper() and not first and language != "de")
             general = not named and is_general(word, language)
             text = plain_number(word) if NUMBERS.fullmatch(word) else word
-            phrase += general
+            deed = language == "de" and not named and not written[:1].isupper()
+            phrase += general or (deed and noun_before == phrase)
             if chosen and not general and (sides := [each.phrase for each in found.values() if not each.general]):
                 choices[phrase] = choices.get(sides[-1], sides[-1])
                 chosen = False
             scope = phrase if before in _WHEN or (before in _WHERE and written[:1].isupper()) else scope
-            found.setdefault(text, SubjectWord(text, general, named, phrase, phrase == scope))
+            found.setdefault(text, SubjectWord(text, general, named, phrase, phrase == scope, deed=deed))
+            noun_before = -1 if deed else phrase
             phrase += general
         before, first = word, False
     lone = all(word.scope or word.general for word in found.values())

@@ -16,6 +16,7 @@ from pipeline.sources.headings import Heading, headings_of
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage
 from pipeline.text.asking import is_general, stem, subject_words
+from pipeline.text.language import text_language
 from pipeline.text.words import NUMBERS, UNSPACED_RUN, content_words, pairs
 
 # About as long as three paragraphs: so the best place of a long PDF counts as much as a short page.
@@ -47,7 +48,6 @@ _LEAST_PROSE = 0.1
 _SHORT_TEXT = 2_000
 _ENOUGH_PAGES = 40
 """Pages from which the share of them that hold a word says how common it is."""
-_KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")
 
 
 class Place(NamedTuple):
@@ -134,11 +134,14 @@ def _as_signs(word: str) -> str:
 def _asked(query: str) -> list[str]:
     """What a query is about in the index's own syntax, a word each; all of its words where they fit any query.
 
-    Numbers stand as they are written too: the index has those of its pages as they stand there.
+    German words stand for all of their forms. Numbers stand as they are written too: the index has those of its pages
+    as they stand there.
     """
-    if _KANA.search(query):
-        signs = [word.text for word in subject_words(query, "ja") if not word.general]
-        return [_as_signs(word) if UNSPACED_RUN.fullmatch(word) else phrase(word) for word in signs]
+    language = text_language(query, "")
+    if language in ("de", "ja"):
+        asked = subject_words(query, language)
+        words = [word.text for word in asked if not word.general] or [word.text for word in asked]
+        return [phrase(word) if language == "ja" and word.isascii() else _in_any_form(word) for word in words]
     words = [word for word in content_words(query) if not is_general(word)] or content_words(query)
     return list(map(phrase, dict.fromkeys([*words, *NUMBERS.findall(query)])))
 

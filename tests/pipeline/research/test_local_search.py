@@ -156,3 +156,12 @@ def test_every_script_finds_its_page(language: str) -> None:
     for name, (text, _) in WRITTEN.items():
         index.add(name, "", text)
     assert [place.url for place in index.best(WRITTEN[language][1], 1)] == [language]
+
+
+def test_a_german_question_finds_other_forms_of_its_words_and_not_those_by_which_it_asks() -> None:
+    index = PassageIndex()
+    index.add("https://a.example/thanks", "Dank", "Womit ich meinen Dank an meinen Vater beginne.")
+    index.add("https://a.example/watch", "Überwachung", "Ein Einbruch auf Servern wird durch Überwachung bemerkt.")
+    found = index.best("Womit kann ich meinen Server auf Einbrüche überwachen?", 2)
+    assert found[0].url == "https://a.example/watch"
+    assert [place.url for place in index.best("Womit beginnt eine Überwachungsanlage?", 1)] == []

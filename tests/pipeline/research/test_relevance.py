@@ -90,3 +90,14 @@ def test_an_ending_that_names_a_thing_belongs_to_its_word() -> None:
     assert share("仮想化にはどのような選択肢がありますか", "ja", texts, texts[0]) > HALF
     assert share("仮想化にはどのような選択肢がありますか", "ja", texts, texts[1]) == 0
     assert share("更新を自動化するには", "ja", texts, texts[2]) > 0
+
+
+def test_nouns_tell_what_a_german_question_is_about_however_rare_its_verbs_are() -> None:
+    def anchors_of(question: str, shares: dict[str, float]) -> list[frozenset[str]]:
+        return [word.forms for word in anchors(asked_words(question, "de", (), shares))]
+
+    assert anchors_of("Womit baue ich eine Firewall?", {"womit": 0, "baue": 0, "firewall": 0.1}) == [{"firewall"}]
+    assert anchors_of("Wie verschlüssele ich?", {"verschlüssele": 0.01}) == [{"verschlüssele"}]
+    words = frozenset(content_words("Die Festplatte ist groß.", "de"))
+    asked = asked_words("Wie verhindere ich, dass jemand die ganze Festplatte füllt?", "de", words, {"festplatte": 0.1})
+    assert relevance(asked, words, frozenset()) > 0
