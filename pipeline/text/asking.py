@@ -140,6 +140,7 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
     found: dict[str, SubjectWord] = {}
     phrase, scope, noun_before, before, first, chosen = 0, -1, -1, "", True, False
     choices: dict[int, int] = {}
+    listed: set[int] = set()
     plain = unicodedata.normalize("NFKC", ASKS_WITHOUT_BLANKS.sub(" ", asked)).replace("’", "'")
     for piece in _PIECE.finditer(plain):
         written = piece[0]
@@ -164,8 +165,12 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             text = plain_number(word) if NUMBERS.fullmatch(word) else word
             deed = language == "de" and not named and not written[:1].isupper()
             phrase += general or (deed and noun_before == phrase)
+            if before == ",":
+                listed.add(phrase)
             if chosen and not general and (sides := [each.phrase for each in found.values() if not each.general]):
-                choices[phrase] = choices.get(sides[-1], sides[-1])
+                # Of `X, Y or Z` all three are sides.
+                begin = next((at for at in reversed(range(len(sides))) if sides[at] not in listed), 0)
+                choices |= dict.fromkeys([*sides[begin:], phrase], choices.get(sides[begin], sides[begin]))
                 chosen = False
             scope = phrase if before in _WHEN or (before in _WHERE and written[:1].isupper()) else scope
             found.setdefault(text, SubjectWord(text, general, named, phrase, phrase == scope, deed=deed))

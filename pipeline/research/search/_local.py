@@ -4,10 +4,12 @@ import asyncio
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from pipeline.errors import InputError
 from pipeline.research.search.documents import ReadDocuments, read_documents
@@ -15,8 +17,9 @@ from pipeline.research.search.results import RawResult, SearchResults, readable_
 from pipeline.sources.headings import Heading, headings_of
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage
+from pipeline.text import meaning
 from pipeline.text.asking import is_general, stem, subject_words
-from pipeline.text.language import text_language
+from pipeline.text.language import detect_language, text_language
 from pipeline.text.words import NUMBERS, UNSPACED_RUN, content_words, pairs
 
 # About as long as three paragraphs: so the best place of a long PDF counts as much as a short page.
@@ -48,6 +51,10 @@ _LEAST_PROSE = 0.1
 _SHORT_TEXT = 2_000
 _ENOUGH_PAGES = 40
 """Pages from which the share of them that hold a word says how common it is."""
+_RANKED_AGAIN = 24
+"""Pages that words find, and of which those come first that are nearest to the query in meaning."""
+_HEADINGS_TOLD, _TITLE_WORTH = 2, 0.5
+"""Headings above a passage that stand for it beside its text, and what its page's title counts for itself."""
 
 
 class Place(NamedTuple):
@@ -200,6 +207,7 @@ class LocalSearch:
         self.store = store
         self.tell = tell
         self.index: PassageIndex | None = None
+        self.meanings = meaning.Meanings()
         self.reading = asyncio.Lock()
 
     async def search(self, query: str, k: int) -> SearchResults:
@@ -210,7 +218,24 @@ class LocalSearch:
         """
         async with self.reading:
             self.index = self.index or await self.read()
-        return readable_results((self.to_result(place, query) for place in self.index.best(query, k)), k)
+        if detect_language(query) in meaning.LANGUAGES:
+            places = self.nearest(query, self.index.best(query, max(k, _RANKED_AGAIN)))
+        else:
+            places = self.index.best(query, k)
+        return readable_results((self.to_result(place, query) for place in places[:k]), k)
+
+    def nearest(self, query: str, places: Sequence[Place]) -> list[Place]:
+        """The places in order of how near in meaning to the query they are, and the titles of their pages."""
+        pages = {place: page for place in places if (page := self.store.page(place.url, with_raw=False))}
+        told = []
+        for place, page in pages.items():
+            above = headings_of(page.headings, place.start, place.end)[-_HEADINGS_TOLD:]
+            text = _from_best_line(page.text[place.start : place.end], query)
+            told.append(f"{' - '.join([page.title, *above])}: {text}")
+        near = self.meanings.cosines(query, told)
+        near = near + _TITLE_WORTH * self.meanings.cosines(query, [page.title for page in pages.values()])
+        found = list(pages)
+        return [found[at] for at in np.argsort(-near, kind="stable")]
 
     async def shares(self, words: Collection[str]) -> dict[str, float]:
         """The share of all pages that hold each word, whether they were found or not.

@@ -2,9 +2,10 @@
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from statistics import fmean
 from typing import NamedTuple
 
 from pipeline.research.stages._asked import AskedWord, anchors, asked_words, rarity, relevance, share_of, side_of
@@ -12,15 +13,15 @@ from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._passages import ResearchPassage, speaks
 from pipeline.research.stages._plan import FIRST_HEADINGS, Aspect
 from pipeline.research.stages._statements import is_in, item_start, names_error, statement_in, without_wraps
+from pipeline.sources.choosing.select import rank_passages
 from pipeline.sources.headings import Section, sections_above
+from pipeline.text import meaning
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 from pipeline.verifying.values import Page
 
 MOST_CLAIMS = 8
 """Statements of a section."""
-_MOST_OF_A_PAGE = 4
-"""Of these from one page, as long as there are others."""
 LEAST_RELEVANCE = 0.35
 """Relevance from which a statement answers a question."""
 _LEAST_OF_BEST = 0.8
@@ -41,6 +42,18 @@ _MOST_TOGETHER = 480
 _STOP_AT_LINE_END = re.compile(r"(?<=[.!?。！？])()\n")
 _ENOUGH_PASSAGES = 4
 """Passages from which the share of them that has a word says how common it is."""
+_HEADINGS_TOLD = 2
+"""Headings above a statement that are told with it where its meaning counts."""
+_MOST_PASSAGES = 100
+"""Passages, those first that have most of the question's words, whose statements are compared by meaning."""
+_WORDS_WORTH = 0.3
+"""What the words of a statement count beside what it means, and beside what its section means."""
+_LEAST_NEAR = 0.4
+"""Relevance that the best answer must have by its meaning; without one that near, others are none either."""
+_NEAR = 0.5
+"""Relevance by meaning from which a statement answers, however much nearer others are."""
+_NAMED = 0.5
+"""Relevance by words from which a statement names what is asked."""
 _PARTS_OF_LIST = re.compile(r"[,;、，；]")
 _LISTING = 4
 """Parts of a heading that names many things, none of which all that stands below it is about."""
@@ -106,6 +119,8 @@ class Answers:
         self.statements: dict[ResearchPassage, list[Statement]] = {}
         self.sections: dict[tuple[str, Section], frozenset[str]] = {}
         self.above: dict[tuple[str, int], list[tuple[frozenset[str], Section]]] = {}
+        self.by_meaning = language in meaning.LANGUAGES
+        self.meanings = meaning.Meanings()
 
     @cached_property
     def words(self) -> dict[ResearchPassage, frozenset[str]]:
@@ -140,7 +155,20 @@ class Answers:
         asked = self.asked(question)
         near = self.content(text) | self.words_above(page, place)
         around = next((words for each, words in self.words.items() if each.holds(page, place)), near)
-        return max(relevance(asked, near, around), self.relevance_of_section(asked, page, place))
+        by_words = max(relevance(asked, near, around), self.relevance_of_section(asked, page, place))
+        if not self.by_meaning:
+            return by_words
+        section = self.section_of(page, place)
+        beside = [
+            each
+            for passage in self.passages
+            if passage.page.url == page.url
+            for each in self.statements_in(passage)
+            if section.start <= each.start < section.end
+        ]
+        texts = [self.in_context(text, page, place), *(self.in_context(each.text, page, each.start) for each in beside)]
+        cosines = self.meanings.cosines(question, texts)
+        return _joined(float(cosines[0]), float(cosines[1:].mean() if beside else cosines[0]), by_words)
 
     def give(
         self, question: str, aspect: Aspect | None = None, most: int = MOST_CLAIMS, best: float = 0.0
@@ -154,6 +182,8 @@ class Answers:
             self.answers(question, aspect),
             key=lambda each: (-each.score, each.statement.page.url, each.statement.start),
         )
+        if self.by_meaning and max((each.own for each in found), default=0.0) < _LEAST_NEAR > best:
+            return []
         own: dict[int, float] = defaultdict(float)
         sections: dict[int, float] = defaultdict(float)
         for each in found:
@@ -162,18 +192,14 @@ class Answers:
         near = [
             each
             for each in found
-            if each.own >= _LEAST_OF_BEST * own[each.side]
+            if each.own >= min(_LEAST_OF_BEST * own[each.side], _NEAR if self.by_meaning else 1.0)
             or each.section >= max(LEAST_RELEVANCE, _LEAST_OF_BEST * sections[each.side])
         ]
         topic = stems_of(question, self.language)
         chosen: list[Answer] = []
-        of_page: Counter[str] = Counter()
-        for most_of_a_page in (_MOST_OF_A_PAGE, most):
-            for answer in near:
-                url = answer.statement.page.url
-                if len(chosen) < most and of_page[url] < most_of_a_page and self.take(answer.statement.text, topic):
-                    chosen.append(answer)
-                    of_page[url] += 1
+        for answer in near:
+            if len(chosen) < most and self.take(answer.statement.text, topic):
+                chosen.append(answer)
         return chosen
 
     def take(self, text: str, topic: frozenset[str]) -> bool:
@@ -188,23 +214,64 @@ class Answers:
         """All statements that answer the question, with their scores."""
         asked = self.asked(question)
         on_errors = any(word in question.casefold() for word in _ON_ERRORS)
+        found = self.near_in_meaning(question, asked) if self.by_meaning else self.near_in_words(asked)
+        for statement, own, section in found:
+            if max(own, section) < LEAST_RELEVANCE or (names_error(statement.text) and not on_errors):
+                continue
+            if aspect and aspect.heading not in FIRST_HEADINGS and not aspect.signs.search(statement.text):
+                continue
+            score = max(own, section) if self.by_meaning else self.score(asked, statement, max(own, section))
+            side = side_of(asked, statement.words | statement.headings)
+            yield Answer(statement, own, section, side, round(score, 6))
+
+    def score(self, asked: Sequence[AskedWord], statement: Statement, relevance_: float) -> float:
+        """By what a statement is ordered that answers by its words."""
+        score = relevance_ + _OWN_WORTH * share_of(asked, statement.words)
+        score += _HEADING_WORTH * share_of(asked, statement.heading)
+        score += _OPENING_WORTH * bool(share_of(asked, statement.opening)) + _FIRST_WORTH * statement.first
+        return score + _LENGTH_WORTH * (len(statement.text) in _BEST_LENGTH)
+
+    def near_in_words(self, asked: Sequence[AskedWord]) -> Iterator[tuple[Statement, float, float]]:
+        """The statements of passages with asked words, and how far each and its section answer by their words."""
         for passage in self.passages:
             around = self.words[passage]
             if not relevance(asked, around, around):
                 continue
             for statement in self.statements_in(passage):
                 own = relevance(asked, statement.words | statement.headings, around & statement.section)
-                section = self.relevance_of_section(asked, statement.page, statement.start)
-                if max(own, section) < LEAST_RELEVANCE or (names_error(statement.text) and not on_errors):
-                    continue
-                if aspect and aspect.heading not in FIRST_HEADINGS and not aspect.signs.search(statement.text):
-                    continue
-                score = max(own, section) + _OWN_WORTH * share_of(asked, statement.words)
-                score += _HEADING_WORTH * share_of(asked, statement.heading)
-                score += _OPENING_WORTH * bool(share_of(asked, statement.opening)) + _FIRST_WORTH * statement.first
-                score += _LENGTH_WORTH * (len(statement.text) in _BEST_LENGTH)
-                side = side_of(asked, statement.words | statement.headings)
-                yield Answer(statement, own, section, side, round(score, 6))
+                yield statement, own, self.relevance_of_section(asked, statement.page, statement.start)
+
+    def near_in_meaning(self, question: str, asked: Sequence[AskedWord]) -> Iterator[tuple[Statement, float, float]]:
+        """The statements that may answer, and how far each does by what it and its section mean; 0 for a section alone.
+
+        Where enough statements name what is asked, those that have no word of it are no answers.
+        """
+        order = rank_passages(question, "", [each.with_headings for each in self.passages], self.language)
+        found: list[tuple[Statement, float]] = []
+        for passage in (self.passages[at] for at in order[:_MOST_PASSAGES]):
+            for each in self.statements_in(passage):
+                own = relevance(asked, each.words | each.headings, self.words[passage] & each.section)
+                found.append((each, max(own, self.relevance_of_section(asked, each.page, each.start))))
+        cosines = self.meanings.cosines(
+            question, [self.in_context(each.text, each.page, each.start) for each, _ in found]
+        )
+        beside: dict[tuple[str, Section], list[float]] = defaultdict(list)
+        for (each, _), cosine in zip(found, cosines, strict=True):
+            beside[each.page.url, self.section_of(each.page, each.start)].append(float(cosine))
+        named = sum(by_words >= _NAMED for _, by_words in found) >= MOST_CLAIMS
+        for (each, by_words), cosine in zip(found, cosines, strict=True):
+            if by_words or not named:
+                together = fmean(beside[each.page.url, self.section_of(each.page, each.start)])
+                yield each, _joined(float(cosine), together, by_words), 0.0
+
+    def section_of(self, page: Page, place: int) -> Section:
+        """The lowest section that holds this place of a page."""
+        return self.sections_above(page, place)[-1][1]
+
+    def in_context(self, text: str, page: Page, place: int) -> str:
+        """A text that rests on this place of a page, behind the two headings right above it."""
+        headings = [section.heading for _, section in self.sections_above(page, place)][-_HEADINGS_TOLD:]
+        return f"{' - '.join(headings)}: {text}"
 
     def relevance_of_section(self, asked: Sequence[AskedWord], page: Page, place: int) -> float:
         """How far the headings above this place of a page answer, with all that stands below the telling one.
@@ -299,3 +366,9 @@ class Answers:
     def words_above(self, page: Page, place: int) -> frozenset[str]:
         """The content words of the page's title and of the headings above this place."""
         return frozenset[str]().union(*(words for words, _ in self.sections_above(page, place)))
+
+
+def _joined(own: float, section: float, by_words: float) -> float:
+    """How far a statement answers, from 0 to 1, by what it means, by what its section means, and by its words."""
+    together = (own + section + _WORDS_WORTH * by_words) / (2 + _WORDS_WORTH)
+    return round(min(1.0, max(0.0, together)), 4)
