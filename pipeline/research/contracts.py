@@ -79,7 +79,7 @@ class Claim(Contract):
     confidence: _Share
     """From 0 to 1: how far the cited pages cover it."""
     relevance: _Share | None = None
-    """From 0 to 1: how far it answers its section's question, by words; None in runs of earlier versions."""
+    """From 0 to 1: how far it answers its section's question; None in runs of earlier versions."""
 
 
 class Citation(Contract):

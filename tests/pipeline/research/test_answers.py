@@ -270,3 +270,49 @@ def test_of_a_page_in_two_languages_what_is_in_the_language_of_the_question_is_r
     other = page("english", "Quota", *ENGLISH, lang="en")
     assert {claim.text for claim in claims_of("Wie funktioniert eine Quota?", [half, other], "de")} == set(GERMAN)
     assert {claim.text for claim in claims_of("Wie funktioniert eine Quota?", [other], "de")} == set(ENGLISH)
+
+
+HANGING = (
+    page(
+        "processes",
+        "Ending a frozen application",
+        "# Ending a frozen application",
+        "A process that no longer responds is ended with the command kill and the number of the process.",
+    ),
+    page(
+        "theatre",
+        "The theatre",
+        "# The theatre",
+        "The program of the theatre hangs at the entrance, and everybody can have it for free.",
+    ),
+)
+
+
+def test_a_statement_without_a_word_of_the_question_is_chosen_for_what_it_means() -> None:
+    assert pages_of(claims_of("How can I stop a program that hangs?", HANGING)) == {"processes"}
+
+
+NAMED = page(
+    "salvaging",
+    "Salvaging packages",
+    "# Salvaging packages",
+    *(
+        f"A package is salvaged {way} by somebody who wants to maintain the package from now on."
+        for way in ("with a bug report", "after three weeks", "with a new upload", "in the open", "on the list")
+    ),
+    "Salvaging saves a package that its maintainer has neglected for a long time.",
+    "Nobody may salvage packages of a team without asking that team by mail first.",
+    "A salvaged package keeps its name, its bugs and its place in the archive.",
+    "Whoever wants to salvage a package waits for an answer of its present maintainer.",
+)
+BESIDE = page(
+    "maintaining",
+    "Maintaining packages",
+    "# Maintaining packages",
+    "Every maintainer looks after packages in the archive and answers their bugs in time.",
+)
+
+
+def test_where_enough_statements_name_what_is_asked_those_that_do_not_are_none() -> None:
+    question = "How is a package salvaged?"
+    assert pages_of(claims_of(question, [NAMED, BESIDE])) == {"salvaging"}

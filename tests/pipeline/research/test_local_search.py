@@ -165,3 +165,18 @@ def test_a_german_question_finds_other_forms_of_its_words_and_not_those_by_which
     found = index.best("Womit kann ich meinen Server auf Einbrüche überwachen?", 2)
     assert found[0].url == "https://a.example/watch"
     assert [place.url for place in index.best("Womit beginnt eine Überwachungsanlage?", 1)] == []
+
+
+def test_of_what_words_find_the_page_comes_first_that_means_what_is_asked(store: Store, tmp_path: Path) -> None:
+    documents = tmp_path / "own"
+    documents.mkdir()
+    (documents / "theatre.md").write_text(
+        "# The theatre\n\nThe program of the theatre hangs at the entrance, and hangs well."
+    )
+    (documents / "processes.md").write_text(
+        "# Ending processes\n\nA program that no longer responds is ended with kill."
+    )
+    provider = LocalSearch(documents, store)
+    assert first(provider, "How can I stop a program that hangs?") == document_url(
+        documents, documents / "processes.md"
+    )

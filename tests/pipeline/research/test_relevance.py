@@ -66,6 +66,9 @@ def test_a_choice_is_asked_by_either_side_and_a_phrase_by_more_than_half_of_it()
         relevance_of(choice, "AppArmor confines a server.") == relevance_of(choice, "SELinux confines a server.") == 1
     )
     assert relevance_of(choice, "A server is in the cellar.") == 0
+    listed = "How is a package orphaned, adopted or salvaged?"
+    for way in ("orphaned", "adopted", "salvaged"):
+        assert relevance_of(listed, f"Whoever wants a package that is {way} writes a mail.") > 0.9
     assert relevance_of("disk encryption", "The boot loader stands on the disk.") == 0
     assert relevance_of("disk encryption", "Encryption of the disk needs a passphrase.") == 1
 

@@ -120,7 +120,7 @@ def test_a_report_says_what_was_left_out_and_why_it_ended() -> None:
     assert "Nothing on “Outlook”" in told["What was looked for and not found"]
     assert "the cost that `--max-cost` allows was reached" in told["Limits of this report"]
     assert "could not be read: 3." in told["Limits of this report"]
-    assert "No model was used" not in told["Limits of this report"]
+    assert "No model wrote this" not in told["Limits of this report"]
     assert told["How the text came about"] == "- The model slept."
     assert came.report.stop_reason == "cost"
 
@@ -138,7 +138,7 @@ def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part
         r"- Searched for without any result: “bees \| wasps”.",
         "- Searched for, with results of which none is cited: “outlook”.",
     ]
-    assert told["Limits of this report"].startswith("- No model was used: the sentences are the pages' own")
+    assert told["Limits of this report"].startswith("- No model wrote this: the sentences are the pages' own")
 
 
 @pytest.mark.parametrize(
