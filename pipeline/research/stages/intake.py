@@ -22,8 +22,9 @@ _WANTED_WORDS = 4
 _WANTED_SIGNS = 6
 _NEXT_TO_NOTHING = 5
 _AMBIGUOUS = frozenset(["it", "this", "that", "they", "them", "something", "anything", "what", "how"])
-# Words for "it" and "this"; a German question word asks as well with few words, for its nouns are long.
-_AMBIGUOUS_HERE = _AMBIGUOUS | frozenset(["es", "das", "dies", "dieses", "diese", "etwas", "irgendetwas"])
+_ASKING = frozenset(["what", "how"])
+# Words for "it" and "this". Question words point at nothing: "How do web caches work?" names what it asks about.
+_AMBIGUOUS_HERE = _AMBIGUOUS - _ASKING | frozenset(["es", "das", "dies", "dieses", "diese", "etwas", "irgendetwas"])
 _POINTING = re.compile("これ|それ|あれ|何か|这个|那个|这些|那些|它们|它|什么|이것|그것|무엇")
 _ABBREVIATIONS = frozenset(
     ["ai", "ml", "dl", "llm", "nlp", "cv", "ag", "ar", "vr", "mr", "web", "app", "db", "os", "api"]
@@ -81,7 +82,10 @@ def _seems_vague(topic: str) -> bool:
     if _POINTING.search(plain):
         return len(_WEIGHTY_SIGN.findall(_POINTING.sub("", plain))) < _WANTED_SIGNS
     words = re.findall(r"\w+", plain)
-    return not _AMBIGUOUS_HERE.isdisjoint(words) and len(set(content_words(topic))) < _WANTED_WORDS
+    told = set(content_words(topic))
+    if not _AMBIGUOUS_HERE.isdisjoint(words):
+        return len(told) < _WANTED_WORDS
+    return not told and not _ASKING.isdisjoint(words)
 
 
 def _is_short_strictly(topic: str) -> bool:

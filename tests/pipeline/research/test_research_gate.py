@@ -29,6 +29,8 @@ SEED_ANSWERS = ("artificial intelligence trends", "2024", "comprehensive analysi
     [
         "climate change impact on agriculture",
         "How do vaccines train the immune system of infants?",
+        "How do web caches work?",
+        "What is photosynthesis?",
         "Wirkungsgrad von Photovoltaik in Norddeutschland",
         "Wie wirksam sind Impfungen gegen Masern bei Kindern?",
         "量子计算应用",
@@ -49,6 +51,7 @@ def test_a_topic_that_says_what_is_meant_is_not_asked_about(topic: str) -> None:
         "AI?",
         "short topic",
         "what is it about",
+        "how and what about the how",
         "How does this thing work?",
         "Wie funktioniert das eigentlich?",
         "气候",
