@@ -54,6 +54,7 @@ funktionieren funktioniert funktionsweise geben gefahr gefahren gegenüber geht 
 grund grundlage grundlagen gründe gut gute hauptsächlich helfen hilft hintergrund hinweis hinweise informationen
 jeweils kategorie kennzeichen kommen kommt konfiguration konfigurieren konfiguriert konzept konzepte langsam langsamer
 lassen lege legt leisten leistet lässt mache machen macht maßnahme maßnahmen mehrere merkmal merkmale methode methoden
+meinem meinen meiner meines
 mittel möglich mögliche möglichkeit möglichkeiten nachteil nachteile nehmen neu neue neuen nutzen nutzt nutzung
 nützlich praxis problem probleme rahmen rat richte richten richtet richtig risiken risiko rolle rollen schnell
 schneller schritt schritte schwierig schwächen sinn sinnvoll spielen spielt stehen steht stärken tipp tipps tun

@@ -48,10 +48,12 @@ _MOST_PASSAGES = 100
 """Passages, those first that have most of the question's words, whose statements are compared by meaning."""
 _WORDS_WORTH = 0.3
 """What the words of a statement count beside what it means, and beside what its section means."""
-_LEAST_NEAR = 0.4
+_LEAST_NEAR = 0.37
 """Relevance that the best answer must have by its meaning; without one that near, others are none either."""
 _NEAR = 0.5
 """Relevance by meaning from which a statement answers, however much nearer others are."""
+_LEAST_BY_WORDS = 0.5
+"""Relevance from which words alone, with no meaning known, make an answer of a statement or of its section."""
 _NAMED = 0.5
 """Relevance by words from which a statement names what is asked."""
 _PARTS_OF_LIST = re.compile(r"[,;、，；]")
@@ -214,9 +216,10 @@ class Answers:
         """All statements that answer the question, with their scores."""
         asked = self.asked(question)
         on_errors = any(word in question.casefold() for word in _ON_ERRORS)
+        least = LEAST_RELEVANCE if self.by_meaning else _LEAST_BY_WORDS
         found = self.near_in_meaning(question, asked) if self.by_meaning else self.near_in_words(asked)
         for statement, own, section in found:
-            if max(own, section) < LEAST_RELEVANCE or (names_error(statement.text) and not on_errors):
+            if max(own, section) < least or (names_error(statement.text) and not on_errors):
                 continue
             if aspect and aspect.heading not in FIRST_HEADINGS and not aspect.signs.search(statement.text):
                 continue

@@ -201,6 +201,23 @@ def test_sections_of_the_handbook_that_are_named_like_the_topic_are_found_and_qu
     assert len(own) >= 0.9 * len(claims)
 
 
+def test_one_asked_word_in_a_heading_makes_no_answers_of_all_that_stands_below_it() -> None:
+    loader = page(
+        "loader",
+        "Den Boot-Loader einrichten",
+        "# Den Boot-Loader einrichten",
+        "## Die Festplatten kennzeichnen",
+        "Jeder Benutzer erkennt eine Festplatte des Rechners an dem Namen ihrer Gerätedatei.",
+        "Die Namen der Gerätedateien vergibt der Kernel beim Start in der Reihenfolge der Anschlüsse.",
+        lang="de",
+    )
+    shares = {"benutzer": 0.6, "festplatte": 0.15}
+    question = "Wie verhindere ich, dass ein Benutzer die ganze Festplatte füllt?"
+    assert not any("vergibt der Kernel" in claim.text for claim in claims_of(question, [loader], "de", shares))
+    claims = claims_of("Wie kennzeichne ich eine Festplatte?", [loader], "de", shares)
+    assert any("vergibt der Kernel" in claim.text for claim in claims)
+
+
 def test_a_list_of_links_comes_behind_pages_of_prose_and_general_words_find_nothing_of_their_own() -> None:
     index = PassageIndex()
     contents = "\n".join(f"{number}. Bees and honey, part {number}" for number in range(200))
