@@ -51,7 +51,7 @@ _LEAST_PROSE = 0.1
 _SHORT_TEXT = 2_000
 _ENOUGH_PAGES = 40
 """Pages from which the share of them that hold a word says how common it is."""
-_RANKED_AGAIN = 24
+_RANKED_AGAIN = 16
 """Pages that words find, and of which those come first that are nearest to the query in meaning."""
 _HEADINGS_TOLD, _TITLE_WORTH = 2, 0.5
 """Headings above a passage that stand for it beside its text, and what its page's title counts for itself."""

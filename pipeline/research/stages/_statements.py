@@ -49,7 +49,7 @@ _LEAST_OF_SCRIPT = 0.25
 _CODE = re.compile(
     r"[{}]|==|!=|:=|->|=>|&&|\|\||::|\*\w|\w\*|``|\\[nrtux]"
     r"|&(?:amp|lt|gt|quot|nbsp|#\d+);|<[a-z/][^<>]{0,60}>|<!|/>|[→⇒►]|\$\(|\]\(|\[\[|\]\]|''"
-    r"|>>>|^\W*[$#>%]\s|\w\(\w*,|;\s*$|\.\. \w+::|:\w+:`|\|\s|\s\|"
+    r"|\w = \w|>>>|^\W*[$#>%]\s|\w\(\w*,|;\s*$|\.\. \w+::|:\w+:`|\|\s|\s\|"
 )
 """What stands in code and markup, and in no sentence of words."""
 _CODE_WORD = re.compile(r"\w+_\w|\w\(|^--?\w|^[/~]\w|\w/\w.*/|[a-z]\w*[A-Z]\w*\.|\w\.\w+\.\w|=|^[$@%]\w|[a-z]\.[a-z]")
