@@ -184,7 +184,7 @@ class Answers:
             self.answers(question, aspect),
             key=lambda each: (-each.score, each.statement.page.url, each.statement.start),
         )
-        if self.by_meaning and max((each.own for each in found), default=0.0) < _LEAST_NEAR > best:
+        if self.by_meaning and max([best, *(each.own for each in found)]) < _LEAST_NEAR:
             return []
         own: dict[int, float] = defaultdict(float)
         sections: dict[int, float] = defaultdict(float)
@@ -241,8 +241,12 @@ class Answers:
             if not relevance(asked, around, around):
                 continue
             for statement in self.statements_in(passage):
-                own = relevance(asked, statement.words | statement.headings, around & statement.section)
-                yield statement, own, self.relevance_of_section(asked, statement.page, statement.start)
+                yield statement, *self.by_words(asked, statement, around)
+
+    def by_words(self, asked: Sequence[AskedWord], statement: Statement, around: frozenset[str]) -> tuple[float, float]:
+        """How far a statement, among these words of its passage, and its section answer by their words."""
+        own = relevance(asked, statement.words | statement.headings, around & statement.section)
+        return own, self.relevance_of_section(asked, statement.page, statement.start)
 
     def near_in_meaning(self, question: str, asked: Sequence[AskedWord]) -> Iterator[tuple[Statement, float, float]]:
         """The statements that may answer, and how far each does by what it and its section mean; 0 for a section alone.
@@ -250,11 +254,11 @@ class Answers:
         Where enough statements name what is asked, those that have no word of it are no answers.
         """
         order = rank_passages(question, "", [each.with_headings for each in self.passages], self.language)
-        found: list[tuple[Statement, float]] = []
-        for passage in (self.passages[at] for at in order[:_MOST_PASSAGES]):
-            for each in self.statements_in(passage):
-                own = relevance(asked, each.words | each.headings, self.words[passage] & each.section)
-                found.append((each, max(own, self.relevance_of_section(asked, each.page, each.start))))
+        found = [
+            (each, max(self.by_words(asked, each, self.words[passage])))
+            for passage in (self.passages[at] for at in order[:_MOST_PASSAGES])
+            for each in self.statements_in(passage)
+        ]
         cosines = self.meanings.cosines(
             question, [self.in_context(each.text, each.page, each.start) for each, _ in found]
         )
