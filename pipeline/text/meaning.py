@@ -20,25 +20,35 @@ _DIMENSIONS = 384
 _MOST_TOKENS = 128
 """Word pieces of a text that count, about 90 words; the model was trained on as many."""
 _BATCH = 32
+_MOST_KEPT = 10_000
+
+Vectors = npt.NDArray[np.float32]
+
+_kept: dict[str, Vectors] = {}
 
 
-class Meanings:
-    """Embeddings of texts, each made once."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.known: dict[str, npt.NDArray[np.float32]] = {}
-
-    def cosines(self, asked: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """How near each text is to what is asked in what it means, in order: from -1 to 1, 0 for nothing in common."""
-        new = [text for text in dict.fromkeys([asked, *texts]) if text not in self.known]
-        self.known |= zip(new, _embeddings(new), strict=True)
-        rows = [self.known[text] for text in texts]
-        return np.stack(rows) @ self.known[asked] if rows else np.zeros(0, np.float32)
+def cosines(asked: str, texts: Sequence[str]) -> Vectors:
+    """How near each text is to what is asked in what it means, in order: from -1 to 1, 0 for nothing in common."""
+    nearness: Vectors = vectors(texts) @ vectors([asked])[0]
+    return nearness
 
 
-def _embeddings(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-    """One vector of length 1 for each text, in order: `len(texts)` rows of 384 numbers; their products are cosines."""
+def vectors(texts: Sequence[str]) -> Vectors:
+    """What each text means, in order: `len(texts)` rows of 384 numbers, of length 1; their products are cosines.
+
+    The last ten thousand texts are kept, for the rounds of a run ask about the same ones.
+    """
+    known = {text: vector for text in texts if (vector := _kept.get(text)) is not None}
+    new = [text for text in dict.fromkeys(texts) if text not in known]
+    known |= zip(new, _embeddings(new), strict=True)
+    _kept.update((text, known[text]) for text in new)
+    for text in list(_kept)[:-_MOST_KEPT]:
+        _kept.pop(text, None)
+    return np.stack([known[text] for text in texts]) if texts else _embeddings([])
+
+
+def _embeddings(texts: Sequence[str]) -> Vectors:
+    """The embeddings, as `vectors` gives them."""
     found = np.zeros((len(texts), _DIMENSIONS), np.float32)
     if not texts:
         return found

@@ -207,7 +207,6 @@ class LocalSearch:
         self.store = store
         self.tell = tell
         self.index: PassageIndex | None = None
-        self.meanings = meaning.Meanings()
         self.reading = asyncio.Lock()
 
     async def search(self, query: str, k: int) -> SearchResults:
@@ -232,8 +231,8 @@ class LocalSearch:
             above = headings_of(page.headings, place.start, place.end)[-_HEADINGS_TOLD:]
             text = _from_best_line(page.text[place.start : place.end], query)
             told.append(f"{' - '.join([page.title, *above])}: {text}")
-        near = self.meanings.cosines(query, told)
-        near = near + _TITLE_WORTH * self.meanings.cosines(query, [page.title for page in pages.values()])
+        near = meaning.cosines(query, told)
+        near = near + _TITLE_WORTH * meaning.cosines(query, [page.title for page in pages.values()])
         found = list(pages)
         return [found[at] for at in np.argsort(-near, kind="stable")]
 

@@ -8,12 +8,12 @@ from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
+import numpy as np
+
 from pipeline.research.stages._asked import AskedWord, anchors, asked_words, rarity, relevance, share_of, side_of
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._passages import ResearchPassage, speaks
-from pipeline.research.stages._plan import FIRST_HEADINGS, Aspect
 from pipeline.research.stages._statements import is_in, item_start, names_error, statement_in, without_wraps
-from pipeline.sources.choosing.select import rank_passages
 from pipeline.sources.headings import Section, sections_above
 from pipeline.text import meaning
 from pipeline.text.sentences import sentence_spans
@@ -24,8 +24,10 @@ MOST_CLAIMS = 8
 """Statements of a section."""
 LEAST_RELEVANCE = 0.35
 """Relevance from which a statement answers a question."""
+LEAST_OF_BEST = 0.65
+"""Share of the relevance of the best statement on a question that others must have."""
 _LEAST_OF_BEST = 0.8
-"""Share of the best statement's relevance that others must have, or their sections of the best section's."""
+"""Share of the best statement's score that others must have, or their sections of the best section's."""
 _LEAST_OF_COMMON = 0.5
 """What a word counts at least that is common on the pages read, where nothing is known of others."""
 _OWN_WORTH = 0.5
@@ -44,14 +46,18 @@ _ENOUGH_PASSAGES = 4
 """Passages from which the share of them that has a word says how common it is."""
 _HEADINGS_TOLD = 2
 """Headings above a statement that are told with it where its meaning counts."""
-_MOST_PASSAGES = 100
-"""Passages, those first that have most of the question's words, whose statements are compared by meaning."""
+_MOST_COMPARED = 120
+"""Statements, those first whose headings promise most, that are compared by meaning."""
+_WORDS_OF_PROMISE = 0.6
+"""What words count beside headings that promise an answer by what they mean."""
 _WORDS_WORTH = 0.3
 """What the words of a statement count beside what it means, and beside what its section means."""
-_LEAST_NEAR = 0.37
+_LEAST_NEAR = 0.36
 """Relevance that the best answer must have by its meaning; without one that near, others are none either."""
-_NEAR = 0.5
-"""Relevance by meaning from which a statement answers, however much nearer others are."""
+_NEAR = 0.45
+"""Relevance by meaning from which a statement that names what is asked answers, however much nearer others are."""
+_NEAREST, _NEAREST_WORTH = 8, 0.43
+"""Statements nearest to the question, and what it counts that others are near to these."""
 _LEAST_BY_WORDS = 0.5
 """Relevance from which words alone, with no meaning known, make an answer of a statement or of its section."""
 _NAMED = 0.5
@@ -100,6 +106,8 @@ class Answer(NamedTuple):
     """Which side of a choice it speaks of, by the number of its phrase; -1 where nothing is to choose."""
     score: float
     """By which answers are ordered."""
+    clear: bool = False
+    """Whether it is one however much nearer others are: it names what is asked, and means something near to it."""
 
     @property
     def relevance(self) -> float:
@@ -122,7 +130,6 @@ class Answers:
         self.sections: dict[tuple[str, Section], frozenset[str]] = {}
         self.above: dict[tuple[str, int], list[tuple[frozenset[str], Section]]] = {}
         self.by_meaning = language in meaning.LANGUAGES
-        self.meanings = meaning.Meanings()
 
     @cached_property
     def words(self) -> dict[ResearchPassage, frozenset[str]]:
@@ -169,40 +176,41 @@ class Answers:
             if section.start <= each.start < section.end
         ]
         texts = [self.in_context(text, page, place), *(self.in_context(each.text, page, each.start) for each in beside)]
-        cosines = self.meanings.cosines(question, texts)
+        cosines = meaning.cosines(question, texts)
         return _joined(float(cosines[0]), float(cosines[1:].mean() if beside else cosines[0]), by_words)
 
-    def give(
-        self, question: str, aspect: Aspect | None = None, most: int = MOST_CLAIMS, best: float = 0.0
-    ) -> list[Answer]:
-        """The statements that answer the question best, the best first, at most 8; none that says what was given.
-
-        With an aspect only those that speak of this side. `best` is the relevance of the best answer that there was
-        before: one that is far from it is none.
-        """
+    def give(self, question: str, most: int = MOST_CLAIMS) -> list[Answer]:
+        """The statements that answer the question, the best first, so many at most; none that says what was given."""
         found = sorted(
-            self.answers(question, aspect),
+            self.answers(question),
             key=lambda each: (-each.score, each.statement.page.url, each.statement.start),
         )
-        if self.by_meaning and max([best, *(each.own for each in found)]) < _LEAST_NEAR:
+        if self.by_meaning and max((each.own for each in found), default=0.0) < _LEAST_NEAR:
             return []
-        own: dict[int, float] = defaultdict(float)
-        sections: dict[int, float] = defaultdict(float)
-        for each in found:
-            own[each.side] = max(best, own[each.side], each.own)
-            sections[each.side] = max(best, sections[each.side], each.section)
-        near = [
-            each
-            for each in found
-            if each.own >= min(_LEAST_OF_BEST * own[each.side], _NEAR if self.by_meaning else 1.0)
-            or each.section >= max(LEAST_RELEVANCE, _LEAST_OF_BEST * sections[each.side])
-        ]
         topic = stems_of(question, self.language)
         chosen: list[Answer] = []
-        for answer in near:
+        for answer in self.near_best(found):
             if len(chosen) < most and self.take(answer.statement.text, topic):
                 chosen.append(answer)
         return chosen
+
+    def near_best(self, found: Sequence[Answer]) -> list[Answer]:
+        """The answers that are not far from the best one on their side, in order."""
+        scores: dict[int, float] = defaultdict(float)
+        own: dict[int, float] = defaultdict(float)
+        sections: dict[int, float] = defaultdict(float)
+        for each in found:
+            scores[each.side] = max(scores[each.side], each.score)
+            own[each.side] = max(own[each.side], each.own)
+            sections[each.side] = max(sections[each.side], each.section)
+        if self.by_meaning:
+            return [each for each in found if each.clear or each.score >= _LEAST_OF_BEST * scores[each.side]]
+        return [
+            each
+            for each in found
+            if each.own >= _LEAST_OF_BEST * own[each.side]
+            or each.section >= max(_LEAST_BY_WORDS, _LEAST_OF_BEST * sections[each.side])
+        ]
 
     def take(self, text: str, topic: frozenset[str]) -> bool:
         """Whether nothing that was given says the same; the text then counts as given."""
@@ -212,73 +220,102 @@ class Answers:
         self.given.append(told)
         return True
 
-    def answers(self, question: str, aspect: Aspect | None) -> Iterator[Answer]:
+    def answers(self, question: str) -> Iterator[Answer]:
         """All statements that answer the question, with their scores."""
         asked = self.asked(question)
         on_errors = any(word in question.casefold() for word in _ON_ERRORS)
-        least = LEAST_RELEVANCE if self.by_meaning else _LEAST_BY_WORDS
         found = self.near_in_meaning(question, asked) if self.by_meaning else self.near_in_words(asked)
-        for statement, own, section in found:
-            if max(own, section) < least or (names_error(statement.text) and not on_errors):
-                continue
-            if aspect and aspect.heading not in FIRST_HEADINGS and not aspect.signs.search(statement.text):
-                continue
-            score = max(own, section) if self.by_meaning else self.score(asked, statement, max(own, section))
-            side = side_of(asked, statement.words | statement.headings)
-            yield Answer(statement, own, section, side, round(score, 6))
+        for answer in found:
+            if on_errors or not names_error(answer.statement.text):
+                yield answer._replace(side=side_of(asked, answer.statement.words | answer.statement.headings))
 
     def score(self, asked: Sequence[AskedWord], statement: Statement, relevance_: float) -> float:
         """By what a statement is ordered that answers by its words."""
         score = relevance_ + _OWN_WORTH * share_of(asked, statement.words)
         score += _HEADING_WORTH * share_of(asked, statement.heading)
         score += _OPENING_WORTH * bool(share_of(asked, statement.opening)) + _FIRST_WORTH * statement.first
-        return score + _LENGTH_WORTH * (len(statement.text) in _BEST_LENGTH)
+        return round(score + _LENGTH_WORTH * (len(statement.text) in _BEST_LENGTH), 6)
 
-    def near_in_words(self, asked: Sequence[AskedWord]) -> Iterator[tuple[Statement, float, float]]:
-        """The statements of passages with asked words, and how far each and its section answer by their words."""
+    def near_in_words(self, asked: Sequence[AskedWord]) -> Iterator[Answer]:
+        """The statements of passages with asked words that, with their sections, answer by half of these or more."""
         for passage in self.passages:
             around = self.words[passage]
             if not relevance(asked, around, around):
                 continue
             for statement in self.statements_in(passage):
-                yield statement, *self.by_words(asked, statement, around)
+                own, section = self.by_words(asked, statement, around)
+                if max(own, section) >= _LEAST_BY_WORDS:
+                    yield Answer(statement, own, section, -1, self.score(asked, statement, max(own, section)))
 
     def by_words(self, asked: Sequence[AskedWord], statement: Statement, around: frozenset[str]) -> tuple[float, float]:
         """How far a statement, among these words of its passage, and its section answer by their words."""
         own = relevance(asked, statement.words | statement.headings, around & statement.section)
         return own, self.relevance_of_section(asked, statement.page, statement.start)
 
-    def near_in_meaning(self, question: str, asked: Sequence[AskedWord]) -> Iterator[tuple[Statement, float, float]]:
-        """The statements that may answer, and how far each does by what it and its section mean; 0 for a section alone.
+    def near_in_meaning(self, question: str, asked: Sequence[AskedWord]) -> list[Answer]:
+        """The statements that may answer, each with how far it does by what it and its section mean.
 
-        Where enough statements name what is asked, those that have no word of it are no answers.
+        They are ordered by how near they are to the nearest ones as well, whatever words the question is asked in
+        (pseudo-relevance feedback: Rocchio, Relevance feedback in information retrieval, 1971). Where enough
+        statements name what is asked, those that have no word of it are no answers.
         """
-        order = rank_passages(question, "", [each.with_headings for each in self.passages], self.language)
-        found = [
-            (each, max(self.by_words(asked, each, self.words[passage])))
-            for passage in (self.passages[at] for at in order[:_MOST_PASSAGES])
-            for each in self.statements_in(passage)
-        ]
-        cosines = self.meanings.cosines(
-            question, [self.in_context(each.text, each.page, each.start) for each, _ in found]
-        )
+        found = self.promising(question, asked)
+        if not found:
+            return []
+        vectors = meaning.vectors([self.in_context(each.text, each.page, each.start) for each, _ in found])
+        cosines = vectors @ meaning.vectors([question])[0]
         beside: dict[tuple[str, Section], list[float]] = defaultdict(list)
         for (each, _), cosine in zip(found, cosines, strict=True):
             beside[each.page.url, self.section_of(each.page, each.start)].append(float(cosine))
+        own = [
+            _joined(float(cosine), fmean(beside[each.page.url, self.section_of(each.page, each.start)]), by_words)
+            for (each, by_words), cosine in zip(found, cosines, strict=True)
+        ]
+        nearest = [at for at in np.argsort(own, kind="stable")[-_NEAREST:] if own[at] >= _LEAST_OF_BEST * max(own)]
+        middle = vectors[nearest].sum(axis=0)
+        beside_nearest = vectors @ (middle / np.linalg.norm(middle))
         named = sum(by_words >= _NAMED for _, by_words in found) >= MOST_CLAIMS
-        for (each, by_words), cosine in zip(found, cosines, strict=True):
-            if by_words or not named:
-                together = fmean(beside[each.page.url, self.section_of(each.page, each.start)])
-                yield each, _joined(float(cosine), together, by_words), 0.0
+        return [
+            Answer(
+                each,
+                relevance_,
+                0.0,
+                -1,
+                round(relevance_ + _NEAREST_WORTH * float(nearest), 4),
+                clear=relevance_ >= _NEAR and by_words >= _LEAST_OF_BEST,
+            )
+            for (each, by_words), relevance_, nearest in zip(found, own, beside_nearest, strict=True)
+            if relevance_ >= LEAST_OF_BEST * max(own) and (by_words or not named)
+        ]
+
+    def promising(self, question: str, asked: Sequence[AskedWord]) -> list[tuple[Statement, float]]:
+        """The statements of passages whose headings, with their words, promise an answer, the most promising first.
+
+        Each has how far it answers by its words. At most 120, for to compare a statement takes long.
+        """
+        parts: dict[tuple[ResearchPassage, str], list[tuple[Statement, float]]] = defaultdict(list)
+        for passage in self.passages:
+            for each in self.statements_in(passage):
+                by_words = max(self.by_words(asked, each, self.words[passage]))
+                parts[passage, self.heading_of(each.page, each.start)].append((each, by_words))
+        promise = {
+            part: float(cosine) + _WORDS_OF_PROMISE * fmean(by_words for _, by_words in parts[part])
+            for part, cosine in zip(parts, meaning.cosines(question, [heading for _, heading in parts]), strict=True)
+        }
+        order = sorted(parts, key=lambda part: -promise[part])
+        return [each for part in order for each in parts[part]][:_MOST_COMPARED]
 
     def section_of(self, page: Page, place: int) -> Section:
         """The lowest section that holds this place of a page."""
         return self.sections_above(page, place)[-1][1]
 
     def in_context(self, text: str, page: Page, place: int) -> str:
-        """A text that rests on this place of a page, behind the two headings right above it."""
-        headings = [section.heading for _, section in self.sections_above(page, place)][-_HEADINGS_TOLD:]
-        return f"{' - '.join(headings)}: {text}"
+        """A text that rests on this place of a page, behind what stands above it."""
+        return f"{self.heading_of(page, place)}: {text}"
+
+    def heading_of(self, page: Page, place: int) -> str:
+        """The two headings right above this place of a page, or the title of the page."""
+        return " - ".join(section.heading for _, section in self.sections_above(page, place)[-_HEADINGS_TOLD:])
 
     def relevance_of_section(self, asked: Sequence[AskedWord], page: Page, place: int) -> float:
         """How far the headings above this place of a page answer, with all that stands below the telling one.

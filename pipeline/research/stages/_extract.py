@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -23,6 +24,8 @@ _MODEL_PASSAGES = 10
 _MOST_MODEL_CLAIMS = 6
 _LONGEST_QUOTE = 600
 _LONGEST_CLAIM = 400
+_MOST_FIRST = 4
+"""Answers that stand in the first section whatever side of the topic they show."""
 _LEAST_QUOTED = 3
 """Content words of a quote; fewer stand on any page."""
 
@@ -185,42 +188,57 @@ async def extract_claims(
     before: Sequence[Claim] = (),
     shares: Mapping[str, float] | None = None,
     wanted: Collection[int] | None = None,
+    read_before: Sequence[Page] = (),
 ) -> list[Claim]:
     """Claims of all sections in order, with ids that follow on those of the claims `before`, each with its quotes.
 
-    A section has at most 6 of one answer of the model, and without one at most 8 in all. Pages in another language than
-    the plan's are read only where there are no others from the start. A section about which the model gives no usable
-    answer gets the pages' own sentences that answer it, which its notes say. `shares` are the shares of all pages, the
-    unread ones too, that hold a word. `wanted` are the sections that the model is asked about; None for all.
+    A section has at most 6 of one answer of the model, and without one as many as `_placed` puts there. Pages in
+    another language than the plan's are read only where there are no others from the start. A section about which the
+    model gives no usable answer gets the pages' own sentences that answer it, of pages `read_before` too, which its
+    notes say. `shares` are the shares of all pages, the unread ones too, that hold a word. `wanted` are the sections
+    that the model is asked about; None for all.
 
     Raises:
         ProviderError: the model cannot be asked about any section.
     """
-    passages = passages_of(readable_pages(plan, pages, first=not before))
+    readable = readable_pages(plan, pages, first=not before)
     sections = range(len(plan.sections)) if wanted is None else wanted
-    drafts = await _claims_of_model(plan, passages, model, before, sections) if model else {}
-    answers = Answers(passages, plan_language(plan), shares)
-    claims: list[Claim] = []
-    by_url = {page.url: page for page in pages}
+    found = await _claims_of_model(plan, passages_of(readable), model, before, sections) if model else {}
+    read = [*readable_pages(plan, read_before, first=False), *readable]
+    answers = Answers(passages_of(read), plan_language(plan), shares)
     for claim in before:
         answers.take(claim.text, frozenset())
-    questions = [_topic_of(each) if aspect_of(each) else _named_subject(plan, each) for each in plan.sections]
-    for number, section in enumerate(plan.sections):
-        question = questions[number]
-        drafted = drafts.get(number)
-        if drafted is None:
-            # What a later round finds on a side of the topic answers as well as what is there on any other side.
-            known = [claim for claim in before if questions[claim.section] == question]
-            best = max((claim.relevance or 0.0 for claim in known), default=0.0)
-            left = MOST_CLAIMS - sum(claim.section == number for claim in before)
-            drafted = [_claim_of(answer, number) for answer in answers.give(question, aspect_of(section), left, best)]
-        else:
-            drafted = [_with_relevance(claim, question, answers, by_url) for claim in drafted]
-            for claim in drafted:
-                answers.take(claim.text, frozenset())
-        start = len(before) + len(claims) + 1
-        claims += [claim._replace(id=f"c{at}") for at, claim in enumerate(drafted, start)]
-    return claims
+    by_url = {page.url: page for page in pages}
+    questions = [question_of(plan, section) for section in plan.sections]
+    for number, drafted in found.items():
+        found[number] = [_with_relevance(claim, questions[number], answers, by_url) for claim in drafted]
+        for claim in drafted:
+            answers.take(claim.text, frozenset())
+    for question in dict.fromkeys(questions):
+        asked = [number for number, other in enumerate(questions) if other == question and number not in found]
+        known = [claim.section for claim in before if claim.section in asked]
+        given = answers.give(question, MOST_CLAIMS * len(asked) - len(known))
+        for answer, number in zip(given, _placed(plan, asked, given, known), strict=True):
+            found.setdefault(number, []).append(_claim_of(answer, number))
+    claims = [claim for _, drafted in sorted(found.items()) for claim in drafted]
+    return [claim._replace(id=f"c{at}") for at, claim in enumerate(claims, start=len(before) + 1)]
+
+
+def _placed(plan: Plan, sections: Sequence[int], answers: Sequence[Answer], known: Sequence[int]) -> Iterator[int]:
+    """The section in which each answer to their common question stands, in order.
+
+    The one that asks it, or the plan's first where all are sides of the topic, has the best answers and those that show
+    no side. `known` are the sections of the claims that were there before.
+    """
+    taken = Counter(known)
+    first = next((number for number in sections if not aspect_of(plan.sections[number])), 0)
+    signs = {each: aspect.signs for each in sections if each != first and (aspect := aspect_of(plan.sections[each]))}
+    for answer in answers:
+        text = answer.statement.text
+        shown = [each for each in signs if taken[each] < MOST_CLAIMS and signs[each].search(text)]
+        number = shown[0] if shown and taken[first] >= _MOST_FIRST else first
+        taken[number] += 1
+        yield number
 
 
 def words_asked(plan: Plan) -> set[str]:
@@ -228,11 +246,16 @@ def words_asked(plan: Plan) -> set[str]:
     return {word.text for section in plan.sections for word in subject_words(section, plan_language(plan))}
 
 
-def _named_subject(plan: Plan, section: str) -> str:
-    """The section; with the first one behind it where it only says `it` or `they` of what that one names."""
-    if section == plan.sections[0] or aspect_of(section) or not _PRONOUN.search(section):
-        return section
-    return f"{section} {plan.sections[0]}"
+def question_of(plan: Plan, section: str) -> str:
+    """What a section asks: the topic of which it shows one side, or its own question.
+
+    The topic stands behind a question that only says `it` or `they` of what that names.
+    """
+    if aspect_of(section):
+        return _topic_of(section)
+    topic = next((_topic_of(each) for each in plan.sections if aspect_of(each)), plan.sections[0])
+    own = section.rstrip("?？")
+    return f"{section} {topic}" if own != topic and _PRONOUN.search(section) else own
 
 
 def _topic_of(section: str) -> str:

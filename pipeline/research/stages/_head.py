@@ -22,7 +22,7 @@ _ANSWERS_WORTH = 0.15
 _OPENING_WORTH, _OPENING_WORDS = 0.1, 4
 _SITES_WORTH = 0.1
 _BEST_LENGTH, _LENGTH_WORTH = range(30, 220), 0.1
-_PLACE_COSTS, _ALONE_COSTS = 0.02, 0.1
+_PLACE_COSTS, _ALONE_COSTS = 0.04, 0.1
 """What counts beside a claim's relevance: the asked words that it has itself, that it says what something is or what
 to do, its first words, other sites that support it, its length; and what it costs that others of its section answer
 better, and that it is the only one there."""
@@ -30,10 +30,10 @@ _NEW_SIDE_WORTH = 0.3
 """What it counts that a claim speaks of a side of the topic of which no earlier one of the head does."""
 _ASIDE = re.compile(
     r"\b(?:i|my|our|we|us|for (?:example|instance)|ich|meine?[rnms]?|wir|unser\w*|uns|zum beispiel|beispielsweise)\b"
-    r"|\b(?:z\. ?B|e\. ?g)\.|例えば|たとえば|私[はのがたも]|我々|比如|例如|我[们的]",
+    r"|^[(（]|\b(?:z\. ?B|e\. ?g)\.|例えば|たとえば|私[はのがたも]|我々|比如|例如|我[们的]",
     re.IGNORECASE,
 )
-"""What tells of somebody, or gives an example: no answer to a topic."""
+"""What tells of somebody, gives an example or stands in brackets: no answer to a topic."""
 _GOES_ON = re.compile(
     r"\b(?:this|these|those|such|do so|also|thus|however|therefore|hence|unlike|(?:un)?fortunately|alternatively)\b"
     r"|^(?:\w+ ){0,3}(?:it|they|them)\b|\b(?:dies\w*|auch|daher|deshalb|jedoch|glücklicherweise|leider|stattdessen)\b"

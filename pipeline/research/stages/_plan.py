@@ -95,8 +95,6 @@ _CHINESE = (
     Aspect("展望", _signs(r"将来|未来|计划|即将|预计|将会|下一")),
 )
 _ASPECTS = {"en": _ENGLISH, "de": _GERMAN, "ja": _JAPANESE, "zh": _CHINESE}
-FIRST_HEADINGS = frozenset(aspects[0].heading for aspects in _ASPECTS.values())
-"""Sides that any statement on the topic may show."""
 
 
 def _aspects_of(language: str) -> tuple[Aspect, ...]:
@@ -170,7 +168,8 @@ def _plan_from_words(intake: Intake) -> Plan:
     """The plan from the topic's own words: its questions one by one, then sides of it as many as the depth wants."""
     topic = _one_line(intake.topic)
     language = text_language(topic, intake.lang)
-    parts = _questions_of(topic)
+    asked = _questions_of(topic)
+    parts = asked if len(asked) != 1 else [topic]
     wanted = max(_SECTIONS[intake.depth], min(len(parts), _MOST_SECTIONS))
     sides = [f"{topic.rstrip('?？。. ')}{BETWEEN}{aspect.heading}" for aspect in _aspects_of(language)]
     if parts:

@@ -246,7 +246,7 @@ class ResearchRounds:
         search = self.environment.search
         shares = await search.shares(words_asked(plan)) if isinstance(search, KnowsAllPages) else None
         missing = {each.number for each in open_sections(plan, before.verified.claims, before.pages)}
-        return tuple(await extract_claims(plan, pages, model, before.claims, shares, missing))
+        return tuple(await extract_claims(plan, pages, model, before.claims, shares, missing, before.pages))
 
     async def verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> Round:
         """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on.

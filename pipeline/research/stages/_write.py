@@ -1,15 +1,17 @@
 """The report's paragraphs: verified claims in a readable order, in their own words or in checked ones of a model."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
+from pipeline.research.stages._answers import LEAST_OF_BEST
 from pipeline.research.stages._disputes import dispute_paragraphs
-from pipeline.research.stages._extract import is_fit
+from pipeline.research.stages._extract import is_fit, question_of
 from pipeline.research.stages._head import claims_of_head
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._statements import WITHOUT_BLANKS
@@ -25,6 +27,7 @@ _MOST_OF_A_PARAGRAPH = 4
 _MOST_SOURCES = 3
 """Sources that one paragraph cites."""
 _SAID_ALREADY = "another claim of the report says the same"
+_FAR_FROM_BEST = "other claims of the report answer far more of the question"
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"
 
 
@@ -204,7 +207,8 @@ async def write_report(
     disputed = disputed_ids(verified.claims)
     # What is disputed first, so that nothing that says the same is left.
     ordered = sorted(verified.claims, key=lambda checked: checked.claim.id not in disputed)
-    kept, repeated = _without_repeats(ordered, language, stems_of(intake.topic, language))
+    near, far = _without_far(plan, ordered, disputed)
+    kept, repeated = _without_repeats(near, language, stems_of(intake.topic, language))
     stated = [checked for checked in kept if checked.claim.id not in disputed]
     passages = dispute_paragraphs(found, pages, len(plan.sections), language)
     told = [each.disputed_ids for each in passages]
@@ -230,13 +234,38 @@ async def write_report(
     left_out += [
         checked._replace(problems=(*checked.problems, _DISPUTED)) for checked in kept if checked.claim.id in disputed
     ]
-    return Written(_title_of(intake.topic), (*answering, *paragraphs, *passages), (*left_out, *repeated), has_head=True)
+    left_out += [*far, *repeated]
+    return Written(_title_of(intake.topic), (*answering, *paragraphs, *passages), tuple(left_out), has_head=True)
 
 
 def _title_of(topic: str) -> str:
     """The topic in one line, with a capital letter."""
     words = " ".join(topic.split())
     return words[:1].upper() + words[1:]
+
+
+def _without_far(
+    plan: Plan, claims: Sequence[Checked], disputed: Collection[str]
+) -> tuple[list[Checked], list[Checked]]:
+    """The claims that answer not much less of their question than its best one, and the supported ones that do.
+
+    Later rounds find better answers than those that the first had to be content with.
+    """
+    questions = [question_of(plan, section) for section in plan.sections]
+    best: dict[str, float] = defaultdict(float)
+    for each in claims:
+        if each.verdict == "supported":
+            question = questions[each.claim.section]
+            best[question] = max(best[question], each.claim.relevance or 0.0)
+    near: list[Checked] = []
+    far: list[Checked] = []
+    for each in claims:
+        least = LEAST_OF_BEST * best[questions[each.claim.section]]
+        if each.claim.relevance is None or each.claim.relevance >= least or each.claim.id in disputed:
+            near.append(each)
+        elif each.verdict == "supported":
+            far.append(each._replace(problems=(*each.problems, _FAR_FROM_BEST)))
+    return near, far
 
 
 def _without_repeats(
