@@ -20,7 +20,7 @@ _DIMENSIONS = 384
 _MOST_TOKENS = 128
 """Word pieces of a text that count, about 90 words; the model was trained on as many."""
 _BATCH = 32
-_MOST_KEPT = 10_000
+_MOST_KEPT = 20_000
 
 Vectors = npt.NDArray[np.float32]
 
@@ -36,7 +36,7 @@ def cosines(asked: str, texts: Sequence[str]) -> Vectors:
 def vectors(texts: Sequence[str]) -> Vectors:
     """What each text means, in order: `len(texts)` rows of 384 numbers, of length 1; their products are cosines.
 
-    The last ten thousand texts are kept, for the rounds of a run ask about the same ones.
+    The last twenty thousand texts are kept, for the rounds of a run ask about the same ones.
     """
     known = {text: vector for text in texts if (vector := _kept.get(text)) is not None}
     new = [text for text in dict.fromkeys(texts) if text not in known]

@@ -4,7 +4,7 @@ import asyncio
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -51,10 +51,12 @@ _LEAST_PROSE = 0.1
 _SHORT_TEXT = 2_000
 _ENOUGH_PAGES = 40
 """Pages from which the share of them that hold a word says how common it is."""
-_RANKED_AGAIN = 16
-"""Pages that words find, and of which those come first that are nearest to the query in meaning."""
-_HEADINGS_TOLD, _TITLE_WORTH = 2, 0.5
-"""Headings above a passage that stand for it beside its text, and what its page's title counts for itself."""
+_BY_WORDS, _BY_HEADINGS = 8, 12
+"""Pages of each kind, those that words find and those whose headings are nearest to the query in meaning."""
+_MOST_COMPARED = 400
+"""Pages whose headings are compared with a query; of more, those that words find first."""
+_HEADINGS_TOLD, _LONGEST_TOLD, _HEADING_WORTH = 2, 200, 0.5
+"""Headings above a passage and characters of it that stand for it, and what its page's nearest heading counts."""
 
 
 class Place(NamedTuple):
@@ -77,6 +79,7 @@ class PassageIndex:
         self.database.execute(CREATE)
         self.places: list[Place] = []
         self.lists: set[str] = set()
+        self.headings: dict[str, list[tuple[str, Place]]] = {}
         self.pages = 0
 
     def add(self, url: str, title: str, text: str, headings: tuple[Heading, ...] = ()) -> None:
@@ -85,6 +88,8 @@ class PassageIndex:
         self.pages += 1
         if _is_list(text):
             self.lists.add(url)
+        starts = {title: 0} | {f"{title} - {each.text}": each.start for each in headings if each.text != title}
+        self.headings[url] = [(line, Place(url, start, start + _PASSAGE)) for line, start in starts.items()]
         self.database.execute("BEGIN")
         for start, end in passage_spans(text):
             self.places.append(Place(url, start, end))
@@ -217,24 +222,45 @@ class LocalSearch:
         """
         async with self.reading:
             self.index = self.index or await self.read()
-        if detect_language(query) in meaning.LANGUAGES:
-            places = self.nearest(query, self.index.best(query, max(k, _RANKED_AGAIN)))
-        else:
-            places = self.index.best(query, k)
+        near = detect_language(query) in meaning.LANGUAGES
+        places = self.nearest(query, self.index) if near else self.index.best(query, k)
         return readable_results((self.to_result(place, query) for place in places[:k]), k)
 
-    def nearest(self, query: str, places: Sequence[Place]) -> list[Place]:
-        """The places in order of how near in meaning to the query they are, and the titles of their pages."""
-        pages = {place: page for place in places if (page := self.store.page(place.url, with_raw=False))}
-        told = []
-        for place, page in pages.items():
-            above = headings_of(page.headings, place.start, place.end)[-_HEADINGS_TOLD:]
-            text = _from_best_line(page.text[place.start : place.end], query)
-            told.append(f"{' - '.join([page.title, *above])}: {text}")
-        near = meaning.cosines(query, told)
-        near = near + _TITLE_WORTH * meaning.cosines(query, [page.title for page in pages.values()])
-        found = list(pages)
-        return [found[at] for at in np.argsort(-near, kind="stable")]
+    def nearest(self, query: str, index: PassageIndex) -> list[Place]:
+        """A passage of each page that may answer, the nearest to the query in meaning first, lists last.
+
+        People do not ask in the words of those who answer, so that words find some of the pages and headings others.
+        """
+        by_words = {place.url: place for place in index.best(query, _BY_WORDS)}
+        by_headings = self.by_headings(query, index)
+        found = by_words | {url: place for url, (_, place) in list(by_headings.items())[:_BY_HEADINGS]}
+        places = [place for url, place in found.items() if self.store.page(url, with_raw=False)]
+        near = meaning.cosines(query, [self.told(place, query, place != by_words.get(place.url)) for place in places])
+        headings = [by_headings[place.url][0] if place.url in by_headings else 0.0 for place in places]
+        order = np.argsort(-(near + _HEADING_WORTH * np.array(headings)), kind="stable")
+        return sorted((places[at] for at in order), key=lambda place: place.url in index.lists)
+
+    def by_headings(self, query: str, index: PassageIndex) -> dict[str, tuple[float, Place]]:
+        """The passage below each page's nearest heading with how near that is, the nearest page first."""
+        all_of = index.pages <= _MOST_COMPARED
+        urls = index.headings if all_of else [place.url for place in index.best(query, _MOST_COMPARED)]
+        lines = [line for url in urls for line in index.headings[url]]
+        nearness = meaning.cosines(query, [line for line, _ in lines])
+        found: dict[str, tuple[float, Place]] = {}
+        for at in np.argsort(-nearness, kind="stable"):
+            _, place = lines[at]
+            found.setdefault(place.url, (float(nearness[at]), place))
+        return found
+
+    def told(self, place: Place, query: str, begins: bool) -> str:
+        """The beginning of a passage, or of its best line, behind the title of its page and the headings above it."""
+        page = self.store.page(place.url, with_raw=False)
+        if page is None:
+            return ""
+        above = headings_of(page.headings, place.start, place.start + 1)[-_HEADINGS_TOLD:]
+        passage = page.text[place.start : place.end]
+        text = passage if begins else _from_best_line(passage, query)
+        return f"{' - '.join([page.title, *above])}: {text[:_LONGEST_TOLD]}"
 
     async def shares(self, words: Collection[str]) -> dict[str, float]:
         """The share of all pages that hold each word, whether they were found or not.
