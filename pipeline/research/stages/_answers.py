@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean
@@ -52,12 +52,16 @@ _WORDS_OF_PROMISE = 0.6
 """What words count beside headings that promise an answer by what they mean."""
 _WORDS_WORTH = 0.3
 """What the words of a statement count beside what it means, and beside what its section means."""
-_LEAST_NEAR = 0.36
-"""Relevance that the best answer must have by its meaning; without one that near, others are none either."""
+_LEAST_NEAR = 0.405
+"""What the best answer must have in the mean of its relevance and its own nearness; else others are none either."""
 _NEAR = 0.45
 """Relevance by meaning from which a statement that names what is asked answers, however much nearer others are."""
+_PAGE_WORTH = 0.22
+"""What the beginning of the most promising section of its page counts beside a statement."""
 _NEAREST, _NEAREST_WORTH = 8, 0.43
 """Statements nearest to the question, and what it counts that others are near to these."""
+_LEAST_OF_A_PAGE = 0.3
+"""Share of the answers of the page with the most of them that another must have; what stands alone is rarely one."""
 _LEAST_BY_WORDS = 0.5
 """Relevance from which words alone, with no meaning known, make an answer of a statement or of its section."""
 _NAMED = 0.5
@@ -185,8 +189,6 @@ class Answers:
             self.answers(question),
             key=lambda each: (-each.score, each.statement.page.url, each.statement.start),
         )
-        if self.by_meaning and max((each.own for each in found), default=0.0) < _LEAST_NEAR:
-            return []
         topic = stems_of(question, self.language)
         chosen: list[Answer] = []
         for answer in self.near_best(found):
@@ -204,7 +206,10 @@ class Answers:
             own[each.side] = max(own[each.side], each.own)
             sections[each.side] = max(sections[each.side], each.section)
         if self.by_meaning:
-            return [each for each in found if each.clear or each.score >= _LEAST_OF_BEST * scores[each.side]]
+            near = [each for each in found if each.clear or each.score >= _LEAST_OF_BEST * scores[each.side]]
+            of_page = Counter(each.statement.page.url for each in near)
+            least = _LEAST_OF_A_PAGE * max(of_page.values(), default=0)
+            return [each for each in near if of_page[each.statement.page.url] >= least]
         return [
             each
             for each in found
@@ -271,9 +276,18 @@ class Answers:
             _joined(float(cosine), fmean(beside[each.page.url, self.section_of(each.page, each.start)]), by_words)
             for (each, by_words), cosine in zip(found, cosines, strict=True)
         ]
-        nearest = [at for at in np.argsort(own, kind="stable")[-_NEAREST:] if own[at] >= _LEAST_OF_BEST * max(own)]
+        if max(map(float.__add__, own, map(float, cosines))) < 2 * _LEAST_NEAR:
+            return []
+        beginnings: dict[str, float] = {}
+        for (each, _), cosine in zip(found, cosines, strict=True):
+            beginnings.setdefault(each.page.url, float(cosine))
+        on_page = [
+            relevance_ + _PAGE_WORTH * beginnings[each.page.url]
+            for (each, _), relevance_ in zip(found, own, strict=True)
+        ]
+        nearest = [at for at in np.argsort(on_page)[-_NEAREST:] if on_page[at] >= _LEAST_OF_BEST * max(on_page)]
         middle = vectors[nearest].sum(axis=0)
-        beside_nearest = vectors @ (middle / np.linalg.norm(middle))
+        scores = np.array(on_page) + _NEAREST_WORTH * (vectors @ (middle / np.linalg.norm(middle)))
         named = sum(by_words >= _NAMED for _, by_words in found) >= MOST_CLAIMS
         return [
             Answer(
@@ -281,10 +295,10 @@ class Answers:
                 relevance_,
                 0.0,
                 -1,
-                round(relevance_ + _NEAREST_WORTH * float(nearest), 4),
+                round(float(score), 4),
                 clear=relevance_ >= _NEAR and by_words >= _LEAST_OF_BEST,
             )
-            for (each, by_words), relevance_, nearest in zip(found, own, beside_nearest, strict=True)
+            for (each, by_words), relevance_, score in zip(found, own, scores, strict=True)
             if relevance_ >= LEAST_OF_BEST * max(own) and (by_words or not named)
         ]
 
