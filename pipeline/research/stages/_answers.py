@@ -225,6 +225,10 @@ class Answers:
         self.given.append(told)
         return True
 
+    def know(self, text: str) -> None:
+        """Count a text as given that stands in the report whatever else does."""
+        self.given.append(said(text, self.language))
+
     def answers(self, question: str) -> Iterator[Answer]:
         """All statements that answer the question, with their scores."""
         asked = self.asked(question)

@@ -207,13 +207,13 @@ async def extract_claims(
     read = [*readable_pages(plan, read_before, first=False), *readable]
     answers = Answers(passages_of(read), plan_language(plan), shares)
     for claim in before:
-        answers.take(claim.text, frozenset())
+        answers.know(claim.text)
     by_url = {page.url: page for page in pages}
     questions = [question_of(plan, section) for section in plan.sections]
     for number, drafted in found.items():
         found[number] = [_with_relevance(claim, questions[number], answers, by_url) for claim in drafted]
         for claim in drafted:
-            answers.take(claim.text, frozenset())
+            answers.know(claim.text)
     for question in dict.fromkeys(questions):
         asked = [number for number, other in enumerate(questions) if other == question and number not in found]
         known = [claim.section for claim in before if claim.section in asked]

@@ -333,3 +333,28 @@ BESIDE = page(
 def test_where_enough_statements_name_what_is_asked_those_that_do_not_are_none() -> None:
     question = "How is a package salvaged?"
     assert pages_of(claims_of(question, [NAMED, BESIDE])) == {"salvaging"}
+
+
+QUOTAS = tuple(
+    f"A quota of Debian bounds the disk space of {who}."
+    for who in ("a user", "a group", "each account", "every project", "all guests", "the students")
+)
+
+
+def test_sides_of_a_topic_order_what_answers_it_and_leave_nothing_out() -> None:
+    risk = "A quota of Debian does not bound the disk space that root takes, which is a risk."
+    claims = claims_of("What does a quota of Debian bound?", [page("quota", "Disk quotas", *QUOTAS, risk)])
+    sections = {claim.text: claim.section for claim in claims}
+    assert set(sections) == {*QUOTAS, risk}
+    assert sections[risk] == 1, "it stands under limits and risks"
+    assert {sections[text] for text in QUOTAS} == {0}, "they show no side"
+
+
+def test_a_later_round_chooses_from_all_pages_and_gives_nothing_twice() -> None:
+    topic = "What does a quota of Debian bound?"
+    plan = asyncio.run(make_plan(Intake(topic, topic, "en", "medium"), None))
+    read = [page("quota", "Disk quotas", *QUOTAS)]
+    before = asyncio.run(extract_claims(plan, read, None))[:2]
+    later = asyncio.run(extract_claims(plan, [], None, before, read_before=read))
+    assert {claim.text for claim in later} == set(QUOTAS) - {claim.text for claim in before}
+    assert [claim.id for claim in later] == [f"c{number}" for number in range(3, 7)]

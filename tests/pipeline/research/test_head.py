@@ -69,6 +69,25 @@ def test_a_report_begins_with_what_answers_its_topic_best_and_states_it_nowhere_
     assert {each.claim_id for each in laid_out.report.citations} == {"c1", "c2", "c3", "c4", "c5"}
 
 
+def test_claims_that_answer_far_less_than_the_best_one_are_left_out_with_the_reason() -> None:
+    topic = "What takes the heat out of a burn?"
+    intake = Intake(topic, topic, "en", "brief")
+    plan = asyncio.run(make_plan(intake, None))
+    words = ("Cool water takes the heat out of a burn.", "The old hospital counts its visits in the winter.")
+    page = Page("https://a.example/", "Notes", "a.example", "en", "\n".join(words), READ_AT)
+    claims = []
+    for number, (text, relevance) in enumerate(zip(words, (0.8, 0.5), strict=True), start=1):
+        start = page.text.index(text)
+        quotes = (Quote(page.url, text, start, start + len(text)),)
+        claim = Claim(f"c{number}", text, 0, quotes, relevance=relevance)
+        claims.append(Checked(claim, "supported", 1.0, (), (page.url,)))
+    written = asyncio.run(write_report(intake, plan, Verified(tuple(claims), 1.0), [page], None))
+    assert [paragraph.text for paragraph in written.paragraphs] == [words[0]]
+    (left,) = written.left_out
+    assert left.claim.text == words[1]
+    assert left.problems == ("other claims of the report answer far more of the question",)
+
+
 def test_the_head_answers_each_of_several_questions() -> None:
     topic = "How does a heat pump work, and what does a heat pump cost to run?"
     written, _, plan = came(

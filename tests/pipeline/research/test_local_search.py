@@ -82,6 +82,19 @@ def test_a_folder_is_searched_in_every_language_and_its_documents_are_in_the_sto
     assert page.added
 
 
+def test_a_page_is_found_by_what_its_heading_means_where_others_have_the_words(tmp_path: Path) -> None:
+    others = {
+        f"people-{number}.md": f"# Trip {number}\n\nHow I keep people on my drive from filling up at {number}.\n"
+        for number in range(12)
+    }
+    quota = "# Disk quotas\n\nA quota bounds the space that each account may take on a file system.\n"
+    for name, text in (others | {"storage.md": quota}).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with open_store(tmp_path / "store.db") as store:
+        found = first(LocalSearch(tmp_path, store), "How do I keep people from filling up my hard drive?")
+    assert found.endswith("/storage.md")
+
+
 def test_files_that_are_not_searched_are_told(library: Library) -> None:
     empty, others = library.told
     assert "empty.txt" in empty
