@@ -64,6 +64,8 @@ _LEAST_OF_A_PAGE = 0.3
 """Share of the answers of the page with the most of them that another must have; what stands alone is rarely one."""
 _LEAST_BY_WORDS = 0.5
 """Relevance from which words alone, with no meaning known, make an answer of a statement or of its section."""
+_LEAST_TELLING = 0.35
+"""Weight that the most telling word of a question must have where words alone decide."""
 _NAMED = 0.5
 """Relevance by words from which a statement names what is asked."""
 _PARTS_OF_LIST = re.compile(r"[,;、，；]")
@@ -246,7 +248,12 @@ class Answers:
         return round(score + _LENGTH_WORTH * (len(statement.text) in _BEST_LENGTH), 6)
 
     def near_in_words(self, asked: Sequence[AskedWord]) -> Iterator[Answer]:
-        """The statements of passages with asked words that, with their sections, answer by half of these or more."""
+        """The statements of passages with asked words that, with their sections, answer by half of these or more.
+
+        None where each of these words stands on so many pages that it tells nothing.
+        """
+        if self.shares and max((word.weight for word in asked), default=0.0) < _LEAST_TELLING:
+            return
         for passage in self.passages:
             around = self.words[passage]
             if not relevance(asked, around, around):
