@@ -53,8 +53,9 @@ _ENOUGH_PAGES = 40
 """Pages from which the share of them that hold a word says how common it is."""
 _BY_WORDS, _BY_HEADINGS = 8, 12
 """Pages of each kind, those that words find and those whose headings are nearest to the query in meaning."""
-_MOST_COMPARED = 400
-"""Pages whose headings are compared with a query; of more, those that words find first."""
+_MOST_TITLES, _MOST_COMPARED = 1_000, 40
+"""Pages whose titles are compared with a query, of more those that words find first; and how many of those with the
+nearest titles, and of those that words find, have their headings compared."""
 _HEADINGS_TOLD, _LONGEST_TOLD, _HEADING_WORTH = 2, 200, 0.5
 """Headings above a passage and characters of it that stand for it, and what its page's nearest heading counts."""
 
@@ -242,8 +243,11 @@ class LocalSearch:
 
     def by_headings(self, query: str, index: PassageIndex) -> dict[str, tuple[float, Place]]:
         """The passage below each page's nearest heading with how near that is, the nearest page first."""
-        all_of = index.pages <= _MOST_COMPARED
-        urls = index.headings if all_of else [place.url for place in index.best(query, _MOST_COMPARED)]
+        few = index.pages <= _MOST_TITLES
+        titled = list(index.headings) if few else [place.url for place in index.best(query, _MOST_TITLES)]
+        titles = meaning.cosines(query, [index.headings[url][0][0] for url in titled])
+        nearest = [titled[at] for at in np.argsort(-titles, kind="stable")[:_MOST_COMPARED]]
+        urls = dict.fromkeys([*nearest, *(place.url for place in index.best(query, _MOST_COMPARED))])
         lines = [line for url in urls for line in index.headings[url]]
         nearness = meaning.cosines(query, [line for line, _ in lines])
         found: dict[str, tuple[float, Place]] = {}
