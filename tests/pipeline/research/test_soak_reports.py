@@ -3,13 +3,17 @@
 The figures are in exports/contracts/figures.md; none of them may fall.
 """
 
+import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from tests.support.research_key import topics
+from pipeline.research.search._local import LocalSearch
+from pipeline.sources.store import open_store
+from tests.support.research_key import KEYS, Corpus, topics
 from tests.support.research_measure import Measured, Shares, run_topic, shares, table
 from tests.support.research_pages import pages_of
 
@@ -40,6 +44,26 @@ def test_reports_on_two_topics_over_a_few_pages_find_facts_and_stay_with_the_top
 )
 def test_reports_are_no_worse_than_they_were(key: Literal["tuned", "held"], least: Shares, tmp_path: Path) -> None:
     assert_no_worse(shares(measured(key, tmp_path)), least)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("corpus", "language", "least"), [("manuals", "en", 0.96), ("handbuch", "de", 0.4), ("handobukku", "ja", 0.5)]
+)
+def test_questions_in_everyday_words_find_a_page_that_answers_among_the_first_five(
+    corpus: Corpus, language: str, least: float, tmp_path: Path
+) -> None:
+    entries = json.loads((KEYS / "questions.json").read_text(encoding="utf-8"))
+    asked = [each for each in entries if each["language"] == language and each["pages"]]
+    pages = pages_of(corpus, tmp_path)
+    with open_store(tmp_path / "store.db") as store:
+        search = LocalSearch(pages.folder, store)
+        found = [
+            {pages.name_of(result.url) for result in asyncio.run(search.search(each["question"], 5))} for each in asked
+        ]
+    hits = [not names.isdisjoint(each["pages"]) for names, each in zip(found, asked, strict=True)]
+    sys.stdout.write(f"{language}: {sum(hits)} of {len(hits)}\n")
+    assert sum(hits) >= least * len(hits)
 
 
 def assert_no_worse(found: Shares, least: Shares) -> None:
