@@ -132,7 +132,8 @@ class Questions(NamedTuple):
     """What to ask: the narratives of a file, whom, with which model where one is named, and how often.
 
     `narratives` is gone through several times. `options` is None for answers from stored payloads. With `arms`, which
-    hold models, prompts and options of their own, every narrative is put once by each arm.
+    hold models, prompts and options of their own, every narrative is put once by each arm. `run_id`, a UUID, is that of
+    a new run, from which the ids of its answers follow; without one it gets a random one.
     """
 
     narratives: NarrativesCsv
@@ -143,6 +144,7 @@ class Questions(NamedTuple):
     options: AskOptions | None = None
     prompts: Prompts = DEFAULT_PROMPTS
     arms: Sequence[Arm] = ()
+    run_id: str = ""
 
     def asked_arms(self) -> Sequence[Arm]:
         """The arms; without any, the one without a name that a run has then."""

@@ -38,17 +38,19 @@ def replay_narratives(
     models: Mapping[ProviderName, str] | None = None,
     max_rows: int | None = None,
     report: Report = lambda call, total: None,
+    run_id: str = "",
 ) -> RunManifest:
     """Answer a file of narratives from a folder of stored payloads, and give the manifest of the run in `out`.
 
-    `providers` are by default those that have payloads. Nothing is written before narratives and payloads are found.
+    `providers` are by default those that have payloads; `run_id` is as in `Questions`. Nothing is written before
+    narratives and payloads are found.
 
     Raises:
         InputError: the narratives cannot be read, there are no payloads, or nothing at all was answered.
         OutputError: `out` holds something else, or is in use.
     """
     rows = NarrativesCsv(narratives)
-    questions = Questions(rows, providers or recorded_providers(folder), models or {}, max_rows)
+    questions = Questions(rows, providers or recorded_providers(folder), models or {}, max_rows, run_id=run_id)
     return asyncio.run(ask_narratives(questions, out, RecordedAnswers(folder), report))
 
 

@@ -287,7 +287,7 @@ def open_run(out: Path, questions: Questions, compress: bool = False, tell: Tell
     if (out / MANIFEST).is_file():
         manifest = read_manifest(out)
     elif len(leftovers) == len(list(out.iterdir())):
-        manifest = _new_manifest(questions, str(uuid4()))
+        manifest = _new_manifest(questions, questions.run_id or str(uuid4()))
     else:
         raise OutputError(
             f"{str(out)!r} is not empty and holds no `{MANIFEST}` of a run; name another folder with `--out`."
