@@ -89,8 +89,8 @@ class PassageIndex:
         self.pages += 1
         if _is_list(text):
             self.lists.add(url)
-        starts = {title: 0} | {f"{title} - {each.text}": each.start for each in headings if each.text != title}
-        self.headings[url] = [(line, Place(url, start, start + _PASSAGE)) for line, start in starts.items()]
+        lines = [(title, 0), *((f"{title} - {each.text}", each.start) for each in headings if each.text != title)]
+        self.headings[url] = [(line, Place(url, start, start + _PASSAGE)) for line, start in lines if start < len(text)]
         self.database.execute("BEGIN")
         for start, end in passage_spans(text):
             self.places.append(Place(url, start, end))
@@ -216,7 +216,7 @@ class LocalSearch:
         self.reading = asyncio.Lock()
 
     async def search(self, query: str, k: int) -> SearchResults:
-        """At most `k` pages that hold words of the query, the best first.
+        """At most `k` pages, the best first: those that words of the query find, in English by what headings mean too.
 
         Raises:
             InputError: no document can be read, or the store holds no page.
@@ -235,8 +235,10 @@ class LocalSearch:
         by_words = {place.url: place for place in index.best(query, _BY_WORDS)}
         by_headings = self.by_headings(query, index)
         found = by_words | {url: place for url, (_, place) in list(by_headings.items())[:_BY_HEADINGS]}
-        places = [place for url, place in found.items() if self.store.page(url, with_raw=False)]
-        near = meaning.cosines(query, [self.told(place, query, place != by_words.get(place.url)) for place in places])
+        pages = {place: page for place in found.values() if (page := self.store.page(place.url, with_raw=False))}
+        places = list(pages)
+        told = [_told(page, each, query if each == by_words.get(each.url) else "") for each, page in pages.items()]
+        near = meaning.cosines(query, told)
         headings = [by_headings[place.url][0] if place.url in by_headings else 0.0 for place in places]
         order = np.argsort(-(near + _HEADING_WORTH * np.array(headings)), kind="stable")
         return sorted((places[at] for at in order), key=lambda place: place.url in index.lists)
@@ -244,27 +246,18 @@ class LocalSearch:
     def by_headings(self, query: str, index: PassageIndex) -> dict[str, tuple[float, Place]]:
         """The passage below each page's nearest heading with how near that is, the nearest page first."""
         few = index.pages <= _MOST_TITLES
-        titled = list(index.headings) if few else [place.url for place in index.best(query, _MOST_TITLES)]
+        urls = list(index.headings) if few else [place.url for place in index.best(query, _MOST_TITLES)]
+        titled = [url for url in urls if index.headings[url]]
         titles = meaning.cosines(query, [index.headings[url][0][0] for url in titled])
         nearest = [titled[at] for at in np.argsort(-titles, kind="stable")[:_MOST_COMPARED]]
-        urls = dict.fromkeys([*nearest, *(place.url for place in index.best(query, _MOST_COMPARED))])
-        lines = [line for url in urls for line in index.headings[url]]
+        compared = dict.fromkeys([*nearest, *(place.url for place in index.best(query, _MOST_COMPARED))])
+        lines = [line for url in compared for line in index.headings[url]]
         nearness = meaning.cosines(query, [line for line, _ in lines])
         found: dict[str, tuple[float, Place]] = {}
         for at in np.argsort(-nearness, kind="stable"):
             _, place = lines[at]
             found.setdefault(place.url, (float(nearness[at]), place))
         return found
-
-    def told(self, place: Place, query: str, begins: bool) -> str:
-        """The beginning of a passage, or of its best line, behind the title of its page and the headings above it."""
-        page = self.store.page(place.url, with_raw=False)
-        if page is None:
-            return ""
-        above = headings_of(page.headings, place.start, place.start + 1)[-_HEADINGS_TOLD:]
-        passage = page.text[place.start : place.end]
-        text = passage if begins else _from_best_line(passage, query)
-        return f"{' - '.join([page.title, *above])}: {text[:_LONGEST_TOLD]}"
 
     async def shares(self, words: Collection[str]) -> dict[str, float]:
         """The share of all pages that hold each word, whether they were found or not.
@@ -313,6 +306,13 @@ class LocalSearch:
                 "or choose another provider with `--search`."
             )
         return index
+
+
+def _told(page: StoredPage, place: Place, query: str) -> str:
+    """What a passage begins with, at its best line for the query if any, behind the title and the headings above it."""
+    above = headings_of(page.headings, place.start, place.start + 1)[-_HEADINGS_TOLD:]
+    text = _from_best_line(page.text[place.start : place.end], query)
+    return f"{' - '.join([page.title, *above])}: {text[:_LONGEST_TOLD]}"
 
 
 def _from_best_line(passage: str, query: str) -> str:

@@ -22,9 +22,7 @@ from pipeline.verifying.values import Page
 
 MOST_CLAIMS = 8
 """Statements of a section."""
-LEAST_RELEVANCE = 0.35
-"""Relevance from which a statement answers a question."""
-LEAST_OF_BEST = 0.65
+LEAST_BESIDE_BEST = 0.65
 """Share of the relevance of the best statement on a question that others must have."""
 _LEAST_OF_BEST = 0.8
 """Share of the best statement's score that others must have, or their sections of the best section's."""
@@ -54,8 +52,8 @@ _WORDS_WORTH = 0.3
 """What the words of a statement count beside what it means, and beside what its section means."""
 _LEAST_NEAR = 0.405
 """What the best answer must have in the mean of its relevance and its own nearness; else others are none either."""
-_NEAR = 0.45
-"""Relevance by meaning from which a statement that names what is asked answers, however much nearer others are."""
+_NEAR, _NEAR_AND_NAMED = 0.45, 0.8
+"""Relevance, in all and by words, from which a statement answers by its meaning, however much nearer others are."""
 _PAGE_WORTH = 0.22
 """What the beginning of the most promising section of its page counts beside a statement."""
 _NEAREST, _NEAREST_WORTH = 8, 0.43
@@ -106,12 +104,12 @@ class Answer(NamedTuple):
     """The statement."""
     own: float
     """How far it answers itself with the headings above it, from 0 to 1."""
-    section: float
-    """How far these headings do with all that stands below them, from 0 to 1."""
-    side: int
-    """Which side of a choice it speaks of, by the number of its phrase; -1 where nothing is to choose."""
     score: float
     """By which answers are ordered."""
+    section: float = 0.0
+    """How far these headings do by words with all that stands below them, from 0 to 1."""
+    side: int = -1
+    """Which side of a choice it speaks of, by the number of its phrase; -1 where nothing is to choose."""
     clear: bool = False
     """Whether it is one however much nearer others are: it names what is asked, and means something near to it."""
 
@@ -187,6 +185,8 @@ class Answers:
 
     def give(self, question: str, most: int = MOST_CLAIMS) -> list[Answer]:
         """The statements that answer the question, the best first, so many at most; none that says what was given."""
+        if most <= 0:
+            return []
         found = sorted(
             self.answers(question),
             key=lambda each: (-each.score, each.statement.page.url, each.statement.start),
@@ -200,18 +200,17 @@ class Answers:
 
     def near_best(self, found: Sequence[Answer]) -> list[Answer]:
         """The answers that are not far from the best one on their side, in order."""
-        scores: dict[int, float] = defaultdict(float)
-        own: dict[int, float] = defaultdict(float)
-        sections: dict[int, float] = defaultdict(float)
+        sides: dict[int, list[Answer]] = defaultdict(list)
         for each in found:
-            scores[each.side] = max(scores[each.side], each.score)
-            own[each.side] = max(own[each.side], each.own)
-            sections[each.side] = max(sections[each.side], each.section)
+            sides[each.side].append(each)
         if self.by_meaning:
+            scores = {side: max(each.score for each in those) for side, those in sides.items()}
             near = [each for each in found if each.clear or each.score >= _LEAST_OF_BEST * scores[each.side]]
             of_page = Counter(each.statement.page.url for each in near)
             least = _LEAST_OF_A_PAGE * max(of_page.values(), default=0)
             return [each for each in near if of_page[each.statement.page.url] >= least]
+        own = {side: max(each.own for each in those) for side, those in sides.items()}
+        sections = {side: max(each.section for each in those) for side, those in sides.items()}
         return [
             each
             for each in found
@@ -261,7 +260,7 @@ class Answers:
             for statement in self.statements_in(passage):
                 own, section = self.by_words(asked, statement, around)
                 if max(own, section) >= _LEAST_BY_WORDS:
-                    yield Answer(statement, own, section, -1, self.score(asked, statement, max(own, section)))
+                    yield Answer(statement, own, self.score(asked, statement, max(own, section)), section)
 
     def by_words(self, asked: Sequence[AskedWord], statement: Statement, around: frozenset[str]) -> tuple[float, float]:
         """How far a statement, among these words of its passage, and its section answer by their words."""
@@ -304,13 +303,11 @@ class Answers:
             Answer(
                 each,
                 relevance_,
-                0.0,
-                -1,
                 round(float(score), 4),
-                clear=relevance_ >= _NEAR and by_words >= _LEAST_OF_BEST,
+                clear=relevance_ >= _NEAR and by_words >= _NEAR_AND_NAMED,
             )
             for (each, by_words), relevance_, score in zip(found, own, scores, strict=True)
-            if relevance_ >= LEAST_OF_BEST * max(own) and (by_words or not named)
+            if relevance_ >= LEAST_BESIDE_BEST * max(own) and (by_words or not named)
         ]
 
     def promising(self, question: str, asked: Sequence[AskedWord]) -> list[tuple[Statement, float]]:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.research.stages._answers import LEAST_RELEVANCE
 from pipeline.research.stages._asked import AskedWord, asked_words, relevance, share_of, sides_of
 from pipeline.research.stages._plan import answers_shortly, aspect_of
 from pipeline.research.values import Plan, plan_language
@@ -15,6 +14,8 @@ from pipeline.verifying.values import Checked, Page
 
 _MOST_SENTENCES = 3
 """Sentences of the head; a passage on a disagreement counts as two, one for each side."""
+_LEAST_RELEVANCE = 0.35
+"""Relevance from which a claim may answer the topic."""
 _LEAST_OF_BEST = 0.7
 """Share of the best claim's relevance that the others must have."""
 _OWN_WORTH = 0.15
@@ -77,7 +78,7 @@ def claims_of_head(
     disputed = frozenset(name for names in disputes for name in names)
     left = [each._replace(sentences=2) if each.checked.claim.id in disputed else each for each in left]
     best = max((each.relevance for each in left), default=0.0)
-    left = [each for each in left if each.relevance >= max(LEAST_RELEVANCE, _LEAST_OF_BEST * best)]
+    left = [each for each in left if each.relevance >= max(_LEAST_RELEVANCE, _LEAST_OF_BEST * best)]
     head: list[Checked] = []
     told = frozenset[str]()
     room = _MOST_SENTENCES

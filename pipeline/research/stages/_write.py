@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
-from pipeline.research.stages._answers import LEAST_OF_BEST
+from pipeline.research.stages._answers import LEAST_BESIDE_BEST
 from pipeline.research.stages._disputes import dispute_paragraphs
 from pipeline.research.stages._extract import is_fit, question_of
 from pipeline.research.stages._head import claims_of_head
@@ -260,7 +260,7 @@ def _without_far(
     near: list[Checked] = []
     far: list[Checked] = []
     for each in claims:
-        least = LEAST_OF_BEST * best[questions[each.claim.section]]
+        least = LEAST_BESIDE_BEST * best[questions[each.claim.section]]
         if each.claim.relevance is None or each.claim.relevance >= least or each.claim.id in disputed:
             near.append(each)
         elif each.verdict == "supported":

@@ -12,6 +12,7 @@ from pipeline.errors import InputError
 from pipeline.research.search import SearchProvider, search_provider
 from pipeline.research.search._local import LocalSearch, PassageIndex
 from pipeline.research.search.documents import document_url
+from pipeline.sources.headings import Heading
 from pipeline.sources.store import Store, open_store
 from pipeline.text.urls import site_key
 
@@ -93,6 +94,13 @@ def test_a_page_is_found_by_what_its_heading_means_where_others_have_the_words(t
     with open_store(tmp_path / "store.db") as store:
         found = first(LocalSearch(tmp_path, store), "How do I keep people from filling up my hard drive?")
     assert found.endswith("/storage.md")
+
+
+def test_a_page_whose_text_ends_with_its_nearest_heading_is_found_all_the_same(library: Library, store: Store) -> None:
+    page = store.page(document_url(library.folder, library.folder / "honey.txt"))
+    assert page is not None
+    store.put_page(page._replace(headings=(Heading(len(page.text), 2, "May babies eat raw honey?"),)))
+    assert first(LocalSearch(None, store), "May babies eat raw honey?") == page.url
 
 
 def test_files_that_are_not_searched_are_told(library: Library) -> None:
