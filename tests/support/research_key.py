@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from tests.support.places import DATA
 
@@ -63,11 +63,9 @@ class Fact(_Entry):
         return bool(self.false) and all(_searched(each, plain) for each in self.false)
 
 
-class Topic(_Entry):
+class Question(_Entry):
     """A question put to a corpus."""
 
-    name: str
-    """A short name for tables."""
     question: str
     """What is asked, as a person would type it."""
     language: Literal["en", "de", "ja"]
@@ -76,6 +74,13 @@ class Topic(_Entry):
     """The pages that are searched: a folder of `tests.support.research_pages`."""
     about: tuple[About, ...] = ()
     """Places that are about it; none where no page of the corpus is."""
+
+
+class Topic(Question):
+    """A question with what a good report on it says."""
+
+    name: str
+    """A short name for tables."""
     fact: tuple[Fact, ...] = ()
     """What a good report says."""
 
@@ -85,6 +90,13 @@ def topics(name: Literal["tuned", "held"]) -> tuple[Topic, ...]:
     """The topics of a key; numbers and rules are chosen on `tuned`, and measured on `held`."""
     entries = tomllib.loads((KEYS / f"{name}.toml").read_text(encoding="utf-8"))
     return tuple(Topic.model_validate(entry) for entry in entries["topic"])
+
+
+@cache
+def everyday_questions(corpus: Corpus) -> tuple[Question, ...]:
+    """Questions in everyday words, put to this corpus; all of them count as fitted."""
+    entries = TypeAdapter(tuple[Question, ...]).validate_json((KEYS / "questions.json").read_bytes())
+    return tuple(each for each in entries if each.corpus == corpus)
 
 
 def told(facts: Sequence[Fact], sentences: Sequence[str]) -> Iterator[Fact]:

@@ -21,7 +21,7 @@ from lxml import html
 from pipeline.research.search.documents import document_url
 from tests.support.debian_pages import DEBIAN_REFERENCE, DEVELOPERS_REFERENCE, debian_pages, handbook
 from tests.support.places import NO_SHARED, SHARED
-from tests.support.research_key import Corpus, Topic
+from tests.support.research_key import Corpus, Question
 
 ARTICLES = SHARED / "corpora" / "articles"
 _THE_BOOK_ONCE_MORE = "developers-reference.html"
@@ -156,11 +156,11 @@ def _manuals(corpus: Corpus) -> Iterator[tuple[str, Path]]:
         yield from ((prefix + file.name, file) for file in files)
 
 
-def is_about(topic: Topic, page: str, block: Block) -> bool:
-    """Whether the topic's key names this place of the page with this path."""
+def is_about(question: Question, page: str, block: Block) -> bool:
+    """Whether the question's key names this place of the page with this path."""
     return block.kind in PROSE and any(
         fnmatchcase(page, about.page) and (not about.under or any(each in about.under for each in block.headings))
-        for about in topic.about
+        for about in question.about
     )
 
 

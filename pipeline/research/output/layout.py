@@ -17,7 +17,7 @@ from pipeline.research.output.report_words import ENGLISH, ReportWords, report_w
 from pipeline.research.values import ANSWER, BETWEEN, AskedQuery, Intake, Plan, Verified, Written, plan_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
-from pipeline.verifying.scores import single_source
+from pipeline.verifying.scores import mean_relevance, single_source
 from pipeline.verifying.values import Checked, Page, Paragraph, Quote
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$&!#]|(?<![^\W_])_|_(?![^\W_])|\^(?=\[)")
@@ -54,6 +54,8 @@ def link_to(text: str, url: str) -> str:
 
 CitationForm = Literal["c", "n"]
 """How report.md cites: `(C001, C002)` or `[1, 2]`."""
+_LIKELY = 0.5
+"""Mean relevance of a report's claims below which it is told that they may not answer."""
 _MOST_LEFT_OUT = 10
 _MOST_QUERIES = 6
 _LONGEST_FRAGMENT = 200
@@ -220,7 +222,12 @@ def _limit_lines(
     cited = {url for paragraph in written.paragraphs for url in paragraph.urls}
     sites = {page.url: page.site for page in pages}
     alone = sum(each.claim.id in stated for each in single_source(verified.claims, sites))
-    lines = [words.own_sentences] if stated and not account.has_model else []
+    lines: list[str] = []
+    if stated and not account.has_model:
+        lines.append(words.own_sentences)
+        chance = mean_relevance(each for each in verified.claims if each.claim.id in stated)
+        if chance is not None and chance < _LIKELY:
+            lines.append(words.unsure.replace("{count}", str(round(10 * chance))))
     if stated and len({sites.get(url, url) for url in cited}) == 1:
         lines.append(words.one_site)
     elif alone:

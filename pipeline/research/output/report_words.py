@@ -21,6 +21,7 @@ class ReportWords(NamedTuple):
     limits: str
     """Heading of what the report cannot do."""
     own_sentences: str
+    unsure: str
     one_site: str
     each_alone: str
     single_site: str
@@ -59,6 +60,8 @@ ENGLISH = ReportWords(
     changed_on="last changed on {date}",
     limits="Limits of this report",
     own_sentences="No model wrote this: the sentences are the pages' own, those nearest to the question in meaning.",
+    unsure="It is not sure that these pages answer the question: of sections as near to it as those cited, about "
+    "{count} in 10 do. Read them before you rely on this.",
     one_site="Everything above rests on a single site; no other one confirms it.",
     each_alone="Each of the {all} statements rests on a single site; no second one confirms it.",
     single_site="Of {all} statements, {count} rest on a single site each.",
@@ -104,6 +107,8 @@ _GERMAN = ReportWords(
     limits="Grenzen dieses Berichts",
     own_sentences="Es wurde kein Modell benutzt: Die Sätze stammen wörtlich von den Seiten, ausgewählt nach ihren "
     "Wörtern.",
+    unsure="Es ist nicht sicher, dass diese Seiten die Frage beantworten: Von Abschnitten, die ihr so nahe sind wie "
+    "die angeführten, tun es etwa {count} von 10. Lesen Sie sie, ehe Sie sich darauf verlassen.",
     one_site="Alles Obige stützt sich auf eine einzige Website; keine andere bestätigt es.",
     each_alone="Jede der {all} Aussagen stützt sich auf eine einzige Website; keine zweite bestätigt sie.",
     single_site="Von {all} Aussagen stützen sich {count} auf jeweils eine einzige Website.",
@@ -148,6 +153,8 @@ _JAPANESE = ReportWords(
     changed_on="{date} 最終更新",
     limits="この報告の限界",
     own_sentences="モデルは使っていません。文はページの原文のままで、含まれる語によって選ばれています。",
+    unsure="これらのページが質問に答えているかどうかは確かではありません。引用した箇所と同程度に近い箇所のうち、実際に答えて"
+    "いるのは10件中約{count}件です。頼る前に原文を確認してください。",
     one_site="上の内容はすべて一つのサイトに基づいており、ほかのサイトでは裏付けられていません。",
     each_alone="{all} 件の記述はどれも一つのサイトだけに基づいており、ほかのサイトでは裏付けられていません。",
     single_site="{all} 件の記述のうち {count} 件は、それぞれ一つのサイトだけに基づいています。",
@@ -192,6 +199,7 @@ _CHINESE = ReportWords(
     changed_on="{date} 最后更改",
     limits="本报告的局限",
     own_sentences="未使用模型：句子均为网页原文，按其用词选出。",
+    unsure="这些网页是否回答了问题并不确定：与所引部分同样接近的部分中，约有十分之{count}作出了回答。采信之前请先阅读原文。",
     one_site="以上内容全部依据同一个网站，没有其他网站证实。",
     each_alone="{all} 条陈述每条都只依据一个网站，没有第二个网站证实。",
     single_site="{all} 条陈述中有 {count} 条各只依据一个网站。",

@@ -128,7 +128,7 @@ def _relevance_row(verified: Verified, stated: set[str]) -> tuple[str, str, str]
     own = [each for each in verified.claims if each.claim.id in stated]
     known = [each.claim.relevance for each in own if each.claim.relevance is not None]
     lowest = f"; the lowest {_share(min(known))}" if known else ""
-    meaning = f"how much of what is asked the claims and the headings above them name, on average{lowest}"
+    meaning = f"how likely the cited sections answer, or how much of what is asked they name, on average{lowest}"
     return "answers the question", _share(mean_relevance(own)), meaning
 
 

@@ -2,16 +2,15 @@
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
-import numpy as np
-
 from pipeline.research.stages._asked import AskedWord, anchors, asked_words, rarity, relevance, share_of, side_of
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
+from pipeline.research.stages._nearness import Told, sections_near
 from pipeline.research.stages._passages import ResearchPassage, speaks
 from pipeline.research.stages._statements import is_in, item_start, names_error, statement_in, without_wraps
 from pipeline.sources.headings import Section, sections_above
@@ -22,8 +21,10 @@ from pipeline.verifying.values import Page
 
 MOST_CLAIMS = 8
 """Statements of a section."""
-LEAST_BESIDE_BEST = 0.65
-"""Share of the relevance of the best statement on a question that others must have."""
+_LEAST_BESIDE_BEST = 0.7
+"""Share of the best answer's relevance that others of a report must have."""
+_LEAST_CLEAR, _NAMED = 0.3, 0.7
+"""Chance to answer, and relevance by words, from which a statement answers however much likelier others do."""
 _LEAST_OF_BEST = 0.8
 """Share of the best statement's score that others must have, or their sections of the best section's."""
 _LEAST_OF_COMMON = 0.5
@@ -48,24 +49,14 @@ _MOST_COMPARED = 120
 """Statements, those first whose headings promise most, that are compared by meaning."""
 _WORDS_OF_PROMISE = 0.6
 """What words count beside headings that promise an answer by what they mean."""
-_WORDS_WORTH = 0.3
-"""What the words of a statement count beside what it means, and beside what its section means."""
-_LEAST_NEAR = 0.405
-"""What the best answer must have in the mean of its relevance and its own nearness; else others are none either."""
-_NEAR, _NEAR_AND_NAMED = 0.45, 0.8
-"""Relevance, in all and by words, from which a statement answers by its meaning, however much nearer others are."""
-_PAGE_WORTH = 0.22
-"""What the beginning of the most promising section of its page counts beside a statement."""
-_NEAREST, _NEAREST_WORTH = 8, 0.43
-"""Statements nearest to the question, and what it counts that others are near to these."""
-_LEAST_OF_A_PAGE = 0.3
-"""Share of the answers of the page with the most of them that another must have; what stands alone is rarely one."""
+_LEAST_CHANCE = 0.2
+"""Chance from which a section may answer."""
+_LEAST_ALONE = 0.1
+"""Cosine that a statement must have without the headings above it, below which anything may stand."""
 _LEAST_BY_WORDS = 0.5
 """Relevance from which words alone, with no meaning known, make an answer of a statement or of its section."""
 _LEAST_TELLING = 0.35
 """Weight that the most telling word of a question must have where words alone decide."""
-_NAMED = 0.5
-"""Relevance by words from which a statement names what is asked."""
 _PARTS_OF_LIST = re.compile(r"[,;、，；]")
 _LISTING = 4
 """Parts of a heading that names many things, none of which all that stands below it is about."""
@@ -103,20 +94,26 @@ class Answer(NamedTuple):
     statement: Statement
     """The statement."""
     own: float
-    """How far it answers itself with the headings above it, from 0 to 1."""
+    """How far it answers by itself with the headings above it, or how likely its section does, from 0 to 1."""
     score: float
     """By which answers are ordered."""
     section: float = 0.0
     """How far these headings do by words with all that stands below them, from 0 to 1."""
     side: int = -1
     """Which side of a choice it speaks of, by the number of its phrase; -1 where nothing is to choose."""
-    clear: bool = False
-    """Whether it is one however much nearer others are: it names what is asked, and means something near to it."""
+    by_words: float = 0.0
+    """How far it answers by its words where its meaning counts, from 0 to 1."""
 
     @property
     def relevance(self) -> float:
         """How far it answers, from 0 to 1: by itself, or as a part of its section."""
         return max(self.own, self.section)
+
+
+def answers_beside(best: float, relevance_: float, by_words: float, language: str) -> bool:
+    """Whether a statement is an answer beside the best one: not much less likely one, or naming what is asked."""
+    clear = language in meaning.LANGUAGES and relevance_ >= _LEAST_CLEAR and by_words >= _NAMED
+    return clear or relevance_ >= _LEAST_BESIDE_BEST * best
 
 
 class Answers:
@@ -171,17 +168,18 @@ class Answers:
         by_words = max(relevance(asked, near, around), self.relevance_of_section(asked, page, place))
         if not self.by_meaning:
             return by_words
-        section = self.section_of(page, place)
-        beside = [
-            each
-            for passage in self.passages
-            if passage.page.url == page.url
-            for each in self.statements_in(passage)
-            if section.start <= each.start < section.end
-        ]
-        texts = [self.in_context(text, page, place), *(self.in_context(each.text, page, each.start) for each in beside)]
-        cosines = meaning.cosines(question, texts)
-        return _joined(float(cosines[0]), float(cosines[1:].mean() if beside else cosines[0]), by_words)
+        part = (page.url, self.section_of(page, place))
+        found = [self.told(*each) for each in self.promising(question, asked)]
+        if part not in {told.part for told in found}:
+            found += [
+                self.told(each, max(self.by_words(asked, each, self.words[passage])))
+                for passage in self.passages
+                if passage.page.url == page.url
+                for each in self.statements_in(passage)
+                if part[1].start <= each.start < part[1].end
+            ]
+        found.append(Told(part, self.in_context(text, page, place), by_words))
+        return round(sections_near(question, found)[part].chance, 4)
 
     def give(self, question: str, most: int = MOST_CLAIMS) -> list[Answer]:
         """The statements that answer the question, the best first, so many at most; none that says what was given."""
@@ -204,11 +202,8 @@ class Answers:
         for each in found:
             sides[each.side].append(each)
         if self.by_meaning:
-            scores = {side: max(each.score for each in those) for side, those in sides.items()}
-            near = [each for each in found if each.clear or each.score >= _LEAST_OF_BEST * scores[each.side]]
-            of_page = Counter(each.statement.page.url for each in near)
-            least = _LEAST_OF_A_PAGE * max(of_page.values(), default=0)
-            return [each for each in near if of_page[each.statement.page.url] >= least]
+            best = {side: max(each.own for each in those) for side, those in sides.items()}
+            return [each for each in found if answers_beside(best[each.side], each.own, each.by_words, self.language)]
         own = {side: max(each.own for each in those) for side, those in sides.items()}
         sections = {side: max(each.section for each in those) for side, those in sides.items()}
         return [
@@ -268,47 +263,23 @@ class Answers:
         return own, self.relevance_of_section(asked, statement.page, statement.start)
 
     def near_in_meaning(self, question: str, asked: Sequence[AskedWord]) -> list[Answer]:
-        """The statements that may answer, each with how far it does by what it and its section mean.
-
-        They are ordered by how near they are to the nearest ones as well, whatever words the question is asked in
-        (pseudo-relevance feedback: Rocchio, Relevance feedback in information retrieval, 1971). Where enough
-        statements name what is asked, those that have no word of it are no answers.
-        """
-        found = self.promising(question, asked)
-        if not found:
-            return []
-        vectors = meaning.vectors([self.in_context(each.text, each.page, each.start) for each, _ in found])
-        cosines = vectors @ meaning.vectors([question])[0]
-        beside: dict[tuple[str, Section], list[float]] = defaultdict(list)
-        for (each, _), cosine in zip(found, cosines, strict=True):
-            beside[each.page.url, self.section_of(each.page, each.start)].append(float(cosine))
-        own = [
-            _joined(float(cosine), fmean(beside[each.page.url, self.section_of(each.page, each.start)]), by_words)
-            for (each, by_words), cosine in zip(found, cosines, strict=True)
-        ]
-        if max(map(float.__add__, own, map(float, cosines))) < 2 * _LEAST_NEAR:
-            return []
-        beginnings: dict[str, float] = {}
-        for (each, _), cosine in zip(found, cosines, strict=True):
-            beginnings.setdefault(each.page.url, float(cosine))
-        on_page = [
-            relevance_ + _PAGE_WORTH * beginnings[each.page.url]
-            for (each, _), relevance_ in zip(found, own, strict=True)
-        ]
-        nearest = [at for at in np.argsort(on_page)[-_NEAREST:] if on_page[at] >= _LEAST_OF_BEST * max(on_page)]
-        middle = vectors[nearest].sum(axis=0)
-        scores = np.array(on_page) + _NEAREST_WORTH * (vectors @ (middle / np.linalg.norm(middle)))
-        named = sum(by_words >= _NAMED for _, by_words in found) >= MOST_CLAIMS
+        """The statements of the sections that may answer, each with how likely its section does."""
+        found = [(each, self.told(each, by_words)) for each, by_words in self.promising(question, asked)]
+        near = sections_near(question, [told for _, told in found])
+        chances = {part: round(each.chance, 4) for part, each in near.items() if each.chance >= _LEAST_CHANCE}
+        likely = [(each, told, chances[told.part]) for each, told in found if told.part in chances]
+        cosines = meaning.cosines(question, [told.text for _, told, _ in likely])
+        alone = meaning.cosines(question, [each.text for each, _, _ in likely])
         return [
-            Answer(
-                each,
-                relevance_,
-                round(float(score), 4),
-                clear=relevance_ >= _NEAR and by_words >= _NEAR_AND_NAMED,
-            )
-            for (each, by_words), relevance_, score in zip(found, own, scores, strict=True)
-            if relevance_ >= LEAST_BESIDE_BEST * max(own) and (by_words or not named)
+            Answer(each, chance, round(chance + float(cosine) / 100, 6), by_words=told.by_words)
+            for (each, told, chance), cosine, own in zip(likely, cosines, alone, strict=True)
+            if own >= _LEAST_ALONE
         ]
+
+    def told(self, statement: Statement, by_words: float) -> Told:
+        """A statement as its section is compared with a question."""
+        page, start = statement.page, statement.start
+        return Told((page.url, self.section_of(page, start)), self.in_context(statement.text, page, start), by_words)
 
     def promising(self, question: str, asked: Sequence[AskedWord]) -> list[tuple[Statement, float]]:
         """The statements of passages whose headings, with their words, promise an answer, the most promising first.
@@ -432,9 +403,3 @@ class Answers:
     def words_above(self, page: Page, place: int) -> frozenset[str]:
         """The content words of the page's title and of the headings above this place."""
         return frozenset[str]().union(*(words for words, _ in self.sections_above(page, place)))
-
-
-def _joined(own: float, section: float, by_words: float) -> float:
-    """How far a statement answers, from 0 to 1, by what it means, by what its section means, and by its words."""
-    together = (own + section + _WORDS_WORTH * by_words) / (2 + _WORDS_WORTH)
-    return round(min(1.0, max(0.0, together)), 4)

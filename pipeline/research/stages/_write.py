@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
-from pipeline.research.stages._answers import LEAST_BESIDE_BEST
+from pipeline.research.stages._answers import answers_beside
+from pipeline.research.stages._asked import asked_words, relevance, side_of
 from pipeline.research.stages._disputes import dispute_paragraphs
 from pipeline.research.stages._extract import is_fit, question_of
 from pipeline.research.stages._head import claims_of_head
@@ -18,7 +19,7 @@ from pipeline.research.stages._statements import WITHOUT_BLANKS
 from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, plan_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import site_key
-from pipeline.text.words import without_marks
+from pipeline.text.words import content_words, without_marks
 from pipeline.verifying.claim import check_claim
 from pipeline.verifying.disagreement import disagreements, disputed_ids
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph
@@ -207,7 +208,8 @@ async def write_report(
     disputed = disputed_ids(verified.claims)
     # What is disputed first, so that nothing that says the same is left.
     ordered = sorted(verified.claims, key=lambda checked: checked.claim.id not in disputed)
-    near, far = _without_far(plan, ordered, disputed)
+    # What a model read as an answer is one, however far a smaller one puts it.
+    near, far = (ordered, []) if model else _without_far(plan, ordered, disputed)
     kept, repeated = _without_repeats(near, language, stems_of(intake.topic, language))
     stated = [checked for checked in kept if checked.claim.id not in disputed]
     passages = dispute_paragraphs(found, pages, len(plan.sections), language)
@@ -249,19 +251,28 @@ def _without_far(
 ) -> tuple[list[Checked], list[Checked]]:
     """The claims that answer not much less of their question than its best one, and the supported ones that do.
 
-    Later rounds find better answers than those that the first had to be content with.
+    Later rounds find better answers than those that the first had to be content with. Each side of a choice has a best
+    one of its own.
     """
+    language = plan_language(plan)
+    words = {each.claim.id: frozenset(content_words(each.claim.text, language)) for each in claims}
+    vocabulary = frozenset[str]().union(*words.values())
     questions = [question_of(plan, section) for section in plan.sections]
-    best: dict[str, float] = defaultdict(float)
+    asked = {each: asked_words(each, language, vocabulary) for each in questions}
+    best: dict[tuple[str, int], float] = defaultdict(float)
+    sides: dict[str, tuple[str, int]] = {}
     for each in claims:
+        question = questions[each.claim.section]
+        side = sides[each.claim.id] = question, side_of(asked[question], words[each.claim.id])
         if each.verdict == "supported":
-            question = questions[each.claim.section]
-            best[question] = max(best[question], each.claim.relevance or 0.0)
+            best[side] = max(best[side], each.claim.relevance or 0.0)
     near: list[Checked] = []
     far: list[Checked] = []
     for each in claims:
-        least = LEAST_BESIDE_BEST * best[questions[each.claim.section]]
-        if each.claim.relevance is None or each.claim.relevance >= least or each.claim.id in disputed:
+        side = sides[each.claim.id]
+        known = words[each.claim.id]
+        told, by_words = each.claim.relevance, relevance(asked[side[0]], known, known)
+        if told is None or each.claim.id in disputed or answers_beside(best[side], told, by_words, language):
             near.append(each)
         elif each.verdict == "supported":
             far.append(each._replace(problems=(*each.problems, _FAR_FROM_BEST)))

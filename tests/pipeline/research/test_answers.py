@@ -73,7 +73,7 @@ def test_asyncio_against_threads_is_answered_by_pages_on_them_and_no_json_errors
     assert pages_of(claims) == {"asyncio", "threading"}
     assert any("Switching between coroutines" in claim.text for claim in claims)
     assert not any("JSON" in claim.text or "New in version" in claim.text for claim in claims)
-    assert all(claim.relevance and claim.relevance >= 0.35 for claim in claims)
+    assert all(claim.relevance and claim.relevance >= 0.2 for claim in claims)
 
 
 DISKS = (
@@ -132,6 +132,20 @@ def test_a_sentence_that_points_back_stands_behind_the_one_that_it_points_at() -
     claims = claims_of("What are the modes of AppArmor profiles?", [page("a", "AppArmor", text, alone)])
     assert [claim.text for claim in claims] == [text]
     assert claims[0].quotes[0].text == text
+
+
+def test_a_section_answers_as_a_whole_but_for_what_only_its_headings_bring_near() -> None:
+    quotas = page(
+        "quota",
+        "Disk quotas",
+        "# Disk quotas",
+        "A quota bounds the space that each user may fill on a file system of the server.",
+        "The administrator turns it on by a word in the list of mounts, and counts the files once.",
+        "The choir of the village sings old songs on every second Sunday of the month.",
+    )
+    claims = claims_of("How do I stop users from filling up the disk?", [quotas])
+    assert {claim.text.split()[1] for claim in claims} == {"quota", "administrator"}
+    assert len({claim.relevance for claim in claims}) == 1
 
 
 def test_an_aspect_keeps_only_what_is_about_the_topic() -> None:

@@ -76,7 +76,7 @@ def test_claims_that_answer_far_less_than_the_best_one_are_left_out_with_the_rea
     words = ("Cool water takes the heat out of a burn.", "The old hospital counts its visits in the winter.")
     page = Page("https://a.example/", "Notes", "a.example", "en", "\n".join(words), READ_AT)
     claims = []
-    for number, (text, relevance) in enumerate(zip(words, (0.8, 0.5), strict=True), start=1):
+    for number, (text, relevance) in enumerate(zip(words, (0.8, 0.2), strict=True), start=1):
         start = page.text.index(text)
         quotes = (Quote(page.url, text, start, start + len(text)),)
         claim = Claim(f"c{number}", text, 0, quotes, relevance=relevance)

@@ -7,7 +7,7 @@ from functools import cache, partial
 import pytest
 
 from pipeline.text.sentences import sentence_spans
-from tests.support.research_key import Corpus, Topic, told, topics
+from tests.support.research_key import Corpus, Topic, everyday_questions, told, topics
 from tests.support.research_pages import PROSE, Block, Pages, PageText, is_about, pages_of
 
 TOPICS = [*topics("tuned"), *topics("held")]
@@ -110,3 +110,24 @@ def test_the_name_of_an_absent_topic_is_on_no_page(topic: Topic, corpora: Callab
 def test_a_key_of_another_form_is_refused() -> None:
     with pytest.raises(ValueError, match="extra"):
         Topic.model_validate({"name": "a", "question": "b", "language": "en", "corpus": "manuals", "facts": []})
+
+
+@pytest.mark.parametrize("corpus", ["manuals", "handbuch", "handobukku"])
+def test_what_answers_a_question_in_everyday_words_stands_on_its_pages(
+    corpus: Corpus, corpora: Callable[[Corpus], Pages]
+) -> None:
+    questions = everyday_questions(corpus)
+    texts = list(texts_of(corpora(corpus)))
+    missing = [
+        (question.question, about)
+        for question in questions
+        for about in question.about
+        if not any(
+            is_about(question.model_copy(update={"about": (about,)}), page, block)
+            for page, text in texts
+            if page == about.page
+            for block in text.blocks
+        )
+    ]
+    assert questions
+    assert not missing

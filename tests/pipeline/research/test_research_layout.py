@@ -45,7 +45,9 @@ def test_what_turns_the_direction_of_text_around_is_left_out() -> None:
     assert plain_markdown("Roofs \u202egnorw\u202c are \u2067old\u2069.") == "Roofs gnorw are old."
 
 
-def laid_out(form: CitationForm, account: Account | None = None, sites: int = 2) -> LaidOut:
+def laid_out(
+    form: CitationForm, account: Account | None = None, sites: int = 2, relevance: float | None = None
+) -> LaidOut:
     pages = [
         Page(
             "https://b.example/x_(y)",
@@ -60,7 +62,7 @@ def laid_out(form: CitationForm, account: Account | None = None, sites: int = 2)
     ]
     texts = (("Ants walk (C999).", pages[1]), ("Bees fly.", pages[0]), ("Wasps sting.", pages[0]))
     claims = [
-        Claim(f"c{number}", text, 0, (Quote(page.url, page.text[:9], 0, 9),))
+        Claim(f"c{number}", text, 0, (Quote(page.url, page.text[:9], 0, 9),), relevance=relevance)
         for number, (text, page) in enumerate(texts, start=1)
     ]
     supporters = ((pages[1].url,), (pages[0].url, pages[1].url), (pages[0].url,))
@@ -139,6 +141,16 @@ def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part
         "- Searched for, with results of which none is cited: “outlook”.",
     ]
     assert told["Limits of this report"].startswith("- No model wrote this: the sentences are the pages' own")
+
+
+def test_a_report_whose_claims_may_well_not_answer_says_how_seldom_such_ones_do() -> None:
+    without = Account(has_model=False)
+    told = [
+        "in 10 do. Read them" in back_matter(laid_out("c", account, relevance=relevance))["Limits of this report"]
+        for account, relevance in ((without, 0.34), (without, 0.6), (without, None), (Account(), 0.34))
+    ]
+    assert told == [True, False, False, False]
+    assert "about 3 in 10 do" in back_matter(laid_out("c", without, relevance=0.34))["Limits of this report"]
 
 
 @pytest.mark.parametrize(

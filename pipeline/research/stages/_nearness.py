@@ -1,0 +1,97 @@
+"""How likely it is that a section of a page answers a question, by what its sentences mean.
+
+A small model does not tell the sentence that answers from those beside it, but it often tells the section.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import exp
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.sources.headings import Section
+from pipeline.text import meaning
+
+_FEW, _FEW_OF_PAGE = 4, 2
+"""Sentences of a section, and of a page, that count together: the nearest ones."""
+_NEAREST, _LEAST_OF_NEAREST = 3, 0.9
+"""Sections that show what an answer is like, and the share of the nearest one's nearness that the others must have."""
+_WEIGHTS, _BIAS = (3.45, 2.45, 1.52, 4.26, 2.53), -8.15
+"""Fitted by `tests/support/research_fit.py`: logistic regression."""
+
+Part = tuple[str, Section]
+"""A section of a page, with the page's URL."""
+
+
+class Told(NamedTuple):
+    """A sentence of a section."""
+
+    part: Part
+    """Its lowest section."""
+    text: str
+    """What it says, behind the headings above it."""
+    by_words: float
+    """How far it answers by its words, from 0 to 1."""
+
+
+class Nearness(NamedTuple):
+    """How near a section is to a question, each from about 0 to 1."""
+
+    nearest: float
+    """The cosine of its nearest sentence."""
+    few: float
+    """The mean of those of its nearest few."""
+    by_words: float
+    """How far its best sentence answers by its words."""
+    page: float
+    """The mean of the nearest two of its page."""
+    like_nearest: float = 0.0
+    """How near it is to the sections that are nearest to the question, whatever words that is asked in."""
+
+    @property
+    def weight(self) -> float:
+        """By which sections are compared."""
+        return sum(map(float.__mul__, _WEIGHTS, self))
+
+    @property
+    def chance(self) -> float:
+        """How likely the section answers, from 0 to 1."""
+        return 1 / (1 + exp(-_BIAS - self.weight))
+
+
+def sections_near(question: str, told: Sequence[Told]) -> dict[Part, Nearness]:
+    """How near each section of these sentences is to the question, in the order of their first sentences.
+
+    What is like the nearest ones counts as well (pseudo-relevance feedback: Rocchio, Relevance feedback in information
+    retrieval, 1971).
+    """
+    if not told:
+        return {}
+    vectors = meaning.vectors([each.text for each in told])
+    cosines = vectors @ meaning.vectors([question])[0]
+    of_part: dict[Part, list[int]] = defaultdict(list)
+    of_page: dict[str, list[int]] = defaultdict(list)
+    for at, each in enumerate(told):
+        of_part[each.part].append(at)
+        of_page[each.part[0]].append(at)
+    near = {
+        part: Nearness(
+            float(cosines[at].max()),
+            float(np.sort(cosines[at])[-_FEW:].mean()),
+            max(told[each].by_words for each in at),
+            float(np.sort(cosines[of_page[part[0]]])[-_FEW_OF_PAGE:].mean()),
+        )
+        for part, at in of_part.items()
+    }
+    middles = {part: _middle(vectors[at]) for part, at in of_part.items()}
+    best = sorted(near, key=lambda part: -near[part].weight)[:_NEAREST]
+    least = _LEAST_OF_NEAREST * near[best[0]].weight
+    like = _middle(np.stack([middles[part] for part in best if near[part].weight >= least]))
+    return {part: each._replace(like_nearest=float(middles[part] @ like)) for part, each in near.items()}
+
+
+def _middle(vectors: meaning.Vectors) -> meaning.Vectors:
+    """The direction of all of these vectors together, of length 1."""
+    together: meaning.Vectors = vectors.sum(axis=0)
+    return together / np.linalg.norm(together)

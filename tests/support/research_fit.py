@@ -1,0 +1,126 @@
+"""Fit the weights of `pipeline.research.stages._nearness` to questions in everyday words and to the tuned topics.
+
+`python -m tests.support.research_fit FOLDER` reads the pages into FOLDER, prints the weights, and how often sections
+answer to which the same weights, fitted to nine tenths of the questions, give a chance on the last tenth.
+"""
+
+import asyncio
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.research.search._local import LocalSearch
+from pipeline.research.stages._answers import Answers
+from pipeline.research.stages._nearness import Nearness, Part, sections_near
+from pipeline.research.stages._passages import passages_of
+from pipeline.sources.store import Store, StoredPage, open_store
+from pipeline.verifying.values import Page
+from tests.support.research_key import Corpus, Question, everyday_questions, topics
+from tests.support.research_pages import Pages, is_about, pages_of
+
+_PAGES = 10
+_PARTS = 10
+_PULL = 30.0
+"""What is added for the square of each weight, in their standard form: the questions are few, and much alike."""
+
+Numbers = npt.NDArray[np.float64]
+
+
+class Judged:
+    """The sections that were compared with a question, and whether each answers it."""
+
+    def __init__(self, question: Question, found: dict[Part, tuple[Nearness, bool]]) -> None:
+        self.answered = bool(question.about)
+        self.near: Numbers = np.array([near for near, _ in found.values()], float)
+        self.about: Numbers = np.array([about for _, about in found.values()], float)
+
+
+def judged(corpus: Corpus, questions: Sequence[Question], above: Path) -> Iterator[Judged]:
+    """Each question of a corpus with the sections of the pages that would be read for it."""
+    pages = pages_of(corpus, above)
+    with open_store(above / f"{corpus}.db") as store:
+        search = LocalSearch(pages.folder, store)
+        for question in questions:
+            results = asyncio.run(search.search(question.question, _PAGES))
+            read = [read_page(store, result.url) for result in results]
+            yield Judged(question, dict(sections(question, [page for page in read if page], pages)))
+
+
+def read_page(store: Store, url: str) -> Page | None:
+    page: StoredPage | None = store.page(url, with_raw=False)
+    return page and Page(page.url, page.title, "", page.lang, page.text, page.ts, page.headings, None)
+
+
+def sections(question: Question, read: Sequence[Page], pages: Pages) -> Iterator[tuple[Part, tuple[Nearness, bool]]]:
+    """The sections, each with whether most of its sentences stand in a place that answers."""
+    answers = Answers(passages_of(read), question.language)
+    found = answers.promising(question.question, answers.asked(question.question))
+    about: dict[Part, list[bool]] = {}
+    told = [answers.told(statement, by_words) for statement, by_words in found]
+    for (statement, _), each in zip(found, told, strict=True):
+        name = pages.name_of(statement.page.url)
+        places = pages.text_of(statement.page.url).places_of(statement.text)
+        about.setdefault(each.part, []).append(any(is_about(question, name, place.blocks[0]) for place in places))
+    for part, near in sections_near(question.question, told).items():
+        yield part, (near, 2 * sum(about[part]) >= len(about[part]))
+
+
+def fitted(found: Sequence[Judged]) -> tuple[Numbers, float]:
+    """Weights and bias of a logistic regression in which a question counts by the root of its sections (Newton)."""
+    near = np.concatenate([each.near for each in found])
+    about = np.concatenate([each.about for each in found])
+    counts = np.concatenate([np.full(len(each.about), len(each.about) ** -0.5) for each in found])
+    counts /= counts.mean()
+    middle, spread = near.mean(axis=0), near.std(axis=0)
+    told = np.column_stack([(near - middle) / spread, np.ones(len(near))])
+    pull = np.array([2 * _PULL] * near.shape[1] + [0.0])
+    weights = np.zeros(told.shape[1])
+    for _ in range(25):
+        chance = 1 / (1 + np.exp(-told @ weights))
+        slope = told.T @ (counts * (chance - about)) + pull * weights
+        bend = (told * (counts * chance * (1 - chance))[:, None]).T @ told + np.diag(pull)
+        weights -= np.linalg.solve(bend, slope)
+    plain = weights[:-1] / spread
+    return plain, float(weights[-1] - plain @ middle)
+
+
+def chances_of_others(found: Sequence[Judged]) -> list[Numbers]:
+    """The chances of each question's sections by weights that were fitted to others."""
+    given: list[Numbers] = [np.zeros(0)] * len(found)
+    for part in range(_PARTS):
+        weights, bias = fitted([each for at, each in enumerate(found) if at % _PARTS != part])
+        for at in range(part, len(found), _PARTS):
+            given[at] = 1 / (1 + np.exp(-found[at].near @ weights - bias))
+    return given
+
+
+def main(above: Path) -> None:
+    tuned = [each for each in topics("tuned") if each.language == "en"]
+    found = [
+        each
+        for corpus in ("manuals", "articles")
+        for each in judged(corpus, [*everyday_questions(corpus), *(t for t in tuned if t.corpus == corpus)], above)
+        if len(each.about)
+    ]
+    order = np.random.default_rng(1).permutation(len(found))
+    found = [found[at] for at in order]
+    weights, bias = fitted(found)
+    chances = chances_of_others(found)
+    best = [each.about[np.argmax(chance)] for each, chance in zip(found, chances, strict=True) if each.answered]
+    lines = [
+        f"weights {tuple(np.round(weights, 2).tolist())}, bias {bias:.2f}, of {len(found)} questions",
+        f"best section answers: {np.mean(best):.0%} of {len(best)} questions that are answered",
+    ]
+    every, about = np.concatenate(chances), np.concatenate([each.about for each in found])
+    for low, high in zip_longest((0.0, 0.1, 0.2, 0.3, 0.5, 0.7), (0.1, 0.2, 0.3, 0.5, 0.7), fillvalue=1.0):
+        held = (every >= low) & (every < high)
+        lines.append(f"chance {low:.1f} to {high:.1f}: {about[held].mean():.2f} of {held.sum()} sections answer")
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
