@@ -14,7 +14,7 @@ from pipeline.errors import InputError
 from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.output.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.output.report_words import ENGLISH, ReportWords, report_words
-from pipeline.research.values import ANSWER, BETWEEN, AskedQuery, Intake, Plan, Verified, Written, plan_language
+from pipeline.research.values import ANSWER, BETWEEN, LIKELY, AskedQuery, Intake, Plan, Verified, Written, plan_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
 from pipeline.verifying.scores import mean_relevance, single_source
@@ -54,8 +54,6 @@ def link_to(text: str, url: str) -> str:
 
 CitationForm = Literal["c", "n"]
 """How report.md cites: `(C001, C002)` or `[1, 2]`."""
-_LIKELY = 0.5
-"""Mean relevance of a report's claims below which it is told that they may not answer."""
 _MOST_LEFT_OUT = 10
 _MOST_QUERIES = 6
 _LONGEST_FRAGMENT = 200
@@ -114,12 +112,13 @@ def lay_out(
         raise InputError(f"The report cites {len(urls):,} sources; {MAX_SOURCES} can be numbered. Lower `--budget`.")
     numbers = {url: number for number, url in enumerate(urls, start=1)}
     words = report_words(plan_language(plan))
-    outline, sections = _body_of(plan, written, numbers, words, form)
+    chance = None if account.has_model else _chance_of(verified, written)
+    outline, sections = _body_of(plan, written, numbers, words, form, unsure=chance is not None)
     parts = [
         f"# {plain_markdown(written.title)}",
         *sections,
         _references_of([by_url[url] for url in urls], words, form),
-        _back_matter(plan, verified, written, pages, account, words),
+        _back_matter(plan, verified, written, pages, account, words, chance),
     ]
     entries = (_citation_entry(numbers[url], by_url[url], _quotes_on(url, written, claims)) for url in urls)
     lines = (
@@ -135,15 +134,29 @@ def cid(number: int) -> str:
     return f"C{number:03d}"
 
 
+def _chance_of(verified: Verified, written: Written) -> float | None:
+    """The mean relevance of the report's claims where it is below one half; None where it is not, or not known."""
+    stated = {name for paragraph in written.paragraphs for name in paragraph.claim_ids}
+    chance = mean_relevance(each for each in verified.claims if each.claim.id in stated)
+    return chance if chance is not None and chance < LIKELY else None
+
+
 def _body_of(
-    plan: Plan, written: Written, numbers: Mapping[str, int], words: ReportWords, form: CitationForm
+    plan: Plan,
+    written: Written,
+    numbers: Mapping[str, int],
+    words: ReportWords,
+    form: CitationForm,
+    *,
+    unsure: bool,
 ) -> tuple[list[str], list[str]]:
     """The headings of the parts that there are, and these in Markdown: answer, sections, what sources disagree about.
 
-    Where nothing answers, a heading says so: a paragraph could cite nothing for it.
+    Where nothing answers, or nothing surely, a heading says so: a paragraph could cite nothing for it.
     """
     stated = {paragraph.section for paragraph in written.paragraphs}
-    parts = [(ANSWER, words.answer if ANSWER in stated else words.no_answer)] if written.has_head else []
+    answer = words.may_answer if unsure else words.answer
+    parts = [(ANSWER, answer if ANSWER in stated else words.no_answer)] if written.has_head else []
     parts += [(index, _heading_of(section)) for index, section in enumerate(plan.sections)]
     parts.append((len(plan.sections), words.disputed))
     outline, sections = [], []
@@ -194,7 +207,13 @@ def _title_of(page: Page) -> str:
 
 
 def _back_matter(
-    plan: Plan, verified: Verified, written: Written, pages: Sequence[Page], account: Account, words: ReportWords
+    plan: Plan,
+    verified: Verified,
+    written: Written,
+    pages: Sequence[Page],
+    account: Account,
+    words: ReportWords,
+    chance: float | None,
 ) -> str:
     """What the report cannot do, what was looked for in vain, what was left out, and how the text came about."""
     told = {name for paragraph in written.paragraphs for name in paragraph.disputed_ids}
@@ -202,7 +221,7 @@ def _back_matter(
     left_out = [_left_out_line(checked, words) for checked in dropped[:_MOST_LEFT_OUT]]
     if len(dropped) > _MOST_LEFT_OUT:
         left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
-    limits = (words.limits, _limit_lines(verified, written, pages, account, words))
+    limits = (words.limits, _limit_lines(verified, written, pages, account, words, chance))
     vain = [*_open_sections(plan, verified, written, words), *_vain_queries(written, account, words)]
     parts = [
         *([limits, (words.not_found, vain)] if written.paragraphs else [(words.not_found, vain), limits]),
@@ -215,7 +234,12 @@ def _back_matter(
 
 
 def _limit_lines(
-    verified: Verified, written: Written, pages: Sequence[Page], account: Account, words: ReportWords
+    verified: Verified,
+    written: Written,
+    pages: Sequence[Page],
+    account: Account,
+    words: ReportWords,
+    chance: float | None,
 ) -> list[str]:
     """What a reader should know before relying on the report."""
     stated = {name for paragraph in written.paragraphs for name in paragraph.claim_ids}
@@ -225,8 +249,7 @@ def _limit_lines(
     lines: list[str] = []
     if stated and not account.has_model:
         lines.append(words.own_sentences)
-        chance = mean_relevance(each for each in verified.claims if each.claim.id in stated)
-        if chance is not None and chance < _LIKELY:
+        if chance is not None:
             lines.append(words.unsure.replace("{count}", str(round(10 * chance))))
     if stated and len({sites.get(url, url) for url in cited}) == 1:
         lines.append(words.one_site)

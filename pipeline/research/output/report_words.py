@@ -10,6 +10,8 @@ class ReportWords(NamedTuple):
 
     answer: str
     """Heading of the few sentences that answer the topic."""
+    may_answer: str
+    """Heading of these sentences where it is more likely than not that they do not answer."""
     no_answer: str
     """Heading in their place where no page answers."""
     disputed: str
@@ -51,6 +53,7 @@ class ReportWords(NamedTuple):
 
 ENGLISH = ReportWords(
     answer="In short",
+    may_answer="What may answer it",
     no_answer="Not answered by these pages",
     disputed="Where sources disagree",
     references="References",
@@ -97,6 +100,7 @@ ENGLISH = ReportWords(
 )
 _GERMAN = ReportWords(
     answer="Kurz gesagt",
+    may_answer="Was die Antwort sein könnte",
     no_answer="Von diesen Seiten nicht beantwortet",
     disputed="Worin Quellen einander widersprechen",
     references="Quellen",
@@ -144,6 +148,7 @@ _GERMAN = ReportWords(
 )
 _JAPANESE = ReportWords(
     answer="要点",
+    may_answer="答えかもしれないこと",
     no_answer="これらのページには答えがありません",
     disputed="出典が食い違う点",
     references="参考文献",
@@ -190,6 +195,7 @@ _JAPANESE = ReportWords(
 )
 _CHINESE = ReportWords(
     answer="要点",
+    may_answer="可能的答案",
     no_answer="这些网页没有给出答案",
     disputed="来源说法不一之处",
     references="参考文献",

@@ -16,7 +16,8 @@ from pipeline.research.stages._extract import is_fit, question_of
 from pipeline.research.stages._head import claims_of_head
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._statements import WITHOUT_BLANKS
-from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, plan_language
+from pipeline.research.values import ANSWER, LIKELY, Intake, Plan, Verified, Written, plan_language
+from pipeline.text import meaning
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import site_key
 from pipeline.text.words import content_words, without_marks
@@ -29,6 +30,9 @@ _MOST_SOURCES = 3
 """Sources that one paragraph cites."""
 _SAID_ALREADY = "another claim of the report says the same"
 _FAR_FROM_BEST = "other claims of the report answer far more of the question"
+_UNSURE = "the report tells little where it is more likely than not that the pages do not answer"
+_MOST_UNSURE = 16
+"""What is told of a question whose best claim is more likely none: so many claims times that one's relevance."""
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"
 
 
@@ -210,6 +214,7 @@ async def write_report(
     ordered = sorted(verified.claims, key=lambda checked: checked.claim.id not in disputed)
     # What a model read as an answer is one, however far a smaller one puts it.
     near, far = (ordered, []) if model else _without_far(plan, ordered, disputed)
+    near, more = (near, []) if model else _few_where_unsure(plan, near, disputed)
     kept, repeated = _without_repeats(near, language, stems_of(intake.topic, language))
     stated = [checked for checked in kept if checked.claim.id not in disputed]
     passages = dispute_paragraphs(found, pages, len(plan.sections), language)
@@ -236,7 +241,7 @@ async def write_report(
     left_out += [
         checked._replace(problems=(*checked.problems, _DISPUTED)) for checked in kept if checked.claim.id in disputed
     ]
-    left_out += [*far, *repeated]
+    left_out += [*far, *more, *repeated]
     return Written(_title_of(intake.topic), (*answering, *paragraphs, *passages), tuple(left_out), has_head=True)
 
 
@@ -277,6 +282,27 @@ def _without_far(
         elif each.verdict == "supported":
             far.append(each._replace(problems=(*each.problems, _FAR_FROM_BEST)))
     return near, far
+
+
+def _few_where_unsure(
+    plan: Plan, claims: Sequence[Checked], disputed: Collection[str]
+) -> tuple[list[Checked], list[Checked]]:
+    """The claims with only the best of each question that is more likely unanswered, and the others of it."""
+    if plan_language(plan) not in meaning.LANGUAGES:
+        return list(claims), []
+    known = [each for each in claims if each.verdict == "supported" and each.claim.relevance is not None]
+    of_question: dict[str, list[Checked]] = defaultdict(list)
+    for each in sorted(known, key=lambda each: -(each.claim.relevance or 0.0)):
+        of_question[question_of(plan, plan.sections[each.claim.section])].append(each)
+    more: set[str] = set()
+    for those in of_question.values():
+        best = those[0].claim.relevance or 0.0
+        if best < LIKELY:
+            more |= {each.claim.id for each in those[round(_MOST_UNSURE * best) :]} - set(disputed)
+    return (
+        [each for each in claims if each.claim.id not in more],
+        [each._replace(problems=(*each.problems, _UNSURE)) for each in claims if each.claim.id in more],
+    )
 
 
 def _without_repeats(

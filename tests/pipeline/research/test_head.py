@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.output.layout import LaidOut, lay_out
+from pipeline.research.output.layout import Account, LaidOut, lay_out
 from pipeline.research.running.environment import open_environment
 from pipeline.research.running.options import ResearchOptions
 from pipeline.research.stages._plan import make_plan
@@ -86,6 +86,39 @@ def test_claims_that_answer_far_less_than_the_best_one_are_left_out_with_the_rea
     (left,) = written.left_out
     assert left.claim.text == words[1]
     assert left.problems == ("other claims of the report answer far more of the question",)
+
+
+NOUNS = (
+    *("apple", "bridge", "candle", "desert", "engine", "forest", "garden", "hammer", "island", "jacket"),
+    *("kettle", "ladder", "mirror", "needle", "orange", "pencil", "quartz", "ribbon", "saddle", "tunnel"),
+)
+
+
+@pytest.mark.parametrize(
+    ("relevance", "told", "heading"),
+    [(0.5, 20, "In short"), (0.4, 6, "What may answer it"), (0.2, 3, "Not answered by these pages")],
+)
+def test_of_what_is_more_likely_no_answer_little_is_told_under_a_heading_that_says_so(
+    relevance: float, told: int, heading: str
+) -> None:
+    topic = "What takes the heat out of a burn?"
+    intake = Intake(topic, topic, "en", "brief")
+    plan = asyncio.run(make_plan(intake, None))
+    words = [f"{each.capitalize()} takes the heat out of every {each}." for each in NOUNS]
+    page = Page("https://a.example/", "Notes", "a.example", "en", "\n".join(words), READ_AT)
+    claims = []
+    for number, text in enumerate(words, start=1):
+        start = page.text.index(text)
+        quotes = (Quote(page.url, text, start, start + len(text)),)
+        claims.append(Checked(Claim(f"c{number}", text, 0, quotes, relevance=relevance), "supported", 1.0, (), ()))
+    verified = Verified(tuple(claims), 1.0)
+    written = asyncio.run(write_report(intake, plan, verified, [page], None))
+    assert sum(len(each.claim_ids) for each in written.paragraphs) == told
+    assert {"; ".join(each.problems) for each in written.left_out} <= {
+        "the report tells little where it is more likely than not that the pages do not answer"
+    }
+    report = lay_out(intake, plan, verified, written, [page], Account(has_model=False)).report
+    assert report.outline[0] == heading
 
 
 def test_the_head_answers_each_of_several_questions() -> None:

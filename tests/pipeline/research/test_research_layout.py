@@ -145,10 +145,11 @@ def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part
 
 def test_a_report_whose_claims_may_well_not_answer_says_how_seldom_such_ones_do() -> None:
     without = Account(has_model=False)
-    told = [
-        "in 10 do. Read them" in back_matter(laid_out("c", account, relevance=relevance))["Limits of this report"]
+    reports = [
+        laid_out("c", account, relevance=relevance)
         for account, relevance in ((without, 0.34), (without, 0.6), (without, None), (Account(), 0.34))
     ]
+    told = ["in 10 do. Read them" in back_matter(each)["Limits of this report"] for each in reports]
     assert told == [True, False, False, False]
     assert "about 3 in 10 do" in back_matter(laid_out("c", without, relevance=0.34))["Limits of this report"]
 
