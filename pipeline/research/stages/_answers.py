@@ -1,7 +1,5 @@
 """The statements of pages that answer a question, the best first, none twice: reports without a model are of these."""
 
-import re
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -11,12 +9,10 @@ from typing import NamedTuple
 from pipeline.research.stages._asked import AskedWord, anchors, asked_words, rarity, relevance, share_of, side_of
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._nearness import Told, sections_near
-from pipeline.research.stages._passages import ResearchPassage, speaks
-from pipeline.research.stages._statements import is_in, item_start, names_error, statement_in, without_wraps
-from pipeline.sources.headings import Section, sections_above
+from pipeline.research.stages._page_statements import PageStatements, Statement, page_statements
+from pipeline.research.stages._passages import ResearchPassage
+from pipeline.research.stages._statements import names_error
 from pipeline.text import meaning
-from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import content_words
 from pipeline.verifying.values import Page
 
 MOST_CLAIMS = 8
@@ -32,19 +28,13 @@ _LEAST_OF_COMMON = 0.5
 _OWN_WORTH = 0.5
 _HEADING_WORTH = 0.3
 _OPENING_WORTH = 0.15
-_OPENING_WORDS = 4
 _FIRST_WORTH = 0.1
 _BEST_LENGTH = range(60, 260)
 _LENGTH_WORTH = 0.05
 """What a statement's own words, the heading right above it, its first words, its place at the beginning of a paragraph
 and its length count beside its relevance."""
-_MOST_TOGETHER = 480
-"""Characters of a statement with those that point back to it."""
-_STOP_AT_LINE_END = re.compile(r"(?<=[.!?。！？])()\n")
 _ENOUGH_PASSAGES = 4
 """Passages from which the share of them that has a word says how common it is."""
-_HEADINGS_TOLD = 2
-"""Headings above a statement that are told with it where its meaning counts."""
 _MOST_COMPARED = 120
 """Statements, those first whose headings promise most, that are compared by meaning."""
 _WORDS_OF_PROMISE = 0.6
@@ -57,35 +47,7 @@ _LEAST_BY_WORDS = 0.5
 """Relevance from which words alone, with no meaning known, make an answer of a statement or of its section."""
 _LEAST_TELLING = 0.35
 """Weight that the most telling word of a question must have where words alone decide."""
-_PARTS_OF_LIST = re.compile(r"[,;、，；]")
-_LISTING = 4
-"""Parts of a heading that names many things, none of which all that stands below it is about."""
 _ON_ERRORS = ("error", "exception", "fehler", "ausnahme", "エラー", "例外", "错误", "异常")
-
-
-class Statement(NamedTuple):
-    """A sentence of a page that can stand alone."""
-
-    text: str
-    """The sentence in one line, without citation marks."""
-    page: Page
-    """Its page."""
-    start: int
-    """First code point of the sentence in the page's text."""
-    end: int
-    """The code point after the last one."""
-    words: frozenset[str]
-    """Its content words."""
-    opening: frozenset[str]
-    """The first of them."""
-    headings: frozenset[str]
-    """The words of its page's title and of all headings above it."""
-    heading: frozenset[str]
-    """The words of the heading right above it; of the title where there is none."""
-    section: frozenset[str]
-    """The words of what stands below that heading, and of all headings above."""
-    first: bool
-    """Whether it begins a paragraph."""
 
 
 class Answer(NamedTuple):
@@ -127,15 +89,19 @@ class Answers:
         self.language = language
         self.shares = shares
         self.given: list[Said] = []
-        self.statements: dict[ResearchPassage, list[Statement]] = {}
-        self.sections: dict[tuple[str, Section], frozenset[str]] = {}
-        self.above: dict[tuple[str, int], list[tuple[frozenset[str], Section]]] = {}
+        self.pages: dict[str, PageStatements] = {}
         self.by_meaning = language in meaning.LANGUAGES
+
+    def read(self, page: Page) -> PageStatements:
+        """The page as its statements are read from it."""
+        if page.url not in self.pages:
+            self.pages[page.url] = page_statements(page, self.language)
+        return self.pages[page.url]
 
     @cached_property
     def words(self) -> dict[ResearchPassage, frozenset[str]]:
         """The content words of each passage, those of the title and of all headings above or in it included."""
-        return {each: frozenset(content_words(each.with_headings, self.language)) for each in self.passages}
+        return {each: self.read(each.page).words_of_passage(each) for each in self.passages}
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
@@ -151,7 +117,8 @@ class Answers:
         asked = asked_words(question, self.language, self.vocabulary, self.shares)
         if self.shares or len(self.words) < _ENOUGH_PASSAGES:
             return asked
-        titles = [self.content(title) for title in {each.page.url: each.page.title for each in self.passages}.values()]
+        pages = {each.page.url: self.read(each.page) for each in self.passages}.values()
+        titles = [page.content(page.page.title) for page in pages]
         found: list[AskedWord] = []
         for word in asked:
             titled = sum(map(word.is_in, titles))
@@ -163,19 +130,20 @@ class Answers:
     def relevance_of(self, question: str, text: str, page: Page, place: int) -> float:
         """How far a text that rests on this place of a page answers the question, from 0 to 1."""
         asked = self.asked(question)
-        near = self.content(text) | self.words_above(page, place)
+        read = self.read(page)
+        near = read.content(text) | read.words_above(place)
         around = next((words for each, words in self.words.items() if each.holds(page, place)), near)
         by_words = max(relevance(asked, near, around), self.relevance_of_section(asked, page, place))
         if not self.by_meaning:
             return by_words
-        part = (page.url, self.section_of(page, place))
+        part = (page.url, read.section_of(place))
         found = [self.told(*each) for each in self.promising(question, asked)]
         if part not in {told.part for told in found}:
             found += [
                 self.told(each, max(self.by_words(asked, each, self.words[passage])))
                 for passage in self.passages
                 if passage.page.url == page.url
-                for each in self.statements_in(passage)
+                for each in read.statements_in(passage)
                 if part[1].start <= each.start < part[1].end
             ]
         found.append(Told(part, self.in_context(text, page, place), by_words))
@@ -252,7 +220,7 @@ class Answers:
             around = self.words[passage]
             if not relevance(asked, around, around):
                 continue
-            for statement in self.statements_in(passage):
+            for statement in self.read(passage.page).statements_in(passage):
                 own, section = self.by_words(asked, statement, around)
                 if max(own, section) >= _LEAST_BY_WORDS:
                     yield Answer(statement, own, self.score(asked, statement, max(own, section)), section)
@@ -279,7 +247,9 @@ class Answers:
     def told(self, statement: Statement, by_words: float) -> Told:
         """A statement as its section is compared with a question."""
         page, start = statement.page, statement.start
-        return Told((page.url, self.section_of(page, start)), self.in_context(statement.text, page, start), by_words)
+        return Told(
+            (page.url, self.read(page).section_of(start)), self.in_context(statement.text, page, start), by_words
+        )
 
     def promising(self, question: str, asked: Sequence[AskedWord]) -> list[tuple[Statement, float]]:
         """The statements of passages whose headings, with their words, promise an answer, the most promising first.
@@ -288,9 +258,10 @@ class Answers:
         """
         parts: dict[tuple[ResearchPassage, str], list[tuple[Statement, float]]] = defaultdict(list)
         for passage in self.passages:
-            for each in self.statements_in(passage):
+            read = self.read(passage.page)
+            for each in read.statements_in(passage):
                 by_words = max(self.by_words(asked, each, self.words[passage]))
-                parts[passage, self.heading_of(each.page, each.start)].append((each, by_words))
+                parts[passage, read.heading_of(each.start)].append((each, by_words))
         promise = {
             part: float(cosine) + _WORDS_OF_PROMISE * fmean(by_words for _, by_words in parts[part])
             for part, cosine in zip(parts, meaning.cosines(question, [heading for _, heading in parts]), strict=True)
@@ -298,108 +269,19 @@ class Answers:
         order = sorted(parts, key=lambda part: -promise[part])
         return [each for part in order for each in parts[part]][:_MOST_COMPARED]
 
-    def section_of(self, page: Page, place: int) -> Section:
-        """The lowest section that holds this place of a page."""
-        return self.sections_above(page, place)[-1][1]
-
     def in_context(self, text: str, page: Page, place: int) -> str:
         """A text that rests on this place of a page, behind what stands above it."""
-        return f"{self.heading_of(page, place)}: {text}"
-
-    def heading_of(self, page: Page, place: int) -> str:
-        """The two headings right above this place of a page, or the title of the page."""
-        return " - ".join(section.heading for _, section in self.sections_above(page, place)[-_HEADINGS_TOLD:])
+        return f"{self.read(page).heading_of(place)}: {text}"
 
     def relevance_of_section(self, asked: Sequence[AskedWord], page: Page, place: int) -> float:
         """How far the headings above this place of a page answer, with all that stands below the telling one.
 
         That is the highest one that has a word that tells what is asked about.
         """
-        sections = self.sections_above(page, place)
+        read = self.read(page)
+        sections = read.sections_above(place)
         near = frozenset[str]().union(*(words for words, _ in sections))
         telling = next(
             (section for words, section in sections if any(word.is_in(words) for word in anchors(asked))), None
         )
-        return relevance(asked, near, self.section_words(page, telling)) if telling else 0.0
-
-    def sections_above(self, page: Page, place: int) -> list[tuple[frozenset[str], Section]]:
-        """What this place of a page is a part of, the whole page first, each with the words of its heading."""
-        at = bisect_right(page.headings, place, key=lambda each: each.start)
-        if (page.url, at) not in self.above:
-            found = sections_above(page.headings, place, page.title, len(page.text))
-            listing = (len(_PARTS_OF_LIST.split(each.heading)) >= _LISTING for each in found)
-            self.above[page.url, at] = [
-                (frozenset() if lists else self.content(each.heading), each)
-                for each, lists in zip(found, listing, strict=True)
-            ]
-        return self.above[page.url, at]
-
-    def section_words(self, page: Page, section: Section) -> frozenset[str]:
-        """The content words of a section."""
-        if (page.url, section) not in self.sections:
-            self.sections[page.url, section] = self.content(page.text[section.start : section.end])
-        return self.sections[page.url, section]
-
-    def content(self, text: str) -> frozenset[str]:
-        """The content words of a text."""
-        return frozenset(content_words(text, self.language))
-
-    def statements_in(self, passage: ResearchPassage) -> list[Statement]:
-        """The statements of a passage in order."""
-        if passage not in self.statements:
-            self.statements[passage] = list(self.read_statements(passage))
-        return self.statements[passage]
-
-    def read_statements(self, passage: ResearchPassage) -> Iterator[Statement]:
-        """The statements of a passage in order, read from its text, each with those behind it that point back to it."""
-        page = passage.page
-        read: list[tuple[str, int, int]] = []
-        for start, end in self.sentences_in(passage):
-            text = self.statement_at(page, start, end, False)
-            if text:
-                read.append((text, start, end))
-            elif read and self.goes_on(page, read[-1], start) and (more := self.statement_at(page, start, end, True)):
-                said_before, first, _ = read[-1]
-                if len(said_before) + len(more) <= _MOST_TOGETHER:
-                    read[-1] = (f"{said_before}{page.text[read[-1][2] : start]}{more}", first, end)
-        for text, start, end in read:
-            words = content_words(text, self.language)
-            *_, (heading, section) = self.sections_above(page, start)
-            yield Statement(
-                text,
-                page,
-                start,
-                end,
-                frozenset(words),
-                frozenset(words[:_OPENING_WORDS]),
-                self.words_above(page, start),
-                heading,
-                self.section_words(page, section) | self.words_above(page, start),
-                page.text[:start].rstrip(" ")[-1:] in ("", "\n"),
-            )
-
-    def sentences_in(self, passage: ResearchPassage) -> Iterator[tuple[int, int]]:
-        """The places of the passage's sentences in its page, without the marks of lists.
-
-        A line that ends as a sentence does ends one.
-        """
-        for begin, end in sentence_spans(passage.text, passage.page.lang or self.language):
-            start = item_start(passage.page.text, passage.start + begin, passage.start + end)
-            for stop in _STOP_AT_LINE_END.finditer(passage.text, begin, end):
-                yield start, passage.start + stop.start(1)
-                start = passage.start + stop.end()
-            yield start, passage.start + end
-
-    def statement_at(self, page: Page, start: int, end: int, follows: bool) -> str:
-        """The statement at this place of a page; empty where there is none, or one in another language."""
-        text = statement_in(without_wraps(page.text, start, end), self.language, follows=follows)
-        return text if text and (is_in(text, self.language) or not speaks(page, self.language)) else ""
-
-    def goes_on(self, page: Page, before: tuple[str, int, int], start: int) -> bool:
-        """Whether a sentence that begins here stands right behind another one in its paragraph."""
-        between = page.text[before[2] : start]
-        return not between.strip() and "\n" not in between
-
-    def words_above(self, page: Page, place: int) -> frozenset[str]:
-        """The content words of the page's title and of the headings above this place."""
-        return frozenset[str]().union(*(words for words, _ in self.sections_above(page, place)))
+        return relevance(asked, near, read.words_of_section(telling)) if telling else 0.0

@@ -16,7 +16,7 @@ from pipeline.verifying.values import Page
 
 _CHUNK_TOKENS = 220
 _CHUNK_OVERLAP = 0
-_PAGES_KEPT = 32
+PAGES_KEPT = 32
 """Pages that stay cut up: more than the budget of a deep run."""
 _MOST_OF_A_PAGE = 4
 """Passages of one page for one section."""
@@ -57,7 +57,7 @@ def readable_pages(plan: Plan, pages: Sequence[Page], *, first: bool) -> list[Pa
     return found or (list(pages) if first else [])
 
 
-@lru_cache(maxsize=_PAGES_KEPT)
+@lru_cache(maxsize=PAGES_KEPT)
 def speaks(page: Page, language: str) -> bool:
     """Whether the page is in the language, or some paragraphs of it are, as where half of it is translated."""
     paragraphs = (line for line in page.text.split("\n")[:_MOST_LINES] if len(line) >= _LEAST_PARAGRAPH)
@@ -75,7 +75,7 @@ def passages_of(pages: Sequence[Page]) -> list[ResearchPassage]:
     return list(found.values())
 
 
-@lru_cache(maxsize=_PAGES_KEPT)
+@lru_cache(maxsize=PAGES_KEPT)
 def chunks_of(page: Page) -> tuple[Chunk, ...]:
     """The page cut into chunks without overlap, in order."""
     meta = SourceMeta(domain=source_domain(page.url), lang=page.lang or None)

@@ -1,0 +1,164 @@
+"""A page as its statements are read from it: the sentences that can stand alone, and what stands above them."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from pipeline.research.stages._passages import PAGES_KEPT, ResearchPassage, speaks
+from pipeline.research.stages._statements import is_in, item_start, statement_in, without_wraps
+from pipeline.sources.headings import Section, sections_above
+from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import content_words
+from pipeline.verifying.values import Page
+
+_OPENING_WORDS = 4
+_MOST_TOGETHER = 480
+"""Characters of a statement with those that point back to it."""
+_STOP_AT_LINE_END = re.compile(r"(?<=[.!?。！？])()\n")
+_HEADINGS_TOLD = 2
+"""Headings above a statement that are told with it where its meaning counts."""
+_PARTS_OF_LIST = re.compile(r"[,;、，；]")
+_LISTING = 4
+"""Parts of a heading that names many things, none of which all that stands below it is about."""
+
+
+class Statement(NamedTuple):
+    """A sentence of a page that can stand alone."""
+
+    text: str
+    """The sentence in one line, without citation marks."""
+    page: Page
+    """Its page."""
+    start: int
+    """First code point of the sentence in the page's text."""
+    end: int
+    """The code point after the last one."""
+    words: frozenset[str]
+    """Its content words."""
+    opening: frozenset[str]
+    """The first of them."""
+    headings: frozenset[str]
+    """The words of its page's title and of all headings above it."""
+    heading: frozenset[str]
+    """The words of the heading right above it; of the title where there is none."""
+    section: frozenset[str]
+    """The words of what stands below that heading, and of all headings above."""
+    first: bool
+    """Whether it begins a paragraph."""
+
+
+@lru_cache(maxsize=PAGES_KEPT)
+def page_statements(page: Page, language: str) -> "PageStatements":
+    """The page, read for questions in this language once for all rounds of a run."""
+    return PageStatements(page, language)
+
+
+class PageStatements:
+    """The statements of a page and its sections, each read when it is first asked for."""
+
+    def __init__(self, page: Page, language: str) -> None:
+        """Read this page for questions in this language."""
+        self.page = page
+        self.language = language
+        self.statements: dict[ResearchPassage, list[Statement]] = {}
+        self.passages: dict[ResearchPassage, frozenset[str]] = {}
+        self.sections: dict[Section, frozenset[str]] = {}
+        self.above: dict[int, list[tuple[frozenset[str], Section]]] = {}
+
+    def section_of(self, place: int) -> Section:
+        """The lowest section that holds this place."""
+        return self.sections_above(place)[-1][1]
+
+    def heading_of(self, place: int) -> str:
+        """The two headings right above this place, or the title of the page."""
+        return " - ".join(section.heading for _, section in self.sections_above(place)[-_HEADINGS_TOLD:])
+
+    def sections_above(self, place: int) -> list[tuple[frozenset[str], Section]]:
+        """What this place is a part of, the whole page first, each with the words of its heading."""
+        at = bisect_right(self.page.headings, place, key=lambda each: each.start)
+        if at not in self.above:
+            found = sections_above(self.page.headings, place, self.page.title, len(self.page.text))
+            listing = (len(_PARTS_OF_LIST.split(each.heading)) >= _LISTING for each in found)
+            self.above[at] = [
+                (frozenset() if lists else self.content(each.heading), each)
+                for each, lists in zip(found, listing, strict=True)
+            ]
+        return self.above[at]
+
+    def words_above(self, place: int) -> frozenset[str]:
+        """The content words of the page's title and of the headings above this place."""
+        return frozenset[str]().union(*(words for words, _ in self.sections_above(place)))
+
+    def words_of_section(self, section: Section) -> frozenset[str]:
+        """The content words of a section."""
+        if section not in self.sections:
+            self.sections[section] = self.content(self.page.text[section.start : section.end])
+        return self.sections[section]
+
+    def words_of_passage(self, passage: ResearchPassage) -> frozenset[str]:
+        """The content words of a passage, those of the title and of all headings above or in it included."""
+        if passage not in self.passages:
+            self.passages[passage] = self.content(passage.with_headings)
+        return self.passages[passage]
+
+    def content(self, text: str) -> frozenset[str]:
+        """The content words of a text."""
+        return frozenset(content_words(text, self.language))
+
+    def statements_in(self, passage: ResearchPassage) -> list[Statement]:
+        """The statements of a passage in order."""
+        if passage not in self.statements:
+            self.statements[passage] = list(self.read_statements(passage))
+        return self.statements[passage]
+
+    def read_statements(self, passage: ResearchPassage) -> Iterator[Statement]:
+        """The statements of a passage in order, read from its text, each with those behind it that point back to it."""
+        text_of = self.page.text
+        read: list[tuple[str, int, int]] = []
+        for start, end in self.sentences_in(passage):
+            text = self.statement_at(start, end, False)
+            if text:
+                read.append((text, start, end))
+            elif read and self.goes_on(read[-1], start) and (more := self.statement_at(start, end, True)):
+                said_before, first, _ = read[-1]
+                if len(said_before) + len(more) <= _MOST_TOGETHER:
+                    read[-1] = (f"{said_before}{text_of[read[-1][2] : start]}{more}", first, end)
+        for text, start, end in read:
+            words = content_words(text, self.language)
+            *_, (heading, section) = self.sections_above(start)
+            yield Statement(
+                text,
+                self.page,
+                start,
+                end,
+                frozenset(words),
+                frozenset(words[:_OPENING_WORDS]),
+                self.words_above(start),
+                heading,
+                self.words_of_section(section) | self.words_above(start),
+                text_of[:start].rstrip(" ")[-1:] in ("", "\n"),
+            )
+
+    def sentences_in(self, passage: ResearchPassage) -> Iterator[tuple[int, int]]:
+        """The places of the passage's sentences in its page, without the marks of lists.
+
+        A line that ends as a sentence does ends one.
+        """
+        for begin, end in sentence_spans(passage.text, self.page.lang or self.language):
+            start = item_start(self.page.text, passage.start + begin, passage.start + end)
+            for stop in _STOP_AT_LINE_END.finditer(passage.text, begin, end):
+                yield start, passage.start + stop.start(1)
+                start = passage.start + stop.end()
+            yield start, passage.start + end
+
+    def statement_at(self, start: int, end: int, follows: bool) -> str:
+        """The statement at this place; empty where there is none, or one in another language."""
+        text = statement_in(without_wraps(self.page.text, start, end), self.language, follows=follows)
+        return text if text and (is_in(text, self.language) or not speaks(self.page, self.language)) else ""
+
+    def goes_on(self, before: tuple[str, int, int], start: int) -> bool:
+        """Whether a sentence that begins here stands right behind another one in its paragraph."""
+        between = self.page.text[before[2] : start]
+        return not between.strip() and "\n" not in between
