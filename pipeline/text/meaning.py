@@ -1,8 +1,9 @@
-"""How near English texts are in what they mean, whatever words they use: the cosine of their sentence embeddings.
+"""How near texts are in what they mean, whatever words they use: the cosine of their sentence embeddings.
 
-The model is all-MiniLM-L6-v2 (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2, Apache-2.0) with int8
-weights in an ONNX file that a package of its own carries: nothing is fetched at run time. `wordpieces.txt.gz` is the
-vocabulary that belongs to it, that of bert-base-uncased (Apache-2.0).
+English texts by all-MiniLM-L6-v2 (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2, Apache-2.0) with int8
+weights in an ONNX file, texts in other languages by multilingual-e5-small (`_e5.py`). Packages of their own carry the
+weights: nothing is fetched at run time. `wordpieces.txt.gz` is the vocabulary that belongs to the former, that of
+bert-base-uncased (Apache-2.0).
 """
 
 import gzip
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-LANGUAGES = frozenset(["en"])
-"""Languages whose texts can be compared; of others the model tells too little."""
+from pipeline.text import _e5
+
 _DIMENSIONS = 384
 _MOST_TOKENS = 128
 """Word pieces of a text that count, about 90 words; the model was trained on as many."""
@@ -24,48 +25,64 @@ _MOST_KEPT = 20_000
 
 Vectors = npt.NDArray[np.float32]
 
-_kept: dict[str, Vectors] = {}
+_kept: dict[tuple[bool, str], Vectors] = {}
 
 
-def cosines(asked: str, texts: Sequence[str]) -> Vectors:
+def cosines(asked: str, texts: Sequence[str], language: str) -> Vectors:
     """How near each text is to what is asked in what it means, in order: from -1 to 1, 0 for nothing in common."""
-    nearness: Vectors = vectors(texts) @ vectors([asked])[0]
+    nearness: Vectors = vectors(texts, language) @ asked_vector(asked, language)
     return nearness
 
 
-def vectors(texts: Sequence[str]) -> Vectors:
+def asked_vector(asked: str, language: str) -> Vectors:
+    """What is asked, as `vectors` gives what texts mean."""
+    found: Vectors = _vectors([asked if language == "en" else f"{_e5.ASKED}{asked}"], language)[0]
+    return found
+
+
+def vectors(texts: Sequence[str], language: str) -> Vectors:
     """What each text means, in order: `len(texts)` rows of 384 numbers, of length 1; their products are cosines.
 
     The last twenty thousand texts are kept, for the rounds of a run ask about the same ones.
     """
-    known = {text: vector for text in texts if (vector := _kept.get(text)) is not None}
+    return _vectors(texts if language == "en" else [f"{_e5.TOLD}{text}" for text in texts], language)
+
+
+def _vectors(texts: Sequence[str], language: str) -> Vectors:
+    """The same of texts as their model takes them."""
+    english = language == "en"
+    known = {text: vector for text in texts if (vector := _kept.get((english, text))) is not None}
     new = [text for text in dict.fromkeys(texts) if text not in known]
-    known |= zip(new, _embeddings(new), strict=True)
-    _kept.update((text, known[text]) for text in new)
-    for text in list(_kept)[:-_MOST_KEPT]:
-        _kept.pop(text, None)
-    return np.stack([known[text] for text in texts]) if texts else _embeddings([])
+    known |= zip(new, _embeddings(new, english=english), strict=True)
+    _kept.update(((english, text), known[text]) for text in new)
+    for key in list(_kept)[:-_MOST_KEPT]:
+        _kept.pop(key, None)
+    return np.stack([known[text] for text in texts]) if texts else _embeddings([], english=english)
 
 
-def _embeddings(texts: Sequence[str]) -> Vectors:
+def _embeddings(texts: Sequence[str], *, english: bool) -> Vectors:
     """The embeddings, as `vectors` gives them."""
     found = np.zeros((len(texts), _DIMENSIONS), np.float32)
-    if not texts:
-        return found
-    pieces = [each.ids for each in _tokenizer().encode_batch(list(texts))]
     # Texts of like length together, for each is as much work as the longest of its batch.
-    order = sorted(range(len(texts)), key=lambda at: len(pieces[at]))
+    order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
     for first in range(0, len(order), _BATCH):
         batch = order[first : first + _BATCH]
-        ids = np.zeros((len(batch), len(pieces[batch[-1]])), np.int64)
-        for row, at in enumerate(batch):
-            ids[row, : len(pieces[at])] = pieces[at]
-        held = (ids != 0).astype(np.int64)
-        (states, *_) = _session().run(
-            None, {"input_ids": ids, "attention_mask": held, "token_type_ids": np.zeros_like(ids)}
-        )
-        sums = (states * held[:, :, None]).sum(axis=1)
-        found[batch] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        found[batch] = (_english if english else _e5.model().vectors)([texts[at] for at in batch])
+    return found
+
+
+def _english(texts: Sequence[str]) -> Vectors:
+    """The embeddings of a few English texts."""
+    pieces = [each.ids for each in _tokenizer().encode_batch(list(texts))]
+    ids = np.zeros((len(pieces), max(map(len, pieces))), np.int64)
+    for row, each in enumerate(pieces):
+        ids[row, : len(each)] = each
+    held = (ids != 0).astype(np.int64)
+    (states, *_) = _session().run(
+        None, {"input_ids": ids, "attention_mask": held, "token_type_ids": np.zeros_like(ids)}
+    )
+    sums = (states * held[:, :, None]).sum(axis=1)
+    found: Vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True)
     return found
 
 

@@ -18,8 +18,9 @@ from pipeline.research.stages._answers import Answers
 from pipeline.research.stages._nearness import Nearness, Part, sections_near
 from pipeline.research.stages._passages import passages_of
 from pipeline.sources.store import Store, StoredPage, open_store
+from pipeline.text.asking import subject_words
 from pipeline.verifying.values import Page
-from tests.support.research_key import Corpus, Question, everyday_questions, topics
+from tests.support.research_key import Corpus, Question, Topic, everyday_questions, topics
 from tests.support.research_pages import Pages, is_about, pages_of
 
 _PAGES = 10
@@ -47,7 +48,11 @@ def judged(corpus: Corpus, questions: Sequence[Question], above: Path) -> Iterat
         for question in questions:
             results = asyncio.run(search.search(question.question, _PAGES))
             read = [read_page(store, result.url) for result in results]
-            yield Judged(question, dict(sections(question, [page for page in read if page], pages)))
+            words = {word.text for word in subject_words(question.question, question.language)}
+            answers = Answers(
+                passages_of([page for page in read if page]), question.language, asyncio.run(search.shares(words))
+            )
+            yield Judged(question, dict(sections(question, answers, pages)))
 
 
 def read_page(store: Store, url: str) -> Page | None:
@@ -55,9 +60,8 @@ def read_page(store: Store, url: str) -> Page | None:
     return page and Page(page.url, page.title, "", page.lang, page.text, page.ts, page.headings, None)
 
 
-def sections(question: Question, read: Sequence[Page], pages: Pages) -> Iterator[tuple[Part, tuple[Nearness, bool]]]:
+def sections(question: Question, answers: Answers, pages: Pages) -> Iterator[tuple[Part, tuple[Nearness, bool]]]:
     """The sections, each with whether most of its sentences stand in a place that answers."""
-    answers = Answers(passages_of(read), question.language)
     found = answers.promising(question.question, answers.asked(question.question))
     about: dict[Part, list[bool]] = {}
     told = [answers.told(statement, by_words) for statement, by_words in found]
@@ -65,7 +69,7 @@ def sections(question: Question, read: Sequence[Page], pages: Pages) -> Iterator
         name = pages.name_of(statement.page.url)
         places = pages.text_of(statement.page.url).places_of(statement.text)
         about.setdefault(each.part, []).append(any(is_about(question, name, place.blocks[0]) for place in places))
-    for part, near in sections_near(question.question, told).items():
+    for part, near in sections_near(question.question, told, question.language).items():
         yield part, (near, 2 * sum(about[part]) >= len(about[part]))
 
 
@@ -98,28 +102,37 @@ def chances_of_others(found: Sequence[Judged]) -> list[Numbers]:
     return given
 
 
+CORPORA: dict[str, tuple[Corpus, ...]] = {"English": ("manuals", "articles"), "others": ("handbuch", "handobukku")}
+"""The pages in the languages that each of the two models of sentences compares."""
+
+
 def main(above: Path) -> None:
-    tuned = [each for each in topics("tuned") if each.language == "en"]
-    found = [
-        each
-        for corpus in ("manuals", "articles")
-        for each in judged(corpus, [*everyday_questions(corpus), *(t for t in tuned if t.corpus == corpus)], above)
-        if len(each.about)
-    ]
-    order = np.random.default_rng(1).permutation(len(found))
-    found = [found[at] for at in order]
+    for name, corpora in CORPORA.items():
+        found = [
+            each
+            for corpus in corpora
+            for each in judged(corpus, [*everyday_questions(corpus), *topics_of(corpus)], above)
+            if len(each.about)
+        ]
+        sys.stdout.writelines(f"{line}\n" for line in (name, *account(found)))
+
+
+def topics_of(corpus: Corpus) -> list[Topic]:
+    return [each for each in topics("tuned") if each.corpus == corpus]
+
+
+def account(found: Sequence[Judged]) -> Iterator[str]:
+    """The weights, and how often sections answer to which weights that were fitted to others give a chance."""
+    found = [found[at] for at in np.random.default_rng(1).permutation(len(found))]
     weights, bias = fitted(found)
     chances = chances_of_others(found)
     best = [each.about[np.argmax(chance)] for each, chance in zip(found, chances, strict=True) if each.answered]
-    lines = [
-        f"weights {tuple(np.round(weights, 2).tolist())}, bias {bias:.2f}, of {len(found)} questions",
-        f"best section answers: {np.mean(best):.0%} of {len(best)} questions that are answered",
-    ]
+    yield f"weights {tuple(np.round(weights, 2).tolist())}, bias {bias:.2f}, of {len(found)} questions"
+    yield f"best section answers: {np.mean(best):.0%} of {len(best)} questions that are answered"
     every, about = np.concatenate(chances), np.concatenate([each.about for each in found])
     for low, high in zip_longest((0.0, 0.1, 0.2, 0.3, 0.5, 0.7), (0.1, 0.2, 0.3, 0.5, 0.7), fillvalue=1.0):
         held = (every >= low) & (every < high)
-        lines.append(f"chance {low:.1f} to {high:.1f}: {about[held].mean():.2f} of {held.sum()} sections answer")
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+        yield f"chance {low:.1f} to {high:.1f}: {about[held].mean():.2f} of {held.sum()} sections answer"
 
 
 if __name__ == "__main__":

@@ -109,8 +109,8 @@ _GERMAN = ReportWords(
     read_on="gelesen am {date}",
     changed_on="zuletzt geändert am {date}",
     limits="Grenzen dieses Berichts",
-    own_sentences="Es wurde kein Modell benutzt: Die Sätze stammen wörtlich von den Seiten, ausgewählt nach ihren "
-    "Wörtern.",
+    own_sentences="Es wurde kein Modell benutzt: Die Sätze stammen wörtlich von den Seiten und stehen der Frage nach "
+    "ihrer Bedeutung am nächsten.",
     unsure="Es ist nicht sicher, dass diese Seiten die Frage beantworten: Von Abschnitten, die ihr so nahe sind wie "
     "die angeführten, tun es etwa {count} von 10. Lesen Sie sie, ehe Sie sich darauf verlassen.",
     one_site="Alles Obige stützt sich auf eine einzige Website; keine andere bestätigt es.",
@@ -157,7 +157,7 @@ _JAPANESE = ReportWords(
     read_on="{date} 閲覧",
     changed_on="{date} 最終更新",
     limits="この報告の限界",
-    own_sentences="モデルは使っていません。文はページの原文のままで、含まれる語によって選ばれています。",
+    own_sentences="モデルは使っていません。文はページの原文のままで、意味が質問に最も近いものです。",
     unsure="これらのページが質問に答えているかどうかは確かではありません。引用した箇所と同程度に近い箇所のうち、実際に答えて"
     "いるのは10件中約{count}件です。頼る前に原文を確認してください。",
     one_site="上の内容はすべて一つのサイトに基づいており、ほかのサイトでは裏付けられていません。",
@@ -204,7 +204,7 @@ _CHINESE = ReportWords(
     read_on="{date} 读取",
     changed_on="{date} 最后更改",
     limits="本报告的局限",
-    own_sentences="未使用模型：句子均为网页原文，按其用词选出。",
+    own_sentences="未使用模型：句子均为网页原文，含义与问题最接近。",
     unsure="这些网页是否回答了问题并不确定：与所引部分同样接近的部分中，约有十分之{count}作出了回答。采信之前请先阅读原文。",
     one_site="以上内容全部依据同一个网站，没有其他网站证实。",
     each_alone="{all} 条陈述每条都只依据一个网站，没有第二个网站证实。",

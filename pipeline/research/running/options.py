@@ -40,8 +40,8 @@ class Effort(NamedTuple):
 
 # Source: pipeline/contracts/research.md#decisions.
 _EFFORTS: dict[Depth, Effort] = {
-    "brief": Effort(1, 4, 5),
-    "medium": Effort(3, 6, 10),
+    "brief": Effort(1, 5, 5),
+    "medium": Effort(3, 10, 10),
     "deep": Effort(5, 10, 25),
 }
 

@@ -19,7 +19,7 @@ from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage
 from pipeline.text import meaning
 from pipeline.text.asking import is_general, stem, subject_words
-from pipeline.text.language import detect_language, text_language
+from pipeline.text.language import text_language
 from pipeline.text.words import NUMBERS, UNSPACED_RUN, content_words, pairs
 
 # About as long as three paragraphs: so the best place of a long PDF counts as much as a short page.
@@ -56,8 +56,11 @@ _BY_WORDS, _BY_HEADINGS = 8, 12
 _MOST_TITLES, _MOST_COMPARED = 1_000, 40
 """Pages whose titles are compared with a query, of more those that words find first; and how many of those with the
 nearest titles, and of those that words find, have their headings compared."""
-_HEADINGS_TOLD, _LONGEST_TOLD, _HEADING_WORTH = 2, 200, 0.5
-"""Headings above a passage and characters of it that stand for it, and what its page's nearest heading counts."""
+_HEADINGS_TOLD, _LONGEST_TOLD = 2, 200
+"""Headings above a passage and characters of it that stand for it."""
+_HEADING_WORTH, _WORDS_WORTH = 0.5, 0.3
+"""What its page's nearest heading counts beside a passage, and how much more where words find the page first; half of
+that where they find it second, a third where they find it third."""
 
 
 class Place(NamedTuple):
@@ -216,43 +219,45 @@ class LocalSearch:
         self.reading = asyncio.Lock()
 
     async def search(self, query: str, k: int) -> SearchResults:
-        """At most `k` pages, the best first: those that words of the query find, in English by what headings mean too.
+        """At most `k` pages, the best first: those that words of the query find, and what headings mean.
 
         Raises:
             InputError: no document can be read, or the store holds no page.
         """
         async with self.reading:
             self.index = self.index or await self.read()
-        near = detect_language(query) in meaning.LANGUAGES
-        places = self.nearest(query, self.index) if near else self.index.best(query, k)
+        language = text_language(query, "")
+        places = self.nearest(query, self.index, language) if language else self.index.best(query, k)
         return readable_results((self.to_result(place, query) for place in places[:k]), k)
 
-    def nearest(self, query: str, index: PassageIndex) -> list[Place]:
+    def nearest(self, query: str, index: PassageIndex, language: str) -> list[Place]:
         """A passage of each page that may answer, the nearest to the query in meaning first, lists last.
 
         People do not ask in the words of those who answer, so that words find some of the pages and headings others.
         """
         by_words = {place.url: place for place in index.best(query, _BY_WORDS)}
-        by_headings = self.by_headings(query, index)
+        by_headings = self.by_headings(query, index, language)
         found = by_words | {url: place for url, (_, place) in list(by_headings.items())[:_BY_HEADINGS]}
         pages = {place: page for place in found.values() if (page := self.store.page(place.url, with_raw=False))}
         places = list(pages)
         told = [_told(page, each, query if each == by_words.get(each.url) else "") for each, page in pages.items()]
-        near = meaning.cosines(query, told)
-        headings = [by_headings[place.url][0] if place.url in by_headings else 0.0 for place in places]
-        order = np.argsort(-(near + _HEADING_WORTH * np.array(headings)), kind="stable")
+        near = meaning.cosines(query, told, language)
+        headings = np.array([by_headings[place.url][0] if place.url in by_headings else 0.0 for place in places])
+        words = np.array([1 / (1 + list(by_words).index(each.url)) if each.url in by_words else 0.0 for each in places])
+        score = near + headings * (_HEADING_WORTH + _WORDS_WORTH * words)
+        order = np.argsort(-score, kind="stable")
         return sorted((places[at] for at in order), key=lambda place: place.url in index.lists)
 
-    def by_headings(self, query: str, index: PassageIndex) -> dict[str, tuple[float, Place]]:
+    def by_headings(self, query: str, index: PassageIndex, language: str) -> dict[str, tuple[float, Place]]:
         """The passage below each page's nearest heading with how near that is, the nearest page first."""
         few = index.pages <= _MOST_TITLES
         urls = list(index.headings) if few else [place.url for place in index.best(query, _MOST_TITLES)]
         titled = [url for url in urls if index.headings[url]]
-        titles = meaning.cosines(query, [index.headings[url][0][0] for url in titled])
+        titles = meaning.cosines(query, [index.headings[url][0][0] for url in titled], language)
         nearest = [titled[at] for at in np.argsort(-titles, kind="stable")[:_MOST_COMPARED]]
         compared = dict.fromkeys([*nearest, *(place.url for place in index.best(query, _MOST_COMPARED))])
         lines = [line for url in compared for line in index.headings[url]]
-        nearness = meaning.cosines(query, [line for line, _ in lines])
+        nearness = meaning.cosines(query, [line for line, _ in lines], language)
         found: dict[str, tuple[float, Place]] = {}
         for at in np.argsort(-nearness, kind="stable"):
             _, place = lines[at]

@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
-from pipeline.research.stages._asked import AskedWord, anchors, asked_words, rarity, relevance, share_of, side_of
+from pipeline.research.stages._asked import AskedWord, anchors, asked_words, rarity, relevance, side_of
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._nearness import Told, sections_near
 from pipeline.research.stages._page_statements import PageStatements, Statement, page_statements
@@ -15,38 +15,24 @@ from pipeline.research.stages._statements import names_error
 from pipeline.text import meaning
 from pipeline.verifying.values import Page
 
-MOST_CLAIMS = 8
+MOST_CLAIMS = 10
 """Statements of a section."""
 _LEAST_BESIDE_BEST = 0.7
 """Share of the best answer's relevance that others of a report must have."""
 _LEAST_CLEAR, _NAMED = 0.3, 0.7
 """Chance to answer, and relevance by words, from which a statement answers however much likelier others do."""
-_LEAST_OF_BEST = 0.8
-"""Share of the best statement's score that others must have, or their sections of the best section's."""
 _LEAST_OF_COMMON = 0.5
 """What a word counts at least that is common on the pages read, where nothing is known of others."""
-_OWN_WORTH = 0.5
-_HEADING_WORTH = 0.3
-_OPENING_WORTH = 0.15
-_FIRST_WORTH = 0.1
-_BEST_LENGTH = range(60, 260)
-_LENGTH_WORTH = 0.05
-"""What a statement's own words, the heading right above it, its first words, its place at the beginning of a paragraph
-and its length count beside its relevance."""
 _ENOUGH_PASSAGES = 4
 """Passages from which the share of them that has a word says how common it is."""
 _MOST_COMPARED = 120
-"""Statements, those first whose headings promise most, that are compared by meaning."""
+"""Statements, those of the most promising parts first, that are compared by meaning."""
 _WORDS_OF_PROMISE = 0.6
-"""What words count beside headings that promise an answer by what they mean."""
-_LEAST_CHANCE = 0.2
+"""What words count beside what a part of a passage promises by what it means."""
+LEAST_CHANCE = 0.2
 """Chance from which a section may answer."""
 _LEAST_ALONE = 0.1
 """Cosine that a statement must have without the headings above it, below which anything may stand."""
-_LEAST_BY_WORDS = 0.5
-"""Relevance from which words alone, with no meaning known, make an answer of a statement or of its section."""
-_LEAST_TELLING = 0.35
-"""Weight that the most telling word of a question must have where words alone decide."""
 _ON_ERRORS = ("error", "exception", "fehler", "ausnahme", "エラー", "例外", "错误", "异常")
 
 
@@ -55,27 +41,19 @@ class Answer(NamedTuple):
 
     statement: Statement
     """The statement."""
-    own: float
-    """How far it answers by itself with the headings above it, or how likely its section does, from 0 to 1."""
+    relevance: float
+    """How likely its section answers, from 0 to 1."""
     score: float
     """By which answers are ordered."""
-    section: float = 0.0
-    """How far these headings do by words with all that stands below them, from 0 to 1."""
+    by_words: float
+    """How far it answers by its words, from 0 to 1."""
     side: int = -1
     """Which side of a choice it speaks of, by the number of its phrase; -1 where nothing is to choose."""
-    by_words: float = 0.0
-    """How far it answers by its words where its meaning counts, from 0 to 1."""
-
-    @property
-    def relevance(self) -> float:
-        """How far it answers, from 0 to 1: by itself, or as a part of its section."""
-        return max(self.own, self.section)
 
 
-def answers_beside(best: float, relevance_: float, by_words: float, language: str) -> bool:
+def answers_beside(best: float, relevance_: float, by_words: float) -> bool:
     """Whether a statement is an answer beside the best one: not much less likely one, or naming what is asked."""
-    clear = language in meaning.LANGUAGES and relevance_ >= _LEAST_CLEAR and by_words >= _NAMED
-    return clear or relevance_ >= _LEAST_BESIDE_BEST * best
+    return relevance_ >= _LEAST_BESIDE_BEST * best or (relevance_ >= _LEAST_CLEAR and by_words >= _NAMED)
 
 
 class Answers:
@@ -90,7 +68,6 @@ class Answers:
         self.shares = shares
         self.given: list[Said] = []
         self.pages: dict[str, PageStatements] = {}
-        self.by_meaning = language in meaning.LANGUAGES
 
     def read(self, page: Page) -> PageStatements:
         """The page as its statements are read from it."""
@@ -134,8 +111,6 @@ class Answers:
         near = read.content(text) | read.words_above(place)
         around = next((words for each, words in self.words.items() if each.holds(page, place)), near)
         by_words = max(relevance(asked, near, around), self.relevance_of_section(asked, page, place))
-        if not self.by_meaning:
-            return by_words
         part = (page.url, read.section_of(place))
         found = [self.told(*each) for each in self.promising(question, asked)]
         if part not in {told.part for told in found}:
@@ -147,7 +122,7 @@ class Answers:
                 if part[1].start <= each.start < part[1].end
             ]
         found.append(Told(part, self.in_context(text, page, place), by_words))
-        return round(sections_near(question, found)[part].chance, 4)
+        return round(sections_near(question, found, self.language)[part].chance(self.language), 4)
 
     def give(self, question: str, most: int = MOST_CLAIMS) -> list[Answer]:
         """The statements that answer the question, the best first, so many at most; none that says what was given."""
@@ -166,20 +141,10 @@ class Answers:
 
     def near_best(self, found: Sequence[Answer]) -> list[Answer]:
         """The answers that are not far from the best one on their side, in order."""
-        sides: dict[int, list[Answer]] = defaultdict(list)
+        best: dict[int, float] = defaultdict(float)
         for each in found:
-            sides[each.side].append(each)
-        if self.by_meaning:
-            best = {side: max(each.own for each in those) for side, those in sides.items()}
-            return [each for each in found if answers_beside(best[each.side], each.own, each.by_words, self.language)]
-        own = {side: max(each.own for each in those) for side, those in sides.items()}
-        sections = {side: max(each.section for each in those) for side, those in sides.items()}
-        return [
-            each
-            for each in found
-            if each.own >= _LEAST_OF_BEST * own[each.side]
-            or each.section >= max(_LEAST_BY_WORDS, _LEAST_OF_BEST * sections[each.side])
-        ]
+            best[each.side] = max(best[each.side], each.relevance)
+        return [each for each in found if answers_beside(best[each.side], each.relevance, each.by_words)]
 
     def take(self, text: str, topic: frozenset[str]) -> bool:
         """Whether nothing that was given says the same; the text then counts as given."""
@@ -197,50 +162,26 @@ class Answers:
         """All statements that answer the question, with their scores."""
         asked = self.asked(question)
         on_errors = any(word in question.casefold() for word in _ON_ERRORS)
-        found = self.near_in_meaning(question, asked) if self.by_meaning else self.near_in_words(asked)
-        for answer in found:
+        for answer in self.likely(question, asked):
             if on_errors or not names_error(answer.statement.text):
                 yield answer._replace(side=side_of(asked, answer.statement.words | answer.statement.headings))
-
-    def score(self, asked: Sequence[AskedWord], statement: Statement, relevance_: float) -> float:
-        """By what a statement is ordered that answers by its words."""
-        score = relevance_ + _OWN_WORTH * share_of(asked, statement.words)
-        score += _HEADING_WORTH * share_of(asked, statement.heading)
-        score += _OPENING_WORTH * bool(share_of(asked, statement.opening)) + _FIRST_WORTH * statement.first
-        return round(score + _LENGTH_WORTH * (len(statement.text) in _BEST_LENGTH), 6)
-
-    def near_in_words(self, asked: Sequence[AskedWord]) -> Iterator[Answer]:
-        """The statements of passages with asked words that, with their sections, answer by half of these or more.
-
-        None where each of these words stands on so many pages that it tells nothing.
-        """
-        if self.shares and max((word.weight for word in asked), default=0.0) < _LEAST_TELLING:
-            return
-        for passage in self.passages:
-            around = self.words[passage]
-            if not relevance(asked, around, around):
-                continue
-            for statement in self.read(passage.page).statements_in(passage):
-                own, section = self.by_words(asked, statement, around)
-                if max(own, section) >= _LEAST_BY_WORDS:
-                    yield Answer(statement, own, self.score(asked, statement, max(own, section)), section)
 
     def by_words(self, asked: Sequence[AskedWord], statement: Statement, around: frozenset[str]) -> tuple[float, float]:
         """How far a statement, among these words of its passage, and its section answer by their words."""
         own = relevance(asked, statement.words | statement.headings, around & statement.section)
         return own, self.relevance_of_section(asked, statement.page, statement.start)
 
-    def near_in_meaning(self, question: str, asked: Sequence[AskedWord]) -> list[Answer]:
+    def likely(self, question: str, asked: Sequence[AskedWord]) -> list[Answer]:
         """The statements of the sections that may answer, each with how likely its section does."""
         found = [(each, self.told(each, by_words)) for each, by_words in self.promising(question, asked)]
-        near = sections_near(question, [told for _, told in found])
-        chances = {part: round(each.chance, 4) for part, each in near.items() if each.chance >= _LEAST_CHANCE}
-        likely = [(each, told, chances[told.part]) for each, told in found if told.part in chances]
-        cosines = meaning.cosines(question, [told.text for _, told, _ in likely])
-        alone = meaning.cosines(question, [each.text for each, _, _ in likely])
+        near = sections_near(question, [told for _, told in found], self.language)
+        chances = {part: round(each.chance(self.language), 4) for part, each in near.items()}
+        likely = [(each, told) for each, told in found if chances[told.part] >= LEAST_CHANCE]
+        cosines = meaning.cosines(question, [told.text for _, told in likely], self.language)
+        alone = meaning.cosines(question, [each.text for each, _ in likely], self.language)
         return [
-            Answer(each, chance, round(chance + float(cosine) / 100, 6), by_words=told.by_words)
-            for (each, told, chance), cosine, own in zip(likely, cosines, alone, strict=True)
+            Answer(each, chance := chances[told.part], round(chance + float(cosine) / 100, 6), told.by_words)
+            for (each, told), cosine, own in zip(likely, cosines, alone, strict=True)
             if own >= _LEAST_ALONE
         ]
 
@@ -252,9 +193,10 @@ class Answers:
         )
 
     def promising(self, question: str, asked: Sequence[AskedWord]) -> list[tuple[Statement, float]]:
-        """The statements of passages whose headings, with their words, promise an answer, the most promising first.
+        """The statements of the parts of passages that promise an answer, the most promising first.
 
-        Each has how far it answers by its words. At most 120, for to compare a statement takes long.
+        A part promises what its first statement does with the headings above it, and the words of all of them. Each
+        statement has how far it answers by its words. At most 120, for to compare a statement takes long.
         """
         parts: dict[tuple[ResearchPassage, str], list[tuple[Statement, float]]] = defaultdict(list)
         for passage in self.passages:
@@ -262,9 +204,10 @@ class Answers:
             for each in read.statements_in(passage):
                 by_words = max(self.by_words(asked, each, self.words[passage]))
                 parts[passage, read.heading_of(each.start)].append((each, by_words))
+        first = [f"{heading}: {those[0][0].text}" for (_, heading), those in parts.items()]
         promise = {
             part: float(cosine) + _WORDS_OF_PROMISE * fmean(by_words for _, by_words in parts[part])
-            for part, cosine in zip(parts, meaning.cosines(question, [heading for _, heading in parts]), strict=True)
+            for part, cosine in zip(parts, meaning.cosines(question, first, self.language), strict=True)
         }
         order = sorted(parts, key=lambda part: -promise[part])
         return [each for part in order for each in parts[part]][:_MOST_COMPARED]

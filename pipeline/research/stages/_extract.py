@@ -1,7 +1,6 @@
 """Claims with the quotes that they rest on: the pages' own sentences, or what a model reads in numbered passages."""
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
@@ -13,7 +12,7 @@ from pipeline.models.asking import Model
 from pipeline.models.evidence import aggregate_context, validate_and_normalize_evidence
 from pipeline.research.stages._answers import MOST_CLAIMS, Answer, Answers
 from pipeline.research.stages._passages import ResearchPassage, best_passages, passages_of, readable_pages
-from pipeline.research.stages._plan import aspect_of
+from pipeline.research.stages._plan import aspect_of, stands_alone
 from pipeline.research.stages._statements import ADDRESS, CITATION_LIKE
 from pipeline.research.values import BETWEEN, Plan, plan_language
 from pipeline.text.asking import subject_words
@@ -178,9 +177,6 @@ def is_fit(text: str, quote: str) -> bool:
     return set(numbers_in(text)) <= set(numbers_in(quote))
 
 
-_PRONOUN = re.compile(r"\b(?:its?|they|them|their|sie|ihre?[nrms]?|er|es|ihm|ihn|sein\w*)\b|それ|その|它|其", re.I)
-
-
 async def extract_claims(
     plan: Plan,
     pages: Sequence[Page],
@@ -249,13 +245,13 @@ def words_asked(plan: Plan) -> set[str]:
 def question_of(plan: Plan, section: str) -> str:
     """What a section asks: the topic of which it shows one side, or its own question.
 
-    The topic stands behind a question that only says `it` or `they` of what that names.
+    The topic stands behind a question that does not name what it asks about.
     """
     if aspect_of(section):
         return _topic_of(section)
     topic = next((_topic_of(each) for each in plan.sections if aspect_of(each)), plan.sections[0])
     own = section.rstrip("?？")
-    return f"{section} {topic}" if own != topic and _PRONOUN.search(section) else own
+    return f"{section} {topic}" if own != topic and not stands_alone(section) else own
 
 
 def _topic_of(section: str) -> str:

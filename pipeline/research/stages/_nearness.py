@@ -17,8 +17,11 @@ _FEW, _FEW_OF_PAGE = 4, 2
 """Sentences of a section, and of a page, that count together: the nearest ones."""
 _NEAREST, _LEAST_OF_NEAREST = 3, 0.9
 """Sections that show what an answer is like, and the share of the nearest one's nearness that the others must have."""
-_WEIGHTS, _BIAS = (3.45, 2.45, 1.52, 4.26, 2.53), -8.15
-"""Fitted by `tests/support/research_fit.py`: logistic regression."""
+_FITTED = {"en": ((2.76, 2.67, 1.6, 2.64, 3.69), -8.0), "": ((3.89, 2.48, 1.25, 3.54, 2.41), -7.74)}
+"""Weights and bias for English, and for all other languages, whose texts another model compares.
+
+Fitted by `tests/support/research_fit.py`: logistic regression.
+"""
 
 Part = tuple[str, Section]
 """A section of a page, with the page's URL."""
@@ -49,18 +52,18 @@ class Nearness(NamedTuple):
     like_nearest: float = 0.0
     """How near it is to the sections that are nearest to the question, whatever words that is asked in."""
 
-    @property
-    def weight(self) -> float:
-        """By which sections are compared."""
-        return sum(map(float.__mul__, _WEIGHTS, self))
+    def weight(self, language: str) -> float:
+        """By which sections in this language are compared."""
+        weights, _ = _FITTED.get(language, _FITTED[""])
+        return sum(map(float.__mul__, weights, self))
 
-    @property
-    def chance(self) -> float:
+    def chance(self, language: str) -> float:
         """How likely the section answers, from 0 to 1."""
-        return 1 / (1 + exp(-_BIAS - self.weight))
+        _, bias = _FITTED.get(language, _FITTED[""])
+        return 1 / (1 + exp(-bias - self.weight(language)))
 
 
-def sections_near(question: str, told: Sequence[Told]) -> dict[Part, Nearness]:
+def sections_near(question: str, told: Sequence[Told], language: str) -> dict[Part, Nearness]:
     """How near each section of these sentences is to the question, in the order of their first sentences.
 
     What is like the nearest ones counts as well (pseudo-relevance feedback: Rocchio, Relevance feedback in information
@@ -68,8 +71,8 @@ def sections_near(question: str, told: Sequence[Told]) -> dict[Part, Nearness]:
     """
     if not told:
         return {}
-    vectors = meaning.vectors([each.text for each in told])
-    cosines = vectors @ meaning.vectors([question])[0]
+    vectors = meaning.vectors([each.text for each in told], language)
+    cosines = vectors @ meaning.asked_vector(question, language)
     of_part: dict[Part, list[int]] = defaultdict(list)
     of_page: dict[str, list[int]] = defaultdict(list)
     for at, each in enumerate(told):
@@ -85,9 +88,10 @@ def sections_near(question: str, told: Sequence[Told]) -> dict[Part, Nearness]:
         for part, at in of_part.items()
     }
     middles = {part: _middle(vectors[at]) for part, at in of_part.items()}
-    best = sorted(near, key=lambda part: -near[part].weight)[:_NEAREST]
-    least = _LEAST_OF_NEAREST * near[best[0]].weight
-    like = _middle(np.stack([middles[part] for part in best if near[part].weight >= least]))
+    weight = {part: each.weight(language) for part, each in near.items()}
+    best = sorted(near, key=lambda part: -weight[part])[:_NEAREST]
+    least = _LEAST_OF_NEAREST * weight[best[0]]
+    like = _middle(np.stack([middles[part] for part in best if weight[part] >= least]))
     return {part: each._replace(like_nearest=float(middles[part] @ like)) for part, each in near.items()}
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pipeline.models.asking import Model
 from pipeline.research.values import BETWEEN, Depth, Intake, Plan
+from pipeline.text.asking import subject_words
 from pipeline.text.language import text_language
 from pipeline.text.words import ASKS_WITHOUT_BLANKS
 
@@ -133,6 +134,8 @@ _BETWEEN_QUESTIONS = re.compile(
 _BEGINS_AS_QUESTION = re.compile(rf"(?:{_ASKING})\b", re.I)
 _EXPLAINING = 2
 """How many sides, the first ones, only say what the topic is and how it works."""
+_LEAST_TELLING = 2
+_PRONOUN = re.compile(r"\b(?:its?|they|them|their|sie|ihre?[nrms]?|er|es|ihm|ihn|sein\w*)\b|それ|その|它|其", re.I)
 _COMMAS = " ,、，"
 _LEAST_PART = 3
 """Letters or signs of a part that can be a question of its own."""
@@ -175,8 +178,15 @@ def _plan_from_words(intake: Intake) -> Plan:
     if parts:
         sides = sides[_EXPLAINING:]  # the questions themselves ask for the others
     sections = _distinct([*parts, *sides])[:wanted]
-    queries = [topic, *(section.replace(BETWEEN, " ") for section in sections)]
+    # Of a question's answers only those are told that answer it: other sides find pages that do not.
+    queries = [topic, *(filter(stands_alone, parts) if asked else (each.replace(BETWEEN, " ") for each in sections))]
     return Plan(tuple(sections), tuple(_distinct(queries)[:_MOST_QUERIES]))
+
+
+def stands_alone(question: str) -> bool:
+    """Whether a question names what it asks about: with two words that do not fit questions on any subject."""
+    telling = [word for word in subject_words(question, text_language(question, "en")) if not word.general]
+    return len(telling) >= _LEAST_TELLING and not _PRONOUN.search(question)
 
 
 def _questions_of(topic: str) -> list[str]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
-from pipeline.research.stages._answers import answers_beside
+from pipeline.research.stages._answers import LEAST_CHANCE, answers_beside
 from pipeline.research.stages._asked import asked_words, relevance, side_of
 from pipeline.research.stages._disputes import dispute_paragraphs
 from pipeline.research.stages._extract import is_fit, question_of
@@ -17,7 +17,6 @@ from pipeline.research.stages._head import claims_of_head
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._statements import WITHOUT_BLANKS
 from pipeline.research.values import ANSWER, LIKELY, Intake, Plan, Verified, Written, plan_language
-from pipeline.text import meaning
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import site_key
 from pipeline.text.words import content_words, without_marks
@@ -31,8 +30,9 @@ _MOST_SOURCES = 3
 _SAID_ALREADY = "another claim of the report says the same"
 _FAR_FROM_BEST = "other claims of the report answer far more of the question"
 _UNSURE = "the report tells little where it is more likely than not that the pages do not answer"
-_MOST_UNSURE = 16
-"""What is told of a question whose best claim is more likely none: so many claims times that one's relevance."""
+_MOST_UNSURE = 20
+"""Claims that are told of a question whose best one is as likely an answer as not; of a less likely one as many fewer
+as it is nearer to the chance from which a section may answer."""
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"
 
 
@@ -277,7 +277,7 @@ def _without_far(
         side = sides[each.claim.id]
         known = words[each.claim.id]
         told, by_words = each.claim.relevance, relevance(asked[side[0]], known, known)
-        if told is None or each.claim.id in disputed or answers_beside(best[side], told, by_words, language):
+        if told is None or each.claim.id in disputed or answers_beside(best[side], told, by_words):
             near.append(each)
         elif each.verdict == "supported":
             far.append(each._replace(problems=(*each.problems, _FAR_FROM_BEST)))
@@ -288,8 +288,6 @@ def _few_where_unsure(
     plan: Plan, claims: Sequence[Checked], disputed: Collection[str]
 ) -> tuple[list[Checked], list[Checked]]:
     """The claims with only the best of each question that is more likely unanswered, and the others of it."""
-    if plan_language(plan) not in meaning.LANGUAGES:
-        return list(claims), []
     known = [each for each in claims if each.verdict == "supported" and each.claim.relevance is not None]
     of_question: dict[str, list[Checked]] = defaultdict(list)
     for each in sorted(known, key=lambda each: -(each.claim.relevance or 0.0)):
@@ -298,7 +296,8 @@ def _few_where_unsure(
     for those in of_question.values():
         best = those[0].claim.relevance or 0.0
         if best < LIKELY:
-            more |= {each.claim.id for each in those[round(_MOST_UNSURE * best) :]} - set(disputed)
+            told = round(_MOST_UNSURE * max(0.0, best - LEAST_CHANCE) / (LIKELY - LEAST_CHANCE))
+            more |= {each.claim.id for each in those[told:]} - set(disputed)
     return (
         [each for each in claims if each.claim.id not in more],
         [each._replace(problems=(*each.problems, _UNSURE)) for each in claims if each.claim.id in more],

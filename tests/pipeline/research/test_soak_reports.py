@@ -39,8 +39,8 @@ def test_reports_on_two_topics_over_a_few_pages_find_facts_and_stay_with_the_top
 @pytest.mark.parametrize(
     ("key", "least"),
     [
-        ("tuned", Shares(found=0.61, about=0.94, debris=0.02, repeated=0.02, wrong=0, off=0)),
-        ("held", Shares(found=0.21, about=0.71, debris=0.02, repeated=0.02, wrong=0, off=4)),
+        ("tuned", Shares(found=0.53, about=0.86, debris=0.02, repeated=0.02, wrong=0, off=6)),
+        ("held", Shares(found=0.4, about=0.75, debris=0.02, repeated=0.03, wrong=0, off=0)),
     ],
 )
 def test_reports_are_no_worse_than_they_were(key: Literal["tuned", "held"], least: Shares, tmp_path: Path) -> None:
@@ -48,10 +48,8 @@ def test_reports_are_no_worse_than_they_were(key: Literal["tuned", "held"], leas
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("corpus", "least"), [("manuals", 0.96), ("handbuch", 0.4), ("handobukku", 0.5)])
-def test_questions_in_everyday_words_find_a_page_that_answers_among_the_first_five(
-    corpus: Corpus, least: float, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("corpus", "least"), [("manuals", 0.95), ("handbuch", 0.72), ("handobukku", 0.8)])
+def test_questions_find_a_page_that_answers_among_the_first_five(corpus: Corpus, least: float, tmp_path: Path) -> None:
     asked = [each for each in everyday_questions(corpus) if each.about]
     pages = pages_of(corpus, tmp_path)
     with open_store(tmp_path / "store.db") as store:
