@@ -13,7 +13,6 @@ from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 from pipeline.verifying.values import Page
 
-_OPENING_WORDS = 4
 _MOST_TOGETHER = 480
 """Characters of a statement with those that point back to it."""
 _STOP_AT_LINE_END = re.compile(r"(?<=[.!?。！？])()\n")
@@ -37,16 +36,10 @@ class Statement(NamedTuple):
     """The code point after the last one."""
     words: frozenset[str]
     """Its content words."""
-    opening: frozenset[str]
-    """The first of them."""
     headings: frozenset[str]
     """The words of its page's title and of all headings above it."""
-    heading: frozenset[str]
-    """The words of the heading right above it; of the title where there is none."""
     section: frozenset[str]
     """The words of what stands below that heading, and of all headings above."""
-    first: bool
-    """Whether it begins a paragraph."""
 
 
 @lru_cache(maxsize=PAGES_KEPT)
@@ -126,19 +119,15 @@ class PageStatements:
                 if len(said_before) + len(more) <= _MOST_TOGETHER:
                     read[-1] = (f"{said_before}{text_of[read[-1][2] : start]}{more}", first, end)
         for text, start, end in read:
-            words = content_words(text, self.language)
-            *_, (heading, section) = self.sections_above(start)
+            *_, (_, section) = self.sections_above(start)
             yield Statement(
                 text,
                 self.page,
                 start,
                 end,
-                frozenset(words),
-                frozenset(words[:_OPENING_WORDS]),
+                frozenset(content_words(text, self.language)),
                 self.words_above(start),
-                heading,
                 self.words_of_section(section) | self.words_above(start),
-                text_of[:start].rstrip(" ")[-1:] in ("", "\n"),
             )
 
     def sentences_in(self, passage: ResearchPassage) -> Iterator[tuple[int, int]]:
