@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from pipeline.research.search._local import PassageIndex
-from pipeline.research.stages._extract import extract_claims
+from pipeline.research.stages._extract import extract_claims, question_of
 from pipeline.research.stages._plan import make_plan
-from pipeline.research.values import Intake
+from pipeline.research.values import Intake, Plan
 from pipeline.sources.headings import Heading
 from pipeline.sources.reading.extract import extract_document
 from pipeline.verifying.values import Claim, Page
@@ -372,3 +372,25 @@ def test_a_later_round_chooses_from_all_pages_and_gives_nothing_twice() -> None:
     later = asyncio.run(extract_claims(plan, [], None, before, read_before=read))
     assert {claim.text for claim in later} == set(QUOTAS) - {claim.text for claim in before}
     assert [claim.id for claim in later] == [f"c{number}" for number in range(3, 7)]
+
+
+def planned(topic: str) -> Plan:
+    return asyncio.run(make_plan(Intake(topic, topic, "en", "medium"), None))
+
+
+def test_a_topic_that_asks_is_searched_for_as_it_stands_and_by_its_questions_that_name_what_they_are_about() -> None:
+    topic = "Who calls the shots at Debian? Is there a boss? How does Debian elect a project leader?"
+    assert planned(topic).queries == (
+        topic,
+        "Who calls the shots at Debian?",
+        "How does Debian elect a project leader?",
+    )
+    assert planned("How do I encrypt a disk?").queries == ("How do I encrypt a disk?",)
+    assert any("risks" in query for query in planned("Disk encryption on servers").queries)
+
+
+def test_a_question_that_names_nothing_is_asked_with_the_whole_topic_behind_it() -> None:
+    plan = planned("Somebody broke into my server. What should I do now, and how do I find the intruder's traces?")
+    now, traces, *_ = plan.sections
+    assert question_of(plan, now) == f"{now} {plan.queries[0].rstrip('?')}"
+    assert question_of(plan, traces) == traces.rstrip("?")
