@@ -9,6 +9,7 @@ from pipeline.research.contracts import MAX_TOPIC, clean_text
 from pipeline.research.output.artefacts import Clarify, RunFolder
 from pipeline.research.running.options import ResearchOptions, topic_language
 from pipeline.research.values import Depth, Intake
+from pipeline.text.asking import subject_words
 from pipeline.text.words import content_words
 
 # Kana, Han and Hangul: https://www.unicode.org/charts/
@@ -25,6 +26,8 @@ _AMBIGUOUS = frozenset(["it", "this", "that", "they", "them", "something", "anyt
 _ASKING = frozenset(["what", "how"])
 # Words for "it" and "this". Question words point at nothing: "How do web caches work?" names what it asks about.
 _AMBIGUOUS_HERE = _AMBIGUOUS - _ASKING | frozenset(["es", "das", "dies", "dieses", "diese", "etwas", "irgendetwas"])
+# What follows speaks of what stands before: "What is Memcached, and when is it worth using?"
+_NEXT_CLAUSE = re.compile(r"[,;:.?!]\s|\s(?:and|or|but|und|oder|aber)\s")
 _POINTING = re.compile("これ|それ|あれ|何か|这个|那个|这些|那些|它们|它|什么|이것|그것|무엇")
 _ABBREVIATIONS = frozenset(
     ["ai", "ml", "dl", "llm", "nlp", "cv", "ag", "ar", "vr", "mr", "web", "app", "db", "os", "api"]
@@ -84,8 +87,15 @@ def _seems_vague(topic: str) -> bool:
     words = re.findall(r"\w+", plain)
     told = set(content_words(topic))
     if not _AMBIGUOUS_HERE.isdisjoint(words):
-        return len(told) < _WANTED_WORDS
+        return len(told) < _WANTED_WORDS and not _names_first(topic)
     return not told and not _ASKING.isdisjoint(words)
+
+
+def _names_first(topic: str) -> bool:
+    """Whether the first clause names what later ones point at, and points at nothing itself."""
+    first, *later = _NEXT_CLAUSE.split(topic, maxsplit=1)
+    names = any(not word.general and not word.deed for word in subject_words(first, topic_language(topic)))
+    return bool(later) and names and _AMBIGUOUS_HERE.isdisjoint(re.findall(r"\w+", first.casefold()))
 
 
 def _is_short_strictly(topic: str) -> bool:
