@@ -19,6 +19,8 @@ from tests.support.places import DATA
 
 KEYS = DATA / "research"
 Corpus = Literal["manuals", "handbuch", "handobukku", "articles"]
+Key = Literal["tuned", "held", "everyday"]
+NAMES: tuple[Key, ...] = ("tuned", "held", "everyday")
 
 
 class _Entry(BaseModel):
@@ -86,8 +88,11 @@ class Topic(Question):
 
 
 @cache
-def topics(name: Literal["tuned", "held"]) -> tuple[Topic, ...]:
-    """The topics of a key; numbers and rules are chosen on `tuned`, and measured on `held`."""
+def topics(name: Key) -> tuple[Topic, ...]:
+    """The topics of a key; numbers and rules are chosen on `tuned`, and measured on the others.
+
+    Those of `held` call their subjects by their ordinary names, those of `everyday` do not.
+    """
     entries = tomllib.loads((KEYS / f"{name}.toml").read_text(encoding="utf-8"))
     return tuple(Topic.model_validate(entry) for entry in entries["topic"])
 

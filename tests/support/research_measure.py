@@ -3,8 +3,8 @@
 Only the files of the run are read, and the pages by lxml; what counts as debris or as said before is told by rules of
 this module, which the pipeline does not know.
 
-`python -m tests.support.research_measure FOLDER [tuned|held]` runs every topic of a key, both without a name, keeps the
-runs below FOLDER and prints the table; a topic's name instead shows each of its sentences as it is judged.
+`python -m tests.support.research_measure FOLDER [tuned|held|everyday]` runs every topic of a key, all without a name,
+keeps the runs below FOLDER and prints the table; a topic's name instead shows each of its sentences as it is judged.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from pipeline.research.running.environment import open_environment
 from pipeline.research.running.options import ResearchOptions
 from pipeline.research.stages.run_stages import research
 from pipeline.text.sentences import sentence_spans
-from tests.support.research_key import Fact, Topic, told, topics
+from tests.support.research_key import NAMES, Fact, Topic, told, topics
 from tests.support.research_pages import PROSE, Pages, Place, is_about, letters_of, pages_of
 
 _MARK = re.compile(r"\s*(?:\((C\d{3}(?:, C\d{3})*)\)|\[(\d+(?:, \d+)*)\])\.?$")
@@ -281,7 +281,7 @@ def account(measured: Measured) -> Iterator[str]:
 
 
 def _main(above: Path, wanted: str) -> None:
-    known = {name: topics(name) for name in ("tuned", "held")}
+    known = {name: topics(name) for name in NAMES}
     chosen = {name: [each for each in of if wanted in ("", name, each.name)] for name, of in known.items()}
     for name, of in chosen.items():
         measured = []

@@ -7,10 +7,10 @@ from functools import cache, partial
 import pytest
 
 from pipeline.text.sentences import sentence_spans
-from tests.support.research_key import Corpus, Topic, everyday_questions, told, topics
+from tests.support.research_key import NAMES, Corpus, Topic, everyday_questions, told, topics
 from tests.support.research_pages import PROSE, Block, Pages, PageText, is_about, pages_of
 
-TOPICS = [*topics("tuned"), *topics("held")]
+TOPICS = [topic for name in NAMES for topic in topics(name)]
 KNOWN = [topic for topic in TOPICS if topic.fact]
 ABSENT = [topic for topic in TOPICS if not topic.fact]
 by_name = pytest.mark.parametrize("topic", KNOWN, ids=lambda topic: topic.name)
@@ -31,12 +31,12 @@ def sentences_of(block: Block, language: str) -> list[str]:
 
 
 def test_each_key_has_every_language_the_articles_and_a_topic_that_its_pages_do_not_hold() -> None:
-    for key, absent in ((topics("tuned"), 4), (topics("held"), 2)):
+    for key, absent in ((topics("tuned"), 4), (topics("held"), 2), (topics("everyday"), 2)):
         assert {topic.language for topic in key} == {"en", "de", "ja"}
         assert "articles" in {topic.corpus for topic in key}
         assert sum(not topic.fact for topic in key) == absent
         assert all(5 <= len(topic.fact) <= 8 for topic in key if topic.fact)
-    assert len({topic.name for topic in TOPICS}) == len(TOPICS) == 46
+    assert len({topic.name for topic in TOPICS}) == len(TOPICS) == 60
 
 
 @by_name

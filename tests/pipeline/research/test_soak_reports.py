@@ -6,7 +6,6 @@ The figures are in exports/contracts/figures.md; none of them may fall.
 import asyncio
 import sys
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -14,14 +13,14 @@ import pytest
 from pipeline.research.search._local import LocalSearch
 from pipeline.sources.store import open_store
 from tests.support.research_fit import chances_of_others, judged
-from tests.support.research_key import Corpus, everyday_questions, topics
+from tests.support.research_key import Corpus, Key, everyday_questions, topics
 from tests.support.research_measure import Measured, Shares, run_topic, shares, table
 from tests.support.research_pages import pages_of
 
 FEW_PAGES = ("handbook/sect.[as]*.html", "sect.[bs]*.html")
 
 
-def measured(key: Literal["tuned", "held"], above: Path) -> list[Measured]:
+def measured(key: Key, above: Path) -> list[Measured]:
     """Every topic of a key, run over all pages of its corpus; the table is told as `pytest -s` shows it."""
     found = [run_topic(topic, pages_of(topic.corpus, above / "pages"), above / "runs") for topic in topics(key)]
     sys.stdout.writelines(f"{line}\n" for line in (key, *table(found)))
@@ -43,7 +42,7 @@ def test_reports_on_two_topics_over_a_few_pages_find_facts_and_stay_with_the_top
         ("held", Shares(found=0.4, about=0.75, debris=0.02, repeated=0.03, wrong=0, off=0)),
     ],
 )
-def test_reports_are_no_worse_than_they_were(key: Literal["tuned", "held"], least: Shares, tmp_path: Path) -> None:
+def test_reports_are_no_worse_than_they_were(key: Key, least: Shares, tmp_path: Path) -> None:
     assert_no_worse(shares(measured(key, tmp_path)), least)
 
 
