@@ -97,6 +97,8 @@ _LONG_VOWEL = re.compile(rf"(?<=[{_KATAKANA}]{{3}})ー$")
 """Sign at the end of a longer loan word that half of all writers leave out: サーバー, サーバ."""
 _OF_A_VERB = re.compile("する|すれ|し|さ|でき")
 """What makes a verb of the Japanese noun before it."""
+_LEAST_NAME = 3
+"""Letters of a name, without a plural's s; what has fewer is often no name (`PC`), and written in many ways."""
 _LONGEST_HAN = 4
 """Han signs in a row that are taken for one word; more are taken for pairs, as in Chinese all are."""
 
@@ -134,6 +136,12 @@ def stem(word: str) -> str:
 def is_general(word: str, language: str = "") -> bool:
     """Whether a content word fits a question on any subject; without a language, in English or German."""
     return word in _ASKED_BY.get(language, _EITHER if not language else frozenset())
+
+
+def names_subject(word: SubjectWord, language: str) -> bool:
+    """Whether the word says by a name what is asked about; among signs a word of letters mostly does."""
+    name = word.name or (language in _WITHOUT_BLANKS and word.text.isascii() and word.text.isalpha())
+    return name and not word.scope and len(word.text.removesuffix("s")) >= _LEAST_NAME
 
 
 def subject_words(asked: str, language: str) -> list[SubjectWord]:

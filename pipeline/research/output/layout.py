@@ -15,6 +15,7 @@ from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.output.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.output.report_words import ENGLISH, ReportWords, report_words
 from pipeline.research.values import ANSWER, BETWEEN, LIKELY, AskedQuery, Intake, Plan, Verified, Written, plan_language
+from pipeline.text.asking import names_subject, subject_words
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
 from pipeline.verifying.scores import mean_relevance, single_source
@@ -222,7 +223,11 @@ def _back_matter(
     if len(dropped) > _MOST_LEFT_OUT:
         left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
     limits = (words.limits, _limit_lines(verified, written, pages, account, words, chance))
-    vain = [*_open_sections(plan, verified, written, words), *_vain_queries(written, account, words)]
+    vain = [
+        *_open_sections(plan, verified, written, words),
+        *_names_on_no_page(plan, pages, words),
+        *_vain_queries(written, account, words),
+    ]
     parts = [
         *([limits, (words.not_found, vain)] if written.paragraphs else [(words.not_found, vain), limits]),
         (words.left_out, left_out or [words.nothing]),
@@ -279,6 +284,21 @@ def _open_sections(plan: Plan, verified: Verified, written: Written, words: Repo
             line = words.in_answer if index in stated else otherwise
             lines.append(line.replace("{section}", plain_markdown(_heading_of(section))))
     return lines
+
+
+def _names_on_no_page(plan: Plan, pages: Sequence[Page], words: ReportWords) -> list[str]:
+    """The names in what the plan asks that none of the pages has, where any was read."""
+    read = "\n".join(f"{page.title}\n{page.text}" for page in pages).casefold()
+    language = plan_language(plan)
+    words_asked = (word for section in plan.sections for word in subject_words(section, language))
+    names = dict.fromkeys(word.text for word in words_asked if names_subject(word, language))
+    asked = " ".join(plan.sections)
+    missing = [name for name in names if name.removesuffix("s") not in read]
+    # As they were asked, not in folded case.
+    shown = [found[0] if (found := re.search(re.escape(name), asked, re.I)) else name for name in missing]
+    return (
+        [words.not_named.replace("{names}", words.between.join(map(plain_markdown, shown)))] if read and shown else []
+    )
 
 
 def _vain_queries(written: Written, account: Account, words: ReportWords) -> list[str]:

@@ -33,6 +33,7 @@ class ReportWords(NamedTuple):
     not_found: str
     """Heading of what was looked for in vain."""
     nothing_found: str
+    not_named: str
     no_section: str
     only_disputed: str
     in_answer: str
@@ -73,6 +74,7 @@ ENGLISH = ReportWords(
     ended="The research ended before it had done all it wanted: {reason}.",
     not_found="What was looked for and not found",
     nothing_found="Insufficient evidence: no statement on this topic could be checked against a page.",
+    not_named="Names that stand on none of the pages that were read: {names}.",
     no_section="Nothing on “{section}”: no statement about it could be checked against a page.",
     only_disputed="On “{section}” the pages only disagree; both sides stand above.",
     in_answer="On “{section}” there is nothing beyond what stands at the beginning.",
@@ -121,6 +123,7 @@ _GERMAN = ReportWords(
     ended="Die Recherche endete, bevor alles Gewünschte getan war: {reason}.",
     not_found="Wonach vergeblich gesucht wurde",
     nothing_found="Zu wenig Belege: Keine Aussage zu diesem Thema ließ sich an einer Seite prüfen.",
+    not_named="Namen, die auf keiner der gelesenen Seiten stehen: {names}.",
     no_section="Nichts zu „{section}“: Keine Aussage dazu ließ sich an einer Seite prüfen.",
     only_disputed="Zu „{section}“ widersprechen die Seiten einander nur; beide Seiten stehen oben.",
     in_answer="Zu „{section}“ gibt es nichts über das hinaus, was am Anfang steht.",
@@ -168,6 +171,7 @@ _JAPANESE = ReportWords(
     ended="調査は途中で終わりました: {reason}。",
     not_found="探しても見つからなかったもの",
     nothing_found="根拠が不十分です。ページと照合できる記述がありませんでした。",
+    not_named="読んだページのどれにも出てこない名称: {names}。",
     no_section="「{section}」については、ページと照合できる記述がありませんでした。",
     only_disputed="「{section}」については、ページの記述が食い違うだけでした。双方を上に載せています。",
     in_answer="「{section}」については、冒頭に書いたこと以外に記述はありませんでした。",
@@ -214,6 +218,7 @@ _CHINESE = ReportWords(
     ended="研究提前结束：{reason}。",
     not_found="查找而未找到的内容",
     nothing_found="证据不足：没有任何陈述能与网页核对。",
+    not_named="所读网页中均未出现的名称：{names}。",
     no_section="关于“{section}”，没有任何陈述能与网页核对。",
     only_disputed="关于“{section}”，各网页说法不一，双方说法见上文。",
     in_answer="关于“{section}”，除开头所述之外没有其他陈述。",

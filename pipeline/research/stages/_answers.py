@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
-from pipeline.research.stages._asked import AskedWord, anchors, asked_words, rarity, relevance, side_of
+from pipeline.research.stages._asked import AskedWord, anchors, asked_words, holds_names, rarity, relevance, side_of
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._nearness import Told, sections_near
 from pipeline.research.stages._page_statements import PageStatements, Statement, page_statements
@@ -81,9 +81,17 @@ class Answers:
         return {each: self.read(each.page).words_of_passage(each) for each in self.passages}
 
     @cached_property
+    def words_of_pages(self) -> dict[str, frozenset[str]]:
+        """The content words of the passages of each page, by its URL."""
+        found: dict[str, frozenset[str]] = defaultdict(frozenset)
+        for passage, words in self.words.items():
+            found[passage.page.url] |= words
+        return found
+
+    @cached_property
     def vocabulary(self) -> frozenset[str]:
         """The content words of all passages."""
-        return frozenset[str]().union(*self.words.values())
+        return frozenset[str]().union(*self.words_of_pages.values())
 
     def asked(self, question: str) -> list[AskedWord]:
         """The words of the question, as the passages have them.
@@ -196,10 +204,14 @@ class Answers:
         """The statements of the parts of passages that promise an answer, the most promising first.
 
         A part promises what its first statement does with the headings above it, and the words of all of them. Each
-        statement has how far it answers by its words. At most 120, for to compare a statement takes long.
+        statement has how far it answers by its words. Pages without the names that are asked promise nothing. At most
+        120, for to compare a statement takes long.
         """
         parts: dict[tuple[ResearchPassage, str], list[tuple[Statement, float]]] = defaultdict(list)
+        named = {url for url, words in self.words_of_pages.items() if holds_names(asked, words)}
         for passage in self.passages:
+            if passage.page.url not in named:
+                continue
             read = self.read(passage.page)
             for each in read.statements_in(passage):
                 by_words = max(self.by_words(asked, each, self.words[passage]))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from pipeline.text.asking import SubjectWord, subject_words
+from pipeline.text.asking import SubjectWord, names_subject, subject_words
 from pipeline.text.words import UNSPACED_RUN, pairs
 
 _LEAST_COMMON = 5
@@ -28,6 +28,8 @@ _MORE_THAN_HALF = 0.5
 _COMPOUNDING = ("de", "nl", "sv", "da", "no", "nb")
 """Languages that write compounds in one word, whose parts texts often part again."""
 _LEAST_PART = 4
+_LEAST_NAMED = 0.5
+"""Share of the weight of all names asked that a page must hold."""
 _FROM_AROUND = 0.5
 """What a word counts that stands in the passage alone, neither in the statement nor in the headings above it."""
 
@@ -45,6 +47,8 @@ class AskedWord(NamedTuple):
     """Number of the choice that its phrase is one side of; its phrase's where it is none."""
     parts: tuple[frozenset[str], ...] = ()
     """Forms of its parts, all of which say the same together: of a compound, or the pairs of a word of signs."""
+    name: bool = False
+    """Whether it is a name that says what is asked about, not where, so that what lacks it can hardly be about that."""
 
     def is_in(self, words: frozenset[str]) -> bool:
         """Whether a text with these words has it."""
@@ -72,7 +76,8 @@ def asked_words(
                 found.append(AskedWord(frozenset(), weight, word.phrase, word.choice, parts))
         else:
             parts = _compound_parts(word.text, known) if language in _COMPOUNDING else ()
-            found.append(AskedWord(_forms(word.text, known), weight, word.phrase, word.choice, parts))
+            name = names_subject(word, language)
+            found.append(AskedWord(_forms(word.text, known), weight, word.phrase, word.choice, parts, name))
     return found
 
 
@@ -116,6 +121,16 @@ def rarity(share: float | None) -> float:
 def share_of(asked: Sequence[AskedWord], words: frozenset[str]) -> float:
     """The share of the asked words' weight that a text with these words has, from 0 to 1; 0 where nothing is asked."""
     return _credit(asked, {word: 1.0 for word in asked if word.is_in(words)})
+
+
+def holds_names(asked: Sequence[AskedWord], words: frozenset[str]) -> bool:
+    """Whether a page with these words holds half of the names that are asked, by weight; of a choice those of a side.
+
+    Of the pages that words and meaning find for "How do I write an Ansible playbook?" none has Ansible where the
+    documents do not treat it, and yet some of them are near.
+    """
+    names = [word for word in asked if word.name]
+    return not names or share_of(names, words) >= _LEAST_NAMED
 
 
 def side_of(asked: Sequence[AskedWord], words: frozenset[str]) -> int:

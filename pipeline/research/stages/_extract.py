@@ -12,9 +12,10 @@ from pipeline.models.asking import Model
 from pipeline.models.evidence import aggregate_context, validate_and_normalize_evidence
 from pipeline.research.stages._answers import MOST_CLAIMS, Answer, Answers
 from pipeline.research.stages._passages import ResearchPassage, best_passages, passages_of, readable_pages
-from pipeline.research.stages._plan import aspect_of, stands_alone
+from pipeline.research.stages._plan import asked_one_by_one, aspect_of, stands_alone
 from pipeline.research.stages._statements import ADDRESS, CITATION_LIKE
 from pipeline.research.values import BETWEEN, Plan, plan_language
+from pipeline.text import meaning
 from pipeline.text.asking import subject_words
 from pipeline.text.words import content_words, numbers_in
 from pipeline.verifying.values import Claim, Page, Quote
@@ -205,7 +206,7 @@ async def extract_claims(
     for claim in before:
         answers.know(claim.text)
     by_url = {page.url: page for page in pages}
-    questions = [question_of(plan, section) for section in plan.sections]
+    questions = questions_of(plan)
     for number, drafted in found.items():
         found[number] = [_with_relevance(claim, questions[number], answers, by_url) for claim in drafted]
         for claim in drafted:
@@ -224,15 +225,24 @@ def _placed(plan: Plan, sections: Sequence[int], answers: Sequence[Answer], know
     """The section in which each answer to their common question stands, in order.
 
     The one that asks it, or the plan's first where all are sides of the topic, has the best answers and those that show
-    no side. `known` are the sections of the claims that were there before.
+    no side; of several that ask, the one to whose question the answer is nearer than others are. `known` are the
+    sections of the claims that were there before.
     """
     taken = Counter(known)
-    first = next((number for number in sections if not aspect_of(plan.sections[number])), 0)
-    signs = {each: aspect.signs for each in sections if each != first and (aspect := aspect_of(plan.sections[each]))}
-    for answer in answers:
+    language = plan_language(plan)
+    asking = [each for each in sections if not aspect_of(plan.sections[each])] or [0]
+    signs = {each: aspect.signs for each in sections if (aspect := aspect_of(plan.sections[each]))}
+    signs.pop(asking[0], None)
+    told = [each.statement.text for each in answers] if len(asking) > 1 else []
+    # All are near to a question that names the subject.
+    near = [
+        (cosines := meaning.cosines(plan.sections[each], told, language)) - cosines.mean() for each in asking if told
+    ]
+    for at, answer in enumerate(answers):
         text = answer.statement.text
+        first = max(range(len(asking)), key=lambda each: near[each][at]) if told else 0
         shown = [each for each in signs if taken[each] < MOST_CLAIMS and signs[each].search(text)]
-        number = shown[0] if shown and taken[first] >= _MOST_FIRST else first
+        number = shown[0] if shown and taken[asking[first]] >= _MOST_FIRST else asking[first]
         taken[number] += 1
         yield number
 
@@ -242,16 +252,15 @@ def words_asked(plan: Plan) -> set[str]:
     return {word.text for section in plan.sections for word in subject_words(section, plan_language(plan))}
 
 
-def question_of(plan: Plan, section: str) -> str:
-    """What a section asks: the topic of which it shows one side, or its own question.
-
-    The topic stands behind a question that does not name what it asks about.
-    """
-    if aspect_of(section):
-        return _topic_of(section)
-    topic = next((_topic_of(each) for each in plan.sections if aspect_of(each)), plan.sections[0])
-    own = section.rstrip("?？")
-    return f"{section} {topic}" if own != topic and not stands_alone(section) else own
+def questions_of(plan: Plan) -> list[str]:
+    """What each section asks, in order: the topic, or its own question where the topic's are asked one by one."""
+    topic = next((_topic_of(each) for each in plan.sections if aspect_of(each)), "")
+    own = [each.rstrip("?？") for each in plan.sections if not aspect_of(each)]
+    if topic and not asked_one_by_one(own, topic):
+        return [topic for _ in plan.sections]
+    first = own[0] if own else topic
+    asked = {each: each if stands_alone(each) or each == first else f"{each} {first}" for each in own}
+    return [topic if aspect_of(each) else asked[each.rstrip("?？")] for each in plan.sections]
 
 
 def _topic_of(section: str) -> str:

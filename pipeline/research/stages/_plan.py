@@ -1,7 +1,7 @@
 """The topic taken apart: sub-questions, which become the report's sections, and queries for the search."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.models.asking import Model
@@ -179,7 +179,8 @@ def _plan_from_words(intake: Intake) -> Plan:
         sides = sides[_EXPLAINING:]  # the questions themselves ask for the others
     sections = _distinct([*parts, *sides])[:wanted]
     # Of a question's answers only those are told that answer it: other sides find pages that do not.
-    queries = [topic, *(filter(stands_alone, parts) if asked else (each.replace(BETWEEN, " ") for each in sections))]
+    more = parts if asked_one_by_one(parts, topic) else []
+    queries = [topic, *(more if asked else (each.replace(BETWEEN, " ") for each in sections))]
     return Plan(tuple(sections), tuple(_distinct(queries)[:_MOST_QUERIES]))
 
 
@@ -187,6 +188,16 @@ def stands_alone(question: str) -> bool:
     """Whether a question names what it asks about: with two words that do not fit questions on any subject."""
     telling = [word for word in subject_words(question, text_language(question, "en")) if not word.general]
     return len(telling) >= _LEAST_TELLING and not _PRONOUN.search(question)
+
+
+def asked_one_by_one(questions: Sequence[str], topic: str) -> bool:
+    """Whether each question of a topic names what it asks about, and nothing else stands in the topic.
+
+    "Somebody broke into my server. Where do I look?" is asked whole.
+    """
+    language = text_language(topic, "en")
+    said = {word.text for each in questions for word in subject_words(each, language)}
+    return all(map(stands_alone, questions)) and said.issuperset(word.text for word in subject_words(topic, language))
 
 
 def _questions_of(topic: str) -> list[str]:

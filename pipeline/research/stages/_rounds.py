@@ -29,7 +29,7 @@ _HARVEST = TypeAdapter(Harvest)
 _PAGES = TypeAdapter(PagesRead)
 _CLAIMS = TypeAdapter(tuple[Claim, ...])
 
-_FIRST_SHARE = 2 / 3
+_FIRST_SHARE = 0.8
 
 
 class Round(NamedTuple):
@@ -171,7 +171,7 @@ class ResearchRounds:
     async def harvest(self, plan: Plan, before: Gathered) -> Harvest:
         """New pages for the plan's queries; pages that could not be read leave their place to others.
 
-        A round that is not the last leaves a third of what may still be read to the queries that follow up.
+        A round that is not the last leaves a fifth of what may still be read to the queries that follow up.
         """
         left = self.effort.budget - len(before.pages)
         is_last = before.rounds + 1 >= self.effort.rounds

@@ -12,7 +12,7 @@ from pipeline.models.asking import Model
 from pipeline.research.stages._answers import LEAST_CHANCE, answers_beside
 from pipeline.research.stages._asked import asked_words, relevance, side_of
 from pipeline.research.stages._disputes import dispute_paragraphs
-from pipeline.research.stages._extract import is_fit, question_of
+from pipeline.research.stages._extract import is_fit, questions_of
 from pipeline.research.stages._head import claims_of_head
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._statements import WITHOUT_BLANKS
@@ -31,8 +31,8 @@ _SAID_ALREADY = "another claim of the report says the same"
 _FAR_FROM_BEST = "other claims of the report answer far more of the question"
 _UNSURE = "the report tells little where it is more likely than not that the pages do not answer"
 _MOST_UNSURE = 20
-"""Claims that are told of a question whose best one is as likely an answer as not; of a less likely one as many fewer
-as it is nearer to the chance from which a section may answer."""
+"""Claims that are told of a question whose best one is as likely an answer as not; fewer of a less likely one, by the
+square of how far it is above the chance from which a section may answer."""
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"
 
 
@@ -262,7 +262,7 @@ def _without_far(
     language = plan_language(plan)
     words = {each.claim.id: frozenset(content_words(each.claim.text, language)) for each in claims}
     vocabulary = frozenset[str]().union(*words.values())
-    questions = [question_of(plan, section) for section in plan.sections]
+    questions = questions_of(plan)
     asked = {each: asked_words(each, language, vocabulary) for each in questions}
     best: dict[tuple[str, int], float] = defaultdict(float)
     sides: dict[str, tuple[str, int]] = {}
@@ -289,14 +289,15 @@ def _few_where_unsure(
 ) -> tuple[list[Checked], list[Checked]]:
     """The claims with only the best of each question that is more likely unanswered, and the others of it."""
     known = [each for each in claims if each.verdict == "supported" and each.claim.relevance is not None]
+    questions = questions_of(plan)
     of_question: dict[str, list[Checked]] = defaultdict(list)
     for each in sorted(known, key=lambda each: -(each.claim.relevance or 0.0)):
-        of_question[question_of(plan, plan.sections[each.claim.section])].append(each)
+        of_question[questions[each.claim.section]].append(each)
     more: set[str] = set()
     for those in of_question.values():
         best = those[0].claim.relevance or 0.0
         if best < LIKELY:
-            told = round(_MOST_UNSURE * max(0.0, best - LEAST_CHANCE) / (LIKELY - LEAST_CHANCE))
+            told = round(_MOST_UNSURE * (max(0.0, best - LEAST_CHANCE) / (LIKELY - LEAST_CHANCE)) ** 2)
             more |= {each.claim.id for each in those[told:]} - set(disputed)
     return (
         [each for each in claims if each.claim.id not in more],

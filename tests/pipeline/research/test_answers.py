@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from pipeline.research.search._local import PassageIndex
-from pipeline.research.stages._extract import extract_claims, question_of
+from pipeline.research.stages._extract import extract_claims, questions_of
 from pipeline.research.stages._plan import make_plan
 from pipeline.research.values import Intake, Plan
 from pipeline.sources.headings import Heading
@@ -378,19 +378,60 @@ def planned(topic: str) -> Plan:
     return asyncio.run(make_plan(Intake(topic, topic, "en", "medium"), None))
 
 
-def test_a_topic_that_asks_is_searched_for_as_it_stands_and_by_its_questions_that_name_what_they_are_about() -> None:
-    topic = "Who calls the shots at Debian? Is there a boss? How does Debian elect a project leader?"
+def test_a_topic_that_asks_is_searched_for_as_it_stands_and_by_its_questions_where_all_name_what_they_are_about() -> (
+    None
+):
+    topic = "Who calls the shots at Debian? How does Debian elect a project leader?"
     assert planned(topic).queries == (
         topic,
         "Who calls the shots at Debian?",
         "How does Debian elect a project leader?",
     )
     assert planned("How do I encrypt a disk?").queries == ("How do I encrypt a disk?",)
+    assert planned("Who calls the shots at Debian? Is there a boss?").queries == (
+        "Who calls the shots at Debian? Is there a boss?",
+    )
     assert any("risks" in query for query in planned("Disk encryption on servers").queries)
 
 
-def test_a_question_that_names_nothing_is_asked_with_the_whole_topic_behind_it() -> None:
-    plan = planned("Somebody broke into my server. What should I do now, and how do I find the intruder's traces?")
-    now, traces, *_ = plan.sections
-    assert question_of(plan, now) == f"{now} {plan.queries[0].rstrip('?')}"
-    assert question_of(plan, traces) == traces.rstrip("?")
+def test_questions_are_asked_one_by_one_where_all_name_what_they_are_about_and_nothing_else_is_said() -> None:
+    topic = "How do I encrypt a disk, and who elects the leader of Debian?"
+    own = ["How do I encrypt a disk", "Who elects the leader of Debian"]
+    assert questions_of(planned(topic)) == [*own, *[topic.rstrip("?")] * 2]
+    for whole in (
+        "Who calls the shots at Debian, and is there a boss?",
+        "Somebody broke into my server. How do I find traces of the intruder?",
+    ):
+        assert set(questions_of(planned(whole))) == {whole.rstrip("?")}
+
+
+def test_an_answer_to_a_topic_that_is_asked_whole_stands_below_the_question_that_it_is_nearest_to() -> None:
+    steps = "A package is salvaged by a bug report that says who wants to maintain it from now on."
+    wait = "Whoever wants to salvage a package has to wait for twenty-one days before the upload."
+    claims = claims_of(
+        "How is a package salvaged, and how long must one wait for it?",
+        [page("salvage", "Salvaging packages", steps, wait)],
+    )
+    assert {claim.text: claim.section for claim in claims} == {steps: 0, wait: 1}
+
+
+def test_a_japanese_statement_with_a_word_like_a_question_word_is_none() -> None:
+    topic = "仕事でどうしても古いソフトを使います。Debian のパソコンで動かす方法はありますか？"
+    plan = asyncio.run(make_plan(Intake(topic, topic, "ja", "medium"), None))
+    assert next(each for each in plan.sections if ":" not in each) == topic
+
+
+TUNNELS = page(
+    "tunnels",
+    "Virtual private networks",
+    "# Virtual private networks",
+    "OpenVPN sets up an encrypted tunnel between two machines on the internet, such as a phone and a router at home.",
+    "The tunnel of a virtual private network is set up by a server and by each phone that connects to it.",
+)
+
+
+def test_a_page_without_the_names_that_are_asked_answers_nothing_however_near_it_is() -> None:
+    assert claims_of("How do I set up a WireGuard tunnel between my phone and my router at home?", [TUNNELS]) == []
+    for asked in ("an OpenVPN tunnel", "a tunnel", "a WireGuard or an OpenVPN tunnel"):
+        assert claims_of(f"How do I set up {asked} between my phone and my router at home?", [TUNNELS]), asked
+    assert claims_of("How do I set up a tunnel between two PCs on the internet?", [TUNNELS]), "PC is hardly a name"

@@ -277,6 +277,26 @@ def test_the_list_of_sources_has_the_day_of_reading_and_that_of_the_last_change(
     assert second.endswith("· b.example · read on 2026-11-20 · last changed on 2019-03-02")
 
 
+@pytest.mark.parametrize(
+    ("language", "topic", "line"),
+    [
+        (
+            "en",
+            "How do I run a Kubernetes cluster?",
+            "Names that stand on none of the pages that were read: Kubernetes.",
+        ),
+        ("ja", "Pacemaker で自動的に切り替えるには？", "読んだページのどれにも出てこない名称: Pacemaker。"),
+        ("en", "How do I run a Xen cluster?", ""),
+    ],
+)
+def test_a_report_says_which_names_none_of_its_pages_has(language: str, topic: str, line: str) -> None:
+    page = Page("https://a.example/", "XEN", "a.example", language, "It runs in clusters.", READ_AT)
+    intake = Intake(topic, topic, language, "brief")
+    came = lay_out(intake, Plan((topic,), (topic,)), Verified((), 0.0), Written(topic, (), (), has_head=True), [page])
+    told = [found for found in came.markdown.split("\n") if "none of the pages" in found or "名称" in found]
+    assert told == ([f"- {line}"] if line else [])
+
+
 def test_many_vain_queries_are_counted() -> None:
     queries = tuple(AskedQuery(f"query {number}", ()) for number in range(9))
     told = back_matter(laid_out("c", Account(queries=queries)))["What was looked for and not found"]
