@@ -48,6 +48,11 @@ def vectors(texts: Sequence[str], language: str) -> Vectors:
     return _vectors(texts if language == "en" else [f"{_e5.TOLD}{text}" for text in texts], language)
 
 
+def is_rare(word: str) -> bool:
+    """Whether an English word is none of the 30,000 that the model knows whole: mostly a name or a term."""
+    return len(_tokenizer().encode(word, add_special_tokens=False).ids) > 1
+
+
 def _vectors(texts: Sequence[str], language: str) -> Vectors:
     """The same of texts as their model takes them."""
     english = language == "en"

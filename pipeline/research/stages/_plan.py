@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from pipeline.models.asking import Model
 from pipeline.research.values import BETWEEN, Depth, Intake, Plan
-from pipeline.text.asking import subject_words
+from pipeline.text.asking import names_subject, subject_words
 from pipeline.text.language import text_language
+from pipeline.text.meaning import is_rare
 from pipeline.text.words import ASKS_WITHOUT_BLANKS
 
 
@@ -126,7 +127,7 @@ _LONGEST_LINE = 200
 _QUESTION_END = re.compile(r"[?？;；。]\s*|[.!](?:\s+|$)")
 _ASKING = (
     r"how|what|why|when|where|who|which|is|are|does|do|can|should|will|"
-    r"wie|was|warum|wieso|wann|wo|wer|welche[rsnm]?|ist|sind|kann|können|soll\w*|wird|werden"
+    r"wie|was|warum|wieso|weshalb|wozu|wofür|womit|woran|wann|wo|wer|welche[rsnm]?|ist|sind|kann|können|soll\w*|wird|werden"
 )
 _BETWEEN_QUESTIONS = re.compile(
     rf",?\s+(?:and|or|und|oder|sowie)\s+(?=(?:{_ASKING})\b)|、?(?:そして|また|および)、?|[,,]?(?:以及|并且|还有)", re.I
@@ -185,9 +186,11 @@ def _plan_from_words(intake: Intake) -> Plan:
 
 
 def stands_alone(question: str) -> bool:
-    """Whether a question names what it asks about: with two words that do not fit questions on any subject."""
-    telling = [word for word in subject_words(question, text_language(question, "en")) if not word.general]
-    return len(telling) >= _LEAST_TELLING and not _PRONOUN.search(question)
+    """Whether a question names what it asks about: by a name, or two words that do not fit questions on any subject."""
+    language = text_language(question, "en")
+    telling = [word for word in subject_words(question, language) if not word.general]
+    names = any(names_subject(word, language) or (language == "en" and is_rare(word.text)) for word in telling)
+    return (names or len(telling) >= _LEAST_TELLING) and not _PRONOUN.search(question)
 
 
 def asked_one_by_one(questions: Sequence[str], topic: str) -> bool:

@@ -36,6 +36,19 @@ inhaltsverzeichnis|クリック|ログイン|目次|著作権|利用規約|プ�
 _POINTER = r"""see (?:also|section|chapter|figure|below|above|the)\b|(?:section|chapter|figure|table|page|example) [0-9]
 [0-9]+\.[0-9]+(?:\.[0-9]+)*,|siehe\b|(?:abschnitt|kapitel|abbildung|tabelle|seite|beispiel) [0-9]
 参照してください|を参照|ご覧ください|第 ?[0-9]+ ?[章節节]|[例図表图] ?[0-9]+|[0-9.]+ ?[章節节]|参见|参阅|请看"""
+_ORDERS = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|preceding|all|any|your)\b.{0,30}"
+    r"\b(?:instructions?|prompts?|directives?)\b"
+    r"|\byou are (?:now )?an? (?:[\w-]+ )?(?:AI|assistant|(?:large )?language model|chatbot|LLM)\b"
+    r"|\b(?:ignorieren?|ignoriere|vergiss|vergessen|missachten?)\b.{0,40}\b(?:Anweisung|Instruktion|Vorgabe|Prompt)\w*"
+    r"|\bdu bist (?:jetzt |nun )?ein\w* (?:KI|Sprachmodell|Assistent|Chatbot)"
+    r"|\bSie sind (?:jetzt |nun )?eine? (?:KI|Sprachmodell)"
+    r"|(?:以前|これまで|上記|前|すべて|全て)の.{0,8}(?:指示|命令|プロンプト)を?.{0,4}(?:無視|忘れ)"
+    r"|あなたは.{0,10}(?:AI|アシスタント|言語モデル)"
+    r"|忽略.{0,10}(?:指示|指令|提示)|你是.{0,10}(?:AI|助手|语言模型)",
+    re.IGNORECASE,
+)
+"""What is said to the machine that reads a page, and tells nobody anything of its subject."""
 ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)
 CITATION_LIKE = re.compile(r"[(（]C[0-9]{3}|\[\^|【|\[[0-9]+(?:[-,–][ 0-9]+)*\]", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]")
@@ -110,7 +123,7 @@ def statement_in(sentence: str, language: str, *, follows: bool = False) -> str:
         return ""
     if bool(_POINTS_BACK.match(text)) is not follows:
         return ""
-    if _NAVIGATION.search(text) or ADDRESS.search(text) or CITATION_LIKE.search(text):
+    if _ORDERS.search(text) or _NAVIGATION.search(text) or ADDRESS.search(text) or CITATION_LIKE.search(text):
         return ""
     if _is_debris(text):
         return ""

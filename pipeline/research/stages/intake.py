@@ -9,7 +9,7 @@ from pipeline.research.contracts import MAX_TOPIC, clean_text
 from pipeline.research.output.artefacts import Clarify, RunFolder
 from pipeline.research.running.options import ResearchOptions, topic_language
 from pipeline.research.values import Depth, Intake
-from pipeline.text.asking import subject_words
+from pipeline.text.asking import names_subject, subject_words
 from pipeline.text.words import content_words
 
 # Kana, Han and Hangul: https://www.unicode.org/charts/
@@ -60,7 +60,9 @@ def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
     Source: pipeline/contracts/research.md#clarification.
     """
     asked = topic.strip()
-    is_short = _is_short_strictly(asked) if strict else _information(asked) < _WANTED_LETTERS
+    is_short = (
+        _is_short_strictly(asked) if strict else _information(asked) < _WANTED_LETTERS and not _asks_by_name(asked)
+    )
     is_vague = _is_vague_strictly(asked) if strict else _seems_vague(asked)
     if not (is_short or is_vague):
         return ()
@@ -75,6 +77,12 @@ def _information(topic: str) -> int:
     """Length of a topic in letters; a sign of Chinese, Japanese or Korean is worth four."""
     plain = unicodedata.normalize("NFKC", topic)
     return len(plain) + (_SIGN_WORTH - 1) * len(_SIGN.findall(plain))
+
+
+def _asks_by_name(topic: str) -> bool:
+    """Whether a short topic is a question that names its subject: "What is LVM?"."""
+    language = topic_language(topic)
+    return topic.endswith(("?", "？")) and any(names_subject(word, language) for word in subject_words(topic, language))
 
 
 def _seems_vague(topic: str) -> bool:
