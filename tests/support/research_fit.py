@@ -26,8 +26,8 @@ from tests.support.research_pages import Pages, is_about, pages_of
 _PAGES = 10
 _PARTS = 10
 _OF_A_TOPIC = {"English": 1.0, "others": 4.0}
-"""As how many questions a topic counts. Reports are on topics, whose keys name all places that are about them, but in
-English its weights would give more than an even chance to the best section of every sixth absent one, not tenth."""
+"""As how many questions a topic counts. Reports are on topics, whose keys name all places that are about them; but in
+English more would give sections a better than even chance that answer questions which no page answers."""
 _PULL = 30.0
 """What is added for the square of each weight, in their standard form: the questions are few, and much alike."""
 

@@ -271,7 +271,8 @@ def _limit_lines(
 
 def _open_sections(plan: Plan, verified: Verified, written: Written, words: ReportWords) -> list[str]:
     """The sections about which the report says nothing, or nothing beyond its answer."""
-    if not written.paragraphs:
+    dropped = {checked.claim.section for checked in written.left_out if checked.verdict == "supported"}
+    if not written.paragraphs and not dropped:
         return [words.nothing_found]
     section_of = {checked.claim.id: checked.claim.section for checked in verified.claims}
     stated = {section_of.get(name) for paragraph in written.paragraphs for name in paragraph.claim_ids}
@@ -280,7 +281,8 @@ def _open_sections(plan: Plan, verified: Verified, written: Written, words: Repo
     lines = []
     for index, section in enumerate(plan.sections):
         if index not in covered:
-            otherwise = words.only_disputed if index in disputed else words.no_section
+            nothing = words.section_left_out if index in dropped else words.no_section
+            otherwise = words.only_disputed if index in disputed else nothing
             line = words.in_answer if index in stated else otherwise
             lines.append(line.replace("{section}", plain_markdown(_heading_of(section))))
     return lines

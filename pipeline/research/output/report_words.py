@@ -35,6 +35,7 @@ class ReportWords(NamedTuple):
     nothing_found: str
     not_named: str
     no_section: str
+    section_left_out: str
     only_disputed: str
     in_answer: str
     no_result: str
@@ -76,6 +77,7 @@ ENGLISH = ReportWords(
     nothing_found="Insufficient evidence: no statement on this topic could be checked against a page.",
     not_named="Names that stand on none of the pages that were read: {names}.",
     no_section="Nothing on “{section}”: no statement about it could be checked against a page.",
+    section_left_out="On “{section}” what pages say is left out, for the reasons below.",
     only_disputed="On “{section}” the pages only disagree; both sides stand above.",
     in_answer="On “{section}” there is nothing beyond what stands at the beginning.",
     no_result="Searched for without any result: {queries}.",
@@ -125,6 +127,7 @@ _GERMAN = ReportWords(
     nothing_found="Zu wenig Belege: Keine Aussage zu diesem Thema ließ sich an einer Seite prüfen.",
     not_named="Namen, die auf keiner der gelesenen Seiten stehen: {names}.",
     no_section="Nichts zu „{section}“: Keine Aussage dazu ließ sich an einer Seite prüfen.",
+    section_left_out="Zu „{section}“ ist ausgelassen, was Seiten sagen; die Gründe stehen unten.",
     only_disputed="Zu „{section}“ widersprechen die Seiten einander nur; beide Seiten stehen oben.",
     in_answer="Zu „{section}“ gibt es nichts über das hinaus, was am Anfang steht.",
     no_result="Ohne jedes Ergebnis gesucht: {queries}.",
@@ -173,6 +176,7 @@ _JAPANESE = ReportWords(
     nothing_found="根拠が不十分です。ページと照合できる記述がありませんでした。",
     not_named="読んだページのどれにも出てこない名称: {names}。",
     no_section="「{section}」については、ページと照合できる記述がありませんでした。",
+    section_left_out="「{section}」については、ページの記述を下に記す理由で省きました。",
     only_disputed="「{section}」については、ページの記述が食い違うだけでした。双方を上に載せています。",
     in_answer="「{section}」については、冒頭に書いたこと以外に記述はありませんでした。",
     no_result="検索しても結果がなかったもの: {queries}。",
@@ -220,6 +224,7 @@ _CHINESE = ReportWords(
     nothing_found="证据不足：没有任何陈述能与网页核对。",
     not_named="所读网页中均未出现的名称：{names}。",
     no_section="关于“{section}”，没有任何陈述能与网页核对。",
+    section_left_out="关于“{section}”，网页的陈述因下述理由未采用。",
     only_disputed="关于“{section}”，各网页说法不一，双方说法见上文。",
     in_answer="关于“{section}”，除开头所述之外没有其他陈述。",
     no_result="搜索后没有任何结果：{queries}。",

@@ -8,7 +8,8 @@ from pipeline.text.words import content_words, without_marks
 WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 _ENDS_AS_STATEMENT = re.compile(r"[.!。！．…][\"'”’“»›)\]」』）]*$")
 _BEGINS_WELL = re.compile(r"[\"'“„«‘「『(（]?(?:[A-ZÄÖÜÀ-ÞА-Я0-9]|[a-z]+[A-Z0-9]|[^\x00-\u02ff])")
-_BACKWARDS_ENGLISH = r"""this|that|these|those|they|then|thus|there|therefore|thereby|its?|he|she|his|her|their|such|so
+_BACKWARDS_ENGLISH = r"""all (?:of )?th(?:is|at|[eo]se)|the (?:\w+ )?\w+ of th(?:is|[eo]se)
+this|that|these|those|they|then|thus|there|therefore|thereby|its?|he|she|his|her|their|such|so
 but|and|or|yet|also|however|hence|moreover|furthermore|in addition|besides|similarly|likewise|consequently|otherwise
 instead|nevertheless|finally|for example|for instance|in this case|in other words|conversely|both|another|other
 the (?:former|latter|same|other|rest|first|second|third|following|above|previous|next)|first|second|third
@@ -23,10 +24,10 @@ andernfalls|stattdessen|schließlich|siehe|wir|unser\w*|lassen sie|angenommen|ic
 solche\w*|beide\w*|weiter\w*|(?:man beachte|beachten sie|bedenken sie|zum schluss|zum schluß|alles)
 (?:in|an|bei|mit|für|nach|aus|durch|um|auf|von|zu|unter) dies\w*|in (?:vielen|anderen|manchen|den meisten) fällen
 (?:der|die|das) (?:andere\w*|vorangegangen\w*|(?:erste|zweite|dritte|letzte) (?:ist|wird|hat|kann))
-um (?:sie|es|ihn|ihnen)|leider"""
+um (?:sie|es|ihn|ihnen)|(?:un)?glücklicherweise|leider|all(?:e|es|er)? dies\w*"""
 _BACKWARDS_JAPANESE = """これ|それ|あれ|この|その|あの|ここ|そこ|こう|そう|そんな|また|しかし|だが|ただし|そして|なお
 つまり|例えば|たとえば|さらに|一方|したがって|従って|ですから|だから|では|次に|次の|以下|上記|前述|同様|こちら|さて|もちろん
-具体的に言えば|特に|第一に|第二に|すなわち|なぜなら|実際|まず|最後に|このように|同じく"""
+具体的に言えば|特に|逆に|第一に|第二に|すなわち|なぜなら|実際|まず|最後に|このように|同じく"""
 _BACK_CHINESE = """这|那|它|他|她|其|此|但|然而|因此|所以|而且|并且|另外|此外|同时|例如|比如|也|又|还|如上|以下|上述
 同样|于是|开始的时候|另一方面|幸运的是|实际上"""
 _MENUS = r"""click|subscribe|newsletter|cookies?\b|privacy policy|terms of (?:use|service)|all rights reserved
@@ -37,10 +38,10 @@ _POINTER = r"""see (?:also|section|chapter|figure|below|above|the)\b|(?:section|
 [0-9]+\.[0-9]+(?:\.[0-9]+)*,|siehe\b|(?:abschnitt|kapitel|abbildung|tabelle|seite|beispiel) [0-9]
 参照してください|を参照|ご覧ください|第 ?[0-9]+ ?[章節节]|[例図表图] ?[0-9]+|[0-9.]+ ?[章節节]|参见|参阅|请看"""
 _ORDERS = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|preceding|all|any|your)\b.{0,30}"
-    r"\b(?:instructions?|prompts?|directives?)\b"
+    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your)\b.{0,30}"
+    r"\b(?:instructions?|prompts?)\b"
     r"|\byou are (?:now )?an? (?:[\w-]+ )?(?:AI|assistant|(?:large )?language model|chatbot|LLM)\b"
-    r"|\b(?:ignorieren?|ignoriere|vergiss|vergessen|missachten?)\b.{0,40}\b(?:Anweisung|Instruktion|Vorgabe|Prompt)\w*"
+    r"|\b(?:ignorieren?|vergiss|vergessen|missachten?)\b.{0,40}\b(?:Anweisung|Instruktion|Vorgabe|Prompt)\w*"
     r"|\bdu bist (?:jetzt |nun )?ein\w* (?:KI|Sprachmodell|Assistent|Chatbot)"
     r"|\bSie sind (?:jetzt |nun )?eine? (?:KI|Sprachmodell)"
     r"|(?:以前|これまで|上記|前|すべて|全て)の.{0,8}(?:指示|命令|プロンプト)を?.{0,4}(?:無視|忘れ)"

@@ -453,3 +453,17 @@ def test_an_order_to_the_machine_that_reads_is_no_statement(language: str, order
     assert statement_in(order, language) == ""
     kept = "Ignore the instructions on the bag of the tea, for green tea needs water of seventy degrees."
     assert statement_in(kept, "en") == kept
+
+
+@pytest.mark.parametrize(
+    ("language", "leaning"),
+    [
+        ("en", "All these constraints prevent the use of partitions on their own for filling the space."),
+        ("en", "The most common of these is an IP address and the network where the machine belongs."),
+        ("de", "Unglücklicherweise stellt das Paketsystem bei der Installation einen Konflikt zweier Pakete fest."),
+        ("ja", "逆に、論理ボリュームのサイズを小さくする場合は、先にファイルシステムを縮小する必要があります。"),
+    ],
+)
+def test_a_sentence_that_leans_on_the_one_before_makes_no_statement_alone(language: str, leaning: str) -> None:
+    assert statement_in(leaning, language) == ""
+    assert statement_in(leaning, language, follows=True) == leaning

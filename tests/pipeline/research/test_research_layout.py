@@ -127,6 +127,22 @@ def test_a_report_says_what_was_left_out_and_why_it_ended() -> None:
     assert came.report.stop_reason == "cost"
 
 
+def test_a_section_whose_claims_are_all_left_out_is_not_said_to_have_none() -> None:
+    quote = Quote("https://a.example/", "Ants walk.", 0, 10)
+    far = Checked(Claim("c1", "Ants walk.", 1, (quote,)), "supported", 1.0, ("it is far from the best",), (quote.url,))
+    plan = Plan(("What do bees do?", "What do ants do?"), ("insects",))
+    page = Page(quote.url, "Ants", "a.example", "en", "Ants walk.", READ_AT)
+    intake = Intake("Insects", "Insects", "en", "brief")
+    told = back_matter(
+        lay_out(intake, plan, Verified((far,), 0.5), Written("Insects", (), (far,), has_head=True), [page])
+    )
+    assert told["What was looked for and not found"].split("\n") == [
+        "- Nothing on “What do bees do?”: no statement about it could be checked against a page.",
+        "- On “What do ants do?” what pages say is left out, for the reasons below.",
+    ]
+    assert told["What was left out"] == "- “Ants walk.”: it is far from the best."
+
+
 def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part() -> None:
     queries = (
         AskedQuery("insects *", ("https://a.example/", "https://c.example/")),
