@@ -7,6 +7,7 @@ with its error boundary; `groups` the groups `exports` and `annotation`.
 import errno
 import importlib
 import io
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -85,8 +86,19 @@ class _ErrorBoundary(click.Group):
         except OSError as error:
             if ctx.params["debug"] or error.errno == errno.EPIPE:  # click ends quietly when nobody reads on
                 raise
+            _give_up_unwritable_output()
             place = f"`{error.filename}`" if error.filename else "A file or the output"
             raise click.ClickException(f"{place} cannot be used: {error.strerror or error}.") from error
+
+
+def _give_up_unwritable_output() -> None:
+    """Let go of what stdout cannot take: at its end Python would try once more, complain, and exit with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def plain_error(error: CitejuryError) -> click.ClickException:

@@ -33,7 +33,10 @@ def answering() -> Iterator[Callable[[list[bytes]], str]]:
 
 def answer_all(listening: socket.socket, answers: list[bytes]) -> None:
     for answer in answers:
-        connection, _ = listening.accept()
+        try:
+            connection, _ = listening.accept()
+        except OSError:
+            return  # the test is over, and wanted fewer answers
         with connection:
             connection.recv(65536)
             connection.sendall(answer)

@@ -92,11 +92,13 @@ def test_debug_shows_the_error_itself(in_tmp: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_one_line() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_one_line(unbuffered: str) -> None:
     payload = ROOT / "exports" / "demo_data" / "payloads" / "openai" / "N001.json"
     command = [Path(sys.executable).parent / "citejury", "pipeline", "parse", "--provider", "openai", payload]
     with open("/dev/full", "w", encoding="utf-8") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
     assert done.returncode == 1
     assert done.stderr == "Error: A file or the output cannot be used: No space left on device.\n"
 
