@@ -189,8 +189,11 @@ def stands_alone(question: str) -> bool:
     """Whether a question names what it asks about: by a name, or two words that do not fit questions on any subject."""
     language = text_language(question, "en")
     telling = [word for word in subject_words(question, language) if not word.general]
-    names = any(names_subject(word, language) or (language == "en" and is_rare(word.text)) for word in telling)
-    return (names or len(telling) >= _LEAST_TELLING) and not _PRONOUN.search(question)
+    if _PRONOUN.search(question):
+        return False
+    return len(telling) >= _LEAST_TELLING or any(
+        names_subject(word, language) or (language == "en" and is_rare(word.text)) for word in telling
+    )
 
 
 def asked_one_by_one(questions: Sequence[str], topic: str) -> bool:
