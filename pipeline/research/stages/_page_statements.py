@@ -15,7 +15,12 @@ from pipeline.verifying.values import Page
 
 _MOST_TOGETHER = 480
 """Characters of a statement with those that point back to it."""
-_STOP_AT_LINE_END = re.compile(r"(?<=[.!?。！？])()\n")
+_LINE_END = re.compile("\n")
+_STOPS = tuple(".!?。！？")
+_FIRST_WORD = re.compile(r"[^\W\d_][\w+-]*+(?!:)")
+_LIST = re.compile(r"^.{20,}:\n(?:.{3,200}[;,](?: and| or| und| oder)?\n){1,12}.{3,200}\.$", re.MULTILINE)
+"""A sentence that announces a list, and its items, which end as parts of one sentence."""
+_NEXT_ITEM = re.compile(r"\n(?:[-*•‣–] )?")
 _HEADINGS_TOLD = 2
 """Headings above a statement that are told with it where its meaning counts."""
 _PARTS_OF_LIST = re.compile(r"[,;、，；]")
@@ -55,6 +60,8 @@ class PageStatements:
         """Read this page for questions in this language."""
         self.page = page
         self.language = language
+        # As many signs as the page's own text, so that places are the same.
+        self.text = _LIST.sub(_in_one_line, page.text)
         self.statements: dict[ResearchPassage, list[Statement]] = {}
         self.passages: dict[ResearchPassage, frozenset[str]] = {}
         self.sections: dict[Section, frozenset[str]] = {}
@@ -133,21 +140,38 @@ class PageStatements:
     def sentences_in(self, passage: ResearchPassage) -> Iterator[tuple[int, int]]:
         """The places of the passage's sentences in its page, without the marks of lists.
 
-        A line that ends as a sentence does ends one.
+        A line ends one where it ends as a sentence does, and where it names the word that the next one begins with: it
+        is a heading then ("Shortcuts for cron", "cron recognizes …").
         """
-        for begin, end in sentence_spans(passage.text, self.page.lang or self.language):
-            start = item_start(self.page.text, passage.start + begin, passage.start + end)
-            for stop in _STOP_AT_LINE_END.finditer(passage.text, begin, end):
-                yield start, passage.start + stop.start(1)
-                start = passage.start + stop.end()
+        found = sentence_spans(self.text[passage.start : passage.end], self.page.lang or self.language)
+        for begin, end in found:
+            start = item_start(self.text, passage.start + begin, passage.start + end)
+            for line_end in _LINE_END.finditer(self.text, start, passage.start + end):
+                if self.text.endswith(_STOPS, start, line_end.start()) or self.is_named_above(line_end.end()):
+                    yield start, line_end.start()
+                    start = line_end.end()
             yield start, passage.start + end
+
+    def is_named_above(self, start: int) -> bool:
+        """Whether a line starts here whose first word the line above has, and that is no common one."""
+        if self.text[start - 1 : start] != "\n":
+            return False
+        above = self.text[self.text.rfind("\n", 0, start - 1) + 1 : start - 1]
+        word = _FIRST_WORD.match(self.text, start)
+        return word is not None and not self.content(above).isdisjoint(self.content(word[0]))
 
     def statement_at(self, start: int, end: int, follows: bool) -> str:
         """The statement at this place; empty where there is none, or one in another language."""
-        text = statement_in(without_wraps(self.page.text, start, end), self.language, follows=follows)
+        line = without_wraps(self.text, start, end)
+        text = statement_in(line, self.language, follows=follows, named=self.is_named_above(start))
         return text if text and (is_in(text, self.language) or not speaks(self.page, self.language)) else ""
 
     def goes_on(self, before: tuple[str, int, int], start: int) -> bool:
         """Whether a sentence that begins here stands right behind another one in its paragraph."""
         between = self.page.text[before[2] : start]
         return not between.strip() and "\n" not in between
+
+
+def _in_one_line(found: re.Match[str]) -> str:
+    """A list in one line, as long as it was."""
+    return _NEXT_ITEM.sub(lambda end: " " * len(end[0]), found[0])

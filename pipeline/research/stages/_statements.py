@@ -56,7 +56,8 @@ _LETTERS = re.compile(r"[^\W\d_]")
 _LEAST_LETTERS = 0.7
 """Share of letters and blanks; less is code or a table."""
 _LEAST_WORDS, _LEAST_SIGNS = 7, 18
-_MOST_CHARACTERS, _MOST_SIGNS = 360, 160
+_MOST_CHARACTERS, _MOST_SIGNS, _MOST_OF_LIST = 360, 160, 600
+"""Words and signs of a statement; a sentence that lists several things may be longer."""
 _LEAST_CONTENT = 4
 _LEAST_OF_SCRIPT = 0.25
 """Share of Chinese or Japanese signs among the letters of a sentence in these languages; the rest are names."""
@@ -92,6 +93,8 @@ _AROUND_ITEM = 1_500
 _WRAPPED = re.compile(r"(?<=[^\n]{50})(?<![.:;!?])\n(?=[^\W\d_])")
 """The end of a line so long that a paragraph may have been wrapped there."""
 _BRACKETS = ("()", "[]", "（）", "「」", "『』", "«»")
+_OF_ITEMS = re.compile(r": .+; .+; ")
+"""What stands in a sentence that lists what it announces."""
 
 
 def _alternatives(lines: str) -> str:
@@ -111,16 +114,17 @@ _NAVIGATION = re.compile(f"{_alternatives(_MENUS)}|{_alternatives(_POINTER)}", r
 """Words of menus, and of sentences that send the reader elsewhere."""
 
 
-def statement_in(sentence: str, language: str, *, follows: bool = False) -> str:
+def statement_in(sentence: str, language: str, *, follows: bool = False, named: bool = False) -> str:
     """The statement that a sentence of a page makes, without citation marks; empty where it can make none.
 
     One that points back makes none alone; with `follows`, behind the sentence before it, one that does not makes none.
+    One that is `named` above may begin with a small letter, as names of programs do.
     """
     if "\n" in sentence.strip():
         return ""  # mostly a heading, or an item of a list, and what follows it
     text = " ".join(without_marks(sentence).split())
     text = re.sub(r" ([.,;。、])", r"\1", text) if text != sentence else text
-    if not _has_good_length(text) or not _is_prose(text):
+    if not _has_good_length(text) or not _is_prose(text, named=named):
         return ""
     if bool(_POINTS_BACK.match(text)) is not follows:
         return ""
@@ -179,15 +183,16 @@ def _has_good_length(text: str) -> bool:
     """Whether it is neither a heading nor a whole paragraph."""
     if WITHOUT_BLANKS.search(text):
         return _LEAST_SIGNS <= len(text) <= _MOST_SIGNS
-    return len(text.split()) >= _LEAST_WORDS and len(text) <= _MOST_CHARACTERS
+    most = _MOST_OF_LIST if _OF_ITEMS.search(text) else _MOST_CHARACTERS
+    return len(text.split()) >= _LEAST_WORDS and len(text) <= most
 
 
-def _is_prose(text: str) -> bool:
+def _is_prose(text: str, *, named: bool) -> bool:
     """Whether it begins and ends as a statement does, its brackets close, and it is made of letters mostly."""
     letters = len(_LETTERS.findall(text)) + text.count(" ")
     return (
         bool(_ENDS_AS_STATEMENT.search(text))
-        and bool(_BEGINS_WELL.match(text) or WITHOUT_BLANKS.search(text))
+        and bool(named or _BEGINS_WELL.match(text) or WITHOUT_BLANKS.search(text))
         and letters >= _LEAST_LETTERS * len(text)
         and all(text.count(pair[0]) == text.count(pair[1]) for pair in _BRACKETS)
         and text.count("“") == text.count("„") + text.count("”")

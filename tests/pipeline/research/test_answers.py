@@ -275,6 +275,35 @@ def test_numbers_are_marks_of_a_list_where_others_stand_beside_them() -> None:
     assert [claim.text for claim in claims_of("How is a neglected package salvaged?", [salvage])] == [BUG]
 
 
+CRON = page(
+    "cron",
+    "Scheduling tasks",
+    "# cron and atd",
+    "cron is the daemon that runs commands of users every hour, every day or every week.",
+    "Each line of the table of a user names the time at which cron runs a command in these fields:",
+    "the minute of the hour (from 0 to 59);",
+    "Hour of the day (from 0 to 23);",
+    "the command that is to be run.",
+    "cron: permission denied, for the table of the user may be read by nobody else.",
+    "Commands that must run at times when the computer is off are a matter for another program.",
+    "the minute is a field that may hold a list of numbers, as those of the hour and the day.",
+)
+
+
+def test_a_line_that_begins_with_what_the_line_above_names_is_a_sentence_and_a_list_belongs_to_what_announces_it() -> (
+    None
+):
+    claims = claims_of("How does cron run a command of a user every day, and at which minute?", [CRON])
+    said = {claim.text for claim in claims}
+    listed = (
+        "Each line of the table of a user names the time at which cron runs a command in these fields: the minute of "
+        "the hour (from 0 to 59); Hour of the day (from 0 to 23); the command that is to be run."
+    )
+    assert {listed, "cron is the daemon that runs commands of users every hour, every day or every week."} <= said
+    assert not any(text.startswith(("cron:", "the minute")) for text in said), "output of a program, half a sentence"
+    assert all(quote.text == CRON.text[quote.start : quote.end] for claim in claims for quote in claim.quotes)
+
+
 def test_a_sentence_of_a_wrapped_paragraph_is_said_in_one_line_and_quoted_as_it_stands() -> None:
     wrapped = (
         "If you can no longer maintain a package, orphan the package by setting\n"
