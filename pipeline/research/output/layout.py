@@ -5,6 +5,7 @@ Source: pipeline/contracts/research.md.
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -219,7 +220,7 @@ def _back_matter(
     """What the report cannot do, what was looked for in vain, what was left out, and how the text came about."""
     told = {name for paragraph in written.paragraphs for name in paragraph.disputed_ids}
     dropped = [checked for checked in written.left_out if checked.claim.id not in told]
-    left_out = [_left_out_line(checked, words) for checked in dropped[:_MOST_LEFT_OUT]]
+    left_out = _left_out_lines(dropped[:_MOST_LEFT_OUT], words)
     if len(dropped) > _MOST_LEFT_OUT:
         left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
     limits = (words.limits, _limit_lines(verified, written, pages, account, words, chance))
@@ -325,12 +326,20 @@ def _stop_words(reason: str, words: ReportWords) -> str:
     return words.stops.get(reason) or plain_markdown(reason)
 
 
-def _left_out_line(checked: Checked, words: ReportWords) -> str:
-    """A claim that is not in the report, and why."""
-    # Problems are worded in English; `verification.md`, which is English throughout, has them all.
-    told = "; ".join(checked.problems) if words is ENGLISH else ""
-    why = told or words.verdicts["contradicted" if checked.against else checked.verdict]
-    return f"{_quoted(checked.claim.text, words)}: {plain_markdown(why)}{words.full_stop}"
+def _left_out_lines(dropped: Sequence[Checked], words: ReportWords) -> list[str]:
+    """The claims that are not in the report, each with why; below the reason where several have the same."""
+    of_reason: dict[str, list[str]] = defaultdict(list)
+    for checked in dropped:
+        # Problems are worded in English; `verification.md`, which is English throughout, has them all.
+        told = "; ".join(checked.problems) if words is ENGLISH else ""
+        why = told or words.verdicts["contradicted" if checked.against else checked.verdict]
+        of_reason[plain_markdown(why)].append(_quoted(checked.claim.text, words))
+    return [
+        f"{texts[0]}: {why}{words.full_stop}"
+        if len(texts) == 1
+        else "\n  - ".join([f"{why[:1].upper()}{why[1:]}:", *texts])
+        for why, texts in of_reason.items()
+    ]
 
 
 def _quoted(text: str, words: ReportWords) -> str:

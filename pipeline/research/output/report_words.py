@@ -99,7 +99,7 @@ ENGLISH = ReportWords(
         "seconds": "the time that `--max-seconds` allows was over",
         "tokens": "the tokens that `--max-tokens` allows were used",
         "cost": "the cost that `--max-cost` allows was reached",
-        "fetches": "the sources that `--budget` allows were read",
+        "fetches": "as many sources were read as the depth allows, or `--budget`",
     },
 )
 _GERMAN = ReportWords(
@@ -149,7 +149,7 @@ _GERMAN = ReportWords(
         "seconds": "die Zeit, die `--max-seconds` erlaubt, war um",
         "tokens": "die Tokens, die `--max-tokens` erlaubt, waren verbraucht",
         "cost": "die Kosten, die `--max-cost` erlaubt, waren erreicht",
-        "fetches": "die Quellen, die `--budget` erlaubt, waren gelesen",
+        "fetches": "so viele Quellen waren gelesen, wie die Tiefe erlaubt oder `--budget`",
     },
 )
 _JAPANESE = ReportWords(
@@ -198,7 +198,7 @@ _JAPANESE = ReportWords(
         "seconds": "`--max-seconds` の時間を使い切りました",
         "tokens": "`--max-tokens` のトークンを使い切りました",
         "cost": "`--max-cost` の費用に達しました",
-        "fetches": "`--budget` の数の出典を読み終えました",
+        "fetches": "深さまたは `--budget` が許す数の出典を読み終えました",
     },
 )
 _CHINESE = ReportWords(
@@ -246,7 +246,7 @@ _CHINESE = ReportWords(
         "seconds": "`--max-seconds` 允许的时间已用完",
         "tokens": "`--max-tokens` 允许的令牌已用完",
         "cost": "已达到 `--max-cost` 允许的费用",
-        "fetches": "`--budget` 允许的来源已读完",
+        "fetches": "深度或 `--budget` 允许的来源数已读完",
     },
 )
 _REPORT_WORDS = {"en": ENGLISH, "de": _GERMAN, "ja": _JAPANESE, "zh": _CHINESE}

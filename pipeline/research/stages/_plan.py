@@ -50,7 +50,7 @@ _ENGLISH = (
     ),
     Aspect(
         "figures and evidence",
-        _signs(_FIGURES, r"\b(?:more than|most|percent|half|twice|hundreds?|thousands?|millions?|years?|since)\b"),
+        _signs(_FIGURES, r"\b(?:percent|half|twice|hundreds?|thousands?|[mb]illions?)\b"),
     ),
     Aspect("practice and advice", _signs(r"\b(?:should|recommend\w*|best|must|advis\w*|prefer\w*|usually|need)\b")),
     Aspect("outlook", _signs(r"\b(?:will|future|planned|plans?|next|expected|soon|upcoming|become\w*)\b")),
@@ -76,7 +76,7 @@ _GERMAN = (
             r"\b(?:Fehler\w*|fehlschl\w*|schwierig\w*|Nachteil\w*|unsicher\w*|Angriff\w*|Konflikt\w*)\b",
         ),
     ),
-    Aspect("Zahlen und Belege", _signs(_FIGURES, r"\b(?:Prozent|Hälfte|Hundert\w*|tausend\w*|Million\w*|seit)\b")),
+    Aspect("Zahlen und Belege", _signs(_FIGURES, r"\b(?:Prozent|Hälfte|Hundert\w*|tausend\w*|Milli(?:on|ard)\w*)\b")),
     Aspect("Praxis und Empfehlungen", _signs(r"\b(?:soll\w*|empf\w+|muss|müssen|am besten|üblich\w*|sinnvoll)\b")),
     Aspect("Ausblick", _signs(r"\b(?:wird|werden|künftig\w*|Zukunft|geplant\w*|nächste\w*|bald)\b")),
 )
@@ -84,7 +84,7 @@ _JAPANESE = (
     Aspect("背景と用語", _signs(r"とは|である|です。|と呼ばれ|を指|を意味|のこと")),
     Aspect("仕組み", _signs(r"によって|により|使って|使用|用いて|できます|できる|行い|行う|作成|提供|管理")),
     Aspect("限界とリスク", _signs(r"しかし|ただし|ない|ません|危険|問題|注意|失敗|エラー|脆弱|攻撃|困難|警告")),
-    Aspect("数値と根拠", _signs(_FIGURES, r"以上|以下|パーセント|半分|倍|以来|多く")),
+    Aspect("数値と根拠", _signs(_FIGURES, r"パーセント|半分|倍")),
     Aspect("実践と推奨", _signs(r"べき|推奨|必要|望ましい|お勧め|通常|重要")),
     Aspect("展望", _signs(r"将来|予定|今後|次の|計画|だろう|でしょう")),
 )
@@ -92,7 +92,7 @@ _CHINESE = (
     Aspect("背景与概念", _signs(r"是一|是指|称为|叫做|意味着|指的是|即")),
     Aspect("工作原理", _signs(r"通过|使用|利用|可以|能够|提供|执行|创建|管理|实现")),
     Aspect("局限与风险", _signs(r"但|然而|不|没有|风险|问题|危险|注意|失败|错误|漏洞|攻击|困难|警告")),
-    Aspect("数据与依据", _signs(_FIGURES, r"超过|以上|百分|一半|倍|自从|大多")),
+    Aspect("数据与依据", _signs(_FIGURES, r"百分|一半|倍")),
     Aspect("实践与建议", _signs(r"应该|应当|建议|推荐|必须|需要|通常|最好")),
     Aspect("展望", _signs(r"将来|未来|计划|即将|预计|将会|下一")),
 )
