@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from statistics import fmean
 from typing import NamedTuple
 
@@ -205,7 +206,7 @@ class Answers:
 
         A part promises what its first statement does with the headings above it, and the words of all of them. Each
         statement has how far it answers by its words. Pages without the names that are asked promise nothing. At most
-        120, for to compare a statement takes long.
+        120, for to compare a statement takes long; so first ones are compared of the parts whose headings promise most.
         """
         parts: dict[tuple[ResearchPassage, str], list[tuple[Statement, float]]] = defaultdict(list)
         named = {url for url, words in self.words_of_pages.items() if holds_names(asked, words)}
@@ -216,13 +217,16 @@ class Answers:
             for each in read.statements_in(passage):
                 by_words = max(self.by_words(asked, each, self.words[passage]))
                 parts[passage, read.heading_of(each.start)].append((each, by_words))
-        first = [f"{heading}: {those[0][0].text}" for (_, heading), those in parts.items()]
-        promise = {
-            part: float(cosine) + _WORDS_OF_PROMISE * fmean(by_words for _, by_words in parts[part])
-            for part, cosine in zip(parts, meaning.cosines(question, first, self.language), strict=True)
-        }
-        order = sorted(parts, key=lambda part: -promise[part])
-        return [each for part in order for each in parts[part]][:_MOST_COMPARED]
+        of_words = {part: _WORDS_OF_PROMISE * fmean(by_words for _, by_words in those) for part, those in parts.items()}
+        first = {part: f"{part[1]}: {those[0][0].text}" for part, those in parts.items()}
+        chosen = list(parts)
+        for most, told in ((2 * _MOST_COMPARED, {part: part[1] for part in parts}), (_MOST_COMPARED, first)):
+            near = meaning.cosines(question, [told[part] for part in chosen], self.language)
+            promise = {part: float(cosine) + of_words[part] for part, cosine in zip(chosen, near, strict=True)}
+            chosen.sort(key=lambda part: -promise[part])
+            before = accumulate((len(parts[part]) for part in chosen), initial=0)
+            chosen = [part for part, count in zip(chosen, before, strict=False) if count < most]
+        return [each for part in chosen for each in parts[part]][:_MOST_COMPARED]
 
     def in_context(self, text: str, page: Page, place: int) -> str:
         """A text that rests on this place of a page, behind what stands above it."""
