@@ -48,9 +48,9 @@ def vectors(texts: Sequence[str], language: str) -> Vectors:
     return _vectors(texts if language == "en" else [f"{_e5.TOLD}{text}" for text in texts], language)
 
 
-def is_rare(word: str) -> bool:
-    """Whether an English word is none of the 30,000 that the model knows whole: mostly a name or a term."""
-    return len(_tokenizer().encode(word, add_special_tokens=False).ids) > 1
+def is_rare(word: str, language: str) -> bool:
+    """Whether a word of an English text is none of the 30,000 that the model knows whole: mostly a name or a term."""
+    return language == "en" and len(_tokenizer().encode(word, add_special_tokens=False).ids) > 1
 
 
 def _vectors(texts: Sequence[str], language: str) -> Vectors:

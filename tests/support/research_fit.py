@@ -18,7 +18,6 @@ from pipeline.research.stages._answers import Answers
 from pipeline.research.stages._nearness import Nearness, Part, sections_near
 from pipeline.research.stages._passages import passages_of
 from pipeline.sources.store import Store, StoredPage, open_store
-from pipeline.text.asking import subject_words
 from pipeline.verifying.values import Page
 from tests.support.research_key import Corpus, Question, Topic, everyday_questions, topics
 from tests.support.research_pages import Pages, is_about, pages_of
@@ -52,10 +51,7 @@ def judged(corpus: Corpus, questions: Sequence[Question], above: Path) -> Iterat
         for question in questions:
             results = asyncio.run(search.search(question.question, _PAGES))
             read = [read_page(store, result.url) for result in results]
-            words = {word.text for word in subject_words(question.question, question.language)}
-            answers = Answers(
-                passages_of([page for page in read if page]), question.language, asyncio.run(search.shares(words))
-            )
+            answers = Answers(passages_of([page for page in read if page]), question.language)
             yield Judged(question, dict(sections(question, answers, pages)))
 
 
@@ -66,14 +62,16 @@ def read_page(store: Store, url: str) -> Page | None:
 
 def sections(question: Question, answers: Answers, pages: Pages) -> Iterator[tuple[Part, tuple[Nearness, bool]]]:
     """The sections, each with whether most of its sentences stand in a place that answers."""
-    found = answers.promising(question.question, answers.asked(question.question))
+    asked = answers.asked(question.question)
+    found = answers.promising(question.question, asked)
     about: dict[Part, list[bool]] = {}
     told = [answers.told(statement, by_words) for statement, by_words in found]
     for (statement, _), each in zip(found, told, strict=True):
         name = pages.name_of(statement.page.url)
         places = pages.text_of(statement.page.url).places_of(statement.text)
         about.setdefault(each.part, []).append(any(is_about(question, name, place.blocks[0]) for place in places))
-    for part, near in sections_near(question.question, told, question.language).items():
+    unknown = answers.lacks_rare_word(asked)
+    for part, near in sections_near(question.question, told, question.language, unknown=unknown).items():
         yield part, (near, 2 * sum(about[part]) >= len(about[part]))
 
 
@@ -90,6 +88,7 @@ def fitted(found: Sequence[Judged], of_a_topic: float = 1.0) -> tuple[Numbers, f
     )
     counts /= counts.mean()
     middle, spread = near.mean(axis=0), near.std(axis=0)
+    spread[spread == 0] = 1.0
     told = np.column_stack([(near - middle) / spread, np.ones(len(near))])
     pull = np.array([2 * _PULL] * near.shape[1] + [0.0])
     weights = np.zeros(told.shape[1])

@@ -16,7 +16,8 @@ from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.output.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.output.report_words import ENGLISH, ReportWords, report_words
 from pipeline.research.values import ANSWER, BETWEEN, LIKELY, AskedQuery, Intake, Plan, Verified, Written, plan_language
-from pipeline.text.asking import names_subject, subject_words
+from pipeline.text.asking import names_subject, stem, subject_words
+from pipeline.text.meaning import is_rare
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
 from pipeline.verifying.scores import mean_relevance, single_source
@@ -226,7 +227,7 @@ def _back_matter(
     limits = (words.limits, _limit_lines(verified, written, pages, account, words, chance))
     vain = [
         *_open_sections(plan, verified, written, words),
-        *_names_on_no_page(plan, pages, words),
+        *_words_on_no_page(plan, pages, words),
         *_vain_queries(written, account, words),
     ]
     parts = [
@@ -289,16 +290,20 @@ def _open_sections(plan: Plan, verified: Verified, written: Written, words: Repo
     return lines
 
 
-def _names_on_no_page(plan: Plan, pages: Sequence[Page], words: ReportWords) -> list[str]:
-    """The names in what the plan asks that none of the pages has, where any was read."""
+def _words_on_no_page(plan: Plan, pages: Sequence[Page], words: ReportWords) -> list[str]:
+    """The names and rare words in what the plan asks that none of the pages has, where any was read."""
     read = "\n".join(f"{page.title}\n{page.text}" for page in pages).casefold()
     language = plan_language(plan)
     words_asked = (word for section in plan.sections for word in subject_words(section, language))
-    names = dict.fromkeys(word.text for word in words_asked if names_subject(word, language))
+    telling = dict.fromkeys(
+        word.text
+        for word in words_asked
+        if names_subject(word, language) or (not word.general and is_rare(word.text, language))
+    )
     asked = " ".join(plan.sections)
-    missing = [name for name in names if name.removesuffix("s") not in read]
+    missing = [word for word in telling if stem(word) not in read]
     # As they were asked, not in folded case.
-    shown = [found[0] if (found := re.search(re.escape(name), asked, re.I)) else name for name in missing]
+    shown = [found[0] if (found := re.search(re.escape(word), asked, re.I)) else word for word in missing]
     return (
         [words.not_named.replace("{names}", words.between.join(map(plain_markdown, shown)))] if read and shown else []
     )

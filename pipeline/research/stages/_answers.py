@@ -1,13 +1,13 @@
 """The statements of pages that answer a question, the best first, none twice: reports without a model are of these."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from statistics import fmean
 from typing import NamedTuple
 
-from pipeline.research.stages._asked import AskedWord, anchors, asked_words, holds_names, rarity, relevance, side_of
+from pipeline.research.stages._asked import AskedWord, anchors, asked_words, holds_names, relevance, side_of
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._nearness import Told, sections_near
 from pipeline.research.stages._page_statements import PageStatements, Statement, page_statements
@@ -18,14 +18,10 @@ from pipeline.verifying.values import Page
 
 MOST_CLAIMS = 10
 """Statements of a section."""
-_LEAST_BESIDE_BEST = 0.7
+_LEAST_BESIDE_BEST = 0.5
 """Share of the best answer's relevance that others of a report must have."""
 _LEAST_CLEAR, _NAMED = 0.3, 0.7
 """Chance to answer, and relevance by words, from which a statement answers however much likelier others do."""
-_LEAST_OF_COMMON = 0.5
-"""What a word counts at least that is common on the pages read, where nothing is known of others."""
-_ENOUGH_PASSAGES = 4
-"""Passages from which the share of them that has a word says how common it is."""
 _MOST_COMPARED = 120
 """Statements, those of the most promising parts first, that are compared by meaning."""
 _WORDS_OF_PROMISE = 0.6
@@ -60,13 +56,10 @@ def answers_beside(best: float, relevance_: float, by_words: float) -> bool:
 class Answers:
     """The statements of passages, asked for any number of questions; none is given twice."""
 
-    def __init__(
-        self, passages: Sequence[ResearchPassage], language: str, shares: Mapping[str, float] | None = None
-    ) -> None:
-        """Ask these passages; `shares` are the shares of all pages that hold a word, where they are known."""
+    def __init__(self, passages: Sequence[ResearchPassage], language: str) -> None:
+        """Ask these passages."""
         self.passages = passages
         self.language = language
-        self.shares = shares
         self.given: list[Said] = []
         self.pages: dict[str, PageStatements] = {}
 
@@ -95,23 +88,13 @@ class Answers:
         return frozenset[str]().union(*self.words_of_pages.values())
 
     def asked(self, question: str) -> list[AskedWord]:
-        """The words of the question, as the passages have them.
+        """The words of the question, as the passages have them."""
+        return asked_words(question, self.language, self.vocabulary)
 
-        Where nobody knows how common a word is among all pages, one that stands in many passages read counts less, but
-        no less than half; the words of a title that is not everybody's are what pages were found for, and count whole.
-        """
-        asked = asked_words(question, self.language, self.vocabulary, self.shares)
-        if self.shares or len(self.words) < _ENOUGH_PASSAGES:
-            return asked
-        pages = {each.page.url: self.read(each.page) for each in self.passages}.values()
-        titles = [page.content(page.page.title) for page in pages]
-        found: list[AskedWord] = []
-        for word in asked:
-            titled = sum(map(word.is_in, titles))
-            known = sum(map(word.is_in, self.words.values())) / max(1, len(self.words))
-            common = 0.0 if 0 < titled <= len(titles) / 2 else known
-            found.append(word._replace(weight=word.weight * max(_LEAST_OF_COMMON, rarity(common))))
-        return found
+    def lacks_rare_word(self, asked: Sequence[AskedWord]) -> bool:
+        """Whether none of the pages has a rare word that is asked."""
+        pages = self.words_of_pages.values()
+        return any(word.rare and not any(map(word.is_in, pages)) for word in asked)
 
     def relevance_of(self, question: str, text: str, page: Page, place: int) -> float:
         """How far a text that rests on this place of a page answers the question, from 0 to 1."""
@@ -131,7 +114,8 @@ class Answers:
                 if part[1].start <= each.start < part[1].end
             ]
         found.append(Told(part, self.in_context(text, page, place), by_words))
-        return round(sections_near(question, found, self.language)[part].chance(self.language), 4)
+        sections = sections_near(question, found, self.language, unknown=self.lacks_rare_word(asked))
+        return round(sections[part].chance(self.language), 4)
 
     def give(self, question: str, most: int = MOST_CLAIMS) -> list[Answer]:
         """The statements that answer the question, the best first, so many at most; none that says what was given."""
@@ -183,7 +167,8 @@ class Answers:
     def likely(self, question: str, asked: Sequence[AskedWord]) -> list[Answer]:
         """The statements of the sections that may answer, each with how likely its section does."""
         found = [(each, self.told(each, by_words)) for each, by_words in self.promising(question, asked)]
-        near = sections_near(question, [told for _, told in found], self.language)
+        unknown = self.lacks_rare_word(asked)
+        near = sections_near(question, [told for _, told in found], self.language, unknown=unknown)
         chances = {part: round(each.chance(self.language), 4) for part, each in near.items()}
         likely = [(each, told) for each, told in found if chances[told.part] >= LEAST_CHANCE]
         cosines = meaning.cosines(question, [told.text for _, told in likely], self.language)

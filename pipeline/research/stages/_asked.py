@@ -1,11 +1,11 @@
 """What a question asks, and how far a text answers it: by which of its words, and by what stands in the headings."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
 from pipeline.text.asking import SubjectWord, names_subject, subject_words
+from pipeline.text.meaning import is_rare
 from pipeline.text.words import UNSPACED_RUN, pairs
 
 _LEAST_COMMON = 5
@@ -19,9 +19,7 @@ _LONGEST_ENDING = 6
 _GENERAL_WORTH, _NAME_WORTH, _SCOPE_WORTH = 0.2, 1.5, 0.4
 """What a general word, a name and a word that only says where weigh; another one weighs 1."""
 _MOST_OF_A_DEED = 0.27
-"""What a word for what is done weighs at most, however rare: who asks often takes another verb than who answers."""
-_RARE, _LEAST_RARITY = 0.02, 0.2
-"""Share of the pages up to which a word is rare, and what one weighs that every page has."""
+"""What a word for what is done weighs at most: who asks often takes another verb than who answers."""
 _ANCHOR = 0.65
 """Share of the heaviest word's weight from which a word tells what is asked about."""
 _MORE_THAN_HALF = 0.5
@@ -49,6 +47,8 @@ class AskedWord(NamedTuple):
     """Forms of its parts, all of which say the same together: of a compound, or the pairs of a word of signs."""
     name: bool = False
     """Whether it is a name that says what is asked about, not where, so that what lacks it can hardly be about that."""
+    rare: bool = False
+    """Whether it is a word that is rare in English, and tells something."""
 
     def is_in(self, words: frozenset[str]) -> bool:
         """Whether a text with these words has it."""
@@ -57,19 +57,15 @@ class AskedWord(NamedTuple):
         return bool(self.parts) and not any(forms.isdisjoint(words) for forms in self.parts)
 
 
-def asked_words(
-    asked: str, language: str, vocabulary: Iterable[str], shares: Mapping[str, float] | None = None
-) -> list[AskedWord]:
+def asked_words(asked: str, language: str, vocabulary: Iterable[str]) -> list[AskedWord]:
     """Each word that is asked, as texts with this vocabulary have it; of Japanese no particle or ending.
 
-    `shares` are the shares of all pages that hold a word, not only of those that were found for the topic, where its
-    own words are the frequent ones: a word that stands on every page says little of what is asked.
+    A rare word weighs no more than others: who asks in everyday words asks in ones that the pages hardly have.
     """
     known = vocabulary if isinstance(vocabulary, frozenset) else frozenset(vocabulary)
     found: list[AskedWord] = []
     for word in subject_words(asked, language):
-        weight = _worth(word) * rarity((shares or {}).get(word.text))
-        weight = min(weight, _MOST_OF_A_DEED) if word.deed else weight
+        weight = min(_worth(word), _MOST_OF_A_DEED) if word.deed else _worth(word)
         if UNSPACED_RUN.fullmatch(word.text):
             parts = tuple(frozenset([pair]) for pair in pairs(word.text))
             if language != "zh" or all(pair in known for pair in pairs(word.text)):  # a pair may be no word at all
@@ -77,7 +73,8 @@ def asked_words(
         else:
             parts = _compound_parts(word.text, known) if language in _COMPOUNDING else ()
             name = names_subject(word, language)
-            found.append(AskedWord(_forms(word.text, known), weight, word.phrase, word.choice, parts, name))
+            rare = not word.general and is_rare(word.text, language)
+            found.append(AskedWord(_forms(word.text, known), weight, word.phrase, word.choice, parts, name, rare))
     return found
 
 
@@ -109,13 +106,6 @@ def _worth(word: SubjectWord) -> float:
     if word.general:
         return _GENERAL_WORTH
     return (_NAME_WORTH if word.name else 1.0) * (_SCOPE_WORTH if word.scope else 1.0)
-
-
-def rarity(share: float | None) -> float:
-    """What a word's weight is multiplied with where this share of all pages has it; 1 where nobody knows."""
-    if share is None or share <= _RARE:
-        return 1.0
-    return max(_LEAST_RARITY, math.log(1 / share) / math.log(1 / _RARE))
 
 
 def share_of(asked: Sequence[AskedWord], words: frozenset[str]) -> float:

@@ -17,7 +17,7 @@ _FEW, _FEW_OF_PAGE = 4, 2
 """Sentences of a section, and of a page, that count together: the nearest ones."""
 _NEAREST, _LEAST_OF_NEAREST = 3, 0.9
 """Sections that show what an answer is like, and the share of the nearest one's nearness that the others must have."""
-_FITTED = {"en": ((2.71, 3.03, 1.67, 2.19, 3.54), -7.68), "": ((1.87, 1.24, 1.7, 5.01, 3.08), -7.32)}
+_FITTED = {"en": ((2.47, 2.7, 0.69, 2.54, 4.04, -0.65), -7.79), "": ((1.87, 1.24, 1.7, 5.01, 3.08, 0.0), -7.32)}
 """Weights and bias for English, and for all other languages, whose texts another model compares.
 
 Fitted by `tests/support/research_fit.py`: logistic regression.
@@ -51,6 +51,8 @@ class Nearness(NamedTuple):
     """The mean of the nearest two of its page."""
     like_nearest: float = 0.0
     """How near it is to the sections that are nearest to the question, whatever words that is asked in."""
+    unknown: float = 0.0
+    """1 where none of the pages has a rare word that is asked."""
 
     def weight(self, language: str) -> float:
         """By which sections in this language are compared."""
@@ -63,9 +65,10 @@ class Nearness(NamedTuple):
         return 1 / (1 + exp(-bias - self.weight(language)))
 
 
-def sections_near(question: str, told: Sequence[Told], language: str) -> dict[Part, Nearness]:
+def sections_near(question: str, told: Sequence[Told], language: str, *, unknown: bool = False) -> dict[Part, Nearness]:
     """How near each section of these sentences is to the question, in the order of their first sentences.
 
+    `unknown` says whether a rare word that is asked stands on none of the pages, which all sections have in common.
     What is like the nearest ones counts as well (pseudo-relevance feedback: Rocchio, Relevance feedback in information
     retrieval, 1971).
     """
@@ -92,7 +95,10 @@ def sections_near(question: str, told: Sequence[Told], language: str) -> dict[Pa
     best = sorted(near, key=lambda part: -weight[part])[:_NEAREST]
     least = _LEAST_OF_NEAREST * weight[best[0]]
     like = _middle(np.stack([middles[part] for part in best if weight[part] >= least]))
-    return {part: each._replace(like_nearest=float(middles[part] @ like)) for part, each in near.items()}
+    return {
+        part: each._replace(like_nearest=float(middles[part] @ like), unknown=float(unknown))
+        for part, each in near.items()
+    }
 
 
 def _middle(vectors: meaning.Vectors) -> meaning.Vectors:

@@ -192,7 +192,7 @@ def stands_alone(question: str) -> bool:
     if _PRONOUN.search(question):
         return False
     return len(telling) >= _LEAST_TELLING or any(
-        names_subject(word, language) or (language == "en" and is_rare(word.text)) for word in telling
+        names_subject(word, language) or is_rare(word.text, language) for word in telling
     )
 
 

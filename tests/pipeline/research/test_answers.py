@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from pipeline.research.search._local import PassageIndex
+from pipeline.research.stages._answers import Answers
 from pipeline.research.stages._extract import extract_claims, questions_of
+from pipeline.research.stages._passages import passages_of
 from pipeline.research.stages._plan import make_plan
 from pipeline.research.stages._statements import statement_in
 from pipeline.research.values import Intake, Plan
@@ -28,12 +30,10 @@ def page(name: str, title: str, *parts: str, lang: str = "en") -> Page:
     return Page(url, title, "docs.example", lang, text, "2026-11-22T00:00:00Z", tuple(headings))
 
 
-def claims_of(
-    topic: str, pages: Sequence[Page], language: str = "en", shares: dict[str, float] | None = None
-) -> list[Claim]:
+def claims_of(topic: str, pages: Sequence[Page], language: str = "en") -> list[Claim]:
     """What a run without a model takes from these pages."""
     plan = asyncio.run(make_plan(Intake(topic, topic, language, "medium"), None))
-    return asyncio.run(extract_claims(plan, pages, None, shares=shares))
+    return asyncio.run(extract_claims(plan, pages, None))
 
 
 def pages_of(claims: Sequence[Claim]) -> set[str]:
@@ -55,7 +55,7 @@ PYTHON = (
         "threading",
         "threading — Thread-based parallelism",
         "# threading — Thread-based parallelism",
-        "Threads suit work that is bound by input and output, for the interpreter lock is released while they wait.",
+        "Threads are still a good model to run I/O-bound tasks at once, for the interpreter lock is released meanwhile.",
         "New in version 3.10: The functions gettrace and getprofile were added to all threads of the interpreter.",
     ),
     page(
@@ -70,7 +70,7 @@ PYTHON = (
 
 
 def test_asyncio_against_threads_is_answered_by_pages_on_them_and_no_json_errors() -> None:
-    claims = claims_of("Is asyncio faster than threads for I/O-bound work in Python?", PYTHON, shares={"python": 0.9})
+    claims = claims_of("Is asyncio faster than threads for I/O-bound work in Python?", PYTHON)
     assert pages_of(claims) == {"asyncio", "threading"}
     assert any("Switching between coroutines" in claim.text for claim in claims)
     assert not any("JSON" in claim.text or "New in version" in claim.text for claim in claims)
@@ -226,10 +226,9 @@ def test_one_asked_word_in_a_heading_makes_no_answers_of_all_that_stands_below_i
         "Die Namen der Gerätedateien vergibt der Kernel beim Start in der Reihenfolge der Anschlüsse.",
         lang="de",
     )
-    shares = {"benutzer": 0.6, "festplatte": 0.15}
     question = "Wie verhindere ich, dass ein Benutzer die ganze Festplatte füllt?"
-    assert not any("vergibt der Kernel" in claim.text for claim in claims_of(question, [loader], "de", shares))
-    claims = claims_of("Wie kennzeichne ich eine Festplatte?", [loader], "de", shares)
+    assert not any("vergibt der Kernel" in claim.text for claim in claims_of(question, [loader], "de"))
+    claims = claims_of("Wie kennzeichne ich eine Festplatte?", [loader], "de")
     assert any("vergibt der Kernel" in claim.text for claim in claims)
 
 
@@ -467,6 +466,26 @@ def test_a_page_without_the_names_that_are_asked_answers_nothing_however_near_it
     for asked in ("an OpenVPN tunnel", "a tunnel", "a WireGuard or an OpenVPN tunnel"):
         assert claims_of(f"How do I set up {asked} between my phone and my router at home?", [TUNNELS]), asked
     assert claims_of("How do I set up a tunnel between two PCs on the internet?", [TUNNELS]), "PC is hardly a name"
+
+
+OIL = page(
+    "oil",
+    "Energy",
+    "# Prices of oil",
+    "The price of oil has been falling since spring, because more is pumped than anybody buys.",
+    "Traders expect that the price of a barrel goes on falling until the producers agree on less.",
+)
+
+
+def test_an_answer_is_less_likely_where_no_page_has_a_rare_word_that_is_asked() -> None:
+    (oil,) = {claim.relevance for claim in claims_of("Why has the price of oil been falling?", [OIL])}
+    other = page("coins", "Coins", "# Coins", "Some people pay with bitcoin, which exists on computers alone.")
+    question = "Why has the price of bitcoin been falling?"
+    unknown = Answers(passages_of([OIL]), "en").relevance_of(question, "Its price has been falling.", OIL, 20)
+    known = Answers(passages_of([OIL, other]), "en").relevance_of(question, "Its price has been falling.", OIL, 20)
+    assert unknown < 0.8 * known
+    assert oil is not None
+    assert oil > known
 
 
 @pytest.mark.parametrize(

@@ -299,9 +299,10 @@ def test_the_list_of_sources_has_the_day_of_reading_and_that_of_the_last_change(
         (
             "en",
             "How do I run a Kubernetes cluster?",
-            "Names that stand on none of the pages that were read: Kubernetes.",
+            "Asked about, and on none of the pages that were read: Kubernetes.",
         ),
-        ("ja", "Pacemaker で自動的に切り替えるには？", "読んだページのどれにも出てこない名称: Pacemaker。"),
+        ("ja", "Pacemaker で自動的に切り替えるには？", "質問にあり、読んだページのどれにも出てこない語: Pacemaker。"),
+        ("en", "Why has the price of bitcoin fallen?", "Asked about, and on none of the pages that were read: bitcoin."),
         ("en", "How do I run a Xen cluster?", ""),
     ],
 )
@@ -309,7 +310,7 @@ def test_a_report_says_which_names_none_of_its_pages_has(language: str, topic: s
     page = Page("https://a.example/", "XEN", "a.example", language, "It runs in clusters.", READ_AT)
     intake = Intake(topic, topic, language, "brief")
     came = lay_out(intake, Plan((topic,), (topic,)), Verified((), 0.0), Written(topic, (), (), has_head=True), [page])
-    told = [found for found in came.markdown.split("\n") if "none of the pages" in found or "名称" in found]
+    told = [found for found in came.markdown.split("\n") if "none of the pages" in found or "出てこない" in found]
     assert told == ([f"- {line}"] if line else [])
 
 
