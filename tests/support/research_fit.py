@@ -18,6 +18,7 @@ from pipeline.research.stages._answers import Answers
 from pipeline.research.stages._nearness import Nearness, Part, sections_near
 from pipeline.research.stages._passages import passages_of
 from pipeline.sources.store import Store, StoredPage, open_store
+from pipeline.text.asking import subject_words
 from pipeline.verifying.values import Page
 from tests.support.research_key import Corpus, Question, Topic, everyday_questions, topics
 from tests.support.research_pages import Pages, is_about, pages_of
@@ -51,7 +52,10 @@ def judged(corpus: Corpus, questions: Sequence[Question], above: Path) -> Iterat
         for question in questions:
             results = asyncio.run(search.search(question.question, _PAGES))
             read = [read_page(store, result.url) for result in results]
-            answers = Answers(passages_of([page for page in read if page]), question.language)
+            words = {word.text for word in subject_words(question.question, question.language)}
+            answers = Answers(
+                passages_of([page for page in read if page]), question.language, asyncio.run(search.shares(words))
+            )
             yield Judged(question, dict(sections(question, answers, pages)))
 
 

@@ -4,7 +4,7 @@ import asyncio
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -49,6 +49,8 @@ _PROSE_LINE = re.compile(r"^[^\n]{60,}[.!?:)\"”»]$|^[^\n]{20,}[。！？」�
 _LEAST_PROSE = 0.1
 """Share of a page's text in lines that end as sentences do; with less it is an index, or a table of contents."""
 _SHORT_TEXT = 2_000
+_ENOUGH_PAGES = 40
+"""Pages from which the share of them that hold a word says how common it is."""
 _BY_WORDS, _BY_HEADINGS = 8, 12
 """Pages of each kind, those that words find and those whose headings are nearest to the query in meaning."""
 _MOST_TITLES, _MOST_COMPARED = 1_000, 40
@@ -121,6 +123,12 @@ class PassageIndex:
             if len(found.keys() - self.lists) == k:
                 break
         return list(found.values())
+
+    def shares(self, words: Iterable[str]) -> dict[str, float]:
+        """The share of all pages that hold each word, in any of its forms; empty where there are few pages."""
+        if self.pages < _ENOUGH_PAGES:
+            return {}
+        return {word: len(self.pages_with(_in_any_form(word))) / self.pages for word in words}
 
     def pages_with(self, asked: str) -> set[str]:
         """The URLs of the pages that hold a word, given in the index's own syntax."""
@@ -255,6 +263,16 @@ class LocalSearch:
             _, place = lines[at]
             found.setdefault(place.url, (float(nearness[at]), place))
         return found
+
+    async def shares(self, words: Collection[str]) -> dict[str, float]:
+        """The share of all pages that hold each word, whether they were found or not.
+
+        Raises:
+            InputError: no document can be read, or the store holds no page.
+        """
+        async with self.reading:
+            self.index = self.index or await self.read()
+        return self.index.shares(words)
 
     def to_result(self, place: Place, query: str) -> RawResult:
         """The page, with what of the passage matches the query best for a snippet."""

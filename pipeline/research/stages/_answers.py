@@ -1,13 +1,22 @@
 """The statements of pages that answer a question, the best first, none twice: reports without a model are of these."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from statistics import fmean
 from typing import NamedTuple
 
-from pipeline.research.stages._asked import AskedWord, anchors, asked_words, holds_names, relevance, side_of
+from pipeline.research.stages._asked import (
+    GENERAL_WORTH,
+    AskedWord,
+    anchors,
+    asked_words,
+    holds_names,
+    rarity,
+    relevance,
+    side_of,
+)
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._nearness import Told, sections_near
 from pipeline.research.stages._page_statements import PageStatements, Statement, page_statements
@@ -22,6 +31,10 @@ _LEAST_BESIDE_BEST = 0.5
 """Share of the best answer's relevance that others of a report must have."""
 _LEAST_CLEAR, _NAMED = 0.3, 0.7
 """Chance to answer, and relevance by words, from which a statement answers however much likelier others do."""
+_LEAST_OF_COMMON = 0.5
+"""What a word counts at least that is common on the pages read, where nothing is known of others."""
+_ENOUGH_PASSAGES = 4
+"""Passages from which the share of them that has a word says how common it is."""
 _MOST_COMPARED = 120
 """Statements, those of the most promising parts first, that are compared by meaning."""
 _WORDS_OF_PROMISE = 0.6
@@ -56,10 +69,13 @@ def answers_beside(best: float, relevance_: float, by_words: float) -> bool:
 class Answers:
     """The statements of passages, asked for any number of questions; none is given twice."""
 
-    def __init__(self, passages: Sequence[ResearchPassage], language: str) -> None:
-        """Ask these passages."""
+    def __init__(
+        self, passages: Sequence[ResearchPassage], language: str, shares: Mapping[str, float] | None = None
+    ) -> None:
+        """Ask these passages; `shares` are the shares of all pages that hold a word, where they are known."""
         self.passages = passages
         self.language = language
+        self.shares = shares
         self.given: list[Said] = []
         self.pages: dict[str, PageStatements] = {}
 
@@ -88,13 +104,36 @@ class Answers:
         return frozenset[str]().union(*self.words_of_pages.values())
 
     def asked(self, question: str) -> list[AskedWord]:
-        """The words of the question, as the passages have them."""
-        return asked_words(question, self.language, self.vocabulary)
+        """The words of the question, as the passages have them.
+
+        One that none of the pages has, and that is no name, counts little: who asks in everyday words uses some that no
+        page does, and these are rare. Where nobody knows how common a word is among all pages, one that
+        stands in many passages read counts less, but no less than half; the words of a title that is not everybody's
+        are what pages were found for, and count whole.
+        """
+        asked = [
+            word if word.name or self.is_on_a_page(word) else word._replace(weight=word.weight * GENERAL_WORTH)
+            for word in asked_words(question, self.language, self.vocabulary, self.shares)
+        ]
+        if self.shares or len(self.words) < _ENOUGH_PASSAGES:
+            return asked
+        pages = {each.page.url: self.read(each.page) for each in self.passages}.values()
+        titles = [page.content(page.page.title) for page in pages]
+        found: list[AskedWord] = []
+        for word in asked:
+            titled = sum(map(word.is_in, titles))
+            known = sum(map(word.is_in, self.words.values())) / max(1, len(self.words))
+            common = 0.0 if 0 < titled <= len(titles) / 2 else known
+            found.append(word._replace(weight=word.weight * max(_LEAST_OF_COMMON, rarity(common))))
+        return found
+
+    def is_on_a_page(self, word: AskedWord) -> bool:
+        """Whether one of the pages has the word."""
+        return any(map(word.is_in, self.words_of_pages.values()))
 
     def lacks_rare_word(self, asked: Sequence[AskedWord]) -> bool:
         """Whether none of the pages has a rare word that is asked."""
-        pages = self.words_of_pages.values()
-        return any(word.rare and not any(map(word.is_in, pages)) for word in asked)
+        return any(word.rare and not self.is_on_a_page(word) for word in asked)
 
     def relevance_of(self, question: str, text: str, page: Page, place: int) -> float:
         """How far a text that rests on this place of a page answers the question, from 0 to 1."""

@@ -1,5 +1,6 @@
 """What a question asks, and how far a text answers it: by which of its words, and by what stands in the headings."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -16,10 +17,12 @@ _ENDINGS = 2
 """Letters of a word's end that need not be shared."""
 _LONGEST_ENDING = 6
 """Letters of an asked word that another may lack: `verify` of `verification`, but not `Daten` of `Datensicherung`."""
-_GENERAL_WORTH, _NAME_WORTH, _SCOPE_WORTH = 0.2, 1.5, 0.4
+GENERAL_WORTH, _NAME_WORTH, _SCOPE_WORTH = 0.2, 1.5, 0.4
 """What a general word, a name and a word that only says where weigh; another one weighs 1."""
 _MOST_OF_A_DEED = 0.27
-"""What a word for what is done weighs at most: who asks often takes another verb than who answers."""
+"""What a word for what is done weighs at most, however rare: who asks often takes another verb than who answers."""
+_RARE, _LEAST_RARITY = 0.02, 0.2
+"""Share of the pages up to which a word is rare, and what one weighs that every page has."""
 _ANCHOR = 0.65
 """Share of the heaviest word's weight from which a word tells what is asked about."""
 _MORE_THAN_HALF = 0.5
@@ -57,15 +60,19 @@ class AskedWord(NamedTuple):
         return bool(self.parts) and not any(forms.isdisjoint(words) for forms in self.parts)
 
 
-def asked_words(asked: str, language: str, vocabulary: Iterable[str]) -> list[AskedWord]:
+def asked_words(
+    asked: str, language: str, vocabulary: Iterable[str], shares: Mapping[str, float] | None = None
+) -> list[AskedWord]:
     """Each word that is asked, as texts with this vocabulary have it; of Japanese no particle or ending.
 
-    A rare word weighs no more than others: who asks in everyday words asks in ones that the pages hardly have.
+    `shares` are the shares of all pages that hold a word, not only of those that were found for the topic, where its
+    own words are the frequent ones: a word that stands on every page says little of what is asked.
     """
     known = vocabulary if isinstance(vocabulary, frozenset) else frozenset(vocabulary)
     found: list[AskedWord] = []
     for word in subject_words(asked, language):
-        weight = min(_worth(word), _MOST_OF_A_DEED) if word.deed else _worth(word)
+        weight = _worth(word) * rarity((shares or {}).get(word.text))
+        weight = min(weight, _MOST_OF_A_DEED) if word.deed else weight
         if UNSPACED_RUN.fullmatch(word.text):
             parts = tuple(frozenset([pair]) for pair in pairs(word.text))
             if language != "zh" or all(pair in known for pair in pairs(word.text)):  # a pair may be no word at all
@@ -104,8 +111,15 @@ def _is_inflected(word: str, other: str) -> bool:
 def _worth(word: SubjectWord) -> float:
     """How much the word tells by its kind."""
     if word.general:
-        return _GENERAL_WORTH
+        return GENERAL_WORTH
     return (_NAME_WORTH if word.name else 1.0) * (_SCOPE_WORTH if word.scope else 1.0)
+
+
+def rarity(share: float | None) -> float:
+    """What a word's weight is multiplied with where this share of all pages has it; 1 where nobody knows."""
+    if share is None or share <= _RARE:
+        return 1.0
+    return max(_LEAST_RARITY, math.log(1 / share) / math.log(1 / _RARE))
 
 
 def share_of(asked: Sequence[AskedWord], words: frozenset[str]) -> float:

@@ -16,6 +16,7 @@ from pipeline.research.stages._plan import asked_one_by_one, aspect_of, stands_a
 from pipeline.research.stages._statements import ADDRESS, CITATION_LIKE
 from pipeline.research.values import BETWEEN, Plan, plan_language
 from pipeline.text import meaning
+from pipeline.text.asking import subject_words
 from pipeline.text.words import content_words, numbers_in
 from pipeline.verifying.values import Claim, Page, Quote
 
@@ -182,6 +183,7 @@ async def extract_claims(
     pages: Sequence[Page],
     model: Model | None,
     before: Sequence[Claim] = (),
+    shares: Mapping[str, float] | None = None,
     wanted: Collection[int] | None = None,
     read_before: Sequence[Page] = (),
 ) -> list[Claim]:
@@ -190,7 +192,8 @@ async def extract_claims(
     A section has at most 6 of one answer of the model, and without one as many as `_placed` puts there. Pages in
     another language than the plan's are read only where there are no others from the start. A section about which the
     model gives no usable answer gets the pages' own sentences that answer it, of pages `read_before` too, which its
-    notes say. `wanted` are the sections that the model is asked about; None for all.
+    notes say. `shares` are the shares of all pages, the unread ones too, that hold a word. `wanted` are the sections
+    that the model is asked about; None for all.
 
     Raises:
         ProviderError: the model cannot be asked about any section.
@@ -199,7 +202,7 @@ async def extract_claims(
     sections = range(len(plan.sections)) if wanted is None else wanted
     found = await _claims_of_model(plan, passages_of(readable), model, before, sections) if model else {}
     read = [*readable_pages(plan, read_before, first=False), *readable]
-    answers = Answers(passages_of(read), plan_language(plan))
+    answers = Answers(passages_of(read), plan_language(plan), shares)
     for claim in before:
         answers.know(claim.text)
     by_url = {page.url: page for page in pages}
@@ -242,6 +245,11 @@ def _placed(plan: Plan, sections: Sequence[int], answers: Sequence[Answer], know
         number = shown[0] if shown and taken[asking[first]] >= _MOST_FIRST else asking[first]
         taken[number] += 1
         yield number
+
+
+def words_asked(plan: Plan) -> set[str]:
+    """The words of all that the plan asks."""
+    return {word.text for section in plan.sections for word in subject_words(section, plan_language(plan))}
 
 
 def questions_of(plan: Plan) -> list[str]:

@@ -14,7 +14,8 @@ from pipeline.research.running.environment import Environment
 from pipeline.research.running.journal import JOURNAL, Journal, RunSearch
 from pipeline.research.running.options import Budget, Effort, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
-from pipeline.research.stages._extract import extract_claims
+from pipeline.research.search import KnowsAllPages
+from pipeline.research.stages._extract import extract_claims, words_asked
 from pipeline.research.stages._fetch import PagesRead, Unread, fetch, fetched_by, without_duplicates
 from pipeline.research.stages._follow_up import Known, follow_up, open_sections
 from pipeline.research.stages._harvest import Harvest, harvest
@@ -239,10 +240,13 @@ class ResearchRounds:
 
         Raises:
             ProviderError: the model cannot be asked.
+            InputError: the documents that are searched cannot be read.
         """
         model = self.environment.model if self.budget.used_up() is None else None
+        search = self.environment.search
+        shares = await search.shares(words_asked(plan)) if isinstance(search, KnowsAllPages) else None
         missing = {each.number for each in open_sections(plan, before.verified.claims, before.pages)}
-        return tuple(await extract_claims(plan, pages, model, before.claims, missing, before.pages))
+        return tuple(await extract_claims(plan, pages, model, before.claims, shares, missing, before.pages))
 
     async def verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> Round:
         """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on.

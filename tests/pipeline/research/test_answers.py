@@ -55,7 +55,7 @@ PYTHON = (
         "threading",
         "threading — Thread-based parallelism",
         "# threading — Thread-based parallelism",
-        "Threads are still a good model to run I/O-bound tasks at once, for the interpreter lock is released meanwhile.",
+        "Threads are still a good model to run I/O-bound tasks at once, for the interpreter lock is released then.",
         "New in version 3.10: The functions gettrace and getprofile were added to all threads of the interpreter.",
     ),
     page(
@@ -468,6 +468,16 @@ def test_a_page_without_the_names_that_are_asked_answers_nothing_however_near_it
     assert claims_of("How do I set up a tunnel between two PCs on the internet?", [TUNNELS]), "PC is hardly a name"
 
 
+def test_rare_words_of_a_question_that_no_page_has_do_not_hide_what_a_page_says() -> None:
+    vote = page("vote", "Decisions", "# Decisions", "The developers decide by a vote where they cannot agree on it.")
+    rare = {"calls": 0.1, "shots": 0.0, "boss": 0.0, "developers": 0.3, "agree": 0.1}
+    answers = Answers(passages_of([vote]), "en", rare)
+    asked = answers.asked("Who calls the shots, and is there a boss, when developers cannot agree?")
+    ((statement, by_words),) = answers.promising("Who calls the shots?", asked)
+    assert statement.text.startswith("The developers decide")
+    assert by_words > 0.5
+
+
 OIL = page(
     "oil",
     "Energy",
@@ -483,7 +493,7 @@ def test_an_answer_is_less_likely_where_no_page_has_a_rare_word_that_is_asked() 
     question = "Why has the price of bitcoin been falling?"
     unknown = Answers(passages_of([OIL]), "en").relevance_of(question, "Its price has been falling.", OIL, 20)
     known = Answers(passages_of([OIL, other]), "en").relevance_of(question, "Its price has been falling.", OIL, 20)
-    assert unknown < 0.8 * known
+    assert unknown < known
     assert oil is not None
     assert oil > known
 

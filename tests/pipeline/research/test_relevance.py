@@ -77,7 +77,7 @@ def test_what_is_done_does_not_outweigh_what_it_is_done_to_in_japanese() -> None
     texts = ("VPN は二つのネットワークをつなぎます。", "SELinux のポリシーを構築します。")
     assert share("Debian で VPN を構築するにはどの方法がありますか", "ja", texts, texts[0]) > HALF
     words = frozenset(content_words(" ".join(texts), "ja"))
-    (vpn,) = anchors(asked_words("VPN を構築するには", "ja", words))
+    (vpn,) = anchors(asked_words("Debian で VPN を構築するには", "ja", words, {"debian": 0.9, "vpn": 0.05}))
     assert vpn.forms == {"vpn"}
     assert share("構築するには", "ja", texts, texts[1]) == 1
 
@@ -95,12 +95,12 @@ def test_an_ending_that_names_a_thing_belongs_to_its_word() -> None:
     assert share("更新を自動化するには", "ja", texts, texts[2]) > 0
 
 
-def test_nouns_tell_what_a_german_question_is_about_and_its_verbs_do_not() -> None:
-    def anchors_of(question: str) -> list[frozenset[str]]:
-        return [word.forms for word in anchors(asked_words(question, "de", ()))]
+def test_nouns_tell_what_a_german_question_is_about_however_rare_its_verbs_are() -> None:
+    def anchors_of(question: str, shares: dict[str, float]) -> list[frozenset[str]]:
+        return [word.forms for word in anchors(asked_words(question, "de", (), shares))]
 
-    assert anchors_of("Womit baue ich eine Firewall?") == [{"firewall"}]
-    assert anchors_of("Wie verschlüssele ich?") == [{"verschlüssele"}]
+    assert anchors_of("Womit baue ich eine Firewall?", {"womit": 0, "baue": 0, "firewall": 0.1}) == [{"firewall"}]
+    assert anchors_of("Wie verschlüssele ich?", {"verschlüssele": 0.01}) == [{"verschlüssele"}]
     words = frozenset(content_words("Die Festplatte ist groß.", "de"))
-    asked = asked_words("Wie verhindere ich, dass jemand die ganze Festplatte füllt?", "de", words)
+    asked = asked_words("Wie verhindere ich, dass jemand die ganze Festplatte füllt?", "de", words, {"festplatte": 0.1})
     assert relevance(asked, words, frozenset()) > 0

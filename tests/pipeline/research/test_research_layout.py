@@ -302,7 +302,11 @@ def test_the_list_of_sources_has_the_day_of_reading_and_that_of_the_last_change(
             "Asked about, and on none of the pages that were read: Kubernetes.",
         ),
         ("ja", "Pacemaker で自動的に切り替えるには？", "質問にあり、読んだページのどれにも出てこない語: Pacemaker。"),
-        ("en", "Why has the price of bitcoin fallen?", "Asked about, and on none of the pages that were read: bitcoin."),
+        (
+            "en",
+            "Why has the price of bitcoin fallen?",
+            "Asked about, and on none of the pages that were read: bitcoin.",
+        ),
         ("en", "How do I run a Xen cluster?", ""),
     ],
 )
