@@ -27,7 +27,7 @@ from pipeline.verifying.values import Page
 
 MOST_CLAIMS = 10
 """Statements of a section."""
-_LEAST_BESIDE_BEST = 0.7
+_LEAST_BESIDE_BEST = 0.6
 """Share of the best answer's relevance that others of a report must have."""
 _LEAST_CLEAR, _NAMED = 0.3, 0.7
 """Chance to answer, and relevance by words, from which a statement answers however much likelier others do."""
