@@ -30,7 +30,7 @@ _MOST_SOURCES = 3
 _SAID_ALREADY = "another claim of the report says the same"
 _FAR_FROM_BEST = "other claims of the report answer far more of the question"
 _UNSURE = "the report tells little where it is more likely than not that the pages do not answer"
-_MOST_UNSURE = 20
+_MOST_UNSURE = 10
 """Claims that are told of a question whose best one is as likely an answer as not; fewer of a less likely one, by the
 square of how far it is above the chance from which a section may answer."""
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"

@@ -96,7 +96,7 @@ NOUNS = (
 
 @pytest.mark.parametrize(
     ("relevance", "told", "heading"),
-    [(0.5, 20, "In short"), (0.36, 6, "What may answer it"), (0.25, 1, "Not answered by these pages")],
+    [(0.5, 20, "In short"), (0.36, 3, "What may answer it"), (0.25, 0, "Not answered by these pages")],
 )
 def test_of_what_is_more_likely_no_answer_little_is_told_under_a_heading_that_says_so(
     relevance: float, told: int, heading: str
