@@ -30,10 +30,12 @@ def page(name: str, title: str, *parts: str, lang: str = "en") -> Page:
     return Page(url, title, "docs.example", lang, text, "2026-11-22T00:00:00Z", tuple(headings))
 
 
-def claims_of(topic: str, pages: Sequence[Page], language: str = "en") -> list[Claim]:
+def claims_of(
+    topic: str, pages: Sequence[Page], language: str = "en", shares: dict[str, float] | None = None
+) -> list[Claim]:
     """What a run without a model takes from these pages."""
     plan = asyncio.run(make_plan(Intake(topic, topic, language, "medium"), None))
-    return asyncio.run(extract_claims(plan, pages, None))
+    return asyncio.run(extract_claims(plan, pages, None, shares=shares))
 
 
 def pages_of(claims: Sequence[Claim]) -> set[str]:
@@ -226,9 +228,10 @@ def test_one_asked_word_in_a_heading_makes_no_answers_of_all_that_stands_below_i
         "Die Namen der Gerätedateien vergibt der Kernel beim Start in der Reihenfolge der Anschlüsse.",
         lang="de",
     )
+    shares = {"benutzer": 0.6, "festplatte": 0.15}
     question = "Wie verhindere ich, dass ein Benutzer die ganze Festplatte füllt?"
-    assert not any("vergibt der Kernel" in claim.text for claim in claims_of(question, [loader], "de"))
-    claims = claims_of("Wie kennzeichne ich eine Festplatte?", [loader], "de")
+    assert not any("vergibt der Kernel" in claim.text for claim in claims_of(question, [loader], "de", shares))
+    claims = claims_of("Wie kennzeichne ich eine Festplatte?", [loader], "de", shares)
     assert any("vergibt der Kernel" in claim.text for claim in claims)
 
 
