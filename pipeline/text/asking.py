@@ -97,7 +97,8 @@ _LONG_VOWEL = re.compile(rf"(?<=[{_KATAKANA}]{{3}})ー$")
 """Sign at the end of a longer loan word that half of all writers leave out: サーバー, サーバ."""
 _OF_A_VERB = re.compile("する|すれ|し|さ|でき")
 """What makes a verb of the Japanese noun before it."""
-_CUT_SHORT = re.compile(r"[a-z]{1,6}'(?:d|ll|m|re|t|ve)", re.IGNORECASE)
+_CUT_SHORT = re.compile(r"[a-z]{1,6}'(?:d|ll|m|re|t|ve)")
+"""Two English words in one, of which the second is cut short: `I've`, `we're`."""
 _LEAST_NAME = 3
 """Letters of a name, without a plural's s; what has fewer is often no name (`PC`), and written in many ways."""
 _LONGEST_HAN = 4
@@ -165,7 +166,12 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             phrase += written not in _JOINS
         elif word in _ARTICLES:
             continue
-        elif word in STOP_WORDS.get(language, STOP_WORDS[""]) or word in _EITHER_OR or _is_slight(written):
+        elif (
+            word in STOP_WORDS.get(language, STOP_WORDS[""])
+            or word in _EITHER_OR
+            or len(word) == 1
+            or _CUT_SHORT.fullmatch(word)
+        ):
             phrase += word not in _LETTERS_OF_ONE
             chosen = chosen or word in _EITHER_OR
         else:
@@ -195,11 +201,6 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
         )
         for word in found.values()
     ]
-
-
-def _is_slight(written: str) -> bool:
-    """Whether it is a single letter, or an English word of few letters with one that is cut short: `I've`, `we're`."""
-    return len(written) == 1 or _CUT_SHORT.fullmatch(written) is not None
 
 
 def _unspaced_words(run: str, language: str) -> list[tuple[str, bool, bool]]:

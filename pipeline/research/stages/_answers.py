@@ -107,9 +107,9 @@ class Answers:
         """The words of the question, as the passages have them.
 
         One that none of the pages has, and that is no name, counts little: who asks in everyday words uses some that no
-        page does, and these are rare. Where nobody knows how common a word is among all pages, one that
-        stands in many passages read counts less, but no less than half; the words of a title that is not everybody's
-        are what pages were found for, and count whole.
+        page does, and these are rare. Where nobody knows how common a word is among all pages, one that stands in many
+        passages read counts less, but no less than half; the words of a title that is not everybody's are what pages
+        were found for, and count whole.
         """
         asked = [
             word if word.name or self.is_on_a_page(word) else word._replace(weight=word.weight * GENERAL_WORTH)

@@ -18,6 +18,7 @@ _MOST_TOGETHER = 480
 _LINE_END = re.compile("\n")
 _STOPS = tuple(".!?。！？")
 _FIRST_WORD = re.compile(r"[^\W\d_][\w+-]*+(?!:)")
+"""The word that a line begins with; behind that of a program which tells something of its own stands a colon."""
 _LIST = re.compile(r"^.{20,}:\n(?:.{3,200}[;,](?: and| or| und| oder)?\n){1,12}.{3,200}\.$", re.MULTILINE)
 """A sentence that announces a list, and its items, which end as parts of one sentence."""
 _NEXT_ITEM = re.compile(r"\n(?:[-*•‣–] )?")

@@ -57,7 +57,7 @@ PYTHON = (
         "threading",
         "threading — Thread-based parallelism",
         "# threading — Thread-based parallelism",
-        "Threads are still a good model to run I/O-bound tasks at once, for the interpreter lock is released then.",
+        "Threads suit work that is bound by input and output, for the interpreter lock is released while they wait.",
         "New in version 3.10: The functions gettrace and getprofile were added to all threads of the interpreter.",
     ),
     page(
@@ -72,7 +72,7 @@ PYTHON = (
 
 
 def test_asyncio_against_threads_is_answered_by_pages_on_them_and_no_json_errors() -> None:
-    claims = claims_of("Is asyncio faster than threads for I/O-bound work in Python?", PYTHON)
+    claims = claims_of("Is asyncio faster than threads for I/O-bound work in Python?", PYTHON, shares={"python": 0.9})
     assert pages_of(claims) == {"asyncio", "threading"}
     assert any("Switching between coroutines" in claim.text for claim in claims)
     assert not any("JSON" in claim.text or "New in version" in claim.text for claim in claims)

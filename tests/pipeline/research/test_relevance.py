@@ -82,6 +82,11 @@ def test_what_is_done_does_not_outweigh_what_it_is_done_to_in_japanese() -> None
     assert share("構築するには", "ja", texts, texts[1]) == 1
 
 
+def test_words_that_are_cut_short_are_not_asked_about() -> None:
+    asked = asked_words("I've lost a file and we're late, so who'd ask O'Reilly?", "en", ())
+    assert {form for word in asked for form in word.forms} == {"lost", "file", "late", "ask", "o'reilly"}
+
+
 def test_a_loan_word_is_found_without_the_long_vowel_at_its_end() -> None:
     texts = ("サーバを管理します。", "サーバーを管理します。", "キーを押します。", "キを押します。")
     assert [share("サーバーとは", "ja", texts, text) for text in texts] == [1, 1, 0, 0]
