@@ -32,6 +32,7 @@ _WORD_AFTER = re.compile(r"\s*[\"'“”„«‘(\[]*([^\W_]+)")
 _WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff9f]")
 _OPENING_ORDINAL = re.compile(r"\s*(?:\(?\d{1,3}|[a-zA-Z])$")
 _CARRIES_ON = re.compile(r"\s*(?:[、，,とをがはもにへので]|って|など|から|まで)")
+_PERMALINK = "\u00b6"
 _LOOK_BACK = 24
 _LOOK_AHEAD = 40
 
@@ -61,9 +62,10 @@ _GERMAN_MONTHS = frozenset(_MONTHS.split())
 def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
     """First code point and the one after the last of each sentence, in order; together they hold all but blanks.
 
-    A newline ends a sentence unless a small letter follows: text is taken to be one paragraph a line. Marks such as
-    `[3]` stay with the sentence before them. `language` is an ISO 639-1 code: of German and its like, or where it is
-    empty, numbers up to 31 are read as ordinals ("3. Oktober"). A blank text has no sentence.
+    A newline ends a sentence unless a small letter follows and the line before does not end as a sentence does: text is
+    taken to be one paragraph a line. Marks such as `[3]` stay with the sentence before them. `language` is an ISO 639-1
+    code: of German and its like, or where it is empty, numbers up to 31 are read as ordinals ("3. Oktober"). A blank
+    text has no sentence.
     """
     spans: list[tuple[int, int]] = []
     for start, end in _paragraphs(text):
@@ -79,14 +81,24 @@ def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
 
 
 def _paragraphs(text: str) -> list[tuple[int, int]]:
-    """The lines of the text as spans, a line that begins with a small letter joined to the one before."""
+    """The lines of the text as spans, one that begins with a small letter joined to one that ends within a sentence."""
     found: list[tuple[int, int]] = []
     for line in _LINE.finditer(text):
         start, end = line.span()
-        if found and text[start].islower() and text[found[-1][1] : start] in ("\n", "\r\n", "\r"):
+        goes_on = found and text[start].islower() and text[found[-1][1] : start] in ("\n", "\r\n", "\r")
+        if goes_on and not _ends_line(text, *found[-1]):
             start = found.pop()[0]
         found.append((start, end))
     return found
+
+
+def _ends_line(text: str, start: int, end: int) -> bool:
+    """Whether the line at this place ends as a sentence does, or as a heading of a manual with its link."""
+    begin = max(start, end - _LOOK_BACK)
+    stop = next((each for each in _STOP.finditer(text, begin, end) if each.end() == end), None)
+    if stop is None:
+        return text.endswith(_PERMALINK, start, end)
+    return stop[0] != "." or _ends_behind_word(text[begin : end - 1], "", "")
 
 
 def _keep(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:

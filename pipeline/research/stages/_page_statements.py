@@ -16,7 +16,6 @@ from pipeline.verifying.values import Page
 _MOST_TOGETHER = 480
 """Characters of a statement with those that point back to it."""
 _LINE_END = re.compile("\n")
-_STOPS = tuple(".!?。！？")
 _FIRST_WORD = re.compile(r"[^\W\d_][\w+-]*+(?!:)")
 """The word that a line begins with; behind that of a program which tells something of its own stands a colon."""
 _LIST = re.compile(r"^.{20,}:\n(?:.{3,200}[;,](?: and| or| und| oder)?\n){1,12}.{3,200}\.$", re.MULTILINE)
@@ -141,14 +140,14 @@ class PageStatements:
     def sentences_in(self, passage: ResearchPassage) -> Iterator[tuple[int, int]]:
         """The places of the passage's sentences in its page, without the marks of lists.
 
-        A line ends one where it ends as a sentence does, and where it names the word that the next one begins with: it
-        is a heading then ("Shortcuts for cron", "cron recognizes …").
+        A line ends one, too, where it names the word that the next one begins with: it is a heading then ("Shortcuts
+        for cron", "cron recognizes …").
         """
         found = sentence_spans(self.text[passage.start : passage.end], self.page.lang or self.language)
         for begin, end in found:
             start = item_start(self.text, passage.start + begin, passage.start + end)
             for line_end in _LINE_END.finditer(self.text, start, passage.start + end):
-                if self.text.endswith(_STOPS, start, line_end.start()) or self.is_named_above(line_end.end()):
+                if self.is_named_above(line_end.end()):
                     yield start, line_end.start()
                     start = line_end.end()
             yield start, passage.start + end

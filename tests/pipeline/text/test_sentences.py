@@ -110,6 +110,16 @@ def test_a_name_that_begins_small_goes_on_with_the_line_before_it() -> None:
     ]
 
 
+def test_a_name_that_begins_small_begins_a_sentence_on_a_new_line_where_the_one_before_has_ended() -> None:
+    text = "cron¶\ncron runs jobs at night.\nanacron runs them later, etc.\nat runs one once (e.g.\nnow)."
+    assert sentences(text, "en") == [
+        "cron¶",
+        "cron runs jobs at night.",
+        "anacron runs them later, etc.",
+        "at runs one once (e.g.\nnow).",
+    ]
+
+
 def test_a_name_that_begins_small_begins_no_sentence_behind_a_mark() -> None:
     assert sentences("They asked Yahoo! eBay and others. IBM did not.", "en") == [
         "They asked Yahoo! eBay and others.",
