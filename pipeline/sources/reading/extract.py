@@ -192,6 +192,8 @@ _NOT_FREE = re.compile(r"\"isAccessibleForFree\"\s*:\s*\"?false", re.I)
 _LEAST_MAIN_TEXT = 100
 _LONGEST_TITLE = 300
 _MOST_HEADINGS = 3
+# No menu is as long as that, whatever is beside it.
+_LONG_LIST, _LINKS_OF_A_LIST = 200_000, 0.5
 # What stands on all pages of a site; links besides.
 _NOT_ITS_OWN = ("nav", "footer", "aside", "button", "select", "option", "label", "noscript", "dialog", "menu", "a")
 
@@ -227,6 +229,8 @@ def read_html(page: str, url: str) -> HtmlText:
     markup = markup_of_404(tree, page)
     _drop_hidden(tree)
     all_headings = tuple(html_headings(tree))
+    if _is_long_list_of_links(tree):
+        return HtmlText(_all_text(page), title, language, bool(_NOT_FREE.search(page)), headings, markup, all_headings)
     mark_paragraphs(tree)
     blocks = "".join(_unparted(block.text_content()) for block in tree.xpath(_FALLBACK_BLOCKS))
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
@@ -236,6 +240,12 @@ def read_html(page: str, url: str) -> HtmlText:
     elif _may_be_glued(text, blocks, page) and _unparted(parted := _parted_text(page)) == _unparted(text):
         text = parted
     return HtmlText(text, title, language, bool(_NOT_FREE.search(page)), headings, markup, all_headings)
+
+
+def _is_long_list_of_links(tree: Any) -> bool:
+    """Whether it is an index or a table of contents, with no main text: to look for one may take half a minute."""
+    length = len(tree.text_content())
+    return length > _LONG_LIST and sum(len(link.text_content()) for link in tree.iter("a")) > _LINKS_OF_A_LIST * length
 
 
 def _headings(tree: Any) -> list[Any]:

@@ -124,6 +124,14 @@ def test_a_page_without_main_text_is_read_as_a_browser_shows_it() -> None:
     assert "hidden" not in found.text
 
 
+def test_a_long_table_of_contents_is_read_whole() -> None:
+    words = "Everything that the manual says of each of the things that it is about. " * 3
+    entries = "".join(f'<li><a href="{each}.html">{each}. How to do the next thing</a></li>' for each in range(9000))
+    found = extract(f"<html><head><title>Manual</title></head><body><p>{words}</p><ul>{entries}</ul></body></html>")
+    assert found.reason == "page"
+    assert found.text.split("\n") == [words.strip(), *(f"{each}. How to do the next thing" for each in range(9000))]
+
+
 @pytest.mark.parametrize("more", ["", "<p>It was paid for by the miners of the valley, who use it each day.</p>"])
 def test_blocks_and_cells_without_blanks_between_them_are_parted(more: str) -> None:
     body = """<html><body><article><h1>Bridges</h1><p>The first was opened in 1931.</p><ul><li>It has
