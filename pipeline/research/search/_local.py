@@ -4,6 +4,7 @@ import asyncio
 import re
 import sqlite3
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -50,7 +51,7 @@ _LEAST_PROSE = 0.1
 """Share of a page's text in lines that end as sentences do; with less it is an index, or a table of contents."""
 _SHORT_TEXT = 2_000
 _ENOUGH_PAGES = 40
-"""Pages from which the share of them that hold a word says how common it is."""
+"""Pages from which the share of them that hold a word, or end their titles alike, says something."""
 _BY_WORDS, _BY_HEADINGS = 8, 12
 """Pages of each kind, those that words find and those whose headings are nearest to the query in meaning."""
 _MOST_TITLES, _MOST_COMPARED = 1_000, 40
@@ -61,6 +62,9 @@ _HEADINGS_TOLD, _LONGEST_TOLD = 2, 200
 _HEADING_WORTH, _WORDS_WORTH = 0.5, 0.3
 """What its page's nearest heading counts beside a passage, and how much more where words find the page first; half of
 that where they find it second, a third where they find it third."""
+
+
+_LAST_PART = re.compile(r" [-–—|·] (?:(?! [-–—|·] ).)+$")
 
 
 class Place(NamedTuple):
@@ -83,6 +87,7 @@ class PassageIndex:
         self.database.execute(CREATE)
         self.places: list[Place] = []
         self.lists: set[str] = set()
+        self.titles: dict[str, str] = {}
         self.headings: dict[str, list[tuple[str, Place]]] = {}
         self.pages = 0
 
@@ -92,7 +97,8 @@ class PassageIndex:
         self.pages += 1
         if _is_list(text):
             self.lists.add(url)
-        lines = [(title, 0), *((f"{title} - {each.text}", each.start) for each in headings if each.text != title)]
+        self.titles[url] = title
+        lines = [("", 0), *((each.text, each.start) for each in headings if each.text != title)]
         self.headings[url] = [(line, Place(url, start, start + _PASSAGE)) for line, start in lines if start < len(text)]
         self.database.execute("BEGIN")
         for start, end in passage_spans(text):
@@ -100,6 +106,21 @@ class PassageIndex:
             above = _searchable("\n".join(headings_of(headings, start, end)))
             self.database.execute(_ADD, (len(self.places), plain_title, above, _searchable(text[start:end])))
         self.database.execute("COMMIT")
+
+    def named_places(self, urls: Iterable[str]) -> list[tuple[str, Place]]:
+        """The title of each page, then its headings behind the title, each with the passage below it."""
+        site = self.site_name()
+        return [
+            (" - ".join(filter(None, [self.titles[url].removesuffix(site), heading])), place)
+            for url in urls
+            for heading, place in self.headings[url]
+        ]
+
+    def site_name(self) -> str:
+        """What more than half of the titles end with, as ` — Python 3.11.2 documentation`: it tells no page apart."""
+        endings = Counter(found[0] for title in self.titles.values() if (found := _LAST_PART.search(title)))
+        ((ending, count),) = endings.most_common(1) or [("", 0)]
+        return ending if 2 * count > self.pages >= _ENOUGH_PAGES else ""
 
     def best(self, query: str, k: int) -> list[Place]:
         """The best passage of each of the `k` pages that match best; empty where no page holds a word of the query."""
@@ -253,10 +274,11 @@ class LocalSearch:
         few = index.pages <= _MOST_TITLES
         urls = list(index.headings) if few else [place.url for place in index.best(query, _MOST_TITLES)]
         titled = [url for url in urls if index.headings[url]]
-        titles = meaning.cosines(query, [index.headings[url][0][0] for url in titled], language)
+        site = index.site_name()
+        titles = meaning.cosines(query, [index.titles[url].removesuffix(site) for url in titled], language)
         nearest = [titled[at] for at in np.argsort(-titles, kind="stable")[:_MOST_COMPARED]]
         compared = dict.fromkeys([*nearest, *(place.url for place in index.best(query, _MOST_COMPARED))])
-        lines = [line for url in compared for line in index.headings[url]]
+        lines = index.named_places(compared)
         nearness = meaning.cosines(query, [line for line, _ in lines], language)
         found: dict[str, tuple[float, Place]] = {}
         for at in np.argsort(-nearness, kind="stable"):
@@ -338,4 +360,9 @@ def _left_out_lines(documents: ReadDocuments) -> list[str]:
         lines.append("1 file is neither PDF nor HTML nor text, and is left out.")
     elif documents.other_kinds:
         lines.append(f"{documents.other_kinds} files are neither PDF nor HTML nor text, and are left out.")
+    if documents.page_sources == 1:
+        lines.append("1 file in `_sources` is what an HTML page was made from, and is left out.")
+    elif documents.page_sources:
+        count = documents.page_sources
+        lines.append(f"{count} files in `_sources` are what HTML pages were made from, and are left out.")
     return lines

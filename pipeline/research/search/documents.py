@@ -36,6 +36,8 @@ class ReadDocuments(NamedTuple):
     """Files of which nothing can be read, each with the reason."""
     other_kinds: int
     """Files that are neither PDF nor HTML nor text."""
+    page_sources: int = 0
+    """Files that Sphinx made HTML pages of and keeps beside them, which say the same once more."""
 
 
 async def read_documents(folder: Path, store: Store) -> ReadDocuments:
@@ -49,7 +51,8 @@ async def read_documents(folder: Path, store: Store) -> ReadDocuments:
     if not folder.is_dir():
         raise InputError(f"There is no folder {str(folder)!r}. Name the one that holds the documents to search.")
     files = list(_files_in(folder))
-    known = [file for file in files if file.suffix.lower() in MEDIA_TYPES]
+    page_sources = {file for file in files if _is_page_source(file, folder)}
+    known = [file for file in files if file.suffix.lower() in MEDIA_TYPES and file not in page_sources]
     room = asyncio.Semaphore(_FILES_AT_ONCE)
 
     async def read(file: Path, extractor: Extractor) -> str:
@@ -67,7 +70,15 @@ async def read_documents(folder: Path, store: Store) -> ReadDocuments:
             f"The folder {str(folder)!r} holds no document that can be read, of {len(files)} files. PDF, HTML, "
             f"Markdown and plain text are read.{' ' if any(problems) else ''}{next(filter(None, problems), '')}"
         )
-    return ReadDocuments(urls, tuple(filter(None, problems)), len(files) - len(known))
+    other_kinds = len(files) - len(known) - len(page_sources)
+    return ReadDocuments(urls, tuple(filter(None, problems)), other_kinds, len(page_sources))
+
+
+def _is_page_source(file: Path, folder: Path) -> bool:
+    """Whether Sphinx put it into `_sources/` when it made a page of it: `_sources/a/b.rst.txt` of `a/b.html`."""
+    above, sources, below = f"/{file.relative_to(folder).as_posix()}".rpartition("/_sources/")
+    page = Path(f"{folder}{above}/{below.removesuffix('.txt')}").with_suffix(".html")
+    return bool(sources) and page.is_file()
 
 
 def _files_in(folder: Path) -> Iterator[Path]:

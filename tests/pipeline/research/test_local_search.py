@@ -109,6 +109,21 @@ def test_files_that_are_not_searched_are_told(library: Library) -> None:
     assert others == "1 file is neither PDF nor HTML nor text, and is left out."
 
 
+def test_what_sphinx_made_a_page_of_is_no_second_source_beside_it(tmp_path: Path) -> None:
+    page = DOCUMENTS["papers/storage.html"]
+    for name in ("docs/use/storing.jars.html", "docs/_sources/use/storing.jars.rst.txt", "docs/_sources/notes.rst.txt"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(page if name.endswith("html") else "Honey keeps for years in a closed jar.", encoding="utf-8")
+    told: list[str] = []
+    with open_store(tmp_path / "store.db") as store:
+        found = asyncio.run(LocalSearch(tmp_path / "docs", store, told.append).search("closed jar", 3))
+        alone = asyncio.run(LocalSearch(tmp_path / "docs" / "_sources", store).search("closed jar", 3))
+    assert {each.url.rpartition("/")[2] for each in found} == {"notes.rst.txt", "storing.jars.html"}
+    assert told == ["1 file in `_sources` is what an HTML page was made from, and is left out."]
+    assert len(alone) == 2
+
+
 def test_only_documents_that_changed_are_read_again(library: Library, store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     copytree(library.folder, folder)
