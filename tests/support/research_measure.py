@@ -255,7 +255,10 @@ def _head_line(measured: Sequence[Measured]) -> str:
     """What the short answers at the reports' heads come to."""
     words = {each.topic.language: report_words(each.topic.language) for each in measured}
     first = {language: (each.answer, each.may_answer) for language, each in words.items()}
-    heads = [[one for one in each.judged if one.statement.heading in first[each.topic.language]] for each in measured]
+    heads = [
+        [one for one in each.judged if one.statement.heading.startswith(first[each.topic.language])]
+        for each in measured
+    ]
     told_there = [
         list(told(each.topic.fact, [one.statement.text for one in head]))
         for each, head in zip(measured, heads, strict=True)

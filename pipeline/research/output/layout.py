@@ -116,7 +116,9 @@ def lay_out(
     numbers = {url: number for number, url in enumerate(urls, start=1)}
     words = report_words(plan_language(plan))
     chance = None if account.has_model else _chance_of(verified, written)
-    outline, sections = _body_of(plan, written, numbers, words, form, unsure=chance is not None)
+    on_no_page = words_on_no_page(plan, pages)
+    unsure = chance is not None or (bool(on_no_page) and not account.has_model)
+    outline, sections = _body_of(plan, written, numbers, words, form, on_no_page, unsure=unsure)
     parts = [
         f"# {plain_markdown(written.title)}",
         *sections,
@@ -150,6 +152,7 @@ def _body_of(
     numbers: Mapping[str, int],
     words: ReportWords,
     form: CitationForm,
+    on_no_page: Sequence[str],
     *,
     unsure: bool,
 ) -> tuple[list[str], list[str]]:
@@ -159,7 +162,10 @@ def _body_of(
     """
     stated = {paragraph.section for paragraph in written.paragraphs}
     answer = words.may_answer if unsure else words.answer
-    parts = [(ANSWER, answer if ANSWER in stated else words.no_answer)] if written.has_head else []
+    heading = answer if ANSWER in stated else words.no_answer
+    if on_no_page:
+        heading = words.without.replace("{heading}", heading).replace("{names}", words.between.join(on_no_page))
+    parts = [(ANSWER, heading)] if written.has_head else []
     parts += [(index, _heading_of(section)) for index, section in enumerate(plan.sections)]
     parts.append((len(plan.sections), words.disputed))
     outline, sections = [], []
@@ -225,9 +231,10 @@ def _back_matter(
     if len(dropped) > _MOST_LEFT_OUT:
         left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
     limits = (words.limits, _limit_lines(verified, written, pages, account, words, chance))
+    named_nowhere = words.between.join(map(plain_markdown, words_on_no_page(plan, pages)))
     vain = [
         *_open_sections(plan, verified, written, words),
-        *_words_on_no_page(plan, pages, words),
+        *([words.not_named.replace("{names}", named_nowhere)] if named_nowhere else []),
         *_vain_queries(written, account, words),
     ]
     parts = [
@@ -290,8 +297,10 @@ def _open_sections(plan: Plan, verified: Verified, written: Written, words: Repo
     return lines
 
 
-def _words_on_no_page(plan: Plan, pages: Sequence[Page], words: ReportWords) -> list[str]:
-    """The names and rare words in what the plan asks that none of the pages has, where any was read."""
+def words_on_no_page(plan: Plan, pages: Sequence[Page]) -> list[str]:
+    """The names and rare words that the plan asks and none of the pages has, as they are asked; none without pages."""
+    if not pages:
+        return []
     read = "\n".join(f"{page.title}\n{page.text}" for page in pages).casefold()
     language = plan_language(plan)
     words_asked = (word for section in plan.sections for word in subject_words(section, language))
@@ -302,11 +311,7 @@ def _words_on_no_page(plan: Plan, pages: Sequence[Page], words: ReportWords) -> 
     )
     asked = " ".join(plan.sections)
     missing = [word for word in telling if stem(word) not in read]
-    # As they were asked, not in folded case.
-    shown = [found[0] if (found := re.search(re.escape(word), asked, re.I)) else word for word in missing]
-    return (
-        [words.not_named.replace("{names}", words.between.join(map(plain_markdown, shown)))] if read and shown else []
-    )
+    return [found[0] if (found := re.search(re.escape(word), asked, re.I)) else word for word in missing]
 
 
 def _vain_queries(written: Written, account: Account, words: ReportWords) -> list[str]:

@@ -12,6 +12,8 @@ class ReportWords(NamedTuple):
     """Heading of the few sentences that answer the topic."""
     may_answer: str
     """Heading of these sentences where it is more likely than not that they do not answer."""
+    without: str
+    """Such a heading where no page that was read has names or rare words that are asked."""
     no_answer: str
     """Heading in their place where no page answers."""
     disputed: str
@@ -56,6 +58,7 @@ class ReportWords(NamedTuple):
 ENGLISH = ReportWords(
     answer="In short",
     may_answer="What may answer it",
+    without="{heading} – no page that was read names {names}",
     no_answer="Not answered by these pages",
     disputed="Where sources disagree",
     references="References",
@@ -105,6 +108,7 @@ ENGLISH = ReportWords(
 _GERMAN = ReportWords(
     answer="Kurz gesagt",
     may_answer="Was die Antwort sein könnte",
+    without="{heading} – keine der gelesenen Seiten nennt {names}",
     no_answer="Von diesen Seiten nicht beantwortet",
     disputed="Worin Quellen einander widersprechen",
     references="Quellen",
@@ -155,6 +159,7 @@ _GERMAN = ReportWords(
 _JAPANESE = ReportWords(
     answer="要点",
     may_answer="答えかもしれないこと",
+    without="{heading}（読んだページのどれにも{names}が出てこない）",
     no_answer="これらのページには答えがありません",
     disputed="出典が食い違う点",
     references="参考文献",
@@ -204,6 +209,7 @@ _JAPANESE = ReportWords(
 _CHINESE = ReportWords(
     answer="要点",
     may_answer="可能的答案",
+    without="{heading}（所读网页均未出现{names}）",
     no_answer="这些网页没有给出答案",
     disputed="来源说法不一之处",
     references="参考文献",

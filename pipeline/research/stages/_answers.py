@@ -70,9 +70,17 @@ class Answers:
     """The statements of passages, asked for any number of questions; none is given twice."""
 
     def __init__(
-        self, passages: Sequence[ResearchPassage], language: str, shares: Mapping[str, float] | None = None
+        self,
+        passages: Sequence[ResearchPassage],
+        language: str,
+        shares: Mapping[str, float] | None = None,
+        topic: str = "",
     ) -> None:
-        """Ask these passages; `shares` are the shares of all pages that hold a word, where they are known."""
+        """Ask these passages about a topic, of which each question is a part, or which is asked in it.
+
+        `shares` are the shares of all pages that hold a word, where they are known.
+        """
+        self.topic = topic
         self.passages = passages
         self.language = language
         self.shares = shares
@@ -132,8 +140,8 @@ class Answers:
         return any(map(word.is_in, self.words_of_pages.values()))
 
     def lacks_rare_word(self, asked: Sequence[AskedWord]) -> bool:
-        """Whether none of the pages has a rare word that is asked."""
-        return any(word.rare and not self.is_on_a_page(word) for word in asked)
+        """Whether none of the pages has a rare word that is asked, here or elsewhere in the topic."""
+        return any(word.rare and not self.is_on_a_page(word) for word in (*asked, *self.asked(self.topic)))
 
     def relevance_of(self, question: str, text: str, page: Page, place: int) -> float:
         """How far a text that rests on this place of a page answers the question, from 0 to 1."""

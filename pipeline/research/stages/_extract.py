@@ -202,11 +202,11 @@ async def extract_claims(
     sections = range(len(plan.sections)) if wanted is None else wanted
     found = await _claims_of_model(plan, passages_of(readable), model, before, sections) if model else {}
     read = [*readable_pages(plan, read_before, first=False), *readable]
-    answers = Answers(passages_of(read), plan_language(plan), shares)
+    questions = questions_of(plan)
+    answers = Answers(passages_of(read), plan_language(plan), shares, " ".join(dict.fromkeys(questions)))
     for claim in before:
         answers.know(claim.text)
     by_url = {page.url: page for page in pages}
-    questions = questions_of(plan)
     for number, drafted in found.items():
         found[number] = [_with_relevance(claim, questions[number], answers, by_url) for claim in drafted]
         for claim in drafted:

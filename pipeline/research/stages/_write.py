@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
+from pipeline.research.output.layout import words_on_no_page
 from pipeline.research.stages._answers import LEAST_CHANCE, answers_beside
 from pipeline.research.stages._asked import asked_words, relevance, side_of
 from pipeline.research.stages._disputes import dispute_paragraphs
@@ -30,9 +31,13 @@ _MOST_SOURCES = 3
 _SAID_ALREADY = "another claim of the report says the same"
 _FAR_FROM_BEST = "other claims of the report answer far more of the question"
 _UNSURE = "the report tells little where it is more likely than not that the pages do not answer"
+_UNNAMED = "the report tells little where no page that was read names what is asked"
 _MOST_UNSURE = 10
 """Claims that are told of a question whose best one is as likely an answer as not; fewer of a less likely one, by the
 square of how far it is above the chance from which a section may answer."""
+_MOST_UNNAMED = 3
+"""Claims that are told of a question, however likely they answer, where no page has a word of the topic that is a name
+or a rare one: "measles" among pages on the plague."""
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"
 
 
@@ -214,7 +219,7 @@ async def write_report(
     ordered = sorted(verified.claims, key=lambda checked: checked.claim.id not in disputed)
     # What a model read as an answer is one, however far a smaller one puts it.
     near, far = (ordered, []) if model else _without_far(plan, ordered, disputed)
-    near, more = (near, []) if model else _few_where_unsure(plan, near, disputed)
+    near, more = (near, []) if model else _few_where_unsure(plan, near, disputed, pages)
     kept, repeated = _without_repeats(near, language, stems_of(intake.topic, language))
     stated = [checked for checked in kept if checked.claim.id not in disputed]
     passages = dispute_paragraphs(found, pages, len(plan.sections), language)
@@ -285,23 +290,27 @@ def _without_far(
 
 
 def _few_where_unsure(
-    plan: Plan, claims: Sequence[Checked], disputed: Collection[str]
+    plan: Plan, claims: Sequence[Checked], disputed: Collection[str], pages: Sequence[Page]
 ) -> tuple[list[Checked], list[Checked]]:
     """The claims with only the best of each question that is more likely unanswered, and the others of it."""
+    unnamed = bool(words_on_no_page(plan, pages))
     known = [each for each in claims if each.verdict == "supported" and each.claim.relevance is not None]
     questions = questions_of(plan)
     of_question: dict[str, list[Checked]] = defaultdict(list)
     for each in sorted(known, key=lambda each: -(each.claim.relevance or 0.0)):
         of_question[questions[each.claim.section]].append(each)
-    more: set[str] = set()
+    why: dict[str, str] = {}
     for those in of_question.values():
         best = those[0].claim.relevance or 0.0
+        told = len(those)
         if best < LIKELY:
             told = round(_MOST_UNSURE * (max(0.0, best - LEAST_CHANCE) / (LIKELY - LEAST_CHANCE)) ** 2)
-            more |= {each.claim.id for each in those[told:]} - set(disputed)
+        least = min(told, _MOST_UNNAMED) if unnamed else told
+        why |= {each.claim.id: _UNSURE if least == told else _UNNAMED for each in those[least:]}
+    left = {each.claim.id for each in claims} & why.keys() - set(disputed)
     return (
-        [each for each in claims if each.claim.id not in more],
-        [each._replace(problems=(*each.problems, _UNSURE)) for each in claims if each.claim.id in more],
+        [each for each in claims if each.claim.id not in left],
+        [each._replace(problems=(*each.problems, why[each.claim.id])) for each in claims if each.claim.id in left],
     )
 
 

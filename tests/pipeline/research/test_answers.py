@@ -501,6 +501,19 @@ def test_an_answer_is_less_likely_where_no_page_has_a_rare_word_that_is_asked() 
     assert oil > known
 
 
+def test_an_answer_is_less_likely_where_no_page_has_a_rare_word_of_another_question_of_the_topic() -> None:
+    text = "The outbreaks are being stopped by quarantine of all who met the ill."
+    plague = page("plague", "Plague", "# How the outbreaks of plague are stopped", text)
+    asked = "How are the outbreaks being stopped"
+    chance = {
+        disease: Answers(
+            passages_of([plague]), "en", topic=f"Why are there so many cases of {disease} again {asked}"
+        ).relevance_of(asked, text, plague, 50)
+        for disease in ("plague", "measles")
+    }
+    assert chance["measles"] < chance["plague"]
+
+
 @pytest.mark.parametrize(
     ("language", "order"),
     [

@@ -94,14 +94,24 @@ NOUNS = (
 )
 
 
+UNSURE = "it is more likely than not that the pages do not answer"
+UNNAMED = "no page that was read names what is asked"
+
+
 @pytest.mark.parametrize(
-    ("relevance", "told", "heading"),
-    [(0.5, 20, "In short"), (0.36, 3, "What may answer it"), (0.25, 0, "Not answered by these pages")],
+    ("subject", "relevance", "told", "heading", "reason"),
+    [
+        ("a burn", 0.5, 20, "In short", ""),
+        ("a burn", 0.36, 3, "What may answer it", UNSURE),
+        ("a burn", 0.25, 0, "Not answered by these pages", UNSURE),
+        ("Kubernetes", 0.9, 3, "What may answer it – no page that was read names Kubernetes", UNNAMED),
+        ("Kubernetes", 0.25, 0, "Not answered by these pages – no page that was read names Kubernetes", UNSURE),
+    ],
 )
 def test_of_what_is_more_likely_no_answer_little_is_told_under_a_heading_that_says_so(
-    relevance: float, told: int, heading: str
+    subject: str, relevance: float, told: int, heading: str, reason: str
 ) -> None:
-    topic = "What takes the heat out of a burn?"
+    topic = f"What takes the heat out of {subject}?"
     intake = Intake(topic, topic, "en", "brief")
     plan = asyncio.run(make_plan(intake, None))
     words = [f"{each.capitalize()} takes the heat out of every {each}." for each in NOUNS]
@@ -114,11 +124,18 @@ def test_of_what_is_more_likely_no_answer_little_is_told_under_a_heading_that_sa
     verified = Verified(tuple(claims), 1.0)
     written = asyncio.run(write_report(intake, plan, verified, [page], None))
     assert sum(len(each.claim_ids) for each in written.paragraphs) == told
-    assert {"; ".join(each.problems) for each in written.left_out} <= {
-        "the report tells little where it is more likely than not that the pages do not answer"
-    }
+    assert {"; ".join(each.problems) for each in written.left_out} == (
+        {f"the report tells little where {reason}"} if reason else set()
+    )
     report = lay_out(intake, plan, verified, written, [page], Account(has_model=False)).report
     assert report.outline[0] == heading
+
+
+@pytest.mark.parametrize(("answer", "heading"), [(True, "In short"), (False, "Not answered by these pages")])
+def test_a_report_of_a_model_says_first_what_no_page_names(answer: bool, heading: str) -> None:
+    stated = [(0, "A cluster for storage is set up on three servers at least.")] if answer else []
+    _, laid, _ = came("How do I set up Ceph, and how many servers does Ceph need?", "en", *stated)
+    assert laid.report.outline[0] == f"{heading} – no page that was read names Ceph"
 
 
 def test_the_head_answers_each_of_several_questions() -> None:
@@ -276,7 +293,7 @@ def test_a_topic_that_no_page_holds_gets_a_short_report_that_says_so(tmp_path: P
     folder = RunFolder(done.folder)
     report = folder.read_report()
     assert report is not None
-    assert report.outline == ("Not answered by these pages",)
+    assert report.outline == ("Not answered by these pages – no page that was read names Jupiter",)
     assert (done.passed, done.metrics.sources_count, report.citations) == (False, 0, ())
     markdown = folder.read_report_md()
     assert "no statement on this topic could be checked against a page" in markdown
