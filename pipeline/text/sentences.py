@@ -8,6 +8,7 @@ import re
 import unicodedata
 
 from pipeline.text.normal_form import reference_at, starts_to_show
+from pipeline.text.words import content_words
 
 # A cut that leaves less than this share of what is allowed is worse than one inside a sentence or a word.
 _LEAST_SHARE = 0.5
@@ -33,6 +34,11 @@ _WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff9f]
 _OPENING_ORDINAL = re.compile(r"\s*(?:\(?\d{1,3}|[a-zA-Z])$")
 _CARRIES_ON = re.compile(r"\s*(?:[、，,とをがはもにへので]|って|など|から|まで)")
 _PERMALINK = "\u00b6"
+_FIRST_WORD = re.compile(r"[^\W\d_][\w+-]*+(?!:)")
+"""The word that a line begins with; behind that of a program which tells something of its own stands a colon."""
+_GOES_ON = (",", ";", ":", "-", "(", "/")
+_MOST_HEADING_WORDS = 8
+"""Words of a line that may be a heading; a wrapped line of prose has more."""
 _LOOK_BACK = 24
 _LOOK_AHEAD = 40
 
@@ -62,13 +68,13 @@ _GERMAN_MONTHS = frozenset(_MONTHS.split())
 def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
     """First code point and the one after the last of each sentence, in order; together they hold all but blanks.
 
-    A newline ends a sentence unless a small letter follows and the line before does not end as a sentence does: text is
-    taken to be one paragraph a line. Marks such as `[3]` stay with the sentence before them. `language` is an ISO 639-1
-    code: of German and its like, or where it is empty, numbers up to 31 are read as ordinals ("3. Oktober"). A blank
-    text has no sentence.
+    A newline ends a sentence unless a small letter follows, the line before does not end as a sentence does, and is no
+    heading with the word that follows ("Shortcuts for cron", "cron recognizes …"): text is taken to be one paragraph a
+    line. Marks such as `[3]` stay with the sentence before them. `language` is an ISO 639-1 code: of German and its
+    like, or where it is empty, numbers up to 31 are read as ordinals ("3. Oktober"). A blank text has no sentence.
     """
     spans: list[tuple[int, int]] = []
-    for start, end in _paragraphs(text):
+    for start, end in _paragraphs(text, language):
         first = start
         for stop in _STOP.finditer(text, start, end):
             before = text[max(first, stop.start() - _LOOK_BACK) : stop.start()]
@@ -80,13 +86,27 @@ def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
     return spans
 
 
-def _paragraphs(text: str) -> list[tuple[int, int]]:
+def is_named_above(text: str, start: int, language: str = "") -> bool:
+    """Whether a line starts here whose first word, and no common one, stands in a short line above: its heading.
+
+    `language` is an ISO 639-1 code, that of the common words (`content_words`).
+    """
+    if text[start - 1 : start] != "\n":
+        return False
+    above = text[text.rfind("\n", 0, start - 1) + 1 : start - 1].rstrip()
+    word = _FIRST_WORD.match(text, start)
+    if word is None or above.endswith(_GOES_ON) or len(above.split(None, _MOST_HEADING_WORDS)) > _MOST_HEADING_WORDS:
+        return False
+    return not set(content_words(above, language)).isdisjoint(content_words(word[0], language))
+
+
+def _paragraphs(text: str, language: str) -> list[tuple[int, int]]:
     """The lines of the text as spans, one that begins with a small letter joined to one that ends within a sentence."""
     found: list[tuple[int, int]] = []
     for line in _LINE.finditer(text):
         start, end = line.span()
         goes_on = found and text[start].islower() and text[found[-1][1] : start] in ("\n", "\r\n", "\r")
-        if goes_on and not _ends_line(text, *found[-1]):
+        if goes_on and not (_ends_line(text, *found[-1]) or is_named_above(text, start, language)):
             start = found.pop()[0]
         found.append((start, end))
     return found

@@ -9,15 +9,12 @@ from typing import NamedTuple
 from pipeline.research.stages._passages import PAGES_KEPT, ResearchPassage, speaks
 from pipeline.research.stages._statements import is_in, item_start, statement_in, without_wraps
 from pipeline.sources.headings import Section, sections_above
-from pipeline.text.sentences import sentence_spans
+from pipeline.text.sentences import is_named_above, sentence_spans
 from pipeline.text.words import content_words
 from pipeline.verifying.values import Page
 
 _MOST_TOGETHER = 480
 """Characters of a statement with those that point back to it."""
-_LINE_END = re.compile("\n")
-_FIRST_WORD = re.compile(r"[^\W\d_][\w+-]*+(?!:)")
-"""The word that a line begins with; behind that of a program which tells something of its own stands a colon."""
 _LIST = re.compile(r"^.{20,}:\n(?:.{3,200}[;,](?: and| or| und| oder)?\n){1,12}.{3,200}\.$", re.MULTILINE)
 """A sentence that announces a list, and its items, which end as parts of one sentence."""
 _NEXT_ITEM = re.compile(r"\n(?:[-*•‣–] )?")
@@ -138,32 +135,16 @@ class PageStatements:
             )
 
     def sentences_in(self, passage: ResearchPassage) -> Iterator[tuple[int, int]]:
-        """The places of the passage's sentences in its page, without the marks of lists.
-
-        A line ends one, too, where it names the word that the next one begins with: it is a heading then ("Shortcuts
-        for cron", "cron recognizes …").
-        """
+        """The places of the passage's sentences in its page, without the marks of lists."""
         found = sentence_spans(self.text[passage.start : passage.end], self.page.lang or self.language)
         for begin, end in found:
-            start = item_start(self.text, passage.start + begin, passage.start + end)
-            for line_end in _LINE_END.finditer(self.text, start, passage.start + end):
-                if self.is_named_above(line_end.end()):
-                    yield start, line_end.start()
-                    start = line_end.end()
-            yield start, passage.start + end
-
-    def is_named_above(self, start: int) -> bool:
-        """Whether a line starts here whose first word the line above has, and that is no common one."""
-        if self.text[start - 1 : start] != "\n":
-            return False
-        above = self.text[self.text.rfind("\n", 0, start - 1) + 1 : start - 1]
-        word = _FIRST_WORD.match(self.text, start)
-        return word is not None and not self.content(above).isdisjoint(self.content(word[0]))
+            yield item_start(self.text, passage.start + begin, passage.start + end), passage.start + end
 
     def statement_at(self, start: int, end: int, follows: bool) -> str:
         """The statement at this place; empty where there is none, or one in another language."""
         line = without_wraps(self.text, start, end)
-        text = statement_in(line, self.language, follows=follows, named=self.is_named_above(start))
+        named = is_named_above(self.text, start, self.page.lang or self.language)
+        text = statement_in(line, self.language, follows=follows, named=named)
         return text if text and (is_in(text, self.language) or not speaks(self.page, self.language)) else ""
 
     def goes_on(self, before: tuple[str, int, int], start: int) -> bool:

@@ -120,6 +120,20 @@ def test_a_name_that_begins_small_begins_a_sentence_on_a_new_line_where_the_one_
     ]
 
 
+def test_a_name_that_begins_small_begins_a_sentence_below_a_heading_that_names_it() -> None:
+    text = "TOOLS dpkg, APT and ar\ndpkg is the program that handles packages.\nIts parts:\nparts of a\npackage."
+    assert sentences(text, "en") == [
+        "TOOLS dpkg, APT and ar",
+        "dpkg is the program that handles packages.",
+        "Its parts:\nparts of a\npackage.",
+    ]
+
+
+def test_a_wrapped_line_goes_on_though_it_begins_with_a_word_of_the_line_before() -> None:
+    text = "The daemon of the system reads the tables of cron and then starts the\ncron jobs of each user."
+    assert sentences(text, "en") == [text]
+
+
 def test_a_name_that_begins_small_begins_no_sentence_behind_a_mark() -> None:
     assert sentences("They asked Yahoo! eBay and others. IBM did not.", "en") == [
         "They asked Yahoo! eBay and others.",
