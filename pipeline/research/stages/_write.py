@@ -353,10 +353,22 @@ def _paragraphs_of(claims: Sequence[Checked], pages: Sequence[Page], *, word_for
 
 
 def _even_parts(claims: Sequence[Checked]) -> list[tuple[Checked, ...]]:
-    """The claims in order, in parts of nearly the same size, none larger than a paragraph."""
-    count = -(-len(claims) // _MOST_OF_A_PARAGRAPH)
-    size = -(-len(claims) // count)
-    return [tuple(claims[first : first + size]) for first in range(0, len(claims), size)]
+    """The claims in order, in parts of nearly the same size, none larger than a paragraph.
+
+    One that begins with a small letter, as names of programs do, begins a part: behind a full stop nobody would know
+    that a sentence begins.
+    """
+    runs: list[list[Checked]] = []
+    for checked in claims:
+        if not runs or checked.claim.text[:1].islower():
+            runs.append([])
+        runs[-1].append(checked)
+    parts = []
+    for run in runs:
+        count = -(-len(run) // _MOST_OF_A_PARAGRAPH)
+        size = -(-len(run) // count)
+        parts += [tuple(run[first : first + size]) for first in range(0, len(run), size)]
+    return parts
 
 
 def _cited_pages(checked: Checked, languages: Mapping[str, str], texts: Mapping[str, str] | None) -> tuple[str, ...]:

@@ -69,6 +69,19 @@ def test_a_report_begins_with_what_answers_its_topic_best_and_states_it_nowhere_
     assert {each.claim_id for each in laid_out.report.citations} == {"c1", "c2", "c3", "c4", "c5"}
 
 
+def test_a_statement_that_begins_with_a_small_letter_begins_a_paragraph() -> None:
+    stated = (
+        (0, "The scheduler of Debian is run by the system."),
+        (0, "cron runs the jobs of the scheduler at their times."),
+        (0, "Jobs of the scheduler that were missed are run later by anacron."),
+    )
+    plan = Plan(("What does the scheduler run?",), ())
+    written, _, _ = came("What does the scheduler run?", "en", *stated, plan=plan)
+    begins = [paragraph.text.partition(" ")[0] for paragraph in written.paragraphs]
+    assert "cron" in begins
+    assert not any(". cron" in paragraph.text for paragraph in written.paragraphs)
+
+
 def test_claims_that_answer_far_less_than_the_best_one_are_left_out_with_the_reason() -> None:
     topic = "What takes the heat out of a burn?"
     intake = Intake(topic, topic, "en", "brief")
