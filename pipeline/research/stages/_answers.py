@@ -21,7 +21,7 @@ from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._nearness import Told, sections_near
 from pipeline.research.stages._page_statements import PageStatements, Statement, page_statements
 from pipeline.research.stages._passages import ResearchPassage
-from pipeline.research.stages._statements import names_error
+from pipeline.research.stages._statements import is_said_elsewhere, names_error
 from pipeline.text import meaning
 from pipeline.verifying.values import Page
 
@@ -203,7 +203,8 @@ class Answers:
         asked = self.asked(question)
         on_errors = any(word in question.casefold() for word in _ON_ERRORS)
         for answer in self.likely(question, asked):
-            if on_errors or not names_error(answer.statement.text):
+            text = answer.statement.text
+            if not is_said_elsewhere(text) and (on_errors or not names_error(text)):
                 yield answer._replace(side=side_of(asked, answer.statement.words | answer.statement.headings))
 
     def by_words(self, asked: Sequence[AskedWord], statement: Statement, around: frozenset[str]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.research.stages._passages import PAGES_KEPT, ResearchPassage, speaks
-from pipeline.research.stages._statements import is_in, item_start, statement_in, without_wraps
+from pipeline.research.stages._statements import is_in, is_said_elsewhere, item_start, statement_in, without_wraps
 from pipeline.sources.headings import Section, sections_above
 from pipeline.text.sentences import is_named_above, sentence_spans
 from pipeline.text.words import content_words
@@ -120,7 +120,7 @@ class PageStatements:
                 read.append((text, start, end))
             elif read and self.goes_on(read[-1], start) and (more := self.statement_at(start, end, True)):
                 said_before, first, _ = read[-1]
-                if len(said_before) + len(more) <= _MOST_TOGETHER:
+                if len(said_before) + len(more) <= _MOST_TOGETHER and not is_said_elsewhere(more):
                     read[-1] = (f"{said_before}{text_of[read[-1][2] : start]}{more}", first, end)
         for text, start, end in read:
             *_, (_, section) = self.sections_above(start)

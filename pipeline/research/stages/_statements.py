@@ -16,7 +16,10 @@ the (?:former|latter|same|other|rest|first|second|third|following|above|previous
 as (?:a result|mentioned|above|before|we|you|an example)|again|indeed|note|see|we|our|i|let us|let's|everything|even if
 to tell|given|here|now|once (?:this|that|it)|while (?:this|that|it)|of course|even then|in any case|at this
 (?:in|for|from|under|with|by|at|of|on|after|before|to \w+|if|when|because|since|as) (?:this|that|these|those|them|such)
-in (?:many|some|other|most|all) cases"""
+in (?:many|some|other|most|all) cases|in particular|before,|nowadays (?:it|they)|(?:by |in |to )?do(?:ing)? so
+as (?:one|can be|shown|described|discussed|explained|noted)|if (?:so|not|s?he)
+(?:if|once|until|unless|when) (?:it(?! comes)|they)
+(?:you|one|it|they) (?:would|will|can|could|should|must|may|might) then"""
 _BACKWARDS_GERMAN = r"""dies\w*|das (?:ist|sind|wird|kann|hat|war|gilt|geht|heißt|macht|führt|bedeutet)
 es|er|sie|ihre?|seine?|aber|und|oder|doch|auch|jedoch|daher|deshalb|dazu|dabei|damit
 dadurch|dann|danach|darüber hinaus|außerdem|zudem|somit|so|hier|nun|zum beispiel|beispielsweise|in diesem fall
@@ -24,7 +27,8 @@ andernfalls|stattdessen|schließlich|siehe|wir|unser\w*|lassen sie|angenommen|ic
 solche\w*|beide\w*|weiter\w*|(?:man beachte|beachten sie|bedenken sie|zum schluss|zum schluß|alles)
 (?:in|an|bei|mit|für|nach|aus|durch|um|auf|von|zu|unter) dies\w*|in (?:vielen|anderen|manchen|den meisten) fällen
 (?:der|die|das) (?:andere\w*|vorangegangen\w*|(?:erste|zweite|dritte|letzte) (?:ist|wird|hat|kann))
-um (?:sie|es|ihn|ihnen)|(?:un)?glücklicherweise|leider|all(?:e|es|er)? dies\w*"""
+um (?:sie|es|ihn|ihnen)|insbesondere|falls (?:ja|nicht|er)|man (?:kann|muss|sollte) dann
+(?:un)?glücklicherweise|leider|all(?:e|es|er)? dies\w*"""
 _BACKWARDS_JAPANESE = """これ|それ|あれ|この|その|あの|ここ|そこ|こう|そう|そんな|また|しかし|だが|ただし|そして|なお
 つまり|例えば|たとえば|さらに|一方|したがって|従って|ですから|だから|では|次に|次の|以下|上記|前述|同様|こちら|さて|もちろん
 具体的に言えば|特に|逆に|第一に|第二に|すなわち|なぜなら|実際|まず|最後に|このように|同じく"""
@@ -37,6 +41,15 @@ inhaltsverzeichnis|クリック|ログイン|目次|著作権|利用規約|プ�
 _POINTER = r"""see (?:also|section|chapter|figure|below|above|the)\b|(?:section|chapter|figure|table|page|example) [0-9]
 [0-9]+\.[0-9]+(?:\.[0-9]+)*,|siehe\b|(?:abschnitt|kapitel|abbildung|tabelle|seite|beispiel) [0-9]
 参照してください|を参照|ご覧ください|第 ?[0-9]+ ?[章節节]|[例図表图] ?[0-9]+|[0-9.]+ ?[章節节]|参见|参阅|请看"""
+_ANNOUNCED = r"""(?:take|have) a look at|refer to\b.{0,60}\b(?:manual|documentation|page|section|guide)
+for more information
+(?:pages?|manual|section|guide|wiki|site) (?:for|gives?|has|contains?|provides?) (?:\w+ )?(?:more|further|details)
+(?<!which )(?:is|are) (?:\w+ )?(?:described|documented|explained|discussed|covered) (?:\w+ ){0,2}in\b
+we (?:will|shall) (?:\w+ )?(?:describe|see|explain|discuss|focus|present|cover|look|show)
+we (?:now |then |also |only )?(?:describe|discuss|present)
+wir (?:werden|beschreiben|behandeln|erklären|zeigen)|(?:weitere|nähere|mehr) (?:informationen|einzelheiten|details)
+werfen sie einen blick
+(?:後|以降|次|この|本|ここ)(?:[でかのは]|[節章]).{0,80}(?:説明|紹介)します"""
 _ORDERS = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your)\b.{0,30}"
     r"\b(?:instructions?|prompts?)\b"
@@ -64,7 +77,7 @@ _LEAST_OF_SCRIPT = 0.25
 _CODE = re.compile(
     r"[{}]|==|!=|:=|->|=>|&&|\|\||::|\*\w|\w\*|``|\\[nrtux]"
     r"|&(?:amp|lt|gt|quot|nbsp|#\d+);|<[a-z/][^<>]{0,60}>|<!|/>|[→⇒►]|\$\(|\]\(|\[\[|\]\]|''"
-    r"|\w = \w|>>>|^\W*[$#>%]\s|\w\(\w*,|;\s*$|\.\. \w+::|:\w+:`|\|\s|\s\|"
+    r"|\w = \w|^.{0,20}\b\d\d:\d\d:\d\d\b|>>>|^\W*[$#>%]\s|\w\(\w*,|;\s*$|\.\. \w+::|:\w+:`|\|\s|\s\|"
 )
 """What stands in code and markup, and in no sentence of words."""
 _CODE_WORD = re.compile(r"\w+_\w|\w\(|^--?\w|^[/~]\w|\w/\w.*/|[a-z]\w*[A-Z]\w*\.|\w\.\w+\.\w|=|^[$@%]\w|[a-z]\.[a-z]")
@@ -112,6 +125,7 @@ _POINTS_BACK = re.compile(
 
 _NAVIGATION = re.compile(f"{_alternatives(_MENUS)}|{_alternatives(_POINTER)}", re.IGNORECASE)
 """Words of menus, and of sentences that send the reader elsewhere."""
+_ELSEWHERE = re.compile(rf"\b(?:{_alternatives(_ANNOUNCED)})", re.IGNORECASE)
 
 
 def statement_in(sentence: str, language: str, *, follows: bool = False, named: bool = False) -> str:
@@ -133,6 +147,14 @@ def statement_in(sentence: str, language: str, *, follows: bool = False, named: 
     if _is_debris(text):
         return ""
     return text if len(set(content_words(text, language))) >= _LEAST_CONTENT else ""
+
+
+def is_said_elsewhere(text: str) -> bool:
+    """Whether a sentence says no more than where something is told: in a manual, on another page, later on.
+
+    It shows what its section is about, though, as those that stand alone do.
+    """
+    return bool(_ELSEWHERE.search(text))
 
 
 def item_start(text: str, start: int, end: int) -> int:

@@ -137,6 +137,20 @@ def test_a_sentence_that_points_back_stands_behind_the_one_that_it_points_at() -
     assert claims[0].quotes[0].text == text
 
 
+def test_what_only_says_where_something_is_told_is_not_told_though_its_section_is_near_by_it() -> None:
+    profiles = page(
+        "profiles",
+        "Profiles of AppArmor",
+        "# Profiles of AppArmor",
+        "Profiles of AppArmor are files that list what a program may do. Their language is described in the manual.",
+        "Profiles of AppArmor are documented in detail in the manual page apparmor.d of the package.",
+        "We will describe the profiles of AppArmor for the web server of the company later.",
+        "The AppArmor web page gives some more information about the profiles of AppArmor.",
+    )
+    (claim,) = claims_of("What are profiles of AppArmor?", [profiles])
+    assert claim.text == "Profiles of AppArmor are files that list what a program may do."
+
+
 def test_a_section_answers_as_a_whole_but_for_what_only_its_headings_bring_near() -> None:
     quotas = page(
         "quota",
@@ -534,6 +548,8 @@ def test_an_order_to_the_machine_that_reads_is_no_statement(language: str, order
     [
         ("en", "All these constraints prevent the use of partitions on their own for filling the space."),
         ("en", "The most common of these is an IP address and the network where the machine belongs."),
+        ("en", "If it is installed, its behavior changes, and the volatile binary log data are read by it."),
+        ("en", "You would then have to boot the installation system in order to set up another boot loader."),
         ("de", "Unglücklicherweise stellt das Paketsystem bei der Installation einen Konflikt zweier Pakete fest."),
         ("ja", "逆に、論理ボリュームのサイズを小さくする場合は、先にファイルシステムを縮小する必要があります。"),
     ],
