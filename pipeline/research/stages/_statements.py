@@ -77,7 +77,7 @@ _LEAST_OF_SCRIPT = 0.25
 _CODE = re.compile(
     r"[{}]|==|!=|:=|->|=>|&&|\|\||::|\*\w|\w\*|``|\\[nrtux]"
     r"|&(?:amp|lt|gt|quot|nbsp|#\d+);|<[a-z/][^<>]{0,60}>|<!|/>|[→⇒►]|\$\(|\]\(|\[\[|\]\]|''"
-    r"|\w = \w|^.{0,20}\b\d\d:\d\d:\d\d\b|>>>|^\W*[$#>%]\s|\w\(\w*,|;\s*$|\.\. \w+::|:\w+:`|\|\s|\s\|"
+    r"|\w = \w|^.{0,20}\b\d\d:\d\d:\d\d\b|>>>|^\W*[$#>%]\s|^0 |\w\(\w*,|;\s*$|\.\. \w+::|:\w+:`|\|\s|\s\|"
 )
 """What stands in code and markup, and in no sentence of words."""
 _CODE_WORD = re.compile(r"\w+_\w|\w\(|^--?\w|^[/~]\w|\w/\w.*/|[a-z]\w*[A-Z]\w*\.|\w\.\w+\.\w|=|^[$@%]\w|[a-z]\.[a-z]")
@@ -100,7 +100,8 @@ _SECTION_NUMBERS = re.compile(r"(?<![\d.])[0-9]{1,2}(?:\.[0-9]{1,2}){1,3}\.? [A-
 _LEADERS = re.compile(r"(?:\. ?){4,}|…{2,}|_{3,}|-{4,}|={3,}|\*{2,}|•|‣|►")
 _LABEL = re.compile(r"(?:[A-ZÄÖÜ]{4,}[ :]+){1,4}(?=[A-ZÄÖÜ][a-zäöü])")
 """A label that was glued to the sentence behind it: `GOING FURTHER Finding documentation …`."""
-_LIST_MARK = re.compile(r"(?:[-–*]\s|[•‣・◦●○■]|\(?(?P<number>[0-9]{1,2})[.)]\s)\s*(?=\S)")
+_DASHES = "–—"
+_LIST_MARK = re.compile(rf"(?:[-*{_DASHES}]\s|[•‣・◦●○■]|\(?(?P<number>[0-9]{{1,2}})[.)]\s)\s*(?=\S)")
 _AROUND_ITEM = 1_500
 """Characters before and behind an item with a number in which the one before or behind it begins."""
 _WRAPPED = re.compile(r"(?<=[^\n]{50})(?<![.:;!?])\n(?=[^\W\d_])")
@@ -160,10 +161,10 @@ def is_said_elsewhere(text: str) -> bool:
 def item_start(text: str, start: int, end: int) -> int:
     """Where the words of an item begin, behind the mark of its list; `start` of a sentence that is no item.
 
-    A number is a mark where its neighbour is one too: German lines may begin with "2. Oktober".
+    A dash that parts a sentence from the place or label before it is such a mark wherever it stands. A number is a mark where its neighbour is one too: German lines may begin with "2. Oktober".
     """
-    mark = _LIST_MARK.match(text, start, end) if text[start - 1 : start] in ("", "\n") else None
-    if mark is None:
+    mark = _LIST_MARK.match(text, start, end)
+    if mark is None or (mark[0][0] not in _DASHES and text[start - 1 : start] not in ("", "\n")):
         return start
     if mark["number"]:
         beside = rf"^\(?(?:{int(mark['number']) - 1}|{int(mark['number']) + 1})[.)]\s"

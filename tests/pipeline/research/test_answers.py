@@ -286,6 +286,13 @@ def test_an_item_of_a_list_is_a_statement_without_its_mark(mark: str) -> None:
     assert claims[0].quotes[0].text == BUG
 
 
+@pytest.mark.parametrize("dash", "–—")
+def test_a_sentence_behind_a_dash_is_a_statement_without_it(dash: str) -> None:
+    salvage = page("salvage", "Salvaging a package", f"RALEIGH, N.C. {dash} {BUG}", f"At last. {dash} {BUG}")
+    claims = claims_of("How is a neglected package salvaged?", [salvage])
+    assert [claim.text for claim in claims] == [BUG]
+
+
 def test_numbers_are_marks_of_a_list_where_others_stand_beside_them() -> None:
     salvage = page("salvage", "Salvaging a package", f"1. {BUG}", "2. Wait for the maintainer.", f"12. {BUG} Again.")
     assert [claim.text for claim in claims_of("How is a neglected package salvaged?", [salvage])] == [BUG]

@@ -27,6 +27,7 @@ DEBRIS = {
     "a numbered heading": "14.4.1. Principles of mandatory access control in the kernel of Debian systems.",
     "a label": "GOING FURTHER Finding documentation on the many profiles that the package ships with.",
     "a row": "apparmor | a mandatory access control system | enabled by default in Debian since 10.",
+    "a count of a program": "0 processes are unconfined but have a profile defined that the kernel has loaded.",
     "a line of a log": "Mar 31 17:30:36 mirtuel systemd: Unit ssh.service start request repeated too quickly.",
     "options": "Use tool --all --force --quiet --no-check /etc/a.conf /var/lib/b.db and so on here.",
 }
