@@ -161,7 +161,8 @@ def is_said_elsewhere(text: str) -> bool:
 def item_start(text: str, start: int, end: int) -> int:
     """Where the words of an item begin, behind the mark of its list; `start` of a sentence that is no item.
 
-    A dash that parts a sentence from the place or label before it is such a mark wherever it stands. A number is a mark where its neighbour is one too: German lines may begin with "2. Oktober".
+    A dash that parts a sentence from the place or label before it is such a mark wherever it stands. A number is a mark
+    where its neighbour is one too: German lines may begin with "2. Oktober".
     """
     mark = _LIST_MARK.match(text, start, end)
     if mark is None or (mark[0][0] not in _DASHES and text[start - 1 : start] not in ("", "\n")):
