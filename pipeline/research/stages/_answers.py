@@ -31,6 +31,9 @@ _LEAST_BESIDE_BEST = 0.6
 """Share of the best answer's relevance that others of a report must have."""
 _LEAST_CLEAR, _NAMED = 0.3, 0.7
 """Chance to answer, and relevance by words, from which a statement answers however much likelier others do."""
+_LEAST_NEAR, _NEAREST = 0.45, 0.9
+"""Share of the best answer's relevance, and of the nearest statement's cosine, from which a statement answers: it may
+say in a section that is about more than the question what no other does."""
 _LEAST_OF_COMMON = 0.5
 """What a word counts at least that is common on the pages read, where nothing is known of others."""
 _ENOUGH_PASSAGES = 4
@@ -41,7 +44,7 @@ _WORDS_OF_PROMISE = 0.6
 """What words count beside what a part of a passage promises by what it means."""
 LEAST_CHANCE = 0.2
 """Chance from which a section may answer."""
-_LEAST_ALONE = 0.1
+LEAST_ALONE = 0.1
 """Cosine that a statement must have without the headings above it, below which anything may stand."""
 _ON_ERRORS = ("error", "exception", "fehler", "ausnahme", "エラー", "例外", "错误", "异常")
 
@@ -57,13 +60,22 @@ class Answer(NamedTuple):
     """By which answers are ordered."""
     by_words: float
     """How far it answers by its words, from 0 to 1."""
+    alone: float
+    """The cosine of the statement without the headings above it, and of the question."""
     side: int = -1
     """Which side of a choice it speaks of, by the number of its phrase; -1 where nothing is to choose."""
 
 
-def answers_beside(best: float, relevance_: float, by_words: float) -> bool:
-    """Whether a statement is an answer beside the best one: not much less likely one, or naming what is asked."""
-    return relevance_ >= _LEAST_BESIDE_BEST * best or (relevance_ >= _LEAST_CLEAR and by_words >= _NAMED)
+def answers_beside(best: float, relevance_: float, by_words: float, nearness: float) -> bool:
+    """Whether a statement is an answer beside the best one: not much less likely one, or near to what is asked.
+
+    That is, it names that, or its `nearness` is one of the greatest: its cosine, as a share of the nearest one's.
+    """
+    return (
+        relevance_ >= _LEAST_BESIDE_BEST * best
+        or (relevance_ >= _LEAST_CLEAR and by_words >= _NAMED)
+        or (relevance_ >= _LEAST_NEAR * best and nearness >= _NEAREST)
+    )
 
 
 class Answers:
@@ -184,7 +196,12 @@ class Answers:
         best: dict[int, float] = defaultdict(float)
         for each in found:
             best[each.side] = max(best[each.side], each.relevance)
-        return [each for each in found if answers_beside(best[each.side], each.relevance, each.by_words)]
+        nearest = max((each.alone for each in found), default=1.0)
+        return [
+            each
+            for each in found
+            if answers_beside(best[each.side], each.relevance, each.by_words, each.alone / nearest)
+        ]
 
     def take(self, text: str, topic: frozenset[str]) -> bool:
         """Whether nothing that was given says the same; the text then counts as given."""
@@ -222,9 +239,11 @@ class Answers:
         cosines = meaning.cosines(question, [told.text for _, told in likely], self.language)
         alone = meaning.cosines(question, [each.text for each, _ in likely], self.language)
         return [
-            Answer(each, chance := chances[told.part], round(chance + float(cosine) / 100, 6), told.by_words)
+            Answer(
+                each, chance := chances[told.part], round(chance + float(cosine) / 100, 6), told.by_words, float(own)
+            )
             for (each, told), cosine, own in zip(likely, cosines, alone, strict=True)
-            if own >= _LEAST_ALONE
+            if own >= LEAST_ALONE
         ]
 
     def told(self, statement: Statement, by_words: float) -> Told:

@@ -4,10 +4,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from pipeline.research.stages._answers import LEAST_ALONE
 from pipeline.research.stages._asked import AskedWord, asked_words, relevance, share_of, sides_of
 from pipeline.research.stages._plan import answers_shortly, aspect_of
 from pipeline.research.values import Plan, plan_language
 from pipeline.sources.headings import headings_above
+from pipeline.text import meaning
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 from pipeline.verifying.values import Checked, Page
@@ -18,15 +20,16 @@ _LEAST_RELEVANCE = 0.35
 """Relevance from which a claim may answer the topic."""
 _LEAST_OF_BEST = 0.7
 """Share of the best claim's relevance that the others must have."""
-_OWN_WORTH = 0.15
+_OWN_WORTH, _NEAR_WORTH = 0.15, 0.5
 _ANSWERS_WORTH = 0.15
 _OPENING_WORTH, _OPENING_WORDS = 0.1, 4
 _SITES_WORTH = 0.1
 _BEST_LENGTH, _LENGTH_WORTH = range(30, 220), 0.1
 _PLACE_COSTS, _ALONE_COSTS = 0.04, 0.1
-"""What counts beside a claim's relevance: the asked words that it has itself, that it says what something is or what
-to do, its first words, other sites that support it, its length; and what it costs that others of its section answer
-better, and that it is the only one there."""
+"""What counts beside a claim's relevance: the asked words that it has itself, how near it is itself to the topic in
+what it means, as a share of the nearest claim, that it says what something is or what to do, its first words, other
+sites that support it, its length; and what it costs that others of its section answer better, and that it is the only
+one there."""
 _NEW_SIDE_WORTH = 0.3
 """What it counts that a claim speaks of a side of the topic of which no earlier one of the head does."""
 _ASIDE = re.compile(
@@ -107,6 +110,9 @@ class _Asked:
         self.near = {each.claim.id: self.words_near(each, pages) for each in claims}
         self.vocabulary = frozenset[str]().union(*self.near.values()) if claims else frozenset[str]()
         self.words = self.words_of(self.topic)
+        cosines = meaning.cosines(self.topic, [each.claim.text for each in claims], self.language)
+        nearest = max(cosines.max(), LEAST_ALONE) if claims else LEAST_ALONE
+        self.nearness = {each.claim.id: float(own / nearest) for each, own in zip(claims, cosines, strict=True)}
 
     def words_near(self, checked: Checked, pages: Mapping[str, Page]) -> frozenset[str]:
         """The content words of a claim, of its page's title and of the headings above its first quote."""
@@ -129,7 +135,7 @@ class _Asked:
             near = self.near[claim.id]
             answers = relevance(self.words_of(section) if is_own_question else self.words, near, near)
         words = content_words(claim.text, self.language)
-        score = answers + _OWN_WORTH * share_of(self.words, frozenset(words))
+        score = answers + _OWN_WORTH * share_of(self.words, frozenset(words)) + _NEAR_WORTH * self.nearness[claim.id]
         score += _ANSWERS_WORTH * answers_shortly(claim.text, self.language)
         score += _OPENING_WORTH * bool(share_of(self.words, frozenset(words[:_OPENING_WORDS])))
         score += _SITES_WORTH * (len(checked.supporters) > 1) + _LENGTH_WORTH * (len(claim.text) in _BEST_LENGTH)

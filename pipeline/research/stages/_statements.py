@@ -42,7 +42,7 @@ _POINTER = r"""see (?:also|section|chapter|figure|below|above|the)\b|(?:section|
 [0-9]+\.[0-9]+(?:\.[0-9]+)*,|siehe\b|(?:abschnitt|kapitel|abbildung|tabelle|seite|beispiel) [0-9]
 参照してください|を参照|ご覧ください|第 ?[0-9]+ ?[章節节]|[例図表图] ?[0-9]+|[0-9.]+ ?[章節节]|参见|参阅|请看"""
 _ANNOUNCED = r"""(?:take|have) a look at|refer to\b.{0,60}\b(?:manual|documentation|page|section|guide)
-for more information
+for more information|man(?:ual)? pages?\.$
 (?:pages?|manual|section|guide|wiki|site) (?:for|gives?|has|contains?|provides?) (?:\w+ )?(?:more|further|details)
 (?<!which )(?:is|are) (?:\w+ )?(?:described|documented|explained|discussed|covered) (?:\w+ ){0,2}in\b
 we (?:will|shall) (?:\w+ )?(?:describe|see|explain|discuss|focus|present|cover|look|show)

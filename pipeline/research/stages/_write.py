@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.research.output.layout import words_on_no_page
-from pipeline.research.stages._answers import LEAST_CHANCE, answers_beside
+from pipeline.research.stages._answers import LEAST_ALONE, LEAST_CHANCE, answers_beside
 from pipeline.research.stages._asked import asked_words, relevance, side_of
 from pipeline.research.stages._disputes import dispute_paragraphs
 from pipeline.research.stages._extract import is_fit, questions_of
@@ -18,6 +18,7 @@ from pipeline.research.stages._head import claims_of_head
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.stages._statements import WITHOUT_BLANKS
 from pipeline.research.values import ANSWER, LIKELY, Intake, Plan, Verified, Written, plan_language
+from pipeline.text import meaning
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import site_key
 from pipeline.text.words import content_words, without_marks
@@ -270,6 +271,7 @@ def _without_far(
     questions = questions_of(plan)
     asked = {each: asked_words(each, language, vocabulary) for each in questions}
     best: dict[tuple[str, int], float] = defaultdict(float)
+    nearness = _nearness(questions, claims, language)
     sides: dict[str, tuple[str, int]] = {}
     for each in claims:
         question = questions[each.claim.section]
@@ -282,11 +284,27 @@ def _without_far(
         side = sides[each.claim.id]
         known = words[each.claim.id]
         told, by_words = each.claim.relevance, relevance(asked[side[0]], known, known)
-        if told is None or each.claim.id in disputed or answers_beside(best[side], told, by_words):
+        if (
+            told is None
+            or each.claim.id in disputed
+            or answers_beside(best[side], told, by_words, nearness[each.claim.id])
+        ):
             near.append(each)
         elif each.verdict == "supported":
             far.append(each._replace(problems=(*each.problems, _FAR_FROM_BEST)))
     return near, far
+
+
+def _nearness(questions: Sequence[str], claims: Sequence[Checked], language: str) -> dict[str, float]:
+    """How near each claim is to its question in what it means, as a share of the nearest supported one, by its id."""
+    found: dict[str, float] = {}
+    for question in dict.fromkeys(questions):
+        those = [each for each in claims if questions[each.claim.section] == question and each.verdict == "supported"]
+        if those:
+            cosines = meaning.cosines(question, [each.claim.text for each in those], language)
+            nearest = max(LEAST_ALONE, float(cosines.max()))
+            found |= {each.claim.id: float(own) / nearest for each, own in zip(those, cosines, strict=True)}
+    return {each.claim.id: found.get(each.claim.id, 0.0) for each in claims}
 
 
 def _few_where_unsure(

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.output.layout import Account, LaidOut, lay_out
 from pipeline.research.running.environment import open_environment
 from pipeline.research.running.options import ResearchOptions
+from pipeline.research.stages._head import claims_of_head
 from pipeline.research.stages._plan import make_plan
 from pipeline.research.stages._write import write_report
 from pipeline.research.stages.audit import audit, audit_run
@@ -39,6 +41,18 @@ def came(
     verified = Verified(tuple(claims), 1.0)
     written = asyncio.run(write_report(intake, plan, verified, [page], None))
     return written, lay_out(intake, plan, verified, written, [page]), plan
+
+
+def stated_with(words: Sequence[str], relevances: Sequence[float]) -> tuple[Page, tuple[Checked, ...]]:
+    """A page of these sentences, and supported claims of the first section that state them, with their relevances."""
+    page = Page("https://a.example/", "Notes", "a.example", "en", "\n".join(words), READ_AT)
+    claims = []
+    for number, (text, relevance) in enumerate(zip(words, relevances, strict=True), start=1):
+        start = page.text.index(text)
+        quotes = (Quote(page.url, text, start, start + len(text)),)
+        claim = Claim(f"c{number}", text, 0, quotes, relevance=relevance)
+        claims.append(Checked(claim, "supported", 1.0, (), (page.url,)))
+    return page, tuple(claims)
 
 
 def head_of(written: Written) -> list[str]:
@@ -87,18 +101,42 @@ def test_claims_that_answer_far_less_than_the_best_one_are_left_out_with_the_rea
     intake = Intake(topic, topic, "en", "brief")
     plan = asyncio.run(make_plan(intake, None))
     words = ("Cool water takes the heat out of a burn.", "The old hospital counts its visits in the winter.")
-    page = Page("https://a.example/", "Notes", "a.example", "en", "\n".join(words), READ_AT)
-    claims = []
-    for number, (text, relevance) in enumerate(zip(words, (0.8, 0.2), strict=True), start=1):
-        start = page.text.index(text)
-        quotes = (Quote(page.url, text, start, start + len(text)),)
-        claim = Claim(f"c{number}", text, 0, quotes, relevance=relevance)
-        claims.append(Checked(claim, "supported", 1.0, (), (page.url,)))
-    written = asyncio.run(write_report(intake, plan, Verified(tuple(claims), 1.0), [page], None))
+    page, claims = stated_with(words, (0.8, 0.2))
+    written = asyncio.run(write_report(intake, plan, Verified(claims, 1.0), [page], None))
     assert [paragraph.text for paragraph in written.paragraphs] == [words[0]]
     (left,) = written.left_out
     assert left.claim.text == words[1]
     assert left.problems == ("other claims of the report answer far more of the question",)
+
+
+HASHING = (
+    "Possible uses include storing passwords in the database of the users of a Unix system.",
+    "The traditional method has a salt of two characters and thirteen characters behind it.",
+    "A good password hashing function must be tunable, slow, and include a salt.",
+    "The function of the library gives an object with the name and the size of its block.",
+)
+
+
+def test_a_claim_that_is_nearest_itself_is_told_though_its_section_is_less_likely_to_answer() -> None:
+    topic = "How do I hash a password safely?"
+    intake = Intake(topic, topic, "en", "brief")
+    plan = asyncio.run(make_plan(intake, None))
+    page, claims = stated_with(HASHING, (0.9, 0.9, 0.5, 0.5))
+    written = asyncio.run(write_report(intake, plan, Verified(claims, 1.0), [page], None))
+    assert [left.claim.text for left in written.left_out] == [HASHING[3]]
+
+
+def test_of_claims_that_are_as_likely_to_answer_the_one_that_is_nearest_itself_begins_the_report() -> None:
+    topic = "How do I block everything from outside that I don't need?"
+    words = (
+        "A script usually needs to be written by hand.",
+        "A graphical editor draws the rules on the screen for those who prefer it.",
+        "Simple commands can enable or disable network traffic to and from ports and addresses.",
+    )
+    intake = Intake(topic, topic, "en", "brief")
+    plan = asyncio.run(make_plan(intake, None))
+    page, claims = stated_with(words, (0.9, 0.9, 0.9))
+    assert claims_of_head(topic, plan, claims, [page])[0].claim.text == words[2]
 
 
 NOUNS = (
@@ -128,13 +166,8 @@ def test_of_what_is_more_likely_no_answer_little_is_told_under_a_heading_that_sa
     intake = Intake(topic, topic, "en", "brief")
     plan = asyncio.run(make_plan(intake, None))
     words = [f"{each.capitalize()} takes the heat out of every {each}." for each in NOUNS]
-    page = Page("https://a.example/", "Notes", "a.example", "en", "\n".join(words), READ_AT)
-    claims = []
-    for number, text in enumerate(words, start=1):
-        start = page.text.index(text)
-        quotes = (Quote(page.url, text, start, start + len(text)),)
-        claims.append(Checked(Claim(f"c{number}", text, 0, quotes, relevance=relevance), "supported", 1.0, (), ()))
-    verified = Verified(tuple(claims), 1.0)
+    page, claims = stated_with(words, [relevance] * len(words))
+    verified = Verified(claims, 1.0)
     written = asyncio.run(write_report(intake, plan, verified, [page], None))
     assert sum(len(each.claim_ids) for each in written.paragraphs) == told
     assert {"; ".join(each.problems) for each in written.left_out} == (
