@@ -87,7 +87,7 @@ _ERROR_NAME = re.compile(r"\b[A-Z]\w*[a-z](?:Error|Exception|Warning|Interrupt|E
 _SIGNATURE = re.compile(
     r"(?:changed|new|added|deprecated|removed|availability)(?: in| since)? ?(?:version|python)?\b ?[0-9:.]"
     r"|(?:raises?|returns?|raised|returned|called|exception raised|availability|parameters?)\b"
-    r"|(?:class|def|method) \w+[.(]|equivalent to\b|same as\b|deprecated\b|see\b"
+    r"|part of the stable\b|(?:class|def|method) \w+[.(]|equivalent to\b|same as\b|deprecated\b|see\b"
     r"|(?:geändert|neu|hinzugefügt) in version|gibt\b|バージョン ?[0-9]",
     re.IGNORECASE,
 )
