@@ -17,6 +17,7 @@ from pipeline.research.output.artefacts import MAX_SOURCES, CitationEntry, Parag
 from pipeline.research.output.report_words import ENGLISH, ReportWords, report_words
 from pipeline.research.values import ANSWER, BETWEEN, LIKELY, AskedQuery, Intake, Plan, Verified, Written, plan_language
 from pipeline.text.asking import names_subject, stem, subject_words
+from pipeline.text.injection import orders_machine
 from pipeline.text.meaning import is_rare
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
@@ -59,6 +60,8 @@ CitationForm = Literal["c", "n"]
 """How report.md cites: `(C001, C002)` or `[1, 2]`."""
 _MOST_LEFT_OUT = 10
 _MOST_QUERIES = 6
+_MOST_NAMED = 3
+"""Pages named in a line."""
 _LONGEST_FRAGMENT = 200
 _TITLE_LENGTH = 160
 
@@ -273,6 +276,13 @@ def _limit_lines(
     for sentence, count in ((words.pages_unread, account.unread), (words.pages_unused, len(pages) - len(cited))):
         if count > 0:
             lines.append(sentence.replace("{count}", str(count)))
+    giving_orders = [page for page in pages if orders_machine(page.text)]
+    if giving_orders:
+        shown = words.between.join(
+            f"{plain_markdown(_title_of(page))} ({source_domain(page.url)})" for page in giving_orders[:_MOST_NAMED]
+        )
+        more = f" … (+{len(giving_orders) - _MOST_NAMED})" if len(giving_orders) > _MOST_NAMED else ""
+        lines.append(words.orders.replace("{pages}", f"{shown}{more}"))
     if account.stop_reason:
         lines.append(words.ended.replace("{reason}", _stop_words(account.stop_reason, words)))
     return lines

@@ -31,6 +31,8 @@ class ReportWords(NamedTuple):
     single_site: str
     pages_unread: str
     pages_unused: str
+    orders: str
+    """Which pages give orders to the machine that reads them."""
     ended: str
     not_found: str
     """Heading of what was looked for in vain."""
@@ -75,6 +77,7 @@ ENGLISH = ReportWords(
     single_site="Of {all} statements, {count} rest on a single site each.",
     pages_unread="Pages that were found and could not be read: {count}.",
     pages_unused="Pages that were read and are not cited: {count}.",
+    orders="Pages that give orders to the machine that reads them, and whose words need a second source: {pages}.",
     ended="The research ended before it had done all it wanted: {reason}.",
     not_found="What was looked for and not found",
     nothing_found="Insufficient evidence: no statement on this topic could be checked against a page.",
@@ -126,6 +129,7 @@ _GERMAN = ReportWords(
     single_site="Von {all} Aussagen stützen sich {count} auf jeweils eine einzige Website.",
     pages_unread="Seiten, die gefunden wurden und nicht gelesen werden konnten: {count}.",
     pages_unused="Seiten, die gelesen wurden und nicht zitiert werden: {count}.",
+    orders="Seiten, die der lesenden Maschine Befehle geben und deren Aussagen eine zweite Quelle brauchen: {pages}.",
     ended="Die Recherche endete, bevor alles Gewünschte getan war: {reason}.",
     not_found="Wonach vergeblich gesucht wurde",
     nothing_found="Zu wenig Belege: Keine Aussage zu diesem Thema ließ sich an einer Seite prüfen.",
@@ -176,6 +180,7 @@ _JAPANESE = ReportWords(
     single_site="{all} 件の記述のうち {count} 件は、それぞれ一つのサイトだけに基づいています。",
     pages_unread="{count} ページは見つかりましたが読めませんでした。",
     pages_unused="{count} ページは読みましたが引用していません。",
+    orders="読み取る機械に指示を与える文を含むページ (内容は確かめてから信用してください): {pages}。",
     ended="調査は途中で終わりました: {reason}。",
     not_found="探しても見つからなかったもの",
     nothing_found="根拠が不十分です。ページと照合できる記述がありませんでした。",
@@ -225,6 +230,7 @@ _CHINESE = ReportWords(
     single_site="{all} 条陈述中有 {count} 条各只依据一个网站。",
     pages_unread="找到但无法读取的网页：{count} 个。",
     pages_unused="读取了 {count} 个网页但未引用。",
+    orders="含有对读取网页的机器下达指令之语句的网页，其内容须经查证方可采信：{pages}。",
     ended="研究提前结束：{reason}。",
     not_found="查找而未找到的内容",
     nothing_found="证据不足：没有任何陈述能与网页核对。",

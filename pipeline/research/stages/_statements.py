@@ -2,6 +2,7 @@
 
 import re
 
+from pipeline.text.injection import orders_machine
 from pipeline.text.language import detect_language
 from pipeline.text.words import content_words, without_marks
 
@@ -50,19 +51,6 @@ we (?:now |then |also |only )?(?:describe|discuss|present)
 wir (?:werden|beschreiben|behandeln|erklären|zeigen)|(?:weitere|nähere|mehr) (?:informationen|einzelheiten|details)
 werfen sie einen blick
 (?:後|以降|次|この|本|ここ)(?:[でかのは]|[節章]).{0,80}(?:説明|紹介)します"""
-_ORDERS = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your)\b.{0,30}"
-    r"\b(?:instructions?|prompts?)\b"
-    r"|\byou are (?:now )?an? (?:[\w-]+ )?(?:AI|assistant|(?:large )?language model|chatbot|LLM)\b"
-    r"|\b(?:ignorieren?|vergiss|vergessen|missachten?)\b.{0,40}\b(?:Anweisung|Instruktion|Vorgabe|Prompt)\w*"
-    r"|\bdu bist (?:jetzt |nun )?ein\w* (?:KI|Sprachmodell|Assistent|Chatbot)"
-    r"|\bSie sind (?:jetzt |nun )?eine? (?:KI|Sprachmodell)"
-    r"|(?:以前|これまで|上記|前|すべて|全て)の.{0,8}(?:指示|命令|プロンプト)を?.{0,4}(?:無視|忘れ)"
-    r"|あなたは.{0,10}(?:AI|アシスタント|言語モデル)"
-    r"|忽略.{0,10}(?:指示|指令|提示)|你是.{0,10}(?:AI|助手|语言模型)",
-    re.IGNORECASE,
-)
-"""What is said to the machine that reads a page, and tells nobody anything of its subject."""
 ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)
 CITATION_LIKE = re.compile(r"[(（]C[0-9]{3}|\[\^|【|\[[0-9]+(?:[-,–][ 0-9]+)*\]", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]")
@@ -143,7 +131,7 @@ def statement_in(sentence: str, language: str, *, follows: bool = False, named: 
         return ""
     if bool(_POINTS_BACK.match(text)) is not follows:
         return ""
-    if _ORDERS.search(text) or _NAVIGATION.search(text) or ADDRESS.search(text) or CITATION_LIKE.search(text):
+    if orders_machine(text) or _NAVIGATION.search(text) or ADDRESS.search(text) or CITATION_LIKE.search(text):
         return ""
     if _is_debris(text):
         return ""
