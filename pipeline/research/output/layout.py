@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import quote, urldefrag
 
@@ -276,13 +277,9 @@ def _limit_lines(
     for sentence, count in ((words.pages_unread, account.unread), (words.pages_unused, len(pages) - len(cited))):
         if count > 0:
             lines.append(sentence.replace("{count}", str(count)))
-    giving_orders = [page for page in pages if orders_machine(page.text)]
-    if giving_orders:
-        shown = words.between.join(
-            f"{plain_markdown(_title_of(page))} ({source_domain(page.url)})" for page in giving_orders[:_MOST_NAMED]
-        )
-        more = f" … (+{len(giving_orders) - _MOST_NAMED})" if len(giving_orders) > _MOST_NAMED else ""
-        lines.append(words.orders.replace("{pages}", f"{shown}{more}"))
+    ordering = [f"{plain_markdown(_title_of(page))} ({source_domain(page.url)})" for page in pages if _orders(page)]
+    if ordering:
+        lines.append(words.orders.replace("{pages}", _first_of(ordering, _MOST_NAMED, words)))
     if account.stop_reason:
         lines.append(words.ended.replace("{reason}", _stop_words(account.stop_reason, words)))
     return lines
@@ -334,11 +331,21 @@ def _vain_queries(written: Written, account: Account, words: ReportWords) -> lis
         (words.no_use, [query for query in vain if query.urls]),
     ):
         if queries:
-            texts = list(dict.fromkeys(each.query for each in queries))
-            shown = words.between.join(_quoted(text, words) for text in texts[:_MOST_QUERIES])
-            more = f" … (+{len(texts) - _MOST_QUERIES})" if len(texts) > _MOST_QUERIES else ""
-            lines.append(sentence.replace("{queries}", f"{shown}{more}"))
+            texts = [_quoted(text, words) for text in dict.fromkeys(each.query for each in queries)]
+            lines.append(sentence.replace("{queries}", _first_of(texts, _MOST_QUERIES, words)))
     return lines
+
+
+def _first_of(texts: Sequence[str], most: int, words: ReportWords) -> str:
+    """The first of the texts in a line, with how many more there are."""
+    more = f" … (+{len(texts) - most})" if len(texts) > most else ""
+    return f"{words.between.join(texts[:most])}{more}"
+
+
+@lru_cache(maxsize=64)  # a run lays its report out three times, and long pages take long
+def _orders(page: Page) -> bool:
+    """Whether the page gives orders to the machine that reads it."""
+    return orders_machine(page.text)
 
 
 def _stop_words(reason: str, words: ReportWords) -> str:
