@@ -16,8 +16,10 @@ from pipeline.errors import InputError
 from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.output.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.output.report_words import ENGLISH, ReportWords, report_words
+from pipeline.research.search.documents import is_document
 from pipeline.research.values import ANSWER, BETWEEN, LIKELY, AskedQuery, Intake, Plan, Verified, Written, plan_language
-from pipeline.text.asking import names_subject, stem, subject_words
+from pipeline.sources.headings import headings_above
+from pipeline.text.asking import SubjectWord, names_subject, stem, subject_words
 from pipeline.text.injection import orders_machine
 from pipeline.text.meaning import is_rare
 from pipeline.text.normal_form import normalise
@@ -63,6 +65,8 @@ _MOST_LEFT_OUT = 10
 _MOST_QUERIES = 6
 _MOST_NAMED = 3
 """Pages named in a line."""
+_MOST_WORDS = 8
+"""Words named in a line."""
 _LONGEST_FRAGMENT = 200
 _TITLE_LENGTH = 160
 
@@ -202,7 +206,8 @@ def _references_of(pages: Sequence[Page], words: ReportWords, form: CitationForm
     """The list of sources with titles, sites, and the days on which each was read and, where known, last changed."""
     lines = [f"## {words.references}"]
     if pages:
-        lines.append(words.how_to_read.replace("{mark}", _mark_of([1], form)))
+        told = words.how_to_read.replace("{mark}", _mark_of([1], form))
+        lines.append(f"{told} {words.documents}" if any(is_document(page.url) for page in pages) else told)
     entries = []
     for number, page in enumerate(pages, start=1):
         dates = words.read_on.replace("{date}", page.fetched_at[:10])
@@ -235,12 +240,17 @@ def _back_matter(
     if len(dropped) > _MOST_LEFT_OUT:
         left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
     limits = (words.limits, _limit_lines(verified, written, pages, account, words, chance))
-    named_nowhere = words.between.join(map(plain_markdown, words_on_no_page(plan, pages)))
-    vain = [
-        *_open_sections(plan, verified, written, words),
-        *([words.not_named.replace("{names}", named_nowhere)] if named_nowhere else []),
-        *_vain_queries(written, account, words),
-    ]
+    on_no_page = words_on_no_page(plan, pages)
+    vain = _open_sections(plan, verified, written, words)
+    for line, asked in (
+        (words.not_named, on_no_page),
+        (words.not_told, [word for word in _words_untold(plan, verified, written, pages) if word not in on_no_page]),
+    ):
+        if asked:
+            vain.append(
+                line.replace("{names}", _first_of([plain_markdown(word) for word in asked], _MOST_WORDS, words))
+            )
+    vain += _vain_queries(written, account, words)
     parts = [
         *([limits, (words.not_found, vain)] if written.paragraphs else [(words.not_found, vain), limits]),
         (words.left_out, left_out or [words.nothing]),
@@ -308,17 +318,43 @@ def words_on_no_page(plan: Plan, pages: Sequence[Page]) -> list[str]:
     """The names and rare words that the plan asks and none of the pages has, as they are asked; none without pages."""
     if not pages:
         return []
-    read = "\n".join(f"{page.title}\n{page.text}" for page in pages).casefold()
     language = plan_language(plan)
-    words_asked = (word for section in plan.sections for word in subject_words(section, language))
-    telling = dict.fromkeys(
+    telling = [
         word.text
-        for word in words_asked
+        for word in _asked_words(plan)
         if names_subject(word, language) or (not word.general and is_rare(word.text, language))
-    )
-    asked = " ".join(plan.sections)
-    missing = [word for word in telling if stem(word) not in read]
-    return [found[0] if (found := re.search(re.escape(word), asked, re.I)) else word for word in missing]
+    ]
+    return _missing(telling, "\n".join(f"{page.title}\n{page.text}" for page in pages), plan)
+
+
+def _words_untold(plan: Plan, verified: Verified, written: Written, pages: Sequence[Page]) -> list[str]:
+    """The words asked that stand in no sentence of the report nor above one on its page; none without sentences.
+
+    So half of a question of two topics does not vanish unsaid. Words that fit any question are left out.
+    """
+    if not written.paragraphs:
+        return []
+    by_url = {page.url: page for page in pages}
+    stated = {name for each in written.paragraphs for name in (*each.claim_ids, *each.disputed_ids)}
+    told = [each.text for each in written.paragraphs]
+    quotes = (quoted for each in verified.claims if each.claim.id in stated for quoted in each.claim.quotes)
+    for quoted in quotes:
+        if page := by_url.get(quoted.url):
+            told += [page.title, *headings_above(page.headings, quoted.start)]
+    return _missing([word.text for word in _asked_words(plan) if not word.general], "\n".join(told), plan)
+
+
+def _asked_words(plan: Plan) -> list[SubjectWord]:
+    """The words that the plan's sections ask about."""
+    language = plan_language(plan)
+    return [word for section in plan.sections for word in subject_words(section, language)]
+
+
+def _missing(words: Sequence[str], text: str, plan: Plan) -> list[str]:
+    """Those of the words that a text lacks in any form, each once, as they are asked."""
+    asked, known = " ".join(plan.sections), text.casefold()
+    lacking = [word for word in dict.fromkeys(words) if stem(word) not in known]
+    return [found[0] if (found := re.search(re.escape(word), asked, re.I)) else word for word in lacking]
 
 
 def _vain_queries(written: Written, account: Account, words: ReportWords) -> list[str]:

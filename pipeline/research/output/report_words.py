@@ -20,6 +20,8 @@ class ReportWords(NamedTuple):
     """Heading of what sources disagree about, behind the other sections."""
     references: str
     how_to_read: str
+    documents: str
+    """What addresses are that lead nowhere, for they stand for the user's files."""
     read_on: str
     changed_on: str
     limits: str
@@ -38,6 +40,8 @@ class ReportWords(NamedTuple):
     """Heading of what was looked for in vain."""
     nothing_found: str
     not_named: str
+    not_told: str
+    """Which words of the question stand in no sentence of the report, nor above one."""
     no_section: str
     section_left_out: str
     only_disputed: str
@@ -66,6 +70,8 @@ ENGLISH = ReportWords(
     references="References",
     how_to_read="Every paragraph above ends in the sources that hold all of it, or one side of a disagreement each; "
     "{mark} is the first of this list. Each sentence was checked against the stored text of these pages.",
+    documents="Addresses that end in `documents.invalid` stand for files of the folder that was searched; no browser "
+    "opens them.",
     read_on="read on {date}",
     changed_on="last changed on {date}",
     limits="Limits of this report",
@@ -82,6 +88,7 @@ ENGLISH = ReportWords(
     not_found="What was looked for and not found",
     nothing_found="Insufficient evidence: no statement on this topic could be checked against a page.",
     not_named="Asked about, and on none of the pages that were read: {names}.",
+    not_told="Asked about, and named in no sentence above: {names}.",
     no_section="Nothing on “{section}”: no statement about it could be checked against a page.",
     section_left_out="On “{section}” what pages say is left out, for the reasons below.",
     only_disputed="On “{section}” the pages only disagree; both sides stand above.",
@@ -117,6 +124,7 @@ _GERMAN = ReportWords(
     references="Quellen",
     how_to_read="Jeder Absatz oben endet mit den Quellen, in denen er ganz steht, bei Widersprüchen je eine Seite; "
     "{mark} ist die erste dieser Liste. Jeder Satz wurde am gespeicherten Text dieser Seiten geprüft.",
+    documents="Adressen auf `documents.invalid` stehen für Dateien des durchsuchten Ordners; kein Browser öffnet sie.",
     read_on="gelesen am {date}",
     changed_on="zuletzt geändert am {date}",
     limits="Grenzen dieses Berichts",
@@ -134,6 +142,7 @@ _GERMAN = ReportWords(
     not_found="Wonach vergeblich gesucht wurde",
     nothing_found="Zu wenig Belege: Keine Aussage zu diesem Thema ließ sich an einer Seite prüfen.",
     not_named="Danach ist gefragt, und keine der gelesenen Seiten hat es: {names}.",
+    not_told="Danach ist gefragt, und kein Satz oben nennt es: {names}.",
     no_section="Nichts zu „{section}“: Keine Aussage dazu ließ sich an einer Seite prüfen.",
     section_left_out="Zu „{section}“ ist ausgelassen, was Seiten sagen; die Gründe stehen unten.",
     only_disputed="Zu „{section}“ widersprechen die Seiten einander nur; beide Seiten stehen oben.",
@@ -169,6 +178,7 @@ _JAPANESE = ReportWords(
     references="参考文献",
     how_to_read="上の各段落の末尾には、その内容がすべて (食い違いは片方ずつ) 載っている出典があります。{mark} は"
     "この一覧の最初の出典です。各文は、保存したページの本文と照合されています。",
+    documents="`documents.invalid` で終わるアドレスは検索したフォルダー内のファイルを表し、ブラウザーでは開けません。",
     read_on="{date} 閲覧",
     changed_on="{date} 最終更新",
     limits="この報告の限界",
@@ -185,6 +195,7 @@ _JAPANESE = ReportWords(
     not_found="探しても見つからなかったもの",
     nothing_found="根拠が不十分です。ページと照合できる記述がありませんでした。",
     not_named="質問にあり、読んだページのどれにも出てこない語: {names}。",
+    not_told="質問にあり、上のどの文にも出てこない語: {names}。",
     no_section="「{section}」については、ページと照合できる記述がありませんでした。",
     section_left_out="「{section}」については、ページの記述を下に記す理由で省きました。",
     only_disputed="「{section}」については、ページの記述が食い違うだけでした。双方を上に載せています。",
@@ -220,6 +231,7 @@ _CHINESE = ReportWords(
     references="参考文献",
     how_to_read="以上每个段落的末尾列出包含其全部内容的来源（分歧之处各载一方）；{mark} 是本列表的第一个来源。"
     "每个句子都与所存网页的文本核对过。",
+    documents="以 `documents.invalid` 结尾的地址代表所搜索文件夹中的文件，浏览器无法打开。",
     read_on="{date} 读取",
     changed_on="{date} 最后更改",
     limits="本报告的局限",
@@ -235,6 +247,7 @@ _CHINESE = ReportWords(
     not_found="查找而未找到的内容",
     nothing_found="证据不足：没有任何陈述能与网页核对。",
     not_named="问题中有、而所读网页均未出现的词：{names}。",
+    not_told="问题中有、而上文各句均未提及的词：{names}。",
     no_section="关于“{section}”，没有任何陈述能与网页核对。",
     section_left_out="关于“{section}”，网页的陈述因下述理由未采用。",
     only_disputed="关于“{section}”，各网页说法不一，双方说法见上文。",

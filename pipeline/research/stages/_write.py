@@ -30,7 +30,7 @@ _MOST_OF_A_PARAGRAPH = 4
 _MOST_SOURCES = 3
 """Sources that one paragraph cites."""
 _SAID_ALREADY = "another claim of the report says the same"
-_FAR_FROM_BEST = "other claims of the report answer far more of the question"
+_FAR_FROM_BEST = "far less of an answer than other claims of the report"
 _UNSURE = "the report tells little where it is more likely than not that the pages do not answer"
 _UNNAMED = "the report tells little where no page that was read names what is asked"
 _MOST_UNSURE = 10

@@ -106,7 +106,7 @@ def test_claims_that_answer_far_less_than_the_best_one_are_left_out_with_the_rea
     assert [paragraph.text for paragraph in written.paragraphs] == [words[0]]
     (left,) = written.left_out
     assert left.claim.text == words[1]
-    assert left.problems == ("other claims of the report answer far more of the question",)
+    assert left.problems == ("far less of an answer than other claims of the report",)
 
 
 HASHING = (

@@ -10,7 +10,8 @@ from pipeline.research.stages._plan import make_plan
 from pipeline.research.stages._statements import statement_in
 from pipeline.research.stages._write import write_report
 from pipeline.research.stages.audit import audit
-from pipeline.research.values import AskedQuery, Depth, Intake, Plan, Verified, Written
+from pipeline.research.values import ANSWER, AskedQuery, Depth, Intake, Plan, Verified, Written
+from pipeline.sources.headings import Heading
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 
 HOSTILE = (
@@ -153,6 +154,7 @@ def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part
     told = back_matter(laid_out("c", Account(queries=queries, has_model=False)))
     assert told["What was looked for and not found"].split("\n") == [
         "- Nothing on “Outlook”: no statement about it could be checked against a page.",
+        "- Asked about, and named in no sentence above: Insects.",
         r"- Searched for without any result: “bees \| wasps”.",
         "- Searched for, with results of which none is cited: “outlook”.",
     ]
@@ -318,6 +320,34 @@ def test_a_report_says_which_names_none_of_its_pages_has(language: str, topic: s
     lines = [found for found in came.markdown.split("\n") if found.startswith("- ")]
     told = [found for found in lines if "none of the pages" in found or "出てこない" in found]
     assert told == ([f"- {line}"] if line else [])
+
+
+def test_half_of_a_question_that_no_sentence_tells_of_is_named() -> None:
+    topic = "How do I parse command line arguments and write log messages to a file?"
+    sentence = "The argparse module parses what stands on a command line."
+    text = f"Files\n\n{sentence}"
+    headings = (Heading(0, 1, "Files"),)
+    page = Page("https://a.example/", "Arguments", "a.example", "en", text, READ_AT, headings)
+    quote = Quote(page.url, sentence, text.index(sentence), len(text))
+    claim = Checked(Claim("c1", sentence, 0, (quote,)), "supported", 1.0)
+    written = Written(topic, (Paragraph(ANSWER, sentence, ("c1",), (page.url,)),), (), has_head=True)
+    came = lay_out(
+        Intake(topic, topic, "en", "brief"), Plan((topic,), (topic,)), Verified((claim,), 0.0), written, [page]
+    )
+    told = back_matter(came)["What was looked for and not found"]
+    assert "- Asked about, and on none of the pages that were read: " not in told
+    assert "- Asked about, and named in no sentence above: write; log; messages." in told
+
+
+@pytest.mark.parametrize(("host", "told"), [("papers.documents.invalid", True), ("a.example", False)])
+def test_addresses_that_stand_for_files_are_explained(host: str, told: bool) -> None:
+    page = Page(f"https://{host}/dns.html", "DNS", host, "en", "Names are looked up.", READ_AT)
+    claim = Checked(Claim("c1", page.text, 0, (Quote(page.url, page.text, 0, 20),)), "supported", 1.0)
+    written = Written("DNS", (Paragraph(0, page.text, ("c1",), (page.url,)),), ())
+    came = lay_out(
+        Intake("DNS", "DNS", "en", "brief"), Plan(("DNS",), ("DNS",)), Verified((claim,), 1.0), written, [page]
+    )
+    assert ("stand for files of the folder that was searched" in came.markdown) is told
 
 
 def test_many_vain_queries_are_counted() -> None:
