@@ -176,20 +176,23 @@ class Answers:
         sections = sections_near(question, found, self.language, unknown=self.lacks_rare_word(asked))
         return round(sections[part].chance(self.language), 4)
 
-    def give(self, question: str, most: int = MOST_CLAIMS) -> list[Answer]:
-        """The statements that answer the question, the best first, so many at most; none that says what was given."""
-        if most <= 0:
-            return []
-        found = sorted(
-            self.answers(question),
-            key=lambda each: (-each.score, each.statement.page.url, each.statement.start),
-        )
+    def give(self, question: str, near: Sequence[Answer], most: int = MOST_CLAIMS) -> list[Answer]:
+        """The first of the answers `near` to the question, so many at most; none that says what was given."""
         topic = stems_of(question, self.language)
         chosen: list[Answer] = []
-        for answer in self.near_best(found):
+        for answer in near:
             if len(chosen) < most and self.take(answer.statement.text, topic):
                 chosen.append(answer)
         return chosen
+
+    def near(self, question: str) -> list[Answer]:
+        """The statements that answer the question and are not far from the best one, the best first."""
+        return self.near_best(
+            sorted(
+                self.answers(question),
+                key=lambda each: (-each.score, each.statement.page.url, each.statement.start),
+            )
+        )
 
     def near_best(self, found: Sequence[Answer]) -> list[Answer]:
         """The answers that are not far from the best one on their side, in order."""

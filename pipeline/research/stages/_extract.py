@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -211,14 +212,37 @@ async def extract_claims(
         found[number] = [_with_relevance(claim, questions[number], answers, by_url) for claim in drafted]
         for claim in drafted:
             answers.know(claim.text)
-    for question in dict.fromkeys(questions):
-        asked = [number for number, other in enumerate(questions) if other == question and number not in found]
-        known = [claim.section for claim in before if claim.section in asked]
-        given = answers.give(question, MOST_CLAIMS * len(asked) - len(known))
-        for answer, number in zip(given, _placed(plan, asked, given, known), strict=True):
+    asked = {
+        question: [number for number, other in enumerate(questions) if other == question and number not in found]
+        for question in questions
+    }
+    near = {question: answers.near(question) for question, those in asked.items() if those}
+    for question, own in _told_apart(plan, near, questions).items():
+        known = [claim.section for claim in before if claim.section in asked[question]]
+        given = answers.give(question, own, MOST_CLAIMS * len(asked[question]) - len(known))
+        for answer, number in zip(given, _placed(plan, asked[question], given, known), strict=True):
             found.setdefault(number, []).append(_claim_of(answer, number))
     claims = [claim for _, drafted in sorted(found.items()) for claim in drafted]
     return [claim._replace(id=f"c{at}") for at, claim in enumerate(claims, start=len(before) + 1)]
+
+
+def _told_apart(plan: Plan, near: Mapping[str, Sequence[Answer]], questions: Sequence[str]) -> dict[str, list[Answer]]:
+    """Each question's answers without those that are nearer to another one that the topic asks, beside its others."""
+    own = {question for question, section in zip(questions, plan.sections, strict=True) if not aspect_of(section)}
+    nearest: dict[tuple[str, int], tuple[float, str]] = {}
+    for question in own & near.keys():
+        usual = fmean([each.alone for each in near[question]] or [0.0])
+        for each in near[question]:
+            place = each.statement.page.url, each.statement.start
+            nearest[place] = max(nearest.get(place, (-1.0, "")), (each.alone - usual, question))
+    return {
+        question: [
+            each
+            for each in those
+            if question not in own or nearest[each.statement.page.url, each.statement.start][1] == question
+        ]
+        for question, those in near.items()
+    }
 
 
 def _placed(plan: Plan, sections: Sequence[int], answers: Sequence[Answer], known: Sequence[int]) -> Iterator[int]:

@@ -323,6 +323,25 @@ def test_every_file_of_a_run_has_the_head_and_the_audit_finds_what_is_changed_in
     assert audit_run(folder).passed
 
 
+def test_each_of_two_questions_has_the_answers_that_are_nearer_to_it(tmp_path: Path) -> None:
+    (tmp_path / "tea").mkdir()
+    (tmp_path / "tea" / "tea.md").write_text(
+        "# Green tea\n\nGreen tea is made from leaves that were not oxidised after they were picked. Green tea is "
+        "brewed with water of about 80 degrees for two or three minutes. Boiling water makes green tea bitter because "
+        "it dissolves more tannin.\n\nGreen tea keeps its taste for about a year when it is stored dry and dark in a "
+        "closed tin. Green tea that is stored in a refrigerator takes on the smell of other food.\n",
+        encoding="utf-8",
+    )
+    done = asyncio.run(
+        run_over(tmp_path / "tea", tmp_path / "runs", "How is green tea brewed and how is green tea stored?")
+    )
+    report = (done.folder / "final" / "report.md").read_text(encoding="utf-8")
+    brewed, _, stored = report.partition("## How is green tea brewed?")[2].partition("## How is green tea stored?")
+    assert "Boiling water" in brewed
+    assert "refrigerator" not in brewed
+    assert stored
+
+
 def test_a_library_of_one_page_answers_the_side_of_a_choice_that_it_has(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "burns.md").write_text(
