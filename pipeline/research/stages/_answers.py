@@ -1,5 +1,6 @@
 """The statements of pages that answer a question, the best first, none twice: reports without a model are of these."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -47,6 +48,19 @@ LEAST_CHANCE = 0.2
 LEAST_ALONE = 0.1
 """Cosine that a statement must have without the headings above it, below which anything may stand."""
 _ON_ERRORS = ("error", "exception", "fehler", "ausnahme", "エラー", "例外", "错误", "异常")
+
+
+_RELEASE_NOTES = re.compile(
+    r"\bwhat.?s new\b|\bchange ?log\b|\brelease (?:notes|history)\b|\bversionshinweise|\bneu in version"
+    r"|リリースノート|変更履歴|新機能|更新日志|发行说明|版本说明",
+    re.IGNORECASE,
+)
+"""Titles of pages that tell what once was new, and how it was before."""
+_ASKS_FOR_NEWS = re.compile(
+    r"\b(?:new|news|chang\w*|versions?|releases?d?|since|histor\w*|neu\w*|änder\w*|seit|geschichte)\b|[0-9]\.[0-9]"
+    r"|新|変更|バージョン|歴史|版本|更新|历史",
+    re.IGNORECASE,
+)
 
 
 class Answer(NamedTuple):
@@ -219,13 +233,22 @@ class Answers:
         self.given.append(said(text, self.language))
 
     def answers(self, question: str) -> Iterator[Answer]:
-        """All statements that answer the question, with their scores."""
+        """All statements that answer the question, with their scores.
+
+        Release notes tell what held once: they answer where they are asked for, or no other page does nearly as likely.
+        """
         asked = self.asked(question)
         on_errors = any(word in question.casefold() for word in _ON_ERRORS)
-        for answer in self.likely(question, asked):
-            text = answer.statement.text
-            if not is_said_elsewhere(text) and (on_errors or not names_error(text)):
-                yield answer._replace(side=side_of(asked, answer.statement.words | answer.statement.headings))
+        found = [
+            each
+            for each in self.likely(question, asked)
+            if not is_said_elsewhere(each.statement.text) and (on_errors or not names_error(each.statement.text))
+        ]
+        lasting = [each for each in found if not _RELEASE_NOTES.search(each.statement.page.title)]
+        likeliest, best = (max((each.relevance for each in those), default=0.0) for those in (lasting, found))
+        told = lasting if likeliest >= _LEAST_BESIDE_BEST * best and not _ASKS_FOR_NEWS.search(question) else found
+        for answer in told:
+            yield answer._replace(side=side_of(asked, answer.statement.words | answer.statement.headings))
 
     def by_words(self, asked: Sequence[AskedWord], statement: Statement, around: frozenset[str]) -> tuple[float, float]:
         """How far a statement, among these words of its passage, and its section answer by their words."""

@@ -20,7 +20,10 @@ to tell|given|here|now|once (?:this|that|it)|while (?:this|that|it)|of course|ev
 in (?:many|some|other|most|all) cases|in particular|before,|nowadays (?:it|they)|(?:by |in |to )?do(?:ing)? so
 as (?:one|can be|shown|described|discussed|explained|noted)|if (?:so|not|s?he)
 (?:if|once|until|unless|when) (?:it(?! comes)|they)
-(?:you|one|it|they) (?:would|will|can|could|should|must|may|might) then"""
+(?:you|one|it|they) (?:would|will|can|could|should|must|may|might) then
+(?:in|on|for|with|under|from|by|at) (?:\w+ ){0,2}\w+, (?:this|these|those|they)
+(?:in|on|for|with|under|from|by|at) (?:\w+ ){0,2}\w+, it(?! (?:is|was) (?:\w+ ){1,3}(?:to|that)\b)
+all (?:the )?others?|(?:\w+ ){2,4}them"""
 _BACKWARDS_GERMAN = r"""dies\w*|das (?:ist|sind|wird|kann|hat|war|gilt|geht|heißt|macht|führt|bedeutet)
 es|er|sie|ihre?|seine?|aber|und|oder|doch|auch|jedoch|daher|deshalb|dazu|dabei|damit
 dadurch|dann|danach|darüber hinaus|außerdem|zudem|somit|so|hier|nun|zum beispiel|beispielsweise|in diesem fall
@@ -46,6 +49,9 @@ _ANNOUNCED = r"""(?:take|have) a look at|refer to\b.{0,60}\b(?:manual|documentat
 for more information|man(?:ual)? pages?\.$
 (?:pages?|manual|section|guide|wiki|site) (?:for|gives?|has|contains?|provides?) (?:\w+ )?(?:more|further|details)
 (?<!which )(?:is|are) (?:\w+ )?(?:described|documented|explained|discussed|covered) (?:\w+ ){0,2}in\b
+(?:explained|described|shown|discussed|listed) (?:\w+ )?(?:below|above)|as (?:\w+ ){1,3}(?:shows?|shown|illustrates?)
+(?:the|this) (?:section|chapter|page|document|article|guide) (?:covers|describes|explains|lists|shows)
+(?:has|have|defines?|offers?|provides?|supports?) the following (?:\w+ ){0,4}\w+\.$
 we (?:will|shall) (?:\w+ )?(?:describe|see|explain|discuss|focus|present|cover|look|show)
 we (?:now |then |also |only )?(?:describe|discuss|present)
 wir (?:werden|beschreiben|behandeln|erklären|zeigen)|(?:weitere|nähere|mehr) (?:informationen|einzelheiten|details)
@@ -75,6 +81,7 @@ _ERROR_NAME = re.compile(r"\b[A-Z]\w*[a-z](?:Error|Exception|Warning|Interrupt|E
 _SIGNATURE = re.compile(
     r"(?:changed|new|added|deprecated|removed|availability)(?: in| since)? ?(?:version|python)?\b ?[0-9:.]"
     r"|(?:raises?|returns?|raised|returned|called|exception raised|availability|parameters?)\b"
+    r"|instructs?\b|discussion of\b|pep written by\b|the python enhancement proposal (?:which|that)\b"
     r"|part of the stable\b|(?:class|def|method) \w+[.(]|equivalent to\b|same as\b|deprecated\b|see\b"
     r"|(?:geändert|neu|hinzugefügt) in version|gibt\b|バージョン ?[0-9]",
     re.IGNORECASE,
@@ -90,6 +97,8 @@ _LABEL = re.compile(r"(?:[A-ZÄÖÜ]{4,}[ :]+){1,4}(?=[A-ZÄÖÜ][a-zäöü])")
 """A label that was glued to the sentence behind it: `GOING FURTHER Finding documentation …`."""
 _DASHES = "–—"
 _LIST_MARK = re.compile(rf"(?:[-*{_DASHES}]\s|[•‣・◦●○■]|\(?(?P<number>[0-9]{{1,2}})[.)]\s)\s*(?=\S)")
+_NOTE = re.compile(r"(?:Note|Warning|Caution|Hint|Tip|Hinweis|Warnung|Achtung) (?=[A-ZÄÖÜ])")
+"""The label of a box that was glued to the first sentence in it: `Note A thread pool …`."""
 _AROUND_ITEM = 1_500
 """Characters before and behind an item with a number in which the one before or behind it begins."""
 _WRAPPED = re.compile(r"(?<=[^\n]{50})(?<![.:;!?])\n(?=[^\W\d_])")
@@ -147,11 +156,13 @@ def is_said_elsewhere(text: str) -> bool:
 
 
 def item_start(text: str, start: int, end: int) -> int:
-    """Where the words of an item begin, behind the mark of its list; `start` of a sentence that is no item.
+    """Where the words of an item begin, behind the mark of its list or the label of its box; else `start`.
 
     A dash that parts a sentence from the place or label before it is such a mark wherever it stands. A number is a mark
     where its neighbour is one too: German lines may begin with "2. Oktober".
     """
+    if text[start - 1 : start] in ("", "\n") and (label := _NOTE.match(text, start, end)):
+        return label.end()
     mark = _LIST_MARK.match(text, start, end)
     if mark is None or (mark[0][0] not in _DASHES and text[start - 1 : start] not in ("", "\n")):
         return start

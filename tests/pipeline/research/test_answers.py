@@ -146,6 +146,9 @@ def test_what_only_says_where_something_is_told_is_not_told_though_its_section_i
         "Profiles of AppArmor are documented in detail in the manual page apparmor.d of the package.",
         "We will describe the profiles of AppArmor for the web server of the company later.",
         "The AppArmor web page gives some more information about the profiles of AppArmor.",
+        "This section covers the profiles of AppArmor and the tools that write them for a program.",
+        "Profiles of AppArmor can be loaded again with a tool of its own (explained below).",
+        "Profiles of AppArmor have the following settings of their own.",
     )
     (claim,) = claims_of("What are profiles of AppArmor?", [profiles])
     assert claim.text == "Profiles of AppArmor are files that list what a program may do."
@@ -284,6 +287,40 @@ def test_an_item_of_a_list_is_a_statement_without_its_mark(mark: str) -> None:
     claims = claims_of("How is a neglected package salvaged?", [salvage])
     assert [claim.text for claim in claims] == [BUG]
     assert claims[0].quotes[0].text == BUG
+
+
+def test_the_label_of_a_box_is_no_part_of_the_sentence_behind_it() -> None:
+    salvage = page("salvage", "Salvaging a package", f"Note {BUG}", "Note This package is neglected and is salvaged.")
+    assert [claim.text for claim in claims_of("How is a neglected package salvaged?", [salvage])] == [BUG]
+
+
+def test_a_description_that_does_not_name_what_it_describes_is_no_statement() -> None:
+    mapping = page(
+        "stdtypes",
+        "Mapping types",
+        "# Dictionaries",
+        "Dictionaries are mappings that keep the order in which the pairs were inserted into them.",
+        "- popitem()¶",
+        "- Pairs are returned from dictionaries in LIFO order. popitem() lets a loop empty dictionaries pair by pair.",
+        "- dictview.mapping¶",
+        "- The original dictionaries that the view refers to are wrapped by a proxy for them.",
+        "- the order (of pairs)",
+        "- Dictionaries that have the same pairs in another order are equal to each other.",
+    )
+    assert {claim.text for claim in claims_of("In which order do dictionaries keep their pairs?", [mapping])} == {
+        "Dictionaries are mappings that keep the order in which the pairs were inserted into them.",
+        "Dictionaries that have the same pairs in another order are equal to each other.",
+        "popitem() lets a loop empty dictionaries pair by pair.",
+    }
+
+
+def test_release_notes_answer_where_they_are_asked_for_or_no_other_page_does() -> None:
+    old = page("2.7", "What’s New in Python 2.7", "Dictionaries iterate over their pairs in an arbitrary order.")
+    now = page("stdtypes", "Mapping types", "Dictionaries keep the order in which pairs were inserted into them.")
+    asked = "In which order do dictionaries iterate over their pairs?"
+    assert pages_of(claims_of(asked, [old, now])) == {"stdtypes"}
+    assert pages_of(claims_of(asked, [old])) == {"2.7"}
+    assert "2.7" in pages_of(claims_of("How has the order of the pairs of dictionaries changed?", [old, now]))
 
 
 @pytest.mark.parametrize("dash", "–—")
@@ -556,6 +593,10 @@ def test_an_order_to_the_machine_that_reads_is_no_statement(language: str, order
         ("en", "All these constraints prevent the use of partitions on their own for filling the space."),
         ("en", "The most common of these is an IP address and the network where the machine belongs."),
         ("en", "If it is installed, its behavior changes, and the volatile binary log data are read by it."),
+        ("en", "In CPython, this is the case for all strings that the compiler finds in the source."),
+        ("en", "On older systems, it keeps the blanks that stand at the end of the line."),
+        ("en", "All other non-string data are converted with str() before they are written to the file."),
+        ("en", "The configparser module uses them in its own way when it reads the file."),
         ("en", "You would then have to boot the installation system in order to set up another boot loader."),
         ("de", "Unglücklicherweise stellt das Paketsystem bei der Installation einen Konflikt zweier Pakete fest."),
         ("ja", "逆に、論理ボリュームのサイズを小さくする場合は、先にファイルシステムを縮小する必要があります。"),

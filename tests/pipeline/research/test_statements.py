@@ -29,6 +29,8 @@ DEBRIS = {
     "a row": "apparmor | a mandatory access control system | enabled by default in Debian since 10.",
     "a count of a program": "0 processes are unconfined but have a profile defined that the kernel has loaded.",
     "a line of a log": "Mar 31 17:30:36 mirtuel systemd: Unit ssh.service start request repeated too quickly.",
+    "a description without its name": "Instructs the reader to convert all non-quoted fields to type float.",
+    "a caption": "Discussion of the special methods used to implement iterators of a container type.",
     "options": "Use tool --all --force --quiet --no-check /etc/a.conf /var/lib/b.db and so on here.",
 }
 
