@@ -15,6 +15,7 @@ from pipeline.research.contracts import DEFAULT_BASE_URL, DEFAULT_MODEL, MAX_TOP
 from pipeline.research.output.artefacts import MAX_SOURCES, checked_run_id, problems
 from pipeline.research.output.layout import CitationForm
 from pipeline.research.running.journal import read_setup
+from pipeline.research.search.documents import document_files
 from pipeline.research.values import Depth
 from pipeline.schema import Frozen
 from pipeline.text.language import detect_language
@@ -178,16 +179,18 @@ def checked_options(options: ResearchOptions) -> ResearchOptions:
 def named_options(named: Mapping[str, Any], runs_dir: Path, limits: Limits) -> ResearchOptions:
     """The options of which these are named: a run that was begun adds what it was begun with, a new one gets its id.
 
-    `documents` alone mean that they are searched.
+    `documents` alone mean that they are searched. What a run that was begun has read it needs no more.
 
     Raises:
-        InputError: the run id cannot be a name, or an option is out of range.
+        InputError: the run id cannot be a name, an option is out of range, or a new run has no documents to read.
     """
     run_id = named.get("run_id", "")
     held = read_setup(runs_dir / checked_run_id(run_id)) if run_id else None
     wanted = {"topic": "", **(held or {}), **named}
     if named.get("documents") and "search" not in named:
         wanted["search"] = "local"
+    if named.get("documents") and held is None:
+        document_files(named["documents"])
     wanted["run_id"] = run_id or new_run_id(wanted["topic"], runs_dir)
     try:
         return ResearchOptions(**wanted, runs_dir=runs_dir, limits=limits)

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -48,9 +48,7 @@ async def read_documents(folder: Path, store: Store) -> ReadDocuments:
     Raises:
         InputError: there is no such folder, or no document in it can be read.
     """
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {str(folder)!r}. Name the one that holds the documents to search.")
-    files = list(_files_in(folder))
+    files = document_files(folder)
     page_sources = {file for file in files if _is_page_source(file, folder)}
     known = [file for file in files if file.suffix.lower() in MEDIA_TYPES and file not in page_sources]
     room = asyncio.Semaphore(_FILES_AT_ONCE)
@@ -66,12 +64,31 @@ async def read_documents(folder: Path, store: Store) -> ReadDocuments:
     problems = [problem_of[file] for file in known]
     urls = tuple(document_url(folder, file) for file, problem in zip(known, problems, strict=True) if not problem)
     if not urls:
-        raise InputError(
-            f"The folder {str(folder)!r} holds no document that can be read, of {len(files)} files. PDF, HTML, "
-            f"Markdown and plain text are read.{' ' if any(problems) else ''}{next(filter(None, problems), '')}"
-        )
+        raise _nothing_to_read(folder, files, next(filter(None, problems), ""))
     other_kinds = len(files) - len(known) - len(page_sources)
     return ReadDocuments(urls, tuple(filter(None, problems)), other_kinds, len(page_sources))
+
+
+def document_files(folder: Path) -> list[Path]:
+    """The folder's files, of which one at least is of a kind that is read.
+
+    Raises:
+        InputError: there is no such folder, or no such file in it.
+    """
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {str(folder)!r}. Name the one that holds the documents to search.")
+    files = list(_files_in(folder))
+    if not any(file.suffix.lower() in MEDIA_TYPES for file in files):
+        raise _nothing_to_read(folder, files)
+    return files
+
+
+def _nothing_to_read(folder: Path, files: Sequence[Path], problem: str = "") -> InputError:
+    """That nothing of the folder can be read, and the first problem where there was one."""
+    return InputError(
+        f"The folder {str(folder)!r} holds no document that can be read, of {len(files)} files. PDF, HTML, "
+        f"Markdown and plain text are read.{' ' if problem else ''}{problem}"
+    )
 
 
 def _is_page_source(file: Path, folder: Path) -> bool:

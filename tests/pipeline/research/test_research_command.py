@@ -141,6 +141,25 @@ def test_what_cannot_be_done_is_said_in_a_line(place: Path) -> None:
         assert done.stdout == ""
 
 
+def test_documents_that_are_not_there_are_refused_before_any_question(place: Path) -> None:
+    (place / "pictures").mkdir()
+    (place / "pictures" / "pump.png").write_bytes(b"\x89PNG")
+    for folder, said in (("missing", "There is no folder"), ("pictures", "holds no document that can be read, of 1")):
+        done = command("ai", "--run-id", "new", "--documents", folder, "--model", "extractive", stdin="heat pumps\n")
+        assert (done.exit_code, said in done.stderr, "?" in done.stderr) == (1, True, False), done.stderr
+        assert not (place / "runs" / "new").exists()
+
+
+def test_a_finished_run_is_read_again_without_its_documents(place: Path) -> None:
+    (place / "own").mkdir()
+    shutil.copy(place / "papers" / "cost.test.html", place / "own")
+    words = (TOPIC, "--run-id", "own", "--documents", "own", "--model", "extractive")
+    done = command(*words)
+    (place / "own" / "cost.test.html").unlink()
+    for again in (words, ("--run-id", "own")):
+        assert command(*again).stdout == done.stdout == "runs/own/final/report.md\n"
+
+
 def test_ctrl_c_waits_for_answers_under_way_and_says_how_to_go_on(place: Path) -> None:
     script = HangsAt(1)
     with ScriptedModel(script) as model:
