@@ -43,6 +43,11 @@ def identifier() -> Any:
     return detector
 
 
+def known_languages() -> list[str]:
+    """The ISO 639-1 codes among which languages are told apart."""
+    return sorted(set(identifier().nb_classes))
+
+
 def text_language(text: str, otherwise: str) -> str:
     """ISO 639-1 code of a short text's language: by its script, else by a detector, else the one given."""
     if _KANA.search(text):

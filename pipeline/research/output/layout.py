@@ -21,6 +21,7 @@ from pipeline.research.values import ANSWER, BETWEEN, LIKELY, AskedQuery, Intake
 from pipeline.sources.headings import headings_above
 from pipeline.text.asking import SubjectWord, names_subject, stem, subject_words
 from pipeline.text.injection import orders_machine
+from pipeline.text.language import detect_language
 from pipeline.text.meaning import is_rare
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
@@ -131,7 +132,7 @@ def lay_out(
         f"# {plain_markdown(written.title)}",
         *sections,
         _references_of([by_url[url] for url in urls], words, form),
-        _back_matter(plan, verified, written, pages, account, words, chance),
+        _back_matter(intake, plan, verified, written, pages, account, words, chance),
     ]
     entries = (_citation_entry(numbers[url], by_url[url], _quotes_on(url, written, claims)) for url in urls)
     lines = (
@@ -225,6 +226,7 @@ def _title_of(page: Page) -> str:
 
 
 def _back_matter(
+    intake: Intake,
     plan: Plan,
     verified: Verified,
     written: Written,
@@ -239,7 +241,7 @@ def _back_matter(
     left_out = _left_out_lines(dropped[:_MOST_LEFT_OUT], words)
     if len(dropped) > _MOST_LEFT_OUT:
         left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
-    limits = (words.limits, _limit_lines(verified, written, pages, account, words, chance))
+    limits = (words.limits, _limit_lines(intake, verified, written, pages, account, words, chance))
     on_no_page = words_on_no_page(plan, pages)
     vain = _open_sections(plan, verified, written, words)
     for line, asked in (
@@ -262,6 +264,7 @@ def _back_matter(
 
 
 def _limit_lines(
+    intake: Intake,
     verified: Verified,
     written: Written,
     pages: Sequence[Page],
@@ -277,6 +280,11 @@ def _limit_lines(
     lines: list[str] = []
     if stated and not account.has_model:
         lines.append(words.own_sentences)
+        languages = sorted({page.lang for page in pages if page.url in cited and page.lang})
+        told = detect_language(" ".join(paragraph.text for paragraph in written.paragraphs))
+        if languages and intake.lang not in (told, *languages):  # a page may be half in another language than its own
+            line = words.other_language.replace("{pages}", ", ".join(languages))
+            lines.append(line.replace("{asked}", plain_markdown(intake.lang)))
         if chance is not None:
             lines.append(words.unsure.replace("{count}", str(round(10 * chance))))
     if stated and len({sites.get(url, url) for url in cited}) == 1:

@@ -27,6 +27,7 @@ class ReportWords(NamedTuple):
     limits: str
     """Heading of what the report cannot do."""
     own_sentences: str
+    other_language: str
     unsure: str
     one_site: str
     each_alone: str
@@ -76,6 +77,8 @@ ENGLISH = ReportWords(
     changed_on="last changed on {date}",
     limits="Limits of this report",
     own_sentences="No model wrote this: the sentences are the pages' own, those nearest to the question in meaning.",
+    other_language="The sentences are in the pages' language ({pages}), not in the one asked for ({asked}): without a "
+    "model nothing is translated.",
     unsure="It is not sure that these pages answer the question: of sections as near to it as those cited, about "
     "{count} in 10 do. Read them before you rely on this.",
     one_site="Everything above rests on a single site; no other one confirms it.",
@@ -130,6 +133,8 @@ _GERMAN = ReportWords(
     limits="Grenzen dieses Berichts",
     own_sentences="Es wurde kein Modell benutzt: Die Sätze stammen wörtlich von den Seiten und stehen der Frage nach "
     "ihrer Bedeutung am nächsten.",
+    other_language="Die Sätze stehen in der Sprache der Seiten ({pages}), nicht in der gewünschten ({asked}): Ohne "
+    "Modell wird nichts übersetzt.",
     unsure="Es ist nicht sicher, dass diese Seiten die Frage beantworten: Von Abschnitten, die ihr so nahe sind wie "
     "die angeführten, tun es etwa {count} von 10. Lesen Sie sie, ehe Sie sich darauf verlassen.",
     one_site="Alles Obige stützt sich auf eine einzige Website; keine andere bestätigt es.",
@@ -183,6 +188,8 @@ _JAPANESE = ReportWords(
     changed_on="{date} 最終更新",
     limits="この報告の限界",
     own_sentences="モデルは使っていません。文はページの原文のままで、意味が質問に最も近いものです。",
+    other_language="文はページの言語 ({pages}) のままで、求められた言語 ({asked}) ではありません。"
+    "モデルなしでは翻訳しません。",
     unsure="これらのページが質問に答えているかどうかは確かではありません。引用した箇所と同程度に近い箇所のうち、実際に答えて"
     "いるのは10件中約{count}件です。頼る前に原文を確認してください。",
     one_site="上の内容はすべて一つのサイトに基づいており、ほかのサイトでは裏付けられていません。",
@@ -236,6 +243,7 @@ _CHINESE = ReportWords(
     changed_on="{date} 最后更改",
     limits="本报告的局限",
     own_sentences="未使用模型：句子均为网页原文，含义与问题最接近。",
+    other_language="句子使用网页的语言（{pages}），而非所要求的语言（{asked}）：没有模型就不作翻译。",
     unsure="这些网页是否回答了问题并不确定：与所引部分同样接近的部分中，约有十分之{count}作出了回答。采信之前请先阅读原文。",
     one_site="以上内容全部依据同一个网站，没有其他网站证实。",
     each_alone="{all} 条陈述每条都只依据一个网站，没有第二个网站证实。",

@@ -18,7 +18,7 @@ from pipeline.research.running.journal import read_setup
 from pipeline.research.search.documents import document_files
 from pipeline.research.values import Depth
 from pipeline.schema import Frozen
-from pipeline.text.language import detect_language
+from pipeline.text.language import detect_language, known_languages
 
 StopReason = Literal["seconds", "tokens", "cost", "fetches"]
 """Why a run ended before it had done all it wanted: the limit that it reached. Its last round is none."""
@@ -182,7 +182,8 @@ def named_options(named: Mapping[str, Any], runs_dir: Path, limits: Limits) -> R
     `documents` alone mean that they are searched. What a run that was begun has read it needs no more.
 
     Raises:
-        InputError: the run id cannot be a name, an option is out of range, or a new run has no documents to read.
+        InputError: the run id cannot be a name, an option is out of range, or a new run has no documents to read or a
+            language that is not known.
     """
     run_id = named.get("run_id", "")
     held = read_setup(runs_dir / checked_run_id(run_id)) if run_id else None
@@ -191,6 +192,11 @@ def named_options(named: Mapping[str, Any], runs_dir: Path, limits: Limits) -> R
         wanted["search"] = "local"
     if named.get("documents") and held is None:
         document_files(named["documents"])
+    if named.get("lang") and held is None and named["lang"] not in known_languages():
+        raise InputError(
+            f"The language {named['lang']!r} is none of those that pages are told apart by. Name one by its ISO 639-1 "
+            f"code: {', '.join(known_languages())}."
+        )
     wanted["run_id"] = run_id or new_run_id(wanted["topic"], runs_dir)
     try:
         return ResearchOptions(**wanted, runs_dir=runs_dir, limits=limits)

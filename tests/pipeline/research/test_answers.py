@@ -301,7 +301,7 @@ def test_a_description_that_does_not_name_what_it_describes_is_no_statement() ->
         "# Dictionaries",
         "Dictionaries are mappings that keep the order in which the pairs were inserted into them.",
         "- popitem()¶",
-        "- Pairs are returned from dictionaries in LIFO order. popitem() lets a loop empty dictionaries pair by pair.",
+        "- Pairs are returned from dictionaries in LIFO order. With popitem() a loop empties dictionaries bit by bit.",
         "- dictview.mapping¶",
         "- The original dictionaries that the view refers to are wrapped by a proxy for them.",
         "- the order (of pairs)",
@@ -310,7 +310,7 @@ def test_a_description_that_does_not_name_what_it_describes_is_no_statement() ->
     assert {claim.text for claim in claims_of("In which order do dictionaries keep their pairs?", [mapping])} == {
         "Dictionaries are mappings that keep the order in which the pairs were inserted into them.",
         "Dictionaries that have the same pairs in another order are equal to each other.",
-        "popitem() lets a loop empty dictionaries pair by pair.",
+        "With popitem() a loop empties dictionaries bit by bit.",
     }
 
 

@@ -150,6 +150,17 @@ def test_documents_that_are_not_there_are_refused_before_any_question(place: Pat
         assert not (place / "runs" / "new").exists()
 
 
+def test_a_language_that_is_none_is_refused_before_any_question(place: Path) -> None:
+    for lang in ("english", "xx"):
+        done = command("ai", "--run-id", "new", "--lang", lang, stdin="heat pumps\n")
+        assert (done.exit_code, "?" in done.stderr) == (1, False)
+        assert f"The language '{lang}' is none of those that pages are told apart by. Name one by its" in done.stderr
+        assert not (place / "runs" / "new").exists()
+    journal = place / "runs" / "x" / ".state" / "journal.jsonl"
+    journal.write_text(journal.read_text("utf-8").replace('"lang": ""', '"lang": "english"', 1), "utf-8")
+    assert command("--run-id", "x", "--lang", "english").exit_code == 0
+
+
 def test_a_finished_run_is_read_again_without_its_documents(place: Path) -> None:
     (place / "own").mkdir()
     shutil.copy(place / "papers" / "cost.test.html", place / "own")

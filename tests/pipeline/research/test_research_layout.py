@@ -47,7 +47,7 @@ def test_what_turns_the_direction_of_text_around_is_left_out() -> None:
 
 
 def laid_out(
-    form: CitationForm, account: Account | None = None, sites: int = 2, relevance: float | None = None
+    form: CitationForm, account: Account | None = None, sites: int = 2, relevance: float | None = None, lang: str = "en"
 ) -> LaidOut:
     pages = [
         Page(
@@ -75,7 +75,7 @@ def laid_out(
     lost = Checked(Claim("c4", "Cows <b>fly</b>.", 0, claims[0].quotes), "not_found", 0.1, ("no page says so",))
     plan = Plan(("Insects: how it works", "What do bees do?", "Insects: outlook"), ("insects",))
     return lay_out(
-        Intake("Insects", "Insects", "en", "brief"),
+        Intake("Insects", "Insects", lang, "brief"),
         plan,
         Verified((*checked, lost), 1.0),
         Written("Insects", paragraphs, (lost,)),
@@ -159,6 +159,13 @@ def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part
         "- Searched for, with results of which none is cited: “outlook”.",
     ]
     assert told["Limits of this report"].startswith("- No model wrote this: the sentences are the pages' own")
+
+
+def test_a_report_without_a_model_says_that_its_sentences_are_not_in_the_language_asked_for() -> None:
+    line = "- The sentences are in the pages' language (en), not in the one asked for (de): without a model nothing is "
+    for lang, has_model, told in (("de", False, True), ("en", False, False), ("de", True, False)):
+        limits = back_matter(laid_out("c", Account(has_model=has_model), lang=lang))["Limits of this report"]
+        assert (line in limits) is told
 
 
 def test_a_report_whose_claims_may_well_not_answer_says_how_seldom_such_ones_do() -> None:
