@@ -341,7 +341,12 @@ def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     click.echo(f"{metrics.duration_s:.0f} s{took}; {pages}.", err=True)
     for line in shortfalls(finished):
         click.echo(line, err=True)
-    if not finished.passed:
+    if not check.total_paragraphs:
+        click.echo(
+            "No page that was read holds an answer that could be checked; try other pages, or ask in other words.",
+            err=True,
+        )
+    elif not finished.passed:
         account = click.format_filename(finished.folder / "final" / "verification.md")
         click.echo(f"The report did not pass the audit; {account} says why.", err=True)
     run_id, where = finished.run_id, _place(options)

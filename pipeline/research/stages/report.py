@@ -224,7 +224,7 @@ class ReportStages:
             _AUDITED,
             lambda: self.audit(gathered, came),
             lambda value: self.settle_audit(value, laid_out, gathered, came),
-            words=lambda value: "passed" if value.check.passed else f"{len(value.problems)} problems",
+            words=lambda value: _audit_words(value) if came.written.paragraphs else "nothing to check",
         )
         metrics = await self.run.run_stage(
             "cache",
@@ -343,6 +343,11 @@ class ReportStages:
             gathered.pages,
         )
         write_for_jury(self.run.folder, finished)
+
+
+def _audit_words(audited: Audited) -> str:
+    """Whether the report passed, or how many problems there are."""
+    return "passed" if audited.check.passed else f"{len(audited.problems)} problems"
 
 
 def audit_again(folder: RunFolder, store: Store | None) -> Audit:

@@ -123,6 +123,13 @@ def test_a_report_that_says_nothing_is_not_offered_to_the_jury(place: Path) -> N
     assert "0 paragraphs with 0 sources" in done.stderr
     assert "Next: citejury pipeline runs show empty\n" in done.stderr
     assert "push" not in done.stderr
+    assert "\naudit: nothing to check\n" in done.stderr
+    assert (
+        "No page that was read holds an answer that could be checked; try other pages, or ask in other words."
+        in done.stderr
+    )
+    assert "did not pass" not in done.stderr
+    assert "problem" not in done.stderr
 
 
 def test_what_cannot_be_done_is_said_in_a_line(place: Path) -> None:
