@@ -104,7 +104,8 @@ def research(
     With `--model extractive` no model is asked: plan and report are made of the pages' own sentences. Keys come from
     the environment: OPENROUTER_API_KEY, or OPENAI_API_KEY with `--base-url`; TAVILY_API_KEY, BRAVE_API_KEY.
 
-    Exit code 2: the topic must be clarified. 3: the report did not pass the audit.
+    Exit code 1: no question was answered, or something failed. 2: the topic must be clarified, and nobody may be asked
+    (`--non-interactive`). 3: the report says nothing, or did not pass the audit.
 
     \b
     Examples:
