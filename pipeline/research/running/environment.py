@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
+from pipeline.errors import SettingsError
 from pipeline.models.asking import Model, refuse_unknown_price
 from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.client import ApiClient
@@ -79,7 +80,10 @@ async def open_model(
     """
     if options.model == EXTRACTIVE:
         return None
-    chosen = choose_model(variables, model=options.model, base_url=options.base_url)
+    try:
+        chosen = choose_model(variables, model=options.model, base_url=options.base_url)
+    except SettingsError as error:
+        raise SettingsError(f"{error} With `--model {EXTRACTIVE}` neither a server nor a key is needed.") from error
     refuse_unknown_price(chosen, prices, options.limits.cost)
     client = await stack.enter_async_context(ApiClient(chosen.endpoint, None, options.workers, accept_body))
     return Model(Asker(client, chosen), {}, prices)

@@ -138,7 +138,7 @@ def test_what_cannot_be_done_is_said_in_a_line(place: Path) -> None:
         (TOPIC, "--run-id", "../x"): "cannot be the id of a run",
         (TOPIC, "--search", "bing", "--model", "extractive"): "retired",
         (TOPIC, "--budget", "1000"): "BUDGET_EXCEEDED",
-        (TOPIC,): "OPENROUTER_API_KEY",
+        (TOPIC,): "OPENROUTER_API_KEY`. With `--model extractive` neither a server nor a key is needed.",
         ("--run-id", "nothing", "--verify-only"): "There is no run",
         (TOPIC, "--runs-dir", "/dev/null/runs"): "is not a folder, and none can be made there; name another one.",
     }
