@@ -194,6 +194,9 @@ _LONGEST_TITLE = 300
 _MOST_HEADINGS = 3
 # No menu is as long as that, whatever is beside it.
 _LONG_LIST, _LINKS_OF_A_LIST = 200_000, 0.5
+_SECTION_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_NO_LETTERS = re.compile(r"[^a-z0-9]+")
+_LEAST_OWN_PROSE = 40
 # What stands on all pages of a site; links besides.
 _NOT_ITS_OWN = ("nav", "footer", "aside", "button", "select", "option", "label", "noscript", "dialog", "menu", "a")
 
@@ -232,6 +235,7 @@ def read_html(page: str, url: str) -> HtmlText:
     if _is_long_list_of_links(tree):
         return HtmlText(_all_text(page), title, language, bool(_NOT_FREE.search(page)), headings, markup, all_headings)
     mark_paragraphs(tree)
+    _keep_named_sections(tree)
     blocks = "".join(_unparted(block.text_content()) for block in tree.xpath(_FALLBACK_BLOCKS))
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
@@ -246,6 +250,22 @@ def _is_long_list_of_links(tree: Any) -> bool:
     """Whether it is an index or a table of contents, with no main text: to look for one may take half a minute."""
     length = len(tree.text_content())
     return length > _LONG_LIST and sum(len(link.text_content()) for link in tree.iter("a")) > _LINKS_OF_A_LIST * length
+
+
+def _keep_named_sections(tree: Any) -> None:
+    """Take the ids off sections that are named after their heading and hold prose of their own.
+
+    trafilatura takes a section for what surrounds a text by parts of its id: `shared`, `cookie`, `related`.
+    """
+    for section in tree.xpath("//section[@id] | //div[@id]"):
+        heading = next((child for child in section if child.tag in _SECTION_HEADINGS), None)
+        if heading is None or _NO_LETTERS.sub("", heading.text_content().casefold()) != _NO_LETTERS.sub(
+            "", section.get("id")
+        ):
+            continue
+        linked = sum(len(link.text_content()) for link in section.xpath("./p//a"))
+        if sum(len(paragraph.text_content()) for paragraph in section.xpath("./p")) - linked >= _LEAST_OWN_PROSE:
+            del section.attrib["id"]
 
 
 def _headings(tree: Any) -> list[Any]:

@@ -115,6 +115,20 @@ def test_a_paragraph_wrapped_at_120_columns_becomes_one_line_and_a_heading_befor
     assert others == ["A short line.", "Another one, which is no part of it, but longer."]
 
 
+@pytest.mark.parametrize("heading", ["Why are default values shared between objects?", "Cookie Objects"])
+def test_a_section_whose_id_sounds_like_what_surrounds_a_text_is_read(heading: str) -> None:
+    name = re.sub("[^a-z]+", "-", heading.lower()).strip("-")
+    told = "This takes new programmers by surprise, for a value is made once and kept."
+    boxes = (
+        '<section id="related-articles"><h2>Related articles</h2><p><a href="/">Ten things that you must know</a></p>'
+    )
+    section = f'<section id="{name}"><h2>{heading}<a href="#x">¶</a></h2><p>{told}</p></section>'
+    prose = "<p>A function is called with arguments, and each of them has a name in it.</p>" * 6
+    found = extract(f"<html><body><main><h1>Questions</h1>{prose}{section}{boxes}</section></main></body></html>")
+    assert told in found.text
+    assert "Ten things" not in found.text
+
+
 def test_a_page_without_main_text_is_read_as_a_browser_shows_it() -> None:
     cells = "".join(f"<tr><td>Region {number}</td><td>{number * 1000} people</td></tr>" for number in range(9))
     body = f"<html><body><div style='display: none'>hidden words</div><form><table>{cells}</table></form></body></html>"
