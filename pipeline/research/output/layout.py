@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import quote, urldefrag
@@ -66,6 +67,9 @@ _MOST_LEFT_OUT = 10
 _MOST_QUERIES = 6
 _MOST_NAMED = 3
 """Pages named in a line."""
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_NEARLY = 0.85
+"""Likeness, as difflib counts it, from which a word may be another one misspelt."""
 _MOST_WORDS = 8
 """Words named in a line."""
 _LONGEST_FRAGMENT = 200
@@ -243,15 +247,12 @@ def _back_matter(
         left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
     limits = (words.limits, _limit_lines(intake, verified, written, pages, account, words, chance))
     on_no_page = words_on_no_page(plan, pages)
+    untold = [word for word in _words_untold(plan, verified, written, pages) if word not in on_no_page]
     vain = _open_sections(plan, verified, written, words)
-    for line, asked in (
-        (words.not_named, on_no_page),
-        (words.not_told, [word for word in _words_untold(plan, verified, written, pages) if word not in on_no_page]),
-    ):
+    for line, asked in ((words.not_named, _spelt(on_no_page, pages, words)), (words.not_told, untold)):
         if asked:
-            vain.append(
-                line.replace("{names}", _first_of([plain_markdown(word) for word in asked], _MOST_WORDS, words))
-            )
+            names = _first_of([plain_markdown(word) for word in asked], _MOST_WORDS, words)
+            vain.append(line.replace("{names}", names))
     vain += _vain_queries(written, account, words)
     parts = [
         *([limits, (words.not_found, vain)] if written.paragraphs else [(words.not_found, vain), limits]),
@@ -333,6 +334,18 @@ def words_on_no_page(plan: Plan, pages: Sequence[Page]) -> list[str]:
         if names_subject(word, language) or (not word.general and is_rare(word.text, language))
     ]
     return _missing(telling, "\n".join(f"{page.title}\n{page.text}" for page in pages), plan)
+
+
+def _spelt(names: Sequence[str], pages: Sequence[Page], words: ReportWords) -> list[str]:
+    """The names, each with the word of the pages that is written nearly so, where there is one: `Pyton`, `Python`."""
+    if not names:
+        return []
+    known = {each.casefold(): each for page in pages for each in _WORD.findall(f"{page.title}\n{page.text}")}
+    told = []
+    for name in names:
+        near = get_close_matches(name.casefold(), known, 1, _NEARLY)
+        told.append(words.perhaps.replace("{name}", name).replace("{near}", known[near[0]]) if near else name)
+    return told
 
 
 def _words_untold(plan: Plan, verified: Verified, written: Written, pages: Sequence[Page]) -> list[str]:

@@ -41,6 +41,8 @@ class ReportWords(NamedTuple):
     """Heading of what was looked for in vain."""
     nothing_found: str
     not_named: str
+    perhaps: str
+    """Such a word with one of the pages' that is written nearly so."""
     not_told: str
     """Which words of the question stand in no sentence of the report, nor above one."""
     no_section: str
@@ -91,6 +93,7 @@ ENGLISH = ReportWords(
     not_found="What was looked for and not found",
     nothing_found="Insufficient evidence: no statement on this topic could be checked against a page.",
     not_named="Asked about, and on none of the pages that were read: {names}.",
+    perhaps="{name} (did you mean “{near}”?)",
     not_told="Asked about, and named in no sentence above: {names}.",
     no_section="Nothing on “{section}”: no statement about it could be checked against a page.",
     section_left_out="On “{section}” what pages say is left out, for the reasons below.",
@@ -147,6 +150,7 @@ _GERMAN = ReportWords(
     not_found="Wonach vergeblich gesucht wurde",
     nothing_found="Zu wenig Belege: Keine Aussage zu diesem Thema ließ sich an einer Seite prüfen.",
     not_named="Danach ist gefragt, und keine der gelesenen Seiten hat es: {names}.",
+    perhaps="{name} (gemeint: „{near}“?)",
     not_told="Danach ist gefragt, und kein Satz oben nennt es: {names}.",
     no_section="Nichts zu „{section}“: Keine Aussage dazu ließ sich an einer Seite prüfen.",
     section_left_out="Zu „{section}“ ist ausgelassen, was Seiten sagen; die Gründe stehen unten.",
@@ -202,6 +206,7 @@ _JAPANESE = ReportWords(
     not_found="探しても見つからなかったもの",
     nothing_found="根拠が不十分です。ページと照合できる記述がありませんでした。",
     not_named="質問にあり、読んだページのどれにも出てこない語: {names}。",
+    perhaps="{name} (「{near}」のことですか)",
     not_told="質問にあり、上のどの文にも出てこない語: {names}。",
     no_section="「{section}」については、ページと照合できる記述がありませんでした。",
     section_left_out="「{section}」については、ページの記述を下に記す理由で省きました。",
@@ -255,6 +260,7 @@ _CHINESE = ReportWords(
     not_found="查找而未找到的内容",
     nothing_found="证据不足：没有任何陈述能与网页核对。",
     not_named="问题中有、而所读网页均未出现的词：{names}。",
+    perhaps="{name}（是否指“{near}”？）",
     not_told="问题中有、而上文各句均未提及的词：{names}。",
     no_section="关于“{section}”，没有任何陈述能与网页核对。",
     section_left_out="关于“{section}”，网页的陈述因下述理由未采用。",

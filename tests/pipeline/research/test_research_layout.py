@@ -317,6 +317,11 @@ def test_the_list_of_sources_has_the_day_of_reading_and_that_of_the_last_change(
             "Why has the price of bitcoin fallen?",
             "Asked about, and on none of the pages that were read: bitcoin.",
         ),
+        (
+            "en",
+            "How do I run a Klusters machine?",
+            "Asked about, and on none of the pages that were read: Klusters (did you mean “clusters”?).",
+        ),
         ("en", "How do I run a Xen cluster?", ""),
     ],
 )
