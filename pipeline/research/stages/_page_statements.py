@@ -19,10 +19,10 @@ _LIST = re.compile(r"^.{20,}:\n(?:.{3,200}[;,](?: and| or| und| oder)?\n){1,12}.
 """A sentence that announces a list, and its items, which end as parts of one sentence."""
 _NEXT_ITEM = re.compile(r"\n(?:[-*•‣–] )?")
 _ENTRY = re.compile(
-    r"[-*•] (?=.*(?:[¶_]|\)$))(?:(?:class|exception|async|await|coroutine|classmethod|staticmethod|property) )?"
-    r"(?:\w+\.)*(?P<name>\w+)(?:[(\[].*)?¶?"
+    r"[-*•] (?:(?=.*(?:[¶_]|\)$))(?:(?:class|exception|async|await|coroutine|classmethod|staticmethod|property) )?"
+    r"(?:\w+\.)*(?P<name>\w+)(?:[(\[].*)?¶?|(?P<case>.{1,60}):)"
 )
-"""A line of a reference that names what the line below it says something of: `- popitem()¶`, `- csv.QUOTE_ALL¶`."""
+"""An item that names what the one below it says something of: `- popitem()¶`, `- a class object:`."""
 _HEADINGS_TOLD = 2
 """Headings above a statement that are told with it where its meaning counts."""
 _PARTS_OF_LIST = re.compile(r"[,;、，；]")
@@ -155,14 +155,14 @@ class PageStatements:
         return text if text and (is_in(text, self.language) or not speaks(self.page, self.language)) else ""
 
     def entry_above(self, start: int) -> str:
-        """The name of code whose description this sentence is a part of; empty where it is of none.
+        """The name of code, or the case, whose description this sentence is a part of; empty where it is of none.
 
         A description leaves out what it describes: "Pairs are returned in LIFO order" holds of `popitem()` alone.
         """
         begin = self.text.rfind("\n", 0, start)
         above = self.text[self.text.rfind("\n", 0, begin) + 1 : begin] if begin > 0 else ""
         found = _ENTRY.fullmatch(above)
-        return found["name"] if found else ""
+        return found["name"] or found["case"] if found else ""
 
     def goes_on(self, before: tuple[str, int, int], start: int) -> bool:
         """Whether a sentence that begins here stands right behind another one in its paragraph."""

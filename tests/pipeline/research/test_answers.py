@@ -304,7 +304,9 @@ def test_a_description_that_does_not_name_what_it_describes_is_no_statement() ->
         "- Pairs are returned from dictionaries in LIFO order. With popitem() a loop empties dictionaries bit by bit.",
         "- dictview.mapping¶",
         "- The original dictionaries that the view refers to are wrapped by a proxy for them.",
-        "- the order (of pairs)",
+        "- a user-defined class:",
+        "- A new dictionary of that class is made with the pairs in the order of the call.",
+        "The order of pairs:",
         "- Dictionaries that have the same pairs in another order are equal to each other.",
     )
     assert {claim.text for claim in claims_of("In which order do dictionaries keep their pairs?", [mapping])} == {
