@@ -19,8 +19,7 @@ _LIST = re.compile(r"^.{20,}:\n(?:.{3,200}[;,](?: and| or| und| oder)?\n){1,12}.
 """A sentence that announces a list, and its items, which end as parts of one sentence."""
 _NEXT_ITEM = re.compile(r"\n(?:[-*•‣–] )?")
 _ENTRY = re.compile(
-    r"[-*•] (?:(?=.*(?:[¶_]|\)$))(?:(?:class|exception|async|await|coroutine|classmethod|staticmethod|property) )?"
-    r"(?:\w+\.)*(?P<name>\w+)(?:[(\[].*)?¶?|(?P<case>.{1,60}):)"
+    r"[-*•] (?:(?=.*(?:[¶_]|\)$))(?:[\w*]+ \*?){0,2}(?:\w+\.)*(?P<name>\w+)(?:[(\[].*)?¶?|(?P<case>.{1,60}):)"
 )
 """An item that names what the one below it says something of: `- popitem()¶`, `- a class object:`."""
 _HEADINGS_TOLD = 2
