@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
 from pipeline.text.coverage import SENTENCES, SentencePlace, cover, words_and_numbers
+from pipeline.text.entries import entry_above
 from pipeline.text.language import detect_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import membership_key
@@ -198,6 +199,19 @@ def _changes_sides(claim: Wording, passage: Wording, names: Set[str]) -> bool:
 def stands_on(text: str, page: PageText) -> bool:
     """Whether the page has the text word for word: whole sentences of it, or a part that says the same alone.
 
+    So it has a name and a colon before what it says in the description of that entry: `popitem(): Pairs are …`.
+    """
+    if any(_places_of(text, page)):
+        return True
+    name, _, described = text.partition(": ")
+    wordings = {page.text[start:end] for start, end in _places_of(described, page)} if described else set()
+    places = (found.start() for each in wordings for found in re.finditer(re.escape(each), page.text))
+    return any(entry.label == name and not entry.is_case for at in places if (entry := entry_above(page.text, at)))
+
+
+def _places_of(text: str, page: PageText) -> Iterator[tuple[int, int]]:
+    """The spans of the page that are the text word for word, as far as they say the same alone.
+
     Marks such as `[3]` may be the text's own, so it is looked up with and without them.
     """
     asks = text.rstrip().endswith(("?", "？"))
@@ -206,13 +220,12 @@ def stands_on(text: str, page: PageText) -> bool:
         while at >= 0:
             span = page.form.span(at, at + len(form))
             around = page.sentences_at(span) if span and page.ends_words(span) else []
-            if around and around[-1].rstrip().endswith(("?", "？")) is asks:
+            if span and around and around[-1].rstrip().endswith(("?", "？")) is asks:
                 whole = " ".join(around)
                 own = wording_of(text)
                 if normalise(whole).strip(_STOPS) == form or any(says(own, each) for each in _statements(whole)):
-                    return True
+                    yield span
             at = page.form.find(form, at + 1)
-    return False
 
 
 def _opposed(

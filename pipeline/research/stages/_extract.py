@@ -296,8 +296,11 @@ def _claim_of(answer: Answer, section: int) -> Claim:
     """The answer as a claim that still has no id."""
     statement = answer.statement
     quoted = statement.page.text[statement.start : statement.end]
-    quote = Quote(statement.page.url, quoted, statement.start, statement.end)
-    return Claim("", statement.text, section, (quote,), relevance=answer.relevance)
+    quotes = [Quote(statement.page.url, quoted, statement.start, statement.end)]
+    if entry := statement.entry:
+        name = statement.page.text[entry.start : entry.end]
+        quotes.append(Quote(statement.page.url, name, entry.start, entry.end))
+    return Claim("", statement.text, section, tuple(quotes), relevance=answer.relevance)
 
 
 def _with_relevance(claim: Claim, question: str, answers: Answers, pages: Mapping[str, Page]) -> Claim:

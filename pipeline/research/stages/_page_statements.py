@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pipeline.research.stages._passages import PAGES_KEPT, ResearchPassage, speaks
 from pipeline.research.stages._statements import is_in, is_said_elsewhere, item_start, statement_in, without_wraps
 from pipeline.sources.headings import Section, sections_above
+from pipeline.text.entries import Entry, entry_above
 from pipeline.text.sentences import is_named_above, sentence_spans
 from pipeline.text.words import content_words
 from pipeline.verifying.values import Page
@@ -18,10 +19,6 @@ _MOST_TOGETHER = 480
 _LIST = re.compile(r"^.{20,}:\n(?:.{3,200}[;,](?: and| or| und| oder)?\n){1,12}.{3,200}\.$", re.MULTILINE)
 """A sentence that announces a list, and its items, which end as parts of one sentence."""
 _NEXT_ITEM = re.compile(r"\n(?:[-*•‣–] )?")
-_ENTRY = re.compile(
-    r"[-*•] (?:(?=.*(?:[¶_]|\)$))(?:[\w*]+ \*?){0,2}(?:\w+\.)*(?P<name>\w+)(?:[(\[].*)?¶?|(?P<case>.{1,60}):)"
-)
-"""An item that names what the one below it says something of: `- popitem()¶`, `- a class object:`."""
 _HEADINGS_TOLD = 2
 """Headings above a statement that are told with it where its meaning counts."""
 _PARTS_OF_LIST = re.compile(r"[,;、，；]")
@@ -46,6 +43,8 @@ class Statement(NamedTuple):
     """The words of its page's title and of all headings above it."""
     section: frozenset[str]
     """The words of what stands below that heading, and of all headings above."""
+    entry: Entry | None = None
+    """What the sentence is told behind, for it describes that and does not name it; None where it does."""
 
 
 @lru_cache(maxsize=PAGES_KEPT)
@@ -128,6 +127,7 @@ class PageStatements:
                     read[-1] = (f"{said_before}{text_of[read[-1][2] : start]}{more}", first, end)
         for text, start, end in read:
             *_, (_, section) = self.sections_above(start)
+            entry = entry_above(self.text, start)
             yield Statement(
                 text,
                 self.page,
@@ -136,6 +136,7 @@ class PageStatements:
                 frozenset(content_words(text, self.language)),
                 self.words_above(start),
                 self.words_of_section(section) | self.words_above(start),
+                entry if entry and text.startswith(f"{entry.label}: ") else None,
             )
 
     def sentences_in(self, passage: ResearchPassage) -> Iterator[tuple[int, int]]:
@@ -145,23 +146,21 @@ class PageStatements:
             yield item_start(self.text, passage.start + begin, passage.start + end), passage.start + end
 
     def statement_at(self, start: int, end: int, follows: bool) -> str:
-        """The statement at this place; empty where there is none, or one in another language."""
+        """The statement at this place; empty where there is none, or one in another language.
+
+        A description leaves out what it describes: "Pairs are returned in LIFO order" holds of `popitem()` alone, and
+        is told behind that name.
+        """
         line = without_wraps(self.text, start, end)
         named = is_named_above(self.text, start, self.page.lang or self.language)
-        text = statement_in(line, self.language, follows=follows, named=named)
-        if not follows and self.entry_above(start) not in text:
+        entry = None if follows else entry_above(self.text, start)
+        described = entry is not None and not entry.is_case
+        text = statement_in(line, self.language, follows=follows, named=named, described=described)
+        if not text or not (is_in(text, self.language) or not speaks(self.page, self.language)):
             return ""
-        return text if text and (is_in(text, self.language) or not speaks(self.page, self.language)) else ""
-
-    def entry_above(self, start: int) -> str:
-        """The name of code, or the case, whose description this sentence is a part of; empty where it is of none.
-
-        A description leaves out what it describes: "Pairs are returned in LIFO order" holds of `popitem()` alone.
-        """
-        begin = self.text.rfind("\n", 0, start)
-        above = self.text[self.text.rfind("\n", 0, begin) + 1 : begin] if begin > 0 else ""
-        found = _ENTRY.fullmatch(above)
-        return found["name"] or found["case"] if found else ""
+        if entry is None or entry.is_in(text):
+            return text
+        return "" if entry.is_case else f"{entry.label}: {text}"
 
     def goes_on(self, before: tuple[str, int, int], start: int) -> bool:
         """Whether a sentence that begins here stands right behind another one in its paragraph."""

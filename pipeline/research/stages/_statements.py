@@ -49,7 +49,10 @@ _ANNOUNCED = r"""(?:take|have) a look at|refer to\b.{0,60}\b(?:manual|documentat
 for more information|man(?:ual)? pages?\.$
 (?:pages?|manual|section|guide|wiki|site) (?:for|gives?|has|contains?|provides?) (?:\w+ )?(?:more|further|details)
 (?<!which )(?:is|are) (?:\w+ )?(?:described|documented|explained|discussed|covered) (?:\w+ ){0,2}in\b
-(?:explained|described|shown|discussed|listed) (?:\w+ )?(?:below|above)|as (?:\w+ ){1,3}(?:shows?|shown|illustrates?)
+(?<!which )(?:is|are) (?:\w+ )?(?:explained|described|shown|discussed|listed|given) (?:\w+ )?(?:below|above)
+^(?:the|all) (?:\w+ ){1,3}(?:explained|described|shown|discussed|listed|given) (?:\w+ )?(?:below|above)
+(?:explained|described|shown|discussed|listed|given) (?:below|above)\)\.$
+^as (?:the |this )?(?:\w+ ){1,3}(?:shows?|shown|illustrates?)
 (?:the|this) (?:section|chapter|page|document|article|guide) (?:covers|describes|explains|lists|shows)
 (?:has|have|defines?|offers?|provides?|supports?) the following (?:\w+ ){0,4}\w+\.$
 we (?:will|shall) (?:\w+ )?(?:describe|see|explain|discuss|focus|present|cover|look|show)
@@ -80,13 +83,17 @@ _MOST_CODE_WORDS = 0.2
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*[a-z](?:Error|Exception|Warning|Interrupt|Exit)\b|\bE[A-Z]{4,}\b")
 _SIGNATURE = re.compile(
     r"(?:changed|new|added|deprecated|removed|availability)(?: in| since)? ?(?:version|python)?\b ?[0-9:.]"
-    r"|(?:raises?|returns?|raised|returned|called|exception raised|availability|parameters?)\b"
-    r"|instructs?\b|discussion of\b|pep written by\b|the python enhancement proposal (?:which|that)\b"
-    r"|part of the stable\b|(?:class|def|method) \w+[.(]|equivalent to\b|same as\b|deprecated\b|see\b"
-    r"|(?:geändert|neu|hinzugefügt) in version|gibt\b|バージョン ?[0-9]",
+    r"|(?:availability|parameters?)\b|discussion of\b|pep written by\b|the python enhancement proposal (?:which|that)\b"
+    r"|part of the stable\b|return value:|(?:class|def|method) \w+[.(]|deprecated\b|see\b"
+    r"|(?:geändert|neu|hinzugefügt) in version|バージョン ?[0-9]",
     re.IGNORECASE,
 )
-"""How entries of a reference begin: what a function gives, since when it is there."""
+"""How entries of a reference begin that say since when something is there, or where more stands on it."""
+_NAMELESS = re.compile(
+    r"(?:raises?|returns?|raised|returned|called|exception raised|instructs?|equivalent to|same as|gibt)\b",
+    re.IGNORECASE,
+)
+"""How descriptions begin that leave out what they describe: what a function gives."""
 _NUMBERED = re.compile(
     r"\(?(?:[0-9]{1,3}(?:\.[0-9]{1,3}){1,4}\.?|[0-9]{1,2}[.)])\s|(?:chapter|kapitel|appendix) [0-9]|第[0-9]+[章節]",
     re.I,
@@ -126,11 +133,14 @@ _NAVIGATION = re.compile(f"{_alternatives(_MENUS)}|{_alternatives(_POINTER)}", r
 _ELSEWHERE = re.compile(rf"\b(?:{_alternatives(_ANNOUNCED)})", re.IGNORECASE)
 
 
-def statement_in(sentence: str, language: str, *, follows: bool = False, named: bool = False) -> str:
+def statement_in(
+    sentence: str, language: str, *, follows: bool = False, named: bool = False, described: bool = False
+) -> str:
     """The statement that a sentence of a page makes, without citation marks; empty where it can make none.
 
     One that points back makes none alone; with `follows`, behind the sentence before it, one that does not makes none.
-    One that is `named` above may begin with a small letter, as names of programs do.
+    One that is `named` above may begin with a small letter, as names of programs do. One that describes what stands
+    above it, and is told behind that, may leave it out.
     """
     if "\n" in sentence.strip():
         return ""  # mostly a heading, or an item of a list, and what follows it
@@ -142,7 +152,7 @@ def statement_in(sentence: str, language: str, *, follows: bool = False, named: 
         return ""
     if orders_machine(text) or _NAVIGATION.search(text) or ADDRESS.search(text) or CITATION_LIKE.search(text):
         return ""
-    if _is_debris(text):
+    if _is_debris(text) or (_NAMELESS.match(text) and not described):
         return ""
     return text if len(set(content_words(text, language))) >= _LEAST_CONTENT else ""
 

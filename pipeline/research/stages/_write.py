@@ -373,12 +373,14 @@ def _paragraphs_of(claims: Sequence[Checked], pages: Sequence[Page], *, word_for
 def _even_parts(claims: Sequence[Checked]) -> list[tuple[Checked, ...]]:
     """The claims in order, in parts of nearly the same size, none larger than a paragraph.
 
-    One that begins with a small letter, as names of programs do, begins a part: behind a full stop nobody would know
-    that a sentence begins.
+    What is told behind the name of an entry stands apart from all else, or that would seem to be of it too. One that
+    begins with a small letter, as names of programs do, begins a part: behind a full stop nobody would know that a
+    sentence begins.
     """
     runs: list[list[Checked]] = []
     for checked in claims:
-        if not runs or checked.claim.text[:1].islower():
+        entry = _entry_of(checked.claim)
+        if not runs or entry != _entry_of(runs[-1][0].claim) or (not entry and checked.claim.text[:1].islower()):
             runs.append([])
         runs[-1].append(checked)
     parts = []
@@ -387,6 +389,12 @@ def _even_parts(claims: Sequence[Checked]) -> list[tuple[Checked, ...]]:
         size = -(-len(run) // count)
         parts += [tuple(run[first : first + size]) for first in range(0, len(run), size)]
     return parts
+
+
+def _entry_of(claim: Claim) -> str:
+    """The name of the entry behind which the claim is told, with its colon; empty where there is none."""
+    name, colon, _ = claim.text.partition(": ")
+    return name + colon if len(claim.quotes) > 1 and name.removesuffix("()") == claim.quotes[1].text else ""
 
 
 def _cited_pages(checked: Checked, languages: Mapping[str, str], texts: Mapping[str, str] | None) -> tuple[str, ...]:
@@ -412,6 +420,7 @@ def _place_of(checked: Checked) -> tuple[str, int]:
 
 
 def _own_words(claims: Sequence[Checked]) -> str:
-    """The claims' own sentences, one after the other."""
-    sentences = [checked.claim.text for checked in claims]
+    """The claims' own sentences, one after the other, the name of an entry before the first one only."""
+    first, *others = (checked.claim for checked in claims)
+    sentences = [first.text, *(each.text.removeprefix(_entry_of(first)) for each in others)]
     return ("" if WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences)

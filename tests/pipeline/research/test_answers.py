@@ -294,7 +294,7 @@ def test_the_label_of_a_box_is_no_part_of_the_sentence_behind_it() -> None:
     assert [claim.text for claim in claims_of("How is a neglected package salvaged?", [salvage])] == [BUG]
 
 
-def test_a_description_that_does_not_name_what_it_describes_is_no_statement() -> None:
+def test_a_description_that_does_not_name_what_it_describes_is_told_behind_that() -> None:
     mapping = page(
         "stdtypes",
         "Mapping types",
@@ -304,20 +304,36 @@ def test_a_description_that_does_not_name_what_it_describes_is_no_statement() ->
         "- Pairs are returned from dictionaries in LIFO order. With popitem() a loop empties dictionaries bit by bit.",
         "- dictview.mapping¶",
         "- The original dictionaries that the view refers to are wrapped by a proxy for them.",
-        "- awaitable library.gather(*pairs, order=False)¶",
-        "- Pairs of dictionaries are put into the order in which their keys were asked for.",
-        "- PyObject *PyDict_Keys(PyObject *p)¶",
+        "- awaitable library.gather(*pairs, order=(False, True))¶",
+        "- Returns pairs of dictionaries in the order in which their keys were asked for.",
+        "-  PyObject *PyDict_Keys(PyObject *p)¶",
         "- The keys of dictionaries come as a new list, in the order of the pairs.",
+        "- class collections.OrderedDict([items])¶",
+        "- Pairs of dictionaries can be moved to either end of the order.",
+        "- --order <pairs>",
+        "- Print the dictionaries with their pairs in the order of this list of keys.",
         "- a user-defined class:",
         "- A new dictionary of that class is made with the pairs in the order of the call.",
         "The order of pairs:",
         "- Dictionaries that have the same pairs in another order are equal to each other.",
     )
-    assert {claim.text for claim in claims_of("In which order do dictionaries keep their pairs?", [mapping])} == {
+    claims = claims_of("In which order do dictionaries keep their pairs?", [mapping])
+    assert {claim.text for claim in claims} == {
         "Dictionaries are mappings that keep the order in which the pairs were inserted into them.",
-        "Dictionaries that have the same pairs in another order are equal to each other.",
+        "popitem(): Pairs are returned from dictionaries in LIFO order.",
         "With popitem() a loop empties dictionaries bit by bit.",
+        "dictview.mapping: The original dictionaries that the view refers to are wrapped by a proxy for them.",
+        "library.gather(): Returns pairs of dictionaries in the order in which their keys were asked for.",
+        "PyDict_Keys(): The keys of dictionaries come as a new list, in the order of the pairs.",
+        "collections.OrderedDict: Pairs of dictionaries can be moved to either end of the order.",
+        "--order: Print the dictionaries with their pairs in the order of this list of keys.",
+        "Dictionaries that have the same pairs in another order are equal to each other.",
     }
+    named = next(claim for claim in claims if claim.text.startswith("library.gather()"))
+    assert [quote.text for quote in named.quotes] == [
+        "Returns pairs of dictionaries in the order in which their keys were asked for.",
+        "library.gather",
+    ]
 
 
 def test_release_notes_answer_where_they_are_asked_for_or_no_other_page_does() -> None:
