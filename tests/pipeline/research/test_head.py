@@ -96,6 +96,30 @@ def test_a_statement_that_begins_with_a_small_letter_begins_a_paragraph() -> Non
     assert not any(". cron" in paragraph.text for paragraph in written.paragraphs)
 
 
+def test_descriptions_of_one_entry_stand_together_behind_its_name_and_apart_from_all_else() -> None:
+    first, second, other = "Pairs come in LIFO order.", "A KeyError says that none is left.", "Pairs keep their order."
+    text = f"- popitem()¶\n- {first} {second}\n{other}"
+    page = Page("https://a.example/", "Notes", "a.example", "en", text, READ_AT)
+
+    def claim(number: int, text: str, *quoted: str) -> Checked:
+        quotes = tuple(Quote(page.url, each, at := page.text.index(each), at + len(each)) for each in quoted)
+        return Checked(Claim(f"c{number}", text, 0, quotes), "supported", 1.0, (), (page.url,))
+
+    claims = (
+        claim(1, f"popitem(): {first}", first, "popitem"),
+        claim(2, f"popitem(): {second}", second, "popitem"),
+        claim(3, other, other),
+    )
+    topic = "In which way do visitors leave?"
+    intake, plan = Intake(topic, topic, "en", "brief"), Plan((topic,), ())
+    verified = Verified(claims, 1.0)
+    written = asyncio.run(write_report(intake, plan, verified, [page], None))
+    told = [paragraph.text for paragraph in written.paragraphs]
+    assert told == [f"popitem(): {first} {second}", other]
+    laid_out = lay_out(intake, plan, verified, written, [page])
+    assert audit(laid_out.markdown, laid_out.paragraphs, laid_out.citations).passed
+
+
 def test_claims_that_answer_far_less_than_the_best_one_are_left_out_with_the_reason() -> None:
     topic = "What takes the heat out of a burn?"
     intake = Intake(topic, topic, "en", "brief")

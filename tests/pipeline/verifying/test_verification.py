@@ -264,3 +264,30 @@ def test_a_span_that_begins_within_a_number_ends_no_words() -> None:
     whole = PageText(text)
     for words, is_whole in (("1.5 grams", True), ("5 grams", False), ("-3 of", True), ("3 of", False)):
         assert whole.ends_words((text.index(words), text.index(words) + len(words))) is is_whole, words
+
+
+ENTRIES = """Dictionaries
+- unregister(name)¶
+- An error is raised if the name is not one of those that were registered.
+- get(name)¶
+- Return what was registered under the name. An error is raised if the name is not one of those that were registered.
+- a class:
+- Instances of the class are registered under its own name and those of its bases.
+The get() function is called by everything that is read from a file.
+Whatever is asked for twice is looked up once."""
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("get(): Return what was registered under the name.", "supported"),
+        ("get(): An error is raised if the name is not one of those that were registered.", "supported"),
+        ("unregister(): An error is raised if the name is not one of those that were registered.", "supported"),
+        ("unregister(): Return what was registered under the name.", "cannot_tell"),
+        ("get(): Return what was registered.", "cannot_tell"),
+        ("a class: Instances of the class are registered under its own name and those of its bases.", "cannot_tell"),
+        ("get(): Whatever is asked for twice is looked up once.", "cannot_tell"),
+    ],
+)
+def test_a_description_is_supported_behind_the_name_of_its_own_entry_only(claim: str, verdict: str) -> None:
+    assert check_claim(claim, [page("https://a.example/", ENTRIES)]).verdict == verdict
