@@ -185,6 +185,7 @@ def named_options(named: Mapping[str, Any], runs_dir: Path, limits: Limits) -> R
         InputError: the run id cannot be a name, an option is out of range, or a new run has no documents to read or a
             language that is not known.
     """
+    named = {**named, "lang": named["lang"].lower()} if named.get("lang") else named
     run_id = named.get("run_id", "")
     held = read_setup(runs_dir / checked_run_id(run_id)) if run_id else None
     wanted = {"topic": "", **(held or {}), **named}

@@ -19,6 +19,7 @@ from pipeline.errors import InputError
 from pipeline.gathering.run_sources import MEDIA_TYPES, added_page, read_file
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.store import Store, StoredPage
+from pipeline.text.terminal import counted
 from pipeline.text.urls import canonical_url
 
 _HOST = "documents.invalid"
@@ -85,9 +86,10 @@ def document_files(folder: Path) -> list[Path]:
 
 def _nothing_to_read(folder: Path, files: Sequence[Path], problem: str = "") -> InputError:
     """That nothing of the folder can be read, and the first problem where there was one."""
+    of = f", of {counted(len(files), 'file')}" if files else ""
     return InputError(
-        f"The folder {str(folder)!r} holds no document that can be read, of {len(files)} files. PDF, HTML, "
-        f"Markdown and plain text are read.{' ' if problem else ''}{problem}"
+        f"The folder {str(folder)!r} holds no document that can be read{of}. PDF, HTML, Markdown and plain text are "
+        f"read.{' ' if problem else ''}{problem}"
     )
 
 

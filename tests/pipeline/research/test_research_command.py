@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from exports.cli import main
 from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.running.options import Limits, named_options
 from tests.support.places import ROOT
 from tests.support.provider_server import Behaviour, Received
 from tests.support.research_process import FACTS, TOPIC, HangsAt, answers, page_of_facts
@@ -151,7 +152,13 @@ def test_what_cannot_be_done_is_said_in_a_line(place: Path) -> None:
 def test_documents_that_are_not_there_are_refused_before_any_question(place: Path) -> None:
     (place / "pictures").mkdir()
     (place / "pictures" / "pump.png").write_bytes(b"\x89PNG")
-    for folder, said in (("missing", "There is no folder"), ("pictures", "holds no document that can be read, of 1")):
+    (place / "empty").mkdir()
+    refused = {
+        "missing": "There is no folder",
+        "empty": "holds no document that can be read. PDF",
+        "pictures": "holds no document that can be read, of 1 file. PDF",
+    }
+    for folder, said in refused.items():
         done = command("ai", "--run-id", "new", "--documents", folder, "--model", "extractive", stdin="heat pumps\n")
         assert (done.exit_code, said in done.stderr, "?" in done.stderr) == (1, True, False), done.stderr
         assert not (place / "runs" / "new").exists()
@@ -166,6 +173,10 @@ def test_a_language_that_is_none_is_refused_before_any_question(place: Path) -> 
     journal = place / "runs" / "x" / ".state" / "journal.jsonl"
     journal.write_text(journal.read_text("utf-8").replace('"lang": ""', '"lang": "english"', 1), "utf-8")
     assert command("--run-id", "x", "--lang", "english").exit_code == 0
+
+
+def test_a_language_may_be_named_in_capitals(tmp_path: Path) -> None:
+    assert named_options({"topic": "heat pumps", "lang": "DE"}, tmp_path, Limits()).lang == "de"
 
 
 def test_a_finished_run_is_read_again_without_its_documents(place: Path) -> None:
