@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pipeline.research.stages._answers import LEAST_ALONE
 from pipeline.research.stages._asked import AskedWord, asked_words, relevance, share_of, sides_of
-from pipeline.research.stages._plan import answers_shortly, aspect_of
+from pipeline.research.stages._plan import aspect_of
 from pipeline.research.values import Plan, plan_language
 from pipeline.sources.headings import headings_above
 from pipeline.text import meaning
@@ -20,16 +20,11 @@ _LEAST_RELEVANCE = 0.35
 """Relevance from which a claim may answer the topic."""
 _LEAST_OF_BEST = 0.7
 """Share of the best claim's relevance that the others must have."""
-_OWN_WORTH, _NEAR_WORTH = 0.15, 0.5
-_ANSWERS_WORTH = 0.15
-_OPENING_WORTH, _OPENING_WORDS = 0.1, 4
-_SITES_WORTH = 0.1
-_BEST_LENGTH, _LENGTH_WORTH = range(30, 220), 0.1
-_PLACE_COSTS, _ALONE_COSTS = 0.04, 0.1
+_OWN_WORTH, _NEAR_WORTH, _SITES_WORTH = 0.15, 0.5, 0.1
+_PLACE_COSTS = 0.04
 """What counts beside a claim's relevance: the asked words that it has itself, how near it is itself to the topic in
-what it means, as a share of the nearest claim, that it says what something is or what to do, its first words, other
-sites that support it, its length; and what it costs that others of its section answer better, and that it is the only
-one there."""
+what it means, as a share of the nearest claim, other sites that support it; and what it costs that others of its
+section answer better."""
 _NEW_SIDE_WORTH = 0.3
 """What it counts that a claim speaks of a side of the topic of which no earlier one of the head does."""
 _ASIDE = re.compile(
@@ -134,15 +129,12 @@ class _Asked:
         if answers is None or not (is_own_question or aspect_of(section)):
             near = self.near[claim.id]
             answers = relevance(self.words_of(section) if is_own_question else self.words, near, near)
-        words = content_words(claim.text, self.language)
-        score = answers + _OWN_WORTH * share_of(self.words, frozenset(words)) + _NEAR_WORTH * self.nearness[claim.id]
-        score += _ANSWERS_WORTH * answers_shortly(claim.text, self.language)
-        score += _OPENING_WORTH * bool(share_of(self.words, frozenset(words[:_OPENING_WORDS])))
-        score += _SITES_WORTH * (len(checked.supporters) > 1) + _LENGTH_WORTH * (len(claim.text) in _BEST_LENGTH)
+        words = frozenset(content_words(claim.text, self.language))
+        score = answers + _OWN_WORTH * share_of(self.words, words) + _NEAR_WORTH * self.nearness[claim.id]
+        score += _SITES_WORTH * (len(checked.supporters) > 1)
         score -= _GOING_ON_COSTS * bool(_GOES_ON.search(claim.text))
-        beside = self.of_section[claim.section]
-        score -= _PLACE_COSTS * beside.index(claim.id) + _ALONE_COSTS * (len(beside) == 1)
-        sides = {f"phrase {word.phrase}" for word in self.words_of_choices() if word.is_in(frozenset(words))}
+        score -= _PLACE_COSTS * self.of_section[claim.section].index(claim.id)
+        sides = {f"phrase {word.phrase}" for word in self.words_of_choices() if word.is_in(words)}
         sides |= {section} if is_own_question else set()
         return _Candidate(checked, answers, score, len(sentence_spans(claim.text, self.language)), frozenset(sides))
 

@@ -112,12 +112,6 @@ def aspect_of(section: str) -> Aspect | None:
     )
 
 
-def answers_shortly(statement: str, language: str) -> bool:
-    """Whether a statement speaks of a topic as short answers do: it says what something is, or what to do."""
-    first, *_, advice, _ = _aspects_of(language)
-    return bool(first.signs.search(statement) or advice.signs.search(statement))
-
-
 _SECTIONS: dict[Depth, int] = {"brief": 3, "medium": 4, "deep": 6}
 _MOST_SECTIONS = 6
 _MOST_QUERIES = 8
