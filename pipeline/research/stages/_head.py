@@ -20,6 +20,8 @@ _LEAST_RELEVANCE = 0.35
 """Relevance from which a claim may answer the topic."""
 _LEAST_OF_BEST = 0.7
 """Share of the best claim's relevance that the others must have."""
+_LEAST_NEAR = 0.6
+"""How near a claim of the head is to the topic itself, as a share of the nearest claim."""
 _OWN_WORTH, _NEAR_WORTH, _SITES_WORTH = 0.15, 0.5, 0.1
 _PLACE_COSTS = 0.04
 """What counts beside a claim's relevance: the asked words that it has itself, how near it is itself to the topic in
@@ -75,6 +77,7 @@ def claims_of_head(
     left = [asked.candidate(each) for each in claims if not _ASIDE.search(each.claim.text)]
     disputed = frozenset(name for names in disputes for name in names)
     left = [each._replace(sentences=2) if each.checked.claim.id in disputed else each for each in left]
+    left = [each for each in left if asked.nearness[each.checked.claim.id] >= _LEAST_NEAR]
     best = max((each.relevance for each in left), default=0.0)
     left = [each for each in left if each.relevance >= max(_LEAST_RELEVANCE, _LEAST_OF_BEST * best)]
     head: list[Checked] = []

@@ -120,6 +120,20 @@ def test_descriptions_of_one_entry_stand_together_behind_its_name_and_apart_from
     assert audit(laid_out.markdown, laid_out.paragraphs, laid_out.citations).passed
 
 
+def test_what_is_far_from_the_topic_itself_is_not_at_the_head_however_well_its_section_answers() -> None:
+    topic = "How do I compute the greatest common divisor of two numbers?"
+    intake = Intake(topic, topic, "en", "brief")
+    words = (
+        "The gcd function returns the greatest common divisor of its arguments.",
+        "The default tolerance assures that two values are the same within about nine digits.",
+        "The smallest integer that is not less than its argument is given by ceil.",
+        "Either infinity is close to nothing but itself.",
+    )
+    page, claims = stated_with(words, (0.8, 0.8, 0.8, 0.8))
+    written = asyncio.run(write_report(intake, Plan((topic,), ()), Verified(claims, 1.0), [page], None))
+    assert head_of(written) == [words[0]]
+
+
 def test_claims_that_answer_far_less_than_the_best_one_are_left_out_with_the_reason() -> None:
     topic = "What takes the heat out of a burn?"
     intake = Intake(topic, topic, "en", "brief")
