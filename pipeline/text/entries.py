@@ -7,11 +7,16 @@ _ARGUMENTS = r"\((?!\d)(?:[^()]|\([^()]*\))*\)"
 _KINDS = r"(?:(?:class|exception|coroutine|awaitable|async(?: for| with)?|(?:abstract|class|static)method|property) )*"
 _ENTRY = re.compile(
     rf"- +(?:(?P<option>--?\w[\w-]*)(?:[ =,\[<].{{0,80}}(?<![.!?:;]))?¶?"
-    rf"|(?P<kind>(?:[\w*]+ \*{{0,2}}){{0,4}})(?P<call>@?(?:\w+\.)*\w+){_ARGUMENTS}(?: \S{{1,20}}){{0,2}}¶?"
+    rf"|(?P<kind>{_KINDS}|(?:[\w*]+ \*{{0,2}}){{0,4}}(?=.*¶$))"
+    rf"(?P<call>@?(?:\w+\.)*\w+){_ARGUMENTS}(?:(?: \S+){{0,2}}¶)?"
     rf"|{_KINDS}(?P<name>[^.()\[]{{1,60}}(?<! )|@?(?:\w+\.)+\w+)(?: ?\[.*)?¶"
     rf"|(?P<case>.{{1,60}}):)"
 )
-"""An item that names what the one below it says something of: `- popitem()¶`, `- --amend`, `- a class object:`."""
+"""An item that names what the one below it says something of: `- popitem()¶`, `- --amend`, `- a class object:`.
+
+Sphinx ends such a line with `¶`; without it there is nothing but the name and its arguments, for the items of a list
+may name a function as well: `- Added the edit() function.`
+"""
 _TYPES = ("class", "exception")
 """Kinds of entries whose names stand for something that is not called to be told of."""
 

@@ -41,6 +41,8 @@ def test_a_line_that_names_something_is_the_entry_of_the_one_below(line: str, la
     "line",
     [
         "- Lists were added to popitem(). (Contributed by Inada Naoki; bpo-27350.)",
+        "- Added the edit() function.",
+        "- Added edit(text) to it",
         "- mkfs(8)",
         "popitem() and its like",
         "- a sentence that goes on (in brackets)",
