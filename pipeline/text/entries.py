@@ -17,6 +17,8 @@ _ENTRY = re.compile(
 Sphinx ends such a line with `¶`; without it there is nothing but the name and its arguments, for the items of a list
 may name a function as well: `- Added the edit() function.`
 """
+_LONGEST = 1_000
+"""Characters of such a line; a hostile page may have longer ones, above many sentences."""
 _TYPES = ("class", "exception")
 """Kinds of entries whose names stand for something that is not called to be told of."""
 
@@ -54,7 +56,7 @@ def entry_above(text: str, place: int) -> Entry | None:
     """What the line of this place describes, where the line above it names that and no more; else None."""
     end = text.rfind("\n", 0, place)
     begin = text.rfind("\n", 0, end) + 1 if end > 0 else 0
-    found = _ENTRY.fullmatch(text, begin, end) if end > 0 else None
+    found = _ENTRY.fullmatch(text, begin, end) if 0 < end <= begin + _LONGEST else None
     if found is None:
         return None
     group = found.lastgroup or "name"

@@ -47,6 +47,7 @@ def test_a_line_that_names_something_is_the_entry_of_the_one_below(line: str, la
         "popitem() and its like",
         "- a sentence that goes on (in brackets)",
         "- --amend is what you want here.",
+        f"- {'class ' * 200}popitem()¶",
         "",
     ],
 )
