@@ -6,10 +6,11 @@ from typing import NamedTuple
 _ARGUMENTS = r"\((?!\d)(?:[^()]|\([^()]*\))*\)"
 _KINDS = r"(?:(?:class|exception|coroutine|awaitable|async(?: for| with)?|(?:abstract|class|static)method|property) )*"
 _ENTRY = re.compile(
-    rf"- +(?:(?P<option>--?\w[\w-]*)(?:[ =,\[<].{{0,80}}(?<![.!?:;]))?¶?"
+    rf"[-*•] +(?:(?P<option>--?\w[\w-]*)(?:[ =,\[<].{{0,80}}(?<![.!?:;]))?¶?"
     rf"|(?P<kind>{_KINDS}|(?:[\w*]+ \*{{0,2}}){{0,4}}(?=.*¶$))"
     rf"(?P<call>@?(?:\w+\.)*\w+){_ARGUMENTS}(?:(?: \S+){{0,2}}¶)?"
     rf"|{_KINDS}(?P<name>[^.()\[]{{1,60}}(?<! )|@?(?:\w+\.)+\w+)(?: ?\[.*)?¶"
+    rf"|(?P<code>(?:\w+\.)*\w*_\w*)"
     rf"|(?P<case>.{{1,60}}):)"
 )
 """An item that names what the one below it says something of: `- popitem()¶`, `- --amend`, `- a class object:`.
@@ -42,14 +43,11 @@ class Entry(NamedTuple):
         `sys.path`: these count where they stand as names of code.
         """
         last = self.label.rpartition(".")[2]
-        if last.endswith("()"):
-            told = re.escape(last[:-1]) if last.islower() and "_" not in last else re.escape(last[:-2])
-        elif last.islower() and "_" not in last:
-            told = re.escape(self.label)
-        else:
-            told = re.escape(last)
+        told = last.removesuffix("()")
+        if last.islower() and "_" not in last:
+            told = last.removesuffix(")") if last.endswith("()") else self.label
         words = re.IGNORECASE if self.is_case or self.label.islower() else 0
-        return bool(re.search(rf"(?<![\w-]){told}", sentence, words))
+        return bool(re.search(rf"(?<![\w-]){re.escape(told)}", sentence, words))
 
 
 def entry_above(text: str, place: int) -> Entry | None:

@@ -116,18 +116,17 @@ class PageStatements:
     def read_statements(self, passage: ResearchPassage) -> Iterator[Statement]:
         """The statements of a passage in order, read from its text, each with those behind it that point back to it."""
         text_of = self.page.text
-        read: list[tuple[str, int, int]] = []
+        read: list[tuple[str, int, int, Entry | None]] = []
         for start, end in self.sentences_in(passage):
-            text = self.statement_at(start, end, False)
+            text, entry = self.statement_at(start, end)
             if text:
-                read.append((text, start, end))
-            elif read and self.goes_on(read[-1], start) and (more := self.statement_at(start, end, True)):
-                said_before, first, _ = read[-1]
+                read.append((text, start, end, entry))
+            elif read and self.goes_on(read[-1][2], start) and (more := self.following_at(start, end)):
+                said_before, first, last, entry = read[-1]
                 if len(said_before) + len(more) <= _MOST_TOGETHER and not is_said_elsewhere(more):
-                    read[-1] = (f"{said_before}{text_of[read[-1][2] : start]}{more}", first, end)
-        for text, start, end in read:
+                    read[-1] = (f"{said_before}{text_of[last:start]}{more}", first, end, entry)
+        for text, start, end, entry in read:
             *_, (_, section) = self.sections_above(start)
-            entry = entry_above(self.text, start)
             yield Statement(
                 text,
                 self.page,
@@ -136,7 +135,7 @@ class PageStatements:
                 frozenset(content_words(text, self.language)),
                 self.words_above(start),
                 self.words_of_section(section) | self.words_above(start),
-                entry if entry and text.startswith(f"{entry.label}: ") else None,
+                entry,
             )
 
     def sentences_in(self, passage: ResearchPassage) -> Iterator[tuple[int, int]]:
@@ -145,26 +144,32 @@ class PageStatements:
         for begin, end in found:
             yield item_start(self.text, passage.start + begin, passage.start + end), passage.start + end
 
-    def statement_at(self, start: int, end: int, follows: bool) -> str:
-        """The statement at this place; empty where there is none, or one in another language.
+    def statement_at(self, start: int, end: int) -> tuple[str, Entry | None]:
+        """The statement at this place, and what it is told behind; empty for none, or one in another language.
 
         A description leaves out what it describes: "Pairs are returned in LIFO order" holds of `popitem()` alone, and
         is told behind that name.
         """
-        line = without_wraps(self.text, start, end)
         named = is_named_above(self.text, start, self.page.lang or self.language)
-        entry = None if follows else entry_above(self.text, start)
+        entry = entry_above(self.text, start)
         described = entry is not None and not entry.is_case
-        text = statement_in(line, self.language, follows=follows, named=named, described=described)
-        if not text or not (is_in(text, self.language) or not speaks(self.page, self.language)):
-            return ""
-        if entry is None or entry.is_in(text):
-            return text
-        return "" if entry.is_case else f"{entry.label}: {text}"
+        text = statement_in(without_wraps(self.text, start, end), self.language, named=named, described=described)
+        if not self.is_readable(text) or (entry and entry.is_case and not entry.is_in(text)):
+            return "", None
+        return (text, None) if entry is None or entry.is_in(text) else (f"{entry.label}: {text}", entry)
 
-    def goes_on(self, before: tuple[str, int, int], start: int) -> bool:
-        """Whether a sentence that begins here stands right behind another one in its paragraph."""
-        between = self.page.text[before[2] : start]
+    def following_at(self, start: int, end: int) -> str:
+        """What the sentence at this place says behind the one that it leans on; empty as `statement_at`."""
+        text = statement_in(without_wraps(self.text, start, end), self.language, follows=True)
+        return text if self.is_readable(text) else ""
+
+    def is_readable(self, text: str) -> bool:
+        """Whether there is a text, in the page's language where the page speaks that of the questions."""
+        return bool(text) and (is_in(text, self.language) or not speaks(self.page, self.language))
+
+    def goes_on(self, before: int, start: int) -> bool:
+        """Whether a sentence that begins here stands right behind one that ends `before` it in its paragraph."""
+        between = self.page.text[before:start]
         return not between.strip() and "\n" not in between
 
 

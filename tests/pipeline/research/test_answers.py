@@ -10,7 +10,7 @@ from pipeline.research.stages._answers import Answers
 from pipeline.research.stages._extract import extract_claims, questions_of
 from pipeline.research.stages._passages import passages_of
 from pipeline.research.stages._plan import make_plan
-from pipeline.research.stages._statements import statement_in
+from pipeline.research.stages._statements import is_said_elsewhere, statement_in
 from pipeline.research.values import Intake, Plan
 from pipeline.sources.headings import Heading
 from pipeline.sources.reading.extract import extract_document
@@ -261,6 +261,20 @@ def test_a_list_of_links_comes_behind_pages_of_prose_and_general_words_find_noth
         index.add(f"https://docs.example/{name}", name.title(), text)
     found = [place.url.rpartition("/")[2] for place in index.best("Bees and honey practice and advice", 3)]
     assert found == ["prose", "contents"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "elsewhere"),
+    [
+        ("The profiles of AppArmor are described in detail below, in the order of their names.", True),
+        ("The profiles of AppArmor described above are loaded when the machine starts.", True),
+        ("As the following example shows, a profile of AppArmor is a file of rules.", True),
+        ("Disable the naming of network devices, as described above, where a name must not change.", False),
+        ("The profile is bound to each program described above that the kernel starts later on.", False),
+    ],
+)
+def test_a_sentence_that_says_more_than_where_something_is_told_is_told(sentence: str, *, elsewhere: bool) -> None:
+    assert is_said_elsewhere(sentence) is elsewhere
 
 
 def test_a_title_that_lists_many_things_makes_nothing_below_it_about_one_of_them() -> None:

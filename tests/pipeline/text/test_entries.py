@@ -26,6 +26,9 @@ BELOW = "- Pairs are returned in LIFO order."
         ("- @classmethod¶", "@classmethod"),
         ("- abstract base class¶", "abstract base class"),
         ("- commands [bpnumber]¶", "commands"),
+        ("- csv.QUOTE_NONNUMERIC", "csv.QUOTE_NONNUMERIC"),
+        ("• max_connections", "max_connections"),
+        ("* popitem()", "popitem()"),
     ],
 )
 def test_a_line_that_names_something_is_the_entry_of_the_one_below(line: str, label: str) -> None:
