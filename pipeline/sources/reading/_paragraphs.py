@@ -49,7 +49,9 @@ def _join_lines(tree: Any) -> None:
     for text in tree.xpath(_WRAPPED):
         joined = _BLANKS.sub(" ", text)
         if text.is_tail:
-            text.getparent().tail = joined
+            # A blank behind code would make one line of its last one and the paragraph below it.
+            is_behind_code = text.getparent().tag == "pre" and not joined.strip()
+            text.getparent().tail = None if is_behind_code else joined
         else:
             text.getparent().text = joined
 

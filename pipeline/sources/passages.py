@@ -1,0 +1,228 @@
+"""A page's text cut into passages: a paragraph, or a box, list, table or code block with the line that introduces it.
+
+The stored text has a paragraph, list item, table row or line of code on each line, and no markup. What belongs together
+is read from the form of the lines, so pages stored by earlier versions, PDFs and plain text are cut in the same way.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+from pipeline.sources.headings import Heading
+from pipeline.text.words import UNSPACED
+
+_PAGES_KEPT = 64
+_MOST = 3_000
+"""Characters from which a list, table or code block goes on in a passage of its own."""
+_MOST_OF_A_BOX = 1_500
+"""Characters that a box takes at most: where it ends is not in the text."""
+_MOST_AT_ONE_PLACE = 20
+"""Headings that may stand at one line."""
+_LONG, _LONG_UNSPACED = 80, 40
+"""Characters from which a line without a full stop is prose, and no caption, term or code."""
+_LEAST_WORDS = 3
+_LEAST_LETTERS = 0.7
+"""Share of letters and digits among a line's signs from which it is prose; code has fewer."""
+_LABEL = re.compile(
+    r"(?:warning|caution|danger|attention|important|note|tip|hint|notice|see also"
+    r"|warnung|achtung|vorsicht|gefahr|wichtig|hinweis|anmerkung|bemerkung|tipp|siehe auch"
+    r"|警告|注意|危険|重要|注記?|備考|メモ|ヒント|参考|補足|危险|提示|说明|注释)"
+    r"(?:(?P<alone>\s*[:：!！.]?\s*$)|[\s:：])",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"(?:[-*+•‣◦▪–]\s|\(?\d{1,3}[.)]\s|\(?[a-z][.)]\s|[①-⑳]|[(（]\d{1,2}[)）])")
+_ROW = re.compile(r"\S\s*\|\s|^\||\t")
+_FENCE = re.compile(r"```|~~~")
+_SENTENCE_END = re.compile(r"[.!?…:;。！？：；][\"'”’“»›)\]」』）]*(?:\s?\[\d{1,4}\])*$")
+_ANNOUNCES = re.compile(r"[:：]$")
+_CODE_START = re.compile(r"[#$>%{}<@/\\;]|>>>|\.\.\.|--|\"\"\"|'''")
+_OPENS = re.compile(r"[:{(\[,\\=]$")
+"""How a line of code ends that goes on."""
+_CODE_SIGN = re.compile(r"[=;{}()<>$\\_\[\]|*]|\w[:/]\S|\S/\w|\w: \S")
+_CAPTION = re.compile(r"[^\W\d_a-z]{3,}(?: [^\W\d_a-z]{2,})* \w")
+"""Words in capitals before others, as manuals begin the captions of boxes."""
+_PERMALINK = re.compile(r"[\s¶\u00a7🔗]+$")
+_MARKDOWN_HEADING = re.compile(r"^#{1,6}\s+|\s+#+$")
+_UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
+_NO_LETTERS = re.compile(r"[\W_]+")
+
+_PROSE_LINE = re.compile(r"^[^\n]{60,}[.!?:)\"”»]$|^[^\n]{20,}[。！？」）]$", re.MULTILINE)
+_LEAST_PROSE = 0.1
+"""Share of a page's text in lines that end as sentences do; with less it is an index, or a table of contents."""
+_SHORT_TEXT = 2_000
+
+_Kind = Literal["label", "prose", "item", "row", "other"]
+
+
+class PassagePlace(NamedTuple):
+    """Where a passage stands in its page's text."""
+
+    start: int
+    """First code point."""
+    end: int
+    """The code point after the last one."""
+
+
+class _Line(NamedTuple):
+    """A line of a section."""
+
+    start: int
+    end: int
+    kind: _Kind
+    text: str
+    """Without blanks around it."""
+
+
+class _Group(list[_Line]):
+    """The lines of a passage."""
+
+    @property
+    def length(self) -> int:
+        """Characters from its first line to its last."""
+        return self[-1].end - self[0].start if self else 0
+
+
+@lru_cache(maxsize=_PAGES_KEPT)
+def passage_places(text: str, headings: tuple[Heading, ...] = ()) -> tuple[PassagePlace, ...]:
+    """The passages of a page in order, without overlap; lines of headings are in none. A blank text has none.
+
+    A box (`Warning`, `Hinweis`, `注意`) reaches to the next heading or label, or to 1,500 characters; a list, table or
+    code block reaches to the next paragraph, or to 3,000 characters.
+    """
+    groups = (group for lines, is_box in _sections(text, headings) for group in _cut(lines, is_box))
+    return tuple(PassagePlace(group[0].start, group[-1].end) for group in groups)
+
+
+def _sections(text: str, headings: Sequence[Heading]) -> Iterator[tuple[list[_Line], bool]]:
+    """The lines between two headings, without those of headings, and whether the heading above is a box's label."""
+    named = {_bare(heading.text) for heading in headings}
+    left = list(headings)
+    lines: list[_Line] = []
+    is_box = in_code = False
+    at = 0
+    for line in text.split("\n"):
+        start, at = at, at + len(line) + 1
+        words = line.strip()
+        # Where a section is empty, its heading stands at the next one's place in the text.
+        is_heading = bool(named) and len(words) < _LONG and _bare(words) in named and _kind_of(words) == "other"
+        begun = [left.pop(0) for _ in range(sum(each.start < at for each in left[:_MOST_AT_ONE_PLACE]))]
+        if (is_heading or begun) and lines:
+            yield lines, is_box
+            lines = []
+        if begun:
+            is_box = is_label(begun[-1].text)
+            is_heading = is_heading or _bare(words) in {_bare(each.text) for each in begun}
+        if not words or is_heading:
+            continue
+        fence = _FENCE.match(words)
+        in_code = in_code != bool(fence)
+        opened = lines and lines[-1].kind == "other" and _OPENS.search(lines[-1].text) and is_code(lines[-1].text)
+        kind: _Kind = "other" if in_code or fence or opened else _kind_of(words)
+        begin = start + line.index(words)
+        lines.append(_Line(begin, begin + len(words), kind, words))
+    if lines:
+        yield lines, is_box
+
+
+def _bare(text: str) -> str:
+    """The letters and digits of a heading, to compare it with its line."""
+    return _NO_LETTERS.sub("", _MARKDOWN_HEADING.sub("", text)).casefold()
+
+
+def is_label(text: str) -> bool:
+    """Whether the words are nothing but the name of a box."""
+    found = _LABEL.match(text)
+    return bool(found and found["alone"] is not None)
+
+
+def _kind_of(words: str) -> _Kind:
+    """What a line is, from its form alone."""
+    ends = _SENTENCE_END.search(words)
+    if is_label(words):
+        return "label"
+    label = _LABEL.match(words)
+    if label and not ends and len(words) < _LONG and (words[: label.end() - 1].isupper() or _is_unspaced(words)):
+        return "label"
+    if _ITEM.match(words):
+        return "item"
+    if _ROW.search(words):
+        return "row"
+    signs = _NO_LETTERS.sub("", words)
+    if _CODE_START.match(words) or len(signs) < _LEAST_LETTERS * len("".join(words.split())):
+        return "other"
+    if _is_unspaced(words):
+        return "prose" if ends or len(words) >= _LONG_UNSPACED else "other"
+    if not ends and (len(words) < _LONG or _PERMALINK.search(words)):
+        return "other"
+    return "other" if words[0].islower() or len(words.split()) < _LEAST_WORDS else "prose"
+
+
+def _is_unspaced(words: str) -> bool:
+    """Whether a line is written without blanks between words, for the most part."""
+    return 2 * len(_UNSPACED_SIGN.findall(words)) >= len(_NO_LETTERS.sub("", words)) > 0
+
+
+def _cut(lines: Sequence[_Line], is_box: bool) -> Iterator[_Group]:
+    """The lines of a section as groups that are read together, in order."""
+    group, boxed = _Group(), is_box
+    for at, line in enumerate(lines):
+        following = lines[at + 1].kind if at + 1 < len(lines) else None
+        if line.kind == "label":
+            goes_on = False
+            boxed = True
+        elif boxed:
+            has_text = any(each.kind != "label" for each in group)
+            goes_on = boxed = not has_text or group.length + len(line.text) <= _MOST_OF_A_BOX
+        elif line.kind == "prose":
+            goes_on = bool(group) and all(each.kind == "other" for each in group)
+        else:
+            goes_on = not _begins(group, line, following) and group.length + len(line.text) <= _MOST
+        if group and not goes_on:
+            yield group
+            group = _Group()
+        group.append(line)
+    if group:
+        yield group
+
+
+def _begins(group: _Group, line: _Line, following: _Kind | None) -> bool:
+    """Whether a line that is no prose is the caption or the term of what follows it, and no part of what stands above.
+
+    Behind a line that announces something, or that ends within a sentence, it is a part of that.
+    """
+    if not group or _ANNOUNCES.search(group[-1].text):
+        return False
+    if _PERMALINK.search(line.text):
+        return True
+    if line.kind != "other" or following not in ("prose", "item"):
+        return False
+    if _CAPTION.match(line.text):
+        return True
+    return group[-1].kind != "other" and not _CODE_START.match(line.text) and not line.text[0].islower()
+
+
+def is_index(text: str) -> bool:
+    """Whether a long text is hardly made of sentences: an index, or a table of contents."""
+    prose = sum(len(line[0]) for line in _PROSE_LINE.finditer(text))
+    return len(text) > _SHORT_TEXT and prose < _LEAST_PROSE * len(text)
+
+
+def is_code(line: str) -> bool:
+    """Whether a line of a passage looks like code, or like an entry of a configuration file: no prose, item or row."""
+    return _kind_of(line) == "other" and bool(_CODE_START.match(line) or _CODE_SIGN.search(line))
+
+
+def lines_of(passage: str) -> list[tuple[str, bool]]:
+    """The lines of a passage without blanks around them, in order, each with whether it is one of code.
+
+    Of lines in a row that are no prose, item or row all are code where one looks like it.
+    """
+    lines = [line.strip() for line in passage.split("\n") if line.strip()]
+    found: list[tuple[str, bool]] = []
+    for is_other, group in groupby(lines, lambda line: _kind_of(line) == "other"):
+        together = list(group)
+        looks_so = is_other and any(map(is_code, together))
+        found += [(line, looks_so) for line in together]
+    return found

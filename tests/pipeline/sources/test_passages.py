@@ -1,0 +1,172 @@
+"""Pages cut into passages: boxes, code, tables and lists stay whole, in pages of three languages and in plain text."""
+
+import pytest
+
+from pipeline.sources.headings import Heading, headings_above
+from pipeline.sources.passages import is_index, lines_of, passage_places
+from pipeline.sources.reading.extract import extract_document
+
+PAGES = {
+    "en": """<html lang="en"><head><title>Saving objects</title></head><body><article><h1>Saving objects</h1>
+<p>The module saves an object as a stream of bytes and makes an object of such a stream again later.</p>
+<div class="warning"><p>Warning</p><p>The module is not secure. Only load data that you trust.</p>
+<p>It is possible to construct data that runs any code while it is loaded.</p></div>
+<h2>How it is used</h2><p>An object is saved to a file with these lines of a program:</p>
+<pre>import saver
+
+def save(thing):
+    \"\"\"Save the thing.\"\"\"
+    with open("thing.bin", "wb") as file:
+        saver.dump(thing, file)</pre>
+<p>There is nothing else to do, since the file is closed at the end of the block.</p>
+<h2>Protocols</h2><p>The protocols differ in what they can hold and in who can read them:</p>
+<table><tr><th>Protocol</th><th>Since</th></tr><tr><td>human-readable</td><td>1.0</td></tr>
+<tr><td>binary</td><td>2.3</td></tr></table>
+<p>What is saved can be one of these kinds of things, and nothing else than these:</p>
+<ul><li>numbers and texts;</li><li>lists of such things.</li></ul>
+<p>All other things are refused with an error that names the class of the thing.</p></article></body></html>""",
+    "de": """<html lang="de"><head><title>Objekte sichern</title></head><body><article><h1>Objekte sichern</h1>
+<p>Das Modul sichert ein Objekt als Folge von Bytes und macht daraus später wieder ein Objekt.</p>
+<div class="warning"><p>Warnung</p><p>Das Modul ist nicht sicher. Laden Sie nur Daten, denen Sie vertrauen.</p>
+<p>Es lassen sich Daten herstellen, die beim Laden beliebigen Code ausführen.</p></div>
+<h2>Wie man es benutzt</h2><p>Ein Objekt wird mit diesen Zeilen eines Programms in eine Datei gesichert:</p>
+<pre># Sichern
+with open("objekt.bin", "wb") as datei:
+    sichern.dump(objekt, datei)</pre>
+<p>Mehr ist nicht zu tun, denn die Datei wird am Ende des Blocks geschlossen.</p>
+<h2>Protokolle</h2><p>Die Protokolle unterscheiden sich darin, was sie aufnehmen und wer sie lesen kann:</p>
+<table><tr><th>Protokoll</th><th>Seit</th></tr><tr><td>lesbar</td><td>1.0</td></tr>
+<tr><td>binär</td><td>2.3</td></tr></table>
+<p>Gesichert werden können diese Arten von Dingen und sonst nichts anderes auf der Welt:</p>
+<ul><li>Zahlen und Texte;</li><li>Listen solcher Dinge.</li></ul>
+<p>Alles andere wird mit einem Fehler abgelehnt, der die Klasse des Dinges nennt.</p></article></body></html>""",
+    "ja": """<html lang="ja"><head><title>オブジェクトの保存</title></head><body><article><h1>オブジェクトの保存</h1>
+<p>このモジュールはオブジェクトをバイト列として保存し、後でそのバイト列からオブジェクトを復元します。</p>
+<div class="warning"><p>警告</p><p>このモジュールは安全ではありません。信頼できるデータだけを読み込んでください。</p>
+<p>読み込む間に任意のコードを実行するデータを作ることができます。</p></div>
+<h2>使い方</h2><p>オブジェクトをファイルに保存するには、プログラムに次の行を書いてください:</p>
+<pre># 保存
+with open("thing.bin", "wb") as file:
+    saver.dump(thing, file)</pre>
+<p>ブロックの終わりでファイルは自動的に閉じられるので、ほかにすることはありません。</p>
+<h2>プロトコル</h2><p>プロトコルによって、保存できるものと、それを読むことのできるものが異なります:</p>
+<table><tr><th>プロトコル</th><th>版</th></tr><tr><td>可読</td><td>1.0</td></tr><tr><td>バイナリ</td><td>2.3</td></tr></table>
+<p>保存できるのは次の種類のものだけで、それ以外のものは何も保存することができません:</p>
+<ul><li>数と文字列;</li><li>それらのリスト。</li></ul>
+<p>それ以外のものは、そのもののクラスの名前を示すエラーで拒否されることになっています。</p></article></body></html>""",
+}
+WHOLE = {
+    "en": {
+        "warning": ("Warning", "runs any code while it is loaded."),
+        "code": ("An object is saved to a file", "saver.dump(thing, file)"),
+        "table": ("The protocols differ", "| 2.3 |"),
+        "list": ("What is saved can be one of", "- lists of such things."),
+    },
+    "de": {
+        "warning": ("Warnung", "beim Laden beliebigen Code ausführen."),
+        "code": ("Ein Objekt wird mit diesen Zeilen", "sichern.dump(objekt, datei)"),
+        "table": ("Die Protokolle unterscheiden sich", "| 2.3 |"),
+        "list": ("Gesichert werden können", "- Listen solcher Dinge."),
+    },
+    "ja": {
+        "warning": ("警告", "実行するデータを作ることができます。"),
+        "code": ("オブジェクトをファイルに保存するには", "saver.dump(thing, file)"),
+        "table": ("プロトコルによって", "| 2.3 |"),
+        "list": ("保存できるのは次の種類", "- それらのリスト。"),
+    },
+}
+
+
+def passages_of(page: str) -> list[str]:
+    read = extract_document(page.encode(), "text/html", "utf-8", "https://manual.example/saving")
+    return [read.text[start:end] for start, end in passage_places(read.text, read.headings)]
+
+
+@pytest.mark.parametrize("kind", ["warning", "code", "table", "list"])
+@pytest.mark.parametrize("language", PAGES)
+def test_a_box_code_a_table_and_a_list_are_one_passage_with_what_introduces_them(language: str, kind: str) -> None:
+    first, last = WHOLE[language][kind]
+    (passage,) = (each for each in passages_of(PAGES[language]) if each.startswith(first))
+    assert passage.rstrip().endswith(last)
+
+
+@pytest.mark.parametrize("language", PAGES)
+def test_passages_hold_every_line_of_a_page_but_those_of_headings_once_and_in_order(language: str) -> None:
+    read = extract_document(PAGES[language].encode(), "text/html", "utf-8", "https://manual.example/saving")
+    named = {heading.text for heading in read.headings}
+    lines = [line for each in passages_of(PAGES[language]) for line in each.split("\n")]
+    assert lines == [line for line in read.text.split("\n") if line not in named]
+    assert len(named) == 3
+
+
+def test_a_box_whose_label_is_a_heading_is_one_passage() -> None:
+    label, first, second = "Hinweis", "Der erste Satz steht im Kasten.", "Der zweite Satz steht auch darin."
+    text = "\n".join(["Ein Satz davor.", label, first, second])
+    (_, box) = passage_places(text, (Heading(text.index(label), 3, label),))
+    assert text[box.start : box.end] == f"{first}\n{second}"
+
+
+def test_a_box_ends_at_the_next_label_and_after_1500_characters() -> None:
+    sentence = "This sentence of the page is as long as most of the sentences of a manual are."
+    text = "\n".join(["Note", sentence, "Tip", *[sentence] * 40])
+    note, tip, *others = passage_places(text)
+    assert text[note.start : note.end] == f"Note\n{sentence}"
+    assert 1_400 < tip.end - tip.start <= 1_500
+    assert {text[start:end] for start, end in others} == {sentence}
+
+
+def test_a_long_list_is_cut_between_its_items() -> None:
+    items = [f"- The item with the number {number} of a list that goes on and on." for number in range(200)]
+    text = "\n".join(["These are the items of the list:", *items])
+    found = [text[start:end] for start, end in passage_places(text)]
+    assert "\n".join(found) == text
+    assert len(found) > 3
+    assert all(len(each) <= 3_000 for each in found)
+
+
+def test_a_term_and_a_caption_stand_with_what_follows_them_and_code_with_what_precedes_it() -> None:
+    lines = [
+        "The functions of the module are few, and each of them takes a file.",
+        "saver.dump(thing, file)¶",
+        "- Save the thing to the file.",
+        "saver.load(file)¶",
+        "- Give the thing back that is in the file.",
+        "TIP Saving faster",
+        "Saving is faster to a disk that is not full.",
+        "Programs are started from a shell with their name.",
+        "$ saver --all",
+        "$ saver --none",
+    ]
+    text = "\n".join(lines)
+    found = [text[start:end].split("\n") for start, end in passage_places(text)]
+    assert found == [lines[:1], lines[1:3], lines[3:5], lines[5:]], "a box goes on to the next heading"
+
+
+def test_markdown_keeps_its_fenced_code_and_blank_lines() -> None:
+    code = "```\nA whole sentence in code.\n\nAnother one.\n```"
+    text = f"# Saving\n\nPut these lines into the file:\n\n{code}\n\nThat is all of it."
+    found = [text[start:end] for start, end in passage_places(text, (Heading(0, 1, "Saving"),))]
+    assert found == [text[text.index("Put") : text.rindex("```") + 3], "That is all of it."]
+
+
+def test_headings_without_text_below_them_are_in_no_passage() -> None:
+    text = "Warning\nOnly load data that you trust.\nUses¶\nIn programs¶\nPrograms save what they know in files."
+    below = text.index("In programs")
+    headings = (Heading(below, 1, "Uses"), Heading(below, 2, "In programs"))
+    found = [(text[start:end], headings_above(headings, start)) for start, end in passage_places(text, headings)]
+    assert found == [
+        ("Warning\nOnly load data that you trust.", ()),
+        ("Programs save what they know in files.", ("Uses", "In programs")),
+    ]
+
+
+def test_lines_of_code_are_told_from_prose_rows_and_items() -> None:
+    passage = "You write this:\nPackage: perl\nPin-Priority: 1001\nimport io\n- an item\na | b"
+    assert [is_code for _, is_code in lines_of(passage)] == [False, True, True, True, False, False]
+    assert lines_of("") == []
+
+
+def test_a_blank_text_has_no_passage_and_a_table_of_contents_is_an_index() -> None:
+    assert passage_places("") == passage_places(" \n\n ") == ()
+    assert is_index("\n".join(f"{number}.1 Saving" for number in range(400)))
+    assert not is_index("Saving takes a file and writes into it all that it was asked to save.\n" * 50)
