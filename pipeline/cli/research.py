@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _UNCLEAR = 2
 """Exit code where the topic must be clarified and nobody may be asked (pipeline/contracts/research.md#stages)."""
+_READING_LIST = (
+    "Without a model research makes a reading list: passages of the pages, word for word, and no answer. "
+    "`--model NAME` writes a report."
+)
 _AUDIT_FAILED = 3
 """Exit code where the report did not pass the audit (pipeline/contracts/research.md#stages)."""
 
@@ -49,7 +53,9 @@ _AUDIT_FAILED = 3
     show_default=True,
     help="Folder of the research runs.",
 )
-@click.option("--model", help="A model's name, or `extractive` for none.  [default: openai/gpt-oss-120b]")
+@click.option(
+    "--model", help="A model's name, or `extractive` for none and a reading list.  [default: openai/gpt-oss-120b]"
+)
 @click.option("--base-url", help="Server of the model, compatible with Chat Completions.  [default: OpenRouter's]")
 @click.option(
     "--search",
@@ -101,8 +107,9 @@ def research(
     not hold is left out, and listed. Stopped at any moment and started again with `--run-id RUN`, the command goes on
     without asking anything twice. A limit ends the search; the report is then written of what is there, and says so.
 
-    With `--model extractive` no model is asked: plan and report are made of the pages' own sentences. Keys come from
-    the environment: OPENROUTER_API_KEY, or OPENAI_API_KEY with `--base-url`; TAVILY_API_KEY, BRAVE_API_KEY.
+    With `--model extractive` no model is asked, and the report is a reading list: for each question of the topic at
+    most five passages of the pages, word for word, that hold its words. It states no answer. Keys come from the
+    environment: OPENROUTER_API_KEY, or OPENAI_API_KEY with `--base-url`; TAVILY_API_KEY, BRAVE_API_KEY.
 
     Exit code 1: no question was answered, or something failed. 2: the topic must be clarified, and nobody may be asked
     (`--non-interactive`). 3: the report says nothing, or did not pass the audit.
@@ -157,11 +164,14 @@ async def _run(
         CitejuryError: as `research` of `pipeline.research.stages.run_stages`.
     """
     from pipeline.research.running.environment import open_environment
+    from pipeline.research.running.options import EXTRACTIVE
     from pipeline.research.stages.run_stages import clarified
     from pipeline.research.stages.run_stages import research as run_stages
     from pipeline.settings import read_settings
 
     tell_allowed(allowed, progress.tell)
+    if options.model == EXTRACTIVE:
+        progress.tell(_READING_LIST)
     await clarified(options, ask)
     prices = read_settings().prices
     place = open_environment(
@@ -320,6 +330,24 @@ def _cost_words(cost: float, unpriced: int) -> str:
     return "cost not known" if unpriced and not cost else f"{cost:.4f} USD"
 
 
+def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
+    """What the report holds, in figures."""
+    from pipeline.research.running.options import EXTRACTIVE
+    from pipeline.text.terminal import counted
+
+    check, metrics = finished.check, finished.metrics
+    sources, sites = counted(metrics.sources_count, "source"), counted(metrics.domain_diversity, "site")
+    if options.model == EXTRACTIVE:
+        passages, against = counted(check.total_paragraphs, "passage"), counted(check.conflicts_count, "contradiction")
+        return f"{passages} from {sources} of {sites}; {against} between passages."
+    return (
+        f"{counted(check.total_paragraphs, 'paragraph')} with {sources} of {sites}; "
+        f"{counted(check.verified_claims_count, 'claim')} supported, "
+        f"{check.single_source_claims_count} by one site alone, "
+        f"{counted(check.conflicts_count, 'disagreement')} between pages."
+    )
+
+
 def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
     from pipeline.research.output.report_words import ENGLISH
@@ -329,13 +357,7 @@ def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     click.echo(click.format_filename(finished.folder / "final" / "report.md"))
     if finished.stop_reason:
         click.echo(f"Not all was done that was wanted: {ENGLISH.stops[finished.stop_reason]}.", err=True)
-    click.echo(
-        f"{counted(check.total_paragraphs, 'paragraph')} with {counted(metrics.sources_count, 'source')} of "
-        f"{counted(metrics.domain_diversity, 'site')}; {counted(check.verified_claims_count, 'claim')} supported, "
-        f"{check.single_source_claims_count} by one site alone, "
-        f"{counted(check.conflicts_count, 'disagreement')} between pages.",
-        err=True,
-    )
+    click.echo(_found_words(finished, options), err=True)
     tokens = metrics.tokens_in + metrics.tokens_out
     took = f", {tokens:,} tokens, {_cost_words(metrics.cost_est, finished.unpriced)}" if tokens else ""
     pages = f"{counted(metrics.cache_misses, 'page')} fetched, {metrics.cache_hits} from the store"
@@ -344,7 +366,7 @@ def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
         click.echo(line, err=True)
     if not check.total_paragraphs:
         click.echo(
-            "No page that was read holds an answer that could be checked; try other pages, or ask in other words.",
+            "No page that was read says anything on it that could be shown; try other pages, or ask in other words.",
             err=True,
         )
     elif not finished.passed:

@@ -79,7 +79,7 @@ class Claim(Contract):
     confidence: _Share
     """From 0 to 1: how far the cited pages cover it."""
     relevance: _Share | None = None
-    """From 0 to 1: how far it answers its section's question; None in runs of earlier versions."""
+    """From 0 to 1: how far it answers its section's question, in runs of earlier versions; now None."""
 
 
 class Citation(Contract):
@@ -220,7 +220,7 @@ class Metrics(Contract):
     effective_citations: Count | None = None
     """Sentence and page pairs that hold (FACT); None where nothing was checked."""
     answers_question: _Share | None = None
-    """Mean relevance of the claims that the report states; None where it states none that has one."""
+    """Mean relevance of the claims that the report states, in runs of earlier versions; now None."""
     conflicts_count: Count | None = None
     """Disagreements between pages, as `evidence/verify.json` counts them; None in runs of earlier versions."""
     stop_reason: str | None = None

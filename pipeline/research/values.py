@@ -5,12 +5,8 @@ from typing import Literal, NamedTuple
 from pipeline.text.language import text_language
 from pipeline.verifying.values import Checked, Paragraph
 
-BETWEEN = ": "
-"""Stands between the topic and the side of it that a section looks at."""
 ANSWER = -1
 """The section of a report's first paragraphs, which answer the whole topic."""
-LIKELY = 0.5
-"""Relevance below which it is more likely than not that a claim does not answer; a report without a model says so."""
 
 
 Depth = Literal["brief", "medium", "deep"]

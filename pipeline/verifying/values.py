@@ -190,6 +190,8 @@ class Paragraph(NamedTuple):
     """Canonical URLs of the pages that it cites, in order of first use; never empty."""
     disputed_ids: tuple[str, ...] = ()
     """The claims of which it tells that a page says the opposite; empty in runs of earlier versions."""
+    heading: str = ""
+    """What stands above it: of a passage its place and the words found; empty where a section's heading is enough."""
 
 
 class PageQuote(Frozen):

@@ -184,11 +184,10 @@ def cost_of(finished: Finished, servers: Servers) -> Cost:
 
 
 def main() -> None:
-    """Print a line for a run with a model, for one without, and for a model that repeats itself."""
+    """Print a line for a run with a model, and for a model that repeats itself."""
     click.echo("run                      rounds  queries  pages  facts of 9  calls  tokens")
     for name, looking, model in (
         ("with a model", None, "scripted-1"),
-        ("without", None, "extractive"),
         ("a model that loops", PLAN.queries, "scripted-1"),
     ):
         with tempfile.TemporaryDirectory() as place, bee_servers(looking) as servers:

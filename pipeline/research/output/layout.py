@@ -6,7 +6,7 @@ Source: pipeline/contracts/research.md.
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from functools import lru_cache
@@ -15,23 +15,25 @@ from urllib.parse import quote, urldefrag
 
 from pipeline.errors import InputError
 from pipeline.research.contracts import Citation, Reference, Report
+from pipeline.research.full_text import FullText, search_words
 from pipeline.research.output.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.output.report_words import ENGLISH, ReportWords, report_words
 from pipeline.research.search.documents import is_document
-from pipeline.research.values import ANSWER, BETWEEN, LIKELY, AskedQuery, Intake, Plan, Verified, Written, plan_language
+from pipeline.research.values import ANSWER, AskedQuery, Intake, Plan, Verified, Written, plan_language
 from pipeline.sources.headings import headings_above
-from pipeline.text.asking import SubjectWord, names_subject, stem, subject_words
+from pipeline.sources.passages import lines_of
+from pipeline.text.asking import is_general, names_subject, subject_words
 from pipeline.text.injection import orders_machine
 from pipeline.text.language import detect_language
-from pipeline.text.meaning import is_rare
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
-from pipeline.verifying.scores import mean_relevance, single_source
+from pipeline.verifying.disagreement import disagreements
+from pipeline.verifying.scores import single_source
 from pipeline.verifying.values import Checked, Page, Paragraph, Quote
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$&!#]|(?<![^\W_])_|_(?![^\W_])|\^(?=\[)")
 _ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bwww)\.|(?<=\w)@(?=\w)", re.IGNORECASE)
-_CITATION = re.compile(r"(?<=[(（])(?=C[0-9]{3})|(?=【)")
+_CITATION = re.compile(r"(?<=[(（\[［])(?=C[0-9]{3})|(?=【)|(?<=[\[［])(?=\^|[0-9]{1,3}(?![0-9]))")
 _LINE_START = re.compile(r"(?P<mark>[-+=])|(?P<number>[0-9]{1,9})(?=[.)](?:\s|$))")
 _BIDI_CONTROL = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 _WORD_JOINER = "\u2060"
@@ -72,6 +74,8 @@ _NEARLY = 0.85
 """Likeness, as difflib counts it, from which a word may be another one misspelt."""
 _MOST_WORDS = 8
 """Words named in a line."""
+_INDENT = "  "
+"""Blanks before a passage's further lines: who reads a report line by line sees that they go on."""
 _LONGEST_FRAGMENT = 200
 _TITLE_LENGTH = 160
 
@@ -101,7 +105,7 @@ class Account(NamedTuple):
     unread: int = 0
     """Pages that were found and could not be read."""
     has_model: bool = True
-    """Whether a model took part; without one the sentences are the pages' own."""
+    """Whether a model took part; without one the report is a reading list."""
 
 
 def lay_out(
@@ -113,7 +117,7 @@ def lay_out(
     account: Account | None = None,
     form: CitationForm = "c",
 ) -> LaidOut:
-    """The report from its paragraphs. The same values give the same bytes.
+    """The report from its paragraphs, or the reading list from its passages. The same values give the same bytes.
 
     Every body paragraph ends in its citations; all behind the heading of the references is about the report.
 
@@ -128,15 +132,12 @@ def lay_out(
         raise InputError(f"The report cites {len(urls):,} sources; {MAX_SOURCES} can be numbered. Lower `--budget`.")
     numbers = {url: number for number, url in enumerate(urls, start=1)}
     words = report_words(plan_language(plan))
-    chance = None if account.has_model else _chance_of(verified, written)
-    on_no_page = words_on_no_page(plan, pages)
-    unsure = chance is not None or (bool(on_no_page) and not account.has_model)
-    outline, sections = _body_of(plan, written, numbers, words, form, on_no_page, unsure=unsure)
+    outline, sections = _body_of(plan, written, numbers, words, form, words_on_no_page(plan, pages))
     parts = [
         f"# {plain_markdown(written.title)}",
         *sections,
         _references_of([by_url[url] for url in urls], words, form),
-        _back_matter(intake, plan, verified, written, pages, account, words, chance),
+        _back_matter(intake, plan, verified, written, pages, account, words, numbers),
     ]
     entries = (_citation_entry(numbers[url], by_url[url], _quotes_on(url, written, claims)) for url in urls)
     lines = (
@@ -152,13 +153,6 @@ def cid(number: int) -> str:
     return f"C{number:03d}"
 
 
-def _chance_of(verified: Verified, written: Written) -> float | None:
-    """The mean relevance of the report's claims where it is below one half; None where it is not, or not known."""
-    stated = {name for paragraph in written.paragraphs for name in paragraph.claim_ids}
-    chance = mean_relevance(each for each in verified.claims if each.claim.id in stated)
-    return chance if chance is not None and chance < LIKELY else None
-
-
 def _body_of(
     plan: Plan,
     written: Written,
@@ -166,25 +160,22 @@ def _body_of(
     words: ReportWords,
     form: CitationForm,
     on_no_page: Sequence[str],
-    *,
-    unsure: bool,
 ) -> tuple[list[str], list[str]]:
     """The headings of the parts that there are, and these in Markdown: answer, sections, what sources disagree about.
 
-    Where nothing answers, or nothing surely, a heading says so: a paragraph could cite nothing for it.
+    Where nothing answers a heading says so: a paragraph could cite nothing for it.
     """
     stated = {paragraph.section for paragraph in written.paragraphs}
-    answer = words.may_answer if unsure else words.answer
-    heading = answer if ANSWER in stated else words.no_answer
+    heading = words.answer if ANSWER in stated else words.no_answer
     if on_no_page:
         heading = words.without.replace("{heading}", heading).replace("{names}", words.between.join(on_no_page))
     parts = [(ANSWER, heading)] if written.has_head else []
-    parts += [(index, _heading_of(section)) for index, section in enumerate(plan.sections)]
+    parts += [(index, title_of(section)) for index, section in enumerate(plan.sections)]
     parts.append((len(plan.sections), words.disputed))
     outline, sections = [], []
     for index, heading in parts:
         blocks = [
-            f"{plain_markdown(each.text)} {_mark_of(sorted(numbers[url] for url in each.urls), form)}"
+            _block_of(each, _mark_of(sorted(numbers[url] for url in each.urls), form))
             for each in written.paragraphs
             if each.section == index
         ]
@@ -194,10 +185,23 @@ def _body_of(
     return outline, sections
 
 
-def _heading_of(section: str) -> str:
-    """The section's heading: of a side of the topic its name alone, for the topic stands above."""
-    heading = section.rpartition(BETWEEN)[2] or section
-    return heading[:1].upper() + heading[1:]
+def _block_of(paragraph: Paragraph, mark: str) -> str:
+    """A paragraph in Markdown with its citation at the end, below its own heading where it has one.
+
+    A passage of several lines is one paragraph with hard line breaks, so that its citation covers all of it.
+    """
+    lines = f"\\\n{_INDENT}".join(
+        f"`{_BIDI_CONTROL.sub('', line)}`" if is_code and "`" not in line else plain_markdown(line)
+        for line, is_code in lines_of(paragraph.text)
+    )
+    heading = f"### {plain_markdown(paragraph.heading)}\n\n" if paragraph.heading else ""
+    return f"{heading}{lines} {mark}"
+
+
+def title_of(topic: str) -> str:
+    """The topic, or a section's question, in one line, with a capital letter."""
+    words = " ".join(topic.split())
+    return words[:1].upper() + words[1:]
 
 
 def _mark_of(numbers: Sequence[int], form: CitationForm) -> str:
@@ -219,11 +223,11 @@ def _references_of(pages: Sequence[Page], words: ReportWords, form: CitationForm
         if page.changed:
             dates += f" · {words.changed_on.replace('{date}', page.changed)}"
         label = f"{cid(number)} " if form == "c" else ""
-        entries.append(f"{number}. {label}{link_to(_title_of(page), page.url)} · {source_domain(page.url)} · {dates}")
+        entries.append(f"{number}. {label}{link_to(_page_title(page), page.url)} · {source_domain(page.url)} · {dates}")
     return "\n\n".join([*lines, *(["\n".join(entries)] if entries else [])])
 
 
-def _title_of(page: Page) -> str:
+def _page_title(page: Page) -> str:
     """The page's title, or its site where it has none."""
     title = " ".join(page.title.split()) or source_domain(page.url)
     return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1].rstrip()}…"
@@ -237,7 +241,7 @@ def _back_matter(
     pages: Sequence[Page],
     account: Account,
     words: ReportWords,
-    chance: float | None,
+    numbers: Mapping[str, int],
 ) -> str:
     """What the report cannot do, what was looked for in vain, what was left out, and how the text came about."""
     told = {name for paragraph in written.paragraphs for name in paragraph.disputed_ids}
@@ -245,10 +249,10 @@ def _back_matter(
     left_out = _left_out_lines(dropped[:_MOST_LEFT_OUT], words)
     if len(dropped) > _MOST_LEFT_OUT:
         left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
-    limits = (words.limits, _limit_lines(intake, verified, written, pages, account, words, chance))
-    on_no_page = words_on_no_page(plan, pages)
+    limits = (words.limits, _limit_lines(intake, verified, written, pages, account, words, numbers))
+    on_no_page = words_on_no_page(plan, pages, names_only=account.has_model)
     untold = [word for word in _words_untold(plan, verified, written, pages) if word not in on_no_page]
-    vain = _open_sections(plan, verified, written, words)
+    vain = _open_sections(plan, verified, written, words, has_model=account.has_model)
     for line, asked in ((words.not_named, _spelt(on_no_page, pages, words)), (words.not_told, untold)):
         if asked:
             names = _first_of([plain_markdown(word) for word in asked], _MOST_WORDS, words)
@@ -271,7 +275,7 @@ def _limit_lines(
     pages: Sequence[Page],
     account: Account,
     words: ReportWords,
-    chance: float | None,
+    numbers: Mapping[str, int],
 ) -> list[str]:
     """What a reader should know before relying on the report."""
     stated = {name for paragraph in written.paragraphs for name in paragraph.claim_ids}
@@ -280,23 +284,22 @@ def _limit_lines(
     alone = sum(each.claim.id in stated for each in single_source(verified.claims, sites))
     lines: list[str] = []
     if stated and not account.has_model:
-        lines.append(words.own_sentences)
+        lines.append(words.reading_list)
         languages = sorted({page.lang for page in pages if page.url in cited and page.lang})
         told = detect_language(" ".join(paragraph.text for paragraph in written.paragraphs))
         if languages and intake.lang not in (told, *languages):  # a page may be half in another language than its own
             line = words.other_language.replace("{pages}", ", ".join(languages))
             lines.append(line.replace("{asked}", plain_markdown(intake.lang)))
-        if chance is not None:
-            lines.append(words.unsure.replace("{count}", str(round(10 * chance))))
+        lines += _contradicting(verified, words, numbers)
     if stated and len({sites.get(url, url) for url in cited}) == 1:
         lines.append(words.one_site)
-    elif alone:
+    elif alone and account.has_model:
         sentence = words.each_alone if alone == len(stated) else words.single_site
         lines.append(sentence.replace("{all}", str(len(stated))).replace("{count}", str(alone)))
     for sentence, count in ((words.pages_unread, account.unread), (words.pages_unused, len(pages) - len(cited))):
         if count > 0:
             lines.append(sentence.replace("{count}", str(count)))
-    ordering = [f"{plain_markdown(_title_of(page))} ({source_domain(page.url)})" for page in pages if _orders(page)]
+    ordering = [f"{plain_markdown(_page_title(page))} ({source_domain(page.url)})" for page in pages if _orders(page)]
     if ordering:
         lines.append(words.orders.replace("{pages}", _first_of(ordering, _MOST_NAMED, words)))
     if account.stop_reason:
@@ -304,10 +307,21 @@ def _limit_lines(
     return lines
 
 
-def _open_sections(plan: Plan, verified: Verified, written: Written, words: ReportWords) -> list[str]:
+def _contradicting(verified: Verified, words: ReportWords, numbers: Mapping[str, int]) -> list[str]:
+    """A line for each two passages of a reading list that contradict each other, with their sentences."""
+    told = []
+    for found in disagreements(verified.claims)[:_MOST_NAMED]:
+        sides = [f"{_quoted(side[0].text, words)} {_mark_of([numbers[side[0].url]], 'c')}" for side in found.sides]
+        told.append(words.contradict.replace("{sides}", " – ".join(sides)))
+    return told
+
+
+def _open_sections(
+    plan: Plan, verified: Verified, written: Written, words: ReportWords, *, has_model: bool
+) -> list[str]:
     """The sections about which the report says nothing, or nothing beyond its answer."""
     dropped = {checked.claim.section for checked in written.left_out if checked.verdict == "supported"}
-    if not written.paragraphs and not dropped:
+    if has_model and not written.paragraphs and not dropped:
         return [words.nothing_found]
     section_of = {checked.claim.id: checked.claim.section for checked in verified.claims}
     stated = {section_of.get(name) for paragraph in written.paragraphs for name in paragraph.claim_ids}
@@ -317,23 +331,22 @@ def _open_sections(plan: Plan, verified: Verified, written: Written, words: Repo
     for index, section in enumerate(plan.sections):
         if index not in covered:
             nothing = words.section_left_out if index in dropped else words.no_section
+            nothing = nothing if has_model else words.no_passage
             otherwise = words.only_disputed if index in disputed else nothing
             line = words.in_answer if index in stated else otherwise
-            lines.append(line.replace("{section}", plain_markdown(_heading_of(section))))
+            lines.append(line.replace("{section}", plain_markdown(title_of(section))))
     return lines
 
 
-def words_on_no_page(plan: Plan, pages: Sequence[Page]) -> list[str]:
-    """The names and rare words that the plan asks and none of the pages has, as they are asked; none without pages."""
+def words_on_no_page(plan: Plan, pages: Sequence[Page], *, names_only: bool = True) -> list[str]:
+    """The names, or all words but general ones, that the plan asks and no page has; none without pages."""
     if not pages:
         return []
+    lacking = _lacking(plan, [f"{page.title}\n{page.text}" for page in pages])
     language = plan_language(plan)
-    telling = [
-        word.text
-        for word in _asked_words(plan)
-        if names_subject(word, language) or (not word.general and is_rare(word.text, language))
-    ]
-    return _missing(telling, "\n".join(f"{page.title}\n{page.text}" for page in pages), plan)
+    asked = [word for section in plan.sections for word in subject_words(section, language)]
+    names = {word.text for word in asked if names_subject(word, language)}
+    return [word for word in lacking if not names_only or word.casefold() in names]
 
 
 def _spelt(names: Sequence[str], pages: Sequence[Page], words: ReportWords) -> list[str]:
@@ -362,19 +375,16 @@ def _words_untold(plan: Plan, verified: Verified, written: Written, pages: Seque
     for quoted in quotes:
         if page := by_url.get(quoted.url):
             told += [page.title, *headings_above(page.headings, quoted.start)]
-    return _missing([word.text for word in _asked_words(plan) if not word.general], "\n".join(told), plan)
+    return _lacking(plan, told)
 
 
-def _asked_words(plan: Plan) -> list[SubjectWord]:
-    """The words that the plan's sections ask about."""
-    language = plan_language(plan)
-    return [word for section in plan.sections for word in subject_words(section, language)]
-
-
-def _missing(words: Sequence[str], text: str, plan: Plan) -> list[str]:
-    """Those of the words that a text lacks in any form, each once, as they are asked."""
-    asked, known = " ".join(plan.sections), text.casefold()
-    lacking = [word for word in dict.fromkeys(words) if stem(word) not in known]
+def _lacking(plan: Plan, texts: Iterable[str]) -> list[str]:
+    """The words that the plan asks, but general ones, that none of the texts has in any form, as they are asked."""
+    index = FullText()
+    index.add(("", "", text) for text in texts)
+    asked = " ".join(plan.sections)
+    words = {word.query: word.word for section in plan.sections for word in search_words(section)}
+    lacking = dict.fromkeys(word for query, word in words.items() if not (is_general(word) or index.holding(query)))
     return [found[0] if (found := re.search(re.escape(word), asked, re.I)) else word for word in lacking]
 
 

@@ -10,10 +10,10 @@ class ReportWords(NamedTuple):
 
     answer: str
     """Heading of the few sentences that answer the topic."""
-    may_answer: str
-    """Heading of these sentences where it is more likely than not that they do not answer."""
     without: str
-    """Such a heading where no page that was read has names or rare words that are asked."""
+    """Such a heading where no page that was read has names that are asked."""
+    words_found: str
+    """Behind the place of a passage: which words of the question it holds."""
     no_answer: str
     """Heading in their place where no page answers."""
     disputed: str
@@ -26,9 +26,11 @@ class ReportWords(NamedTuple):
     changed_on: str
     limits: str
     """Heading of what the report cannot do."""
-    own_sentences: str
+    reading_list: str
+    """What a report without a model is."""
+    contradict: str
+    """Two passages that contradict each other."""
     other_language: str
-    unsure: str
     one_site: str
     each_alone: str
     single_site: str
@@ -46,6 +48,7 @@ class ReportWords(NamedTuple):
     not_told: str
     """Which words of the question stand in no sentence of the report, nor above one."""
     no_section: str
+    no_passage: str
     section_left_out: str
     only_disputed: str
     in_answer: str
@@ -66,8 +69,8 @@ class ReportWords(NamedTuple):
 
 ENGLISH = ReportWords(
     answer="In short",
-    may_answer="What may answer it",
     without="{heading} – no page that was read names {names}",
+    words_found="words found: {words}",
     no_answer="Not answered by these pages",
     disputed="Where sources disagree",
     references="References",
@@ -78,11 +81,11 @@ ENGLISH = ReportWords(
     read_on="read on {date}",
     changed_on="last changed on {date}",
     limits="Limits of this report",
-    own_sentences="No model wrote this: the sentences are the pages' own, those nearest to the question in meaning.",
+    reading_list="No model wrote this: it is a reading list. The passages are the pages' own, word for word, chosen by "
+    "the words of the question that they hold. Nobody has judged whether they answer it.",
+    contradict="Two passages contradict each other: {sides}.",
     other_language="The sentences are in the pages' language ({pages}), not in the one asked for ({asked}): without a "
     "model nothing is translated.",
-    unsure="It is not sure that these pages answer the question: of sections as near to it as those cited, about "
-    "{count} in 10 do. Read them before you rely on this.",
     one_site="Everything above rests on a single site; no other one confirms it.",
     each_alone="Each of the {all} statements rests on a single site; no second one confirms it.",
     single_site="Of {all} statements, {count} rest on a single site each.",
@@ -96,6 +99,7 @@ ENGLISH = ReportWords(
     perhaps="{name} (did you mean “{near}”?)",
     not_told="Asked about, and named in no sentence above: {names}.",
     no_section="Nothing on “{section}”: no statement about it could be checked against a page.",
+    no_passage="No passage for “{section}”: none that is not listed above has enough of its words.",
     section_left_out="On “{section}” what pages say is left out, for the reasons below.",
     only_disputed="On “{section}” the pages only disagree; both sides stand above.",
     in_answer="On “{section}” there is nothing beyond what stands at the beginning.",
@@ -123,8 +127,8 @@ ENGLISH = ReportWords(
 )
 _GERMAN = ReportWords(
     answer="Kurz gesagt",
-    may_answer="Was die Antwort sein könnte",
     without="{heading} – keine der gelesenen Seiten nennt {names}",
+    words_found="gefundene Wörter: {words}",
     no_answer="Von diesen Seiten nicht beantwortet",
     disputed="Worin Quellen einander widersprechen",
     references="Quellen",
@@ -134,12 +138,12 @@ _GERMAN = ReportWords(
     read_on="gelesen am {date}",
     changed_on="zuletzt geändert am {date}",
     limits="Grenzen dieses Berichts",
-    own_sentences="Es wurde kein Modell benutzt: Die Sätze stammen wörtlich von den Seiten und stehen der Frage nach "
-    "ihrer Bedeutung am nächsten.",
+    reading_list="Dies hat kein Modell geschrieben: Es ist eine Leseliste. Die Abschnitte stehen wörtlich so auf den "
+    "Seiten und sind nach den Wörtern der Frage gewählt, die sie enthalten. Niemand hat beurteilt, ob sie die Frage "
+    "beantworten.",
+    contradict="Zwei Abschnitte widersprechen einander: {sides}.",
     other_language="Die Sätze stehen in der Sprache der Seiten ({pages}), nicht in der gewünschten ({asked}): Ohne "
     "Modell wird nichts übersetzt.",
-    unsure="Es ist nicht sicher, dass diese Seiten die Frage beantworten: Von Abschnitten, die ihr so nahe sind wie "
-    "die angeführten, tun es etwa {count} von 10. Lesen Sie sie, ehe Sie sich darauf verlassen.",
     one_site="Alles Obige stützt sich auf eine einzige Website; keine andere bestätigt es.",
     each_alone="Jede der {all} Aussagen stützt sich auf eine einzige Website; keine zweite bestätigt sie.",
     single_site="Von {all} Aussagen stützen sich {count} auf jeweils eine einzige Website.",
@@ -153,6 +157,7 @@ _GERMAN = ReportWords(
     perhaps="{name} (gemeint: „{near}“?)",
     not_told="Danach ist gefragt, und kein Satz oben nennt es: {names}.",
     no_section="Nichts zu „{section}“: Keine Aussage dazu ließ sich an einer Seite prüfen.",
+    no_passage="Kein Abschnitt zu „{section}“: Keiner, der nicht schon oben steht, hat genug ihrer Wörter.",
     section_left_out="Zu „{section}“ ist ausgelassen, was Seiten sagen; die Gründe stehen unten.",
     only_disputed="Zu „{section}“ widersprechen die Seiten einander nur; beide Seiten stehen oben.",
     in_answer="Zu „{section}“ gibt es nichts über das hinaus, was am Anfang steht.",
@@ -180,8 +185,8 @@ _GERMAN = ReportWords(
 )
 _JAPANESE = ReportWords(
     answer="要点",
-    may_answer="答えかもしれないこと",
     without="{heading}（読んだページのどれにも{names}が出てこない）",
+    words_found="見つかった語: {words}",
     no_answer="これらのページには答えがありません",
     disputed="出典が食い違う点",
     references="参考文献",
@@ -191,11 +196,11 @@ _JAPANESE = ReportWords(
     read_on="{date} 閲覧",
     changed_on="{date} 最終更新",
     limits="この報告の限界",
-    own_sentences="モデルは使っていません。文はページの原文のままで、意味が質問に最も近いものです。",
+    reading_list="モデルは使っていません。これは読むべき箇所の一覧です。各箇所はページの原文のままで、"
+    "質問の語を含むものを選びました。質問に答えているかどうかは判断していません。",
+    contradict="二つの箇所が食い違っています: {sides}。",
     other_language="文はページの言語 ({pages}) のままで、求められた言語 ({asked}) ではありません。"
     "モデルなしでは翻訳しません。",
-    unsure="これらのページが質問に答えているかどうかは確かではありません。引用した箇所と同程度に近い箇所のうち、実際に答えて"
-    "いるのは10件中約{count}件です。頼る前に原文を確認してください。",
     one_site="上の内容はすべて一つのサイトに基づいており、ほかのサイトでは裏付けられていません。",
     each_alone="{all} 件の記述はどれも一つのサイトだけに基づいており、ほかのサイトでは裏付けられていません。",
     single_site="{all} 件の記述のうち {count} 件は、それぞれ一つのサイトだけに基づいています。",
@@ -209,6 +214,7 @@ _JAPANESE = ReportWords(
     perhaps="{name} (「{near}」のことですか)",
     not_told="質問にあり、上のどの文にも出てこない語: {names}。",
     no_section="「{section}」については、ページと照合できる記述がありませんでした。",
+    no_passage="「{section}」について、語を十分に含み、まだ上に載せていない箇所はありませんでした。",
     section_left_out="「{section}」については、ページの記述を下に記す理由で省きました。",
     only_disputed="「{section}」については、ページの記述が食い違うだけでした。双方を上に載せています。",
     in_answer="「{section}」については、冒頭に書いたこと以外に記述はありませんでした。",
@@ -236,8 +242,8 @@ _JAPANESE = ReportWords(
 )
 _CHINESE = ReportWords(
     answer="要点",
-    may_answer="可能的答案",
     without="{heading}（所读网页均未出现{names}）",
+    words_found="找到的词：{words}",
     no_answer="这些网页没有给出答案",
     disputed="来源说法不一之处",
     references="参考文献",
@@ -247,9 +253,10 @@ _CHINESE = ReportWords(
     read_on="{date} 读取",
     changed_on="{date} 最后更改",
     limits="本报告的局限",
-    own_sentences="未使用模型：句子均为网页原文，含义与问题最接近。",
+    reading_list="未使用模型：这是一份阅读清单。各段均为网页原文，按其所含的问题用词选出；"
+    "没有人判断它们是否回答了问题。",
+    contradict="两段内容相互矛盾：{sides}。",
     other_language="句子使用网页的语言（{pages}），而非所要求的语言（{asked}）：没有模型就不作翻译。",
-    unsure="这些网页是否回答了问题并不确定：与所引部分同样接近的部分中，约有十分之{count}作出了回答。采信之前请先阅读原文。",
     one_site="以上内容全部依据同一个网站，没有其他网站证实。",
     each_alone="{all} 条陈述每条都只依据一个网站，没有第二个网站证实。",
     single_site="{all} 条陈述中有 {count} 条各只依据一个网站。",
@@ -263,6 +270,7 @@ _CHINESE = ReportWords(
     perhaps="{name}（是否指“{near}”？）",
     not_told="问题中有、而上文各句均未提及的词：{names}。",
     no_section="关于“{section}”，没有任何陈述能与网页核对。",
+    no_passage="关于“{section}”，所读网页中没有含有足够用词且未列于上文的段落。",
     section_left_out="关于“{section}”，网页的陈述因下述理由未采用。",
     only_disputed="关于“{section}”，各网页说法不一，双方说法见上文。",
     in_answer="关于“{section}”，除开头所述之外没有其他陈述。",

@@ -5,9 +5,9 @@
 and keeps it for a run that goes on.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from pipeline.errors import InputError
 
@@ -32,19 +32,6 @@ class SearchProvider(Protocol):
 
         Raises:
             ProviderError: the provider does not answer, or refuses; what was asked before is not lost.
-            InputError: the documents that are searched cannot be read.
-        """
-        ...
-
-
-@runtime_checkable
-class KnowsAllPages(Protocol):
-    """A provider that has all pages before it, so that it knows how common a word is."""
-
-    async def shares(self, words: Collection[str]) -> dict[str, float]:
-        """The share of all pages that hold each word, whether they were found or not.
-
-        Raises:
             InputError: the documents that are searched cannot be read.
         """
         ...

@@ -1,9 +1,9 @@
 """Claims with the quotes that they rest on: the pages' own sentences, or what a model reads in numbered passages."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from statistics import fmean
+import re
+from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -11,13 +11,10 @@ from pydantic import BaseModel, ConfigDict
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.models.evidence import aggregate_context, validate_and_normalize_evidence
-from pipeline.research.stages._answers import MOST_CLAIMS, Answer, Answers
 from pipeline.research.stages._passages import ResearchPassage, best_passages, passages_of, readable_pages
-from pipeline.research.stages._plan import asked_one_by_one, aspect_of, stands_alone
-from pipeline.research.stages._statements import ADDRESS, CITATION_LIKE
-from pipeline.research.values import BETWEEN, Plan, plan_language
-from pipeline.text import meaning
-from pipeline.text.asking import subject_words
+from pipeline.research.stages._reading_list import claims_of, reading_list
+from pipeline.research.values import Plan, plan_language
+from pipeline.text.normal_form import normalise
 from pipeline.text.words import content_words, numbers_in
 from pipeline.verifying.values import Claim, Page, Quote
 
@@ -25,8 +22,10 @@ _MODEL_PASSAGES = 10
 _MOST_MODEL_CLAIMS = 6
 _LONGEST_QUOTE = 600
 _LONGEST_CLAIM = 400
-_MOST_FIRST = 4
-"""Answers that stand in the first section whatever side of the topic they show."""
+_ENDS = re.compile(r"[.!。！][\"'”’“»›)\]」』）]*$")
+"""How a sentence of running text ends; a question states nothing."""
+_ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)
+_CITATION_LIKE = re.compile(r"[(（]C[0-9]{3}|\[\^|【|\[[0-9]+(?:[-,–][ 0-9]+)*\]", re.IGNORECASE)
 _LEAST_QUOTED = 3
 """Content words of a quote; fewer stand on any page."""
 
@@ -174,7 +173,7 @@ def _quote_in(passage: ResearchPassage, quoted: str) -> Quote | None:
 
 def is_fit(text: str, quote: str) -> bool:
     """Whether a claim says no number that its quote does not, and holds no address and no citation mark."""
-    if not 0 < len(text) <= _LONGEST_CLAIM or ADDRESS.search(text) or CITATION_LIKE.search(text):
+    if not 0 < len(text) <= _LONGEST_CLAIM or _ADDRESS.search(text) or _CITATION_LIKE.search(text):
         return False
     return set(numbers_in(text)) <= set(numbers_in(quote))
 
@@ -184,17 +183,15 @@ async def extract_claims(
     pages: Sequence[Page],
     model: Model | None,
     before: Sequence[Claim] = (),
-    shares: Mapping[str, float] | None = None,
     wanted: Collection[int] | None = None,
     read_before: Sequence[Page] = (),
 ) -> list[Claim]:
     """Claims of all sections in order, with ids that follow on those of the claims `before`, each with its quotes.
 
-    A section has at most 6 of one answer of the model, and without one as many as `_placed` puts there. Pages in
-    another language than the plan's are read only where there are no others from the start. A section about which the
-    model gives no usable answer gets the pages' own sentences that answer it, of pages `read_before` too, which its
-    notes say. `shares` are the shares of all pages, the unread ones too, that hold a word. `wanted` are the sections
-    that the model is asked about; None for all.
+    A section has at most 6. Pages in another language than the plan's are read only where there are no others from the
+    start. A section about which the model gives no usable answer, which its notes say, and without a model every one,
+    gets sentences of the passages that hold its words, of pages `read_before` too. `wanted` are the sections that the
+    model is asked about; None for all.
 
     Raises:
         ProviderError: the model cannot be asked about any section.
@@ -202,108 +199,22 @@ async def extract_claims(
     readable = readable_pages(plan, pages, first=not before)
     sections = range(len(plan.sections)) if wanted is None else wanted
     found = await _claims_of_model(plan, passages_of(readable), model, before, sections) if model else {}
-    read = [*readable_pages(plan, read_before, first=False), *readable]
-    questions = questions_of(plan)
-    answers = Answers(passages_of(read), plan_language(plan), shares, " ".join(dict.fromkeys(questions)))
-    for claim in before:
-        answers.know(claim.text)
-    by_url = {page.url: page for page in pages}
-    for number, drafted in found.items():
-        found[number] = [_with_relevance(claim, questions[number], answers, by_url) for claim in drafted]
-        for claim in drafted:
-            answers.know(claim.text)
-    asked = {
-        question: [number for number, other in enumerate(questions) if other == question and number not in found]
-        for question in questions
-    }
-    near = {question: answers.near(question) for question, those in asked.items() if those}
-    for question, own in _told_apart(plan, near, questions).items():
-        known = [claim.section for claim in before if claim.section in asked[question]]
-        given = answers.give(question, own, MOST_CLAIMS * len(asked[question]) - len(known))
-        for answer, number in zip(given, _placed(plan, asked[question], given, known), strict=True):
-            found.setdefault(number, []).append(_claim_of(answer, number))
+    known = {normalise(claim.text) for claim in before}
+    if len(found) < len(plan.sections):
+        lists = reading_list(plan, [*readable_pages(plan, read_before, first=False), *readable])
+        for number, passages in enumerate(lists):
+            if number not in found:
+                held = sum(claim.section == number for claim in before)
+                new = (each for each in claims_of([passages]) if _is_sentence(each.text, known))
+                found[number] = [claim._replace(section=number) for claim in islice(new, _MOST_MODEL_CLAIMS - held)]
     claims = [claim for _, drafted in sorted(found.items()) for claim in drafted]
     return [claim._replace(id=f"c{at}") for at, claim in enumerate(claims, start=len(before) + 1)]
 
 
-def _told_apart(plan: Plan, near: Mapping[str, Sequence[Answer]], questions: Sequence[str]) -> dict[str, list[Answer]]:
-    """Each question's answers without those that are nearer to another one that the topic asks, beside its others."""
-    own = {question for question, section in zip(questions, plan.sections, strict=True) if not aspect_of(section)}
-    nearest: dict[tuple[str, int], tuple[float, str]] = {}
-    for question in own & near.keys():
-        usual = fmean([each.alone for each in near[question]] or [0.0])
-        for each in near[question]:
-            place = each.statement.page.url, each.statement.start
-            nearest[place] = max(nearest.get(place, (-1.0, "")), (each.alone - usual, question))
-    return {
-        question: [
-            each
-            for each in those
-            if question not in own or nearest[each.statement.page.url, each.statement.start][1] == question
-        ]
-        for question, those in near.items()
-    }
-
-
-def _placed(plan: Plan, sections: Sequence[int], answers: Sequence[Answer], known: Sequence[int]) -> Iterator[int]:
-    """The section in which each answer to their common question stands, in order.
-
-    The one that asks it, or the plan's first where all are sides of the topic, has the best answers and those that show
-    no side; of several that ask, the one to whose question the answer is nearer than others are. `known` are the
-    sections of the claims that were there before.
-    """
-    taken = Counter(known)
-    language = plan_language(plan)
-    asking = [each for each in sections if not aspect_of(plan.sections[each])] or [0]
-    signs = {each: aspect.signs for each in sections if (aspect := aspect_of(plan.sections[each]))}
-    signs.pop(asking[0], None)
-    told = [each.statement.text for each in answers] if len(asking) > 1 else []
-    # All are near to a question that names the subject.
-    near = [
-        (cosines := meaning.cosines(plan.sections[each], told, language)) - cosines.mean() for each in asking if told
-    ]
-    for at, answer in enumerate(answers):
-        text = answer.statement.text
-        first = max(range(len(asking)), key=lambda each: near[each][at]) if told else 0
-        shown = [each for each in signs if taken[each] < MOST_CLAIMS and signs[each].search(text)]
-        number = shown[0] if shown and taken[asking[first]] >= _MOST_FIRST else asking[first]
-        taken[number] += 1
-        yield number
-
-
-def words_asked(plan: Plan) -> set[str]:
-    """The words of all that the plan asks."""
-    return {word.text for section in plan.sections for word in subject_words(section, plan_language(plan))}
-
-
-def questions_of(plan: Plan) -> list[str]:
-    """What each section asks, in order: the topic, or its own question where the topic's are asked one by one."""
-    topic = next((_topic_of(each) for each in plan.sections if aspect_of(each)), "")
-    own = [each.rstrip("?？") for each in plan.sections if not aspect_of(each)]
-    if topic and not asked_one_by_one(own, topic):
-        return [topic for _ in plan.sections]
-    first = own[0] if own else topic
-    asked = {each: each if stands_alone(each) or each == first else f"{each} {first}" for each in own}
-    return [topic if aspect_of(each) else asked[each.rstrip("?？")] for each in plan.sections]
-
-
-def _topic_of(section: str) -> str:
-    """The topic of which a section shows one side."""
-    return section.rpartition(BETWEEN)[0]
-
-
-def _claim_of(answer: Answer, section: int) -> Claim:
-    """The answer as a claim that still has no id."""
-    statement = answer.statement
-    quoted = statement.page.text[statement.start : statement.end]
-    quotes = [Quote(statement.page.url, quoted, statement.start, statement.end)]
-    if entry := statement.entry:
-        name = statement.page.text[entry.start : entry.end]
-        quotes.append(Quote(statement.page.url, name, entry.start, entry.end))
-    return Claim("", statement.text, section, tuple(quotes), relevance=answer.relevance)
-
-
-def _with_relevance(claim: Claim, question: str, answers: Answers, pages: Mapping[str, Page]) -> Claim:
-    """The model's claim with how far its words and the headings above its first quote answer the question."""
-    quote = claim.quotes[0]
-    return claim._replace(relevance=answers.relevance_of(question, claim.text, pages[quote.url], quote.start))
+def _is_sentence(text: str, known: set[str]) -> bool:
+    """Whether a line of a passage is a sentence that may stand alone, and nothing known says it; it is known then."""
+    form = normalise(text)
+    if form in known or not _ENDS.search(text) or not is_fit(text, text):
+        return False
+    known.add(form)
+    return True

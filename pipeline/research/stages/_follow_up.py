@@ -13,7 +13,7 @@ from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.research.search.documents import is_document
 from pipeline.research.stages._likeness import stems_of
-from pipeline.research.stages._plan import aspect_of, clean_line
+from pipeline.research.stages._plan import clean_line
 from pipeline.research.values import Plan, plan_language
 from pipeline.text.asking import SubjectWord, subject_words
 from pipeline.verifying.values import Checked, Page
@@ -72,7 +72,7 @@ class Known(NamedTuple):
 
 
 def open_sections(plan: Plan, claims: Sequence[Checked], pages: Iterable[Page]) -> list[OpenSection]:
-    """The sections without enough of an answer: questions, then sides of the topic, those with the fewest claims first.
+    """The sections without enough of an answer, those with the fewest claims first.
 
     Three claims answer a section that their pages support and whose own words name something of what it asks about,
     from two sources that do not depend on each other: pages of different sites, or different documents of the user's.
@@ -86,7 +86,7 @@ def open_sections(plan: Plan, claims: Sequence[Checked], pages: Iterable[Page]) 
         sources = {sites[url] for each in own for url in each.supporters if url in sites}
         if len(own) < _ENOUGH_CLAIMS or len(sources) < _ENOUGH_SOURCES:
             found.append(OpenSection(number, heading, own))
-    return sorted(found, key=lambda section: (aspect_of(section.heading) is not None, len(section.claims)))
+    return sorted(found, key=lambda section: len(section.claims))
 
 
 def _answers(checked: Checked, about: frozenset[str], language: str) -> bool:
@@ -95,23 +95,22 @@ def _answers(checked: Checked, about: frozenset[str], language: str) -> bool:
     return checked.verdict == "supported" and checked.claim.relevance != 0 and names_it
 
 
-async def follow_up(missing: Sequence[OpenSection], known: Known, model: Model | None) -> tuple[str, ...]:
-    """New queries for what is missing: the model's, or where it has none, of words; at most 4, none asked before.
+async def follow_up(missing: Sequence[OpenSection], known: Known, model: Model) -> tuple[str, ...]:
+    """At most 4 new queries for what is missing: the model's, or where it has none of use, queries made of words.
 
-    Where the model gives none of use, or cannot be asked, its notes say so.
+    Its notes say where it gives none, or cannot be asked.
     """
     asked = _Asked(known.queries, plan_language(known.plan))
     wanted = missing[:_MOST_SECTIONS]
-    if model:
-        try:
-            said = await _queries_of_model(wanted, known, model)
-        except ProviderError as error:
-            model.note(str(error))
-            said = []
-        queries = [query for query in said if asked.is_new(query)][:_MOST_QUERIES]
-        if queries:
-            return tuple(queries)
-        model.note("The queries for what was missing are made of the words of what is asked, and of headings.")
+    try:
+        said = await _queries_of_model(wanted, known, model)
+    except ProviderError as error:
+        model.note(str(error))
+        said = []
+    queries = [query for query in said if asked.is_new(query)][:_MOST_QUERIES]
+    if queries:
+        return tuple(queries)
+    model.note("The queries for what was missing are made of the words of what is asked, and of headings.")
     found: list[str] = []
     for section in wanted:
         tried = known._replace(queries=(*known.queries, *found))

@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from pipeline.research.values import BETWEEN, Plan, plan_language
+from pipeline.research.values import Plan, plan_language
 from pipeline.sources.choosing.chunk import tokenize_chunk
 from pipeline.sources.choosing.select import rank_passages
 from pipeline.sources.headings import headings_of
@@ -16,7 +16,7 @@ from pipeline.verifying.values import Page
 
 _CHUNK_TOKENS = 220
 _CHUNK_OVERLAP = 0
-PAGES_KEPT = 32
+_PAGES_KEPT = 32
 """Pages that stay cut up: more than the budget of a deep run."""
 _MOST_OF_A_PAGE = 4
 """Passages of one page for one section."""
@@ -39,10 +39,6 @@ class ResearchPassage(NamedTuple):
         """Its words."""
         return self.page.text[self.start : self.end]
 
-    def holds(self, page: Page, place: int) -> bool:
-        """Whether the place of this page is in it."""
-        return self.page.url == page.url and self.start <= place < self.end
-
     @property
     def with_headings(self) -> str:
         """The same below the page's title and the headings that it stands under or holds."""
@@ -57,7 +53,7 @@ def readable_pages(plan: Plan, pages: Sequence[Page], *, first: bool) -> list[Pa
     return found or (list(pages) if first else [])
 
 
-@lru_cache(maxsize=PAGES_KEPT)
+@lru_cache(maxsize=_PAGES_KEPT)
 def speaks(page: Page, language: str) -> bool:
     """Whether the page is in the language, or some paragraphs of it are, as where half of it is translated."""
     paragraphs = (line for line in page.text.split("\n")[:_MOST_LINES] if len(line) >= _LEAST_PARAGRAPH)
@@ -75,7 +71,7 @@ def passages_of(pages: Sequence[Page]) -> list[ResearchPassage]:
     return list(found.values())
 
 
-@lru_cache(maxsize=PAGES_KEPT)
+@lru_cache(maxsize=_PAGES_KEPT)
 def chunks_of(page: Page) -> tuple[Chunk, ...]:
     """The page cut into chunks without overlap, in order."""
     meta = SourceMeta(domain=source_domain(page.url), lang=page.lang or None)
@@ -85,7 +81,7 @@ def chunks_of(page: Page) -> tuple[Chunk, ...]:
 
 def best_passages(section: str, passages: Sequence[ResearchPassage], most: int, language: str) -> list[ResearchPassage]:
     """At most so many passages for a section, the best first, at most 4 of one page."""
-    order = rank_passages(section.replace(BETWEEN, " "), "", [passage.with_headings for passage in passages], language)
+    order = rank_passages(section, "", [passage.with_headings for passage in passages], language)
     taken: dict[str, int] = {}
     chosen = []
     for place in order:

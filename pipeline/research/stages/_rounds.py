@@ -12,15 +12,15 @@ from pipeline.errors import InputError, ProviderError
 from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified, Payload
 from pipeline.research.running.environment import Environment
 from pipeline.research.running.journal import JOURNAL, Journal, RunSearch
-from pipeline.research.running.options import Budget, Effort, ResearchOptions, StopReason
+from pipeline.research.running.options import EXTRACTIVE, Budget, Effort, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
-from pipeline.research.search import KnowsAllPages
-from pipeline.research.stages._extract import extract_claims, words_asked
+from pipeline.research.stages._extract import extract_claims
 from pipeline.research.stages._fetch import PagesRead, Unread, fetch, fetched_by, without_duplicates
 from pipeline.research.stages._follow_up import Known, follow_up, open_sections
 from pipeline.research.stages._harvest import Harvest, harvest
 from pipeline.research.stages._passages import chunks_of
-from pipeline.research.stages._verify import ask_verdicts, verify
+from pipeline.research.stages._reading_list import claims_of, reading_list
+from pipeline.research.stages._verify import ask_verdicts, verify, verify_passages
 from pipeline.research.values import AskedQuery, FoundPage, Plan, Verified
 from pipeline.sources.schema import READ
 from pipeline.verifying.values import Claim, Page
@@ -174,7 +174,7 @@ class ResearchRounds:
         A round that is not the last leaves a fifth of what may still be read to the queries that follow up.
         """
         left = self.effort.budget - len(before.pages)
-        is_last = before.rounds + 1 >= self.effort.rounds
+        is_last = self.options.model == EXTRACTIVE or before.rounds + 1 >= self.effort.rounds
         budget = len(before.found) + (left if is_last else math.ceil(_FIRST_SHARE * left))
         options = self.options
         return await harvest(
@@ -236,17 +236,18 @@ class ResearchRounds:
     async def extract(self, plan: Plan, pages: Sequence[Page], before: Gathered) -> tuple[Claim, ...]:
         """What the pages say beyond the claims before; without the model once its budget is used up.
 
+        A run without a model has a single round: its claims are the sentences of the reading list.
+
         After the first round the model is asked about the sections alone that have not enough of an answer.
 
         Raises:
             ProviderError: the model cannot be asked.
-            InputError: the documents that are searched cannot be read.
         """
+        if self.options.model == EXTRACTIVE:
+            return tuple(claims_of(reading_list(plan, pages)))
         model = self.environment.model if self.budget.used_up() is None else None
-        search = self.environment.search
-        shares = await search.shares(words_asked(plan)) if isinstance(search, KnowsAllPages) else None
         missing = {each.number for each in open_sections(plan, before.verified.claims, before.pages)}
-        return tuple(await extract_claims(plan, pages, model, before.claims, shares, missing, before.pages))
+        return tuple(await extract_claims(plan, pages, model, before.claims, missing, before.pages))
 
     async def verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> Round:
         """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on.
@@ -254,6 +255,8 @@ class ResearchRounds:
         Raises:
             ProviderError: the model cannot be asked.
         """
+        if self.options.model == EXTRACTIVE:
+            return Round(verify_passages(gathered.claims, gathered.pages, plan.sections), self.budget.used_up(), False)
         verified = verify(gathered.claims, gathered.pages, plan.sections)
         if self.environment.model and self.budget.used_up() is None:
             verified = await ask_verdicts(verified, gathered.pages, plan.sections, self.environment.model)
@@ -268,6 +271,8 @@ class ResearchRounds:
         known = Known(
             self.options.topic or plan.sections[0], plan, gathered.pages, tuple(each.query for each in gathered.asked)
         )
+        if self.environment.model is None:
+            return Round(verified, None, False)
         queries = await follow_up(missing, known, self.environment.model)
         if used_up := self.budget.used_up():
             return Round(verified, used_up, False)

@@ -13,7 +13,7 @@ from pipeline.verifying.claim import Finding, check_sentence, is_covered, with_q
 from pipeline.verifying.disagreement import contrary, is_other_edition
 from pipeline.verifying.model_verdicts import OpenQuestion, ask_verdict, decide, open_question
 from pipeline.verifying.page_text import PageText, read_page
-from pipeline.verifying.values import Checked, Claim, Decided, Page
+from pipeline.verifying.values import Checked, Claim, Decided, Page, Quote
 
 _MOST_ASKED = 40
 """Claims of a round that a model is asked about, the first ones."""
@@ -45,6 +45,35 @@ def verify(claims: Iterable[Claim], pages: Iterable[Page], sections: Sequence[st
     read = read_pages(pages)
     checked = [_check(claim, read) for claim in claims]
     return _verified_of(checked, sections)
+
+
+def verify_passages(claims: Sequence[Claim], pages: Iterable[Page], sections: Sequence[str] = ()) -> Verified:
+    """The sentences of a reading list, each supported by its page, whose own words they are.
+
+    Against one stand the sentences of other pages in the list that contradict it.
+    """
+    read = read_pages(pages)
+    shown = [quote for claim in claims for quote in claim.quotes]
+    checked = [_check_own_words(claim, shown, read) for claim in claims]
+    return _verified_of(checked, sections)
+
+
+def _check_own_words(claim: Claim, shown: Sequence[Quote], read: ReadPages) -> Checked:
+    """A page's own sentence with the pages that have it, and the shown sentences of others that contradict it."""
+    (quote,) = claim.quotes
+    own = read.texts.get(quote.url)
+    if own is None or own.text[quote.start : quote.end] != quote.text:
+        return Checked(claim, "cannot_tell", 0.0, ("its page was not read, or does not have it at its place",))
+    others = _others([quote.url], read)
+    found = contrary(claim.text, [own], others)
+    against = tuple(each for each in shown if any(_overlap(each, other) for other in found))
+    supporters = (quote.url, *(page.url for page in others if _supports(claim.text, page)))
+    return Checked(claim, "supported", 1.0, (), supporters, against)
+
+
+def _overlap(quote: Quote, other: Quote) -> bool:
+    """Whether two quotes share a part of their page."""
+    return quote.url == other.url and quote.start < other.end and other.start < quote.end
 
 
 def _verified_of(checked: Sequence[Checked], sections: Sequence[str]) -> Verified:

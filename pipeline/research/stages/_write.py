@@ -1,44 +1,32 @@
-"""The report's paragraphs: verified claims in a readable order, in their own words or in checked ones of a model."""
+"""The paragraphs of a report by a model: verified claims in a readable order, in its checked words or in their own."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
-from pipeline.research.output.layout import words_on_no_page
-from pipeline.research.stages._answers import LEAST_ALONE, LEAST_CHANCE, answers_beside
-from pipeline.research.stages._asked import asked_words, relevance, side_of
+from pipeline.research.output.layout import title_of
 from pipeline.research.stages._disputes import dispute_paragraphs
-from pipeline.research.stages._extract import is_fit, questions_of
+from pipeline.research.stages._extract import is_fit
 from pipeline.research.stages._head import claims_of_head
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
-from pipeline.research.stages._statements import WITHOUT_BLANKS
-from pipeline.research.values import ANSWER, LIKELY, Intake, Plan, Verified, Written, plan_language
-from pipeline.text import meaning
+from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, plan_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import site_key
-from pipeline.text.words import content_words, without_marks
+from pipeline.text.words import without_marks
 from pipeline.verifying.claim import check_claim
 from pipeline.verifying.disagreement import disagreements, disputed_ids
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph
 
+_WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 _MOST_OF_A_PARAGRAPH = 4
 _MOST_SOURCES = 3
 """Sources that one paragraph cites."""
 _SAID_ALREADY = "another claim of the report says the same"
-_FAR_FROM_BEST = "far less of an answer than other claims of the report"
-_UNSURE = "the report tells little where it is more likely than not that the pages do not answer"
-_UNNAMED = "the report tells little where no page that was read names what is asked"
-_MOST_UNSURE = 10
-"""Claims that are told of a question whose best one is as likely an answer as not; fewer of a less likely one, by the
-square of how far it is above the chance from which a section may answer."""
-_MOST_UNNAMED = 3
-"""Claims that are told of a question, however likely they answer, where no page has a word of the topic that is a name
-or a rare one: "measles" among pages on the plague."""
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"
 
 
@@ -177,7 +165,7 @@ def _checked_draft(answer: ParagraphAnswer, claims: Sequence[Checked], pages: Ma
             refused += 1
             sentences += [each.claim.text for each in stated if left.pop(each.claim.id, None)]
     sentences += [each.claim.text for each in left.values()]
-    return _Draft(("" if WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences), refused)
+    return _Draft(("" if _WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences), refused)
 
 
 def _holds(text: str, stated: Sequence[Checked], pages: Mapping[str, Page]) -> bool:
@@ -218,10 +206,7 @@ async def write_report(
     disputed = disputed_ids(verified.claims)
     # What is disputed first, so that nothing that says the same is left.
     ordered = sorted(verified.claims, key=lambda checked: checked.claim.id not in disputed)
-    # What a model read as an answer is one, however far a smaller one puts it.
-    near, far = (ordered, []) if model else _without_far(plan, ordered, disputed)
-    near, more = (near, []) if model else _few_where_unsure(plan, near, disputed, pages)
-    kept, repeated = _without_repeats(near, language, stems_of(intake.topic, language))
+    kept, repeated = _without_repeats(ordered, language, stems_of(intake.topic, language))
     stated = [checked for checked in kept if checked.claim.id not in disputed]
     passages = dispute_paragraphs(found, pages, len(plan.sections), language)
     told = [each.disputed_ids for each in passages]
@@ -247,89 +232,8 @@ async def write_report(
     left_out += [
         checked._replace(problems=(*checked.problems, _DISPUTED)) for checked in kept if checked.claim.id in disputed
     ]
-    left_out += [*far, *more, *repeated]
-    return Written(_title_of(intake.topic), (*answering, *paragraphs, *passages), tuple(left_out), has_head=True)
-
-
-def _title_of(topic: str) -> str:
-    """The topic in one line, with a capital letter."""
-    words = " ".join(topic.split())
-    return words[:1].upper() + words[1:]
-
-
-def _without_far(
-    plan: Plan, claims: Sequence[Checked], disputed: Collection[str]
-) -> tuple[list[Checked], list[Checked]]:
-    """The claims that answer not much less of their question than its best one, and the supported ones that do.
-
-    Later rounds find better answers than those that the first had to be content with. Each side of a choice has a best
-    one of its own.
-    """
-    language = plan_language(plan)
-    words = {each.claim.id: frozenset(content_words(each.claim.text, language)) for each in claims}
-    vocabulary = frozenset[str]().union(*words.values())
-    questions = questions_of(plan)
-    asked = {each: asked_words(each, language, vocabulary) for each in questions}
-    best: dict[tuple[str, int], float] = defaultdict(float)
-    nearness = _nearness(questions, claims, language)
-    sides: dict[str, tuple[str, int]] = {}
-    for each in claims:
-        question = questions[each.claim.section]
-        side = sides[each.claim.id] = question, side_of(asked[question], words[each.claim.id])
-        if each.verdict == "supported":
-            best[side] = max(best[side], each.claim.relevance or 0.0)
-    near: list[Checked] = []
-    far: list[Checked] = []
-    for each in claims:
-        side = sides[each.claim.id]
-        known = words[each.claim.id]
-        told, by_words = each.claim.relevance, relevance(asked[side[0]], known, known)
-        if (
-            told is None
-            or each.claim.id in disputed
-            or answers_beside(best[side], told, by_words, nearness[each.claim.id])
-        ):
-            near.append(each)
-        elif each.verdict == "supported":
-            far.append(each._replace(problems=(*each.problems, _FAR_FROM_BEST)))
-    return near, far
-
-
-def _nearness(questions: Sequence[str], claims: Sequence[Checked], language: str) -> dict[str, float]:
-    """How near each claim is to its question in what it means, as a share of the nearest supported one, by its id."""
-    found: dict[str, float] = {}
-    for question in dict.fromkeys(questions):
-        those = [each for each in claims if questions[each.claim.section] == question and each.verdict == "supported"]
-        if those:
-            cosines = meaning.cosines(question, [each.claim.text for each in those], language)
-            nearest = max(LEAST_ALONE, float(cosines.max()))
-            found |= {each.claim.id: float(own) / nearest for each, own in zip(those, cosines, strict=True)}
-    return {each.claim.id: found.get(each.claim.id, 0.0) for each in claims}
-
-
-def _few_where_unsure(
-    plan: Plan, claims: Sequence[Checked], disputed: Collection[str], pages: Sequence[Page]
-) -> tuple[list[Checked], list[Checked]]:
-    """The claims with only the best of each question that is more likely unanswered, and the others of it."""
-    unnamed = bool(words_on_no_page(plan, pages))
-    known = [each for each in claims if each.verdict == "supported" and each.claim.relevance is not None]
-    questions = questions_of(plan)
-    of_question: dict[str, list[Checked]] = defaultdict(list)
-    for each in sorted(known, key=lambda each: -(each.claim.relevance or 0.0)):
-        of_question[questions[each.claim.section]].append(each)
-    why: dict[str, str] = {}
-    for those in of_question.values():
-        best = those[0].claim.relevance or 0.0
-        told = len(those)
-        if best < LIKELY:
-            told = round(_MOST_UNSURE * (max(0.0, best - LEAST_CHANCE) / (LIKELY - LEAST_CHANCE)) ** 2)
-        least = min(told, _MOST_UNNAMED) if unnamed else told
-        why |= {each.claim.id: _UNSURE if least == told else _UNNAMED for each in those[least:]}
-    left = {each.claim.id for each in claims} & why.keys() - set(disputed)
-    return (
-        [each for each in claims if each.claim.id not in left],
-        [each._replace(problems=(*each.problems, why[each.claim.id])) for each in claims if each.claim.id in left],
-    )
+    left_out += repeated
+    return Written(title_of(intake.topic), (*answering, *paragraphs, *passages), tuple(left_out), has_head=True)
 
 
 def _without_repeats(
@@ -373,14 +277,12 @@ def _paragraphs_of(claims: Sequence[Checked], pages: Sequence[Page], *, word_for
 def _even_parts(claims: Sequence[Checked]) -> list[tuple[Checked, ...]]:
     """The claims in order, in parts of nearly the same size, none larger than a paragraph.
 
-    What is told behind the name of an entry stands apart from all else, or that would seem to be of it too. One that
-    begins with a small letter, as names of programs do, begins a part: behind a full stop nobody would know that a
-    sentence begins.
+    One that begins with a small letter, as names of programs do, begins a part: behind a full stop nobody would know
+    that a sentence begins.
     """
     runs: list[list[Checked]] = []
     for checked in claims:
-        entry = _entry_of(checked.claim)
-        if not runs or entry != _entry_of(runs[-1][0].claim) or (not entry and checked.claim.text[:1].islower()):
+        if not runs or checked.claim.text[:1].islower():
             runs.append([])
         runs[-1].append(checked)
     parts = []
@@ -389,12 +291,6 @@ def _even_parts(claims: Sequence[Checked]) -> list[tuple[Checked, ...]]:
         size = -(-len(run) // count)
         parts += [tuple(run[first : first + size]) for first in range(0, len(run), size)]
     return parts
-
-
-def _entry_of(claim: Claim) -> str:
-    """The name of the entry behind which the claim is told, with its colon; empty where there is none."""
-    name, colon, _ = claim.text.partition(": ")
-    return name + colon if len(claim.quotes) > 1 and name.removesuffix("()") == claim.quotes[1].text else ""
 
 
 def _cited_pages(checked: Checked, languages: Mapping[str, str], texts: Mapping[str, str] | None) -> tuple[str, ...]:
@@ -420,7 +316,6 @@ def _place_of(checked: Checked) -> tuple[str, int]:
 
 
 def _own_words(claims: Sequence[Checked]) -> str:
-    """The claims' own sentences, one after the other, the name of an entry before the first one only."""
-    first, *others = (checked.claim for checked in claims)
-    sentences = [first.text, *(each.text.removeprefix(_entry_of(first)) for each in others)]
-    return ("" if WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences)
+    """The claims' own sentences, one after the other."""
+    sentences = [checked.claim.text for checked in claims]
+    return ("" if _WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences)

@@ -18,6 +18,7 @@ from pipeline.research.running.environment import Environment
 from pipeline.research.running.options import EXTRACTIVE, Budget, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.stages._invariants import check_run
+from pipeline.research.stages._reading_list import write_list
 from pipeline.research.stages._rounds import Gathered, kept_verified
 from pipeline.research.stages._verify import read_pages
 from pipeline.research.stages._write import write_report
@@ -206,7 +207,7 @@ class ReportStages:
 
         Raises:
             ProviderError: the model cannot be asked.
-            InputError: the report cites more sources than can be numbered.
+            InputError: the report cites more sources than can be numbered, or the run is an earlier version's.
             OutputError: a file cannot be written.
         """
         folder = self.run.folder
@@ -246,11 +247,16 @@ class ReportStages:
         )
 
     async def write(self, gathered: Gathered) -> WrittenReport:
-        """The paragraphs; in the claims' own words once the model's budget is used up.
+        """The paragraphs; in the claims' own words once the model's budget is used up, without a model the passages.
 
         Raises:
             ProviderError: the model cannot be asked.
+            InputError: the run was begun by a version that had no reading list.
         """
+        if self.options.model == EXTRACTIVE:
+            run_id = self.run.folder.run_id
+            written = write_list(self.intake, self.plan, gathered.verified, gathered.pages, run_id)
+            return WrittenReport(written, gathered.stop_reason or self.budget.used_up())
         model = self.environment.model if self.budget.used_up() is None else None
         written = await write_report(self.intake, self.plan, gathered.verified, gathered.pages, model)
         return WrittenReport(written, gathered.stop_reason or self.budget.used_up())

@@ -41,7 +41,7 @@ def runs_dir(finished: Path, tmp_path: Path) -> Path:
 def test_every_claim_of_a_run_stands_in_its_file(runs_dir: Path) -> None:
     folder = RunFolder(runs_dir / "pumps")
     listed = json.loads((folder.path / "evidence" / "claims.json").read_bytes())
-    assert [set(claim) for claim in listed] == [{"id", "text", "type", "confidence", "relevance"}] * 6
+    assert [set(claim) for claim in listed] == [{"id", "text", "type", "confidence"}] * 6
     assert {claim["text"] for claim in listed} == {fact for _, *facts in FACTS.values() for fact in facts}
     claims, report = folder.read_claims(), folder.read_report()
     assert claims is not None

@@ -83,19 +83,6 @@ def test_a_folder_is_searched_in_every_language_and_its_documents_are_in_the_sto
     assert page.added
 
 
-def test_a_page_is_found_by_what_its_heading_means_where_others_have_the_words(tmp_path: Path) -> None:
-    others = {
-        f"people-{number}.md": f"# Trip {number}\n\nHow I keep people on my drive from filling up at {number}.\n"
-        for number in range(12)
-    }
-    quota = "# Disk quotas\n\nA quota bounds the space that each account may take on a file system.\n"
-    for name, text in (others | {"storage.md": quota}).items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    with open_store(tmp_path / "store.db") as store:
-        found = first(LocalSearch(tmp_path, store), "How do I keep people from filling up my hard drive?")
-    assert found.endswith("/storage.md")
-
-
 def test_a_page_whose_text_ends_with_its_nearest_heading_is_found_all_the_same(library: Library, store: Store) -> None:
     page = store.page(document_url(library.folder, library.folder / "honey.txt"))
     assert page is not None
@@ -201,18 +188,3 @@ def test_a_german_question_finds_other_forms_of_its_words_and_not_those_by_which
     found = index.best("Womit kann ich meinen Server auf Einbrüche überwachen?", 2)
     assert found[0].url == "https://a.example/watch"
     assert [place.url for place in index.best("Womit beginnt eine Überwachungsanlage?", 1)] == []
-
-
-def test_of_what_words_find_the_page_comes_first_that_means_what_is_asked(store: Store, tmp_path: Path) -> None:
-    documents = tmp_path / "own"
-    documents.mkdir()
-    (documents / "theatre.md").write_text(
-        "# The theatre\n\nThe program of the theatre hangs at the entrance, and hangs well."
-    )
-    (documents / "processes.md").write_text(
-        "# Ending processes\n\nA program that no longer responds is ended with kill."
-    )
-    provider = LocalSearch(documents, store)
-    assert first(provider, "How can I stop a program that hangs?") == document_url(
-        documents, documents / "processes.md"
-    )

@@ -99,7 +99,7 @@ def test_its_record_shows_citations_in_the_one_form_and_nothing_of_the_back_matt
 ) -> None:
     record = make_run(tmp_path, form).record
     assert record.query == "What helps a burn?"
-    assert record.answer.endswith("Ice can harm the skin. [1]\n\nButter keeps the heat in; see \\[7\\]. [1][2]")
+    assert record.answer.endswith("Ice can harm the skin. [1]\n\nButter keeps the heat in; see \\[\u20607\\]. [1][2]")
     assert "C001" not in record.answer
     assert [(source.n, source.url, source.title, source.state) for source in record.sources] == [
         (1, ICE, "Ice", "read"),

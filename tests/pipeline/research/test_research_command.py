@@ -121,12 +121,12 @@ def test_a_report_that_breaks_the_rules_ends_with_3(place: Path) -> None:
 def test_a_report_that_says_nothing_is_not_offered_to_the_jury(place: Path) -> None:
     done = from_store(TOPIC, "--run-id", "empty", "--max-seconds", "0")
     assert (done.exit_code, done.stdout) == (3, "runs/empty/final/report.md\n")
-    assert "0 paragraphs with 0 sources" in done.stderr
+    assert "0 passages from 0 sources" in done.stderr
     assert "Next: citejury pipeline runs show empty\n" in done.stderr
     assert "push" not in done.stderr
     assert "\naudit: nothing to check\n" in done.stderr
     assert (
-        "No page that was read holds an answer that could be checked; try other pages, or ask in other words."
+        "No page that was read says anything on it that could be shown; try other pages, or ask in other words."
         in done.stderr
     )
     assert "did not pass" not in done.stderr

@@ -93,9 +93,8 @@ async def run_all(web: Web, search_url: str, runs_dir: Path) -> list[Finished]:
 
 
 def plain(text: str) -> str:
-    """The text without what HTML, fonts and our joining of lines may change: blanks and what has no width."""
-    text = unicodedata.normalize("NFKC", text)
-    return re.sub(r"[\s\u200b-\u200f\u2060\ufeff\u00ad]+", "", text)
+    """The letters and digits of the text, in one form: what parts cells and marks items is ours."""
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text))
 
 
 def cited_sentences(finished: Finished) -> Iterator[tuple[str, list[str]]]:

@@ -7,11 +7,11 @@ from markdown_it import MarkdownIt
 
 from pipeline.research.output.layout import Account, CitationForm, LaidOut, lay_out, plain_markdown, text_fragment
 from pipeline.research.stages._plan import make_plan
-from pipeline.research.stages._statements import statement_in
 from pipeline.research.stages._write import write_report
 from pipeline.research.stages.audit import audit
 from pipeline.research.values import ANSWER, AskedQuery, Depth, Intake, Plan, Verified, Written
 from pipeline.sources.headings import Heading
+from pipeline.verifying.marks import find_marks
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 
 HOSTILE = (
@@ -30,7 +30,17 @@ def shown(markdown: str) -> tuple[str, set[str]]:
 
 
 @pytest.mark.parametrize(
-    "text", [HOSTILE, "- no item", "1. no item", "# no heading", "a_b __c__ ^[note]", "+ x", "= y"]
+    "text",
+    [
+        HOSTILE,
+        "- no item",
+        "1. no item",
+        "# no heading",
+        "a_b __c__ ^[note]",
+        "+ x",
+        "= y",
+        "[9] [1, 2] [^x] [C001] ［3］",
+    ],
 )
 def test_text_of_pages_is_shown_as_it_is_and_nothing_of_it_works(text: str) -> None:
     markdown = plain_markdown(text)
@@ -40,15 +50,14 @@ def test_text_of_pages_is_shown_as_it_is_and_nothing_of_it_works(text: str) -> N
     assert all(token.type in ("paragraph_open", "inline", "paragraph_close") for token in MarkdownIt().parse(markdown))
     assert "https://" not in markdown
     assert "www.e" not in markdown
+    assert not [mark for mark in find_marks(markdown) if mark.ids], "a page's own mark would cite a source of ours"
 
 
 def test_what_turns_the_direction_of_text_around_is_left_out() -> None:
     assert plain_markdown("Roofs \u202egnorw\u202c are \u2067old\u2069.") == "Roofs gnorw are old."
 
 
-def laid_out(
-    form: CitationForm, account: Account | None = None, sites: int = 2, relevance: float | None = None, lang: str = "en"
-) -> LaidOut:
+def laid_out(form: CitationForm, account: Account | None = None, sites: int = 2, lang: str = "en") -> LaidOut:
     pages = [
         Page(
             "https://b.example/x_(y)",
@@ -63,7 +72,7 @@ def laid_out(
     ]
     texts = (("Ants walk (C999).", pages[1]), ("Bees fly.", pages[0]), ("Wasps sting.", pages[0]))
     claims = [
-        Claim(f"c{number}", text, 0, (Quote(page.url, page.text[:9], 0, 9),), relevance=relevance)
+        Claim(f"c{number}", text, 0, (Quote(page.url, page.text[:9], 0, 9),))
         for number, (text, page) in enumerate(texts, start=1)
     ]
     supporters = ((pages[1].url,), (pages[0].url, pages[1].url), (pages[0].url,))
@@ -73,7 +82,7 @@ def laid_out(
         Paragraph(1, "Bees fly. Wasps sting.", ("c2", "c3"), (pages[0].url, pages[1].url)),
     )
     lost = Checked(Claim("c4", "Cows <b>fly</b>.", 0, claims[0].quotes), "not_found", 0.1, ("no page says so",))
-    plan = Plan(("Insects: how it works", "What do bees do?", "Insects: outlook"), ("insects",))
+    plan = Plan(("How it works", "What do bees do?", "Outlook"), ("insects",))
     return lay_out(
         Intake("Insects", "Insects", lang, "brief"),
         plan,
@@ -153,12 +162,11 @@ def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part
     )
     told = back_matter(laid_out("c", Account(queries=queries, has_model=False)))
     assert told["What was looked for and not found"].split("\n") == [
-        "- Nothing on “Outlook”: no statement about it could be checked against a page.",
-        "- Asked about, and named in no sentence above: Insects.",
+        "- No passage for “Outlook”: none that is not listed above has enough of its words.",
         r"- Searched for without any result: “bees \| wasps”.",
         "- Searched for, with results of which none is cited: “outlook”.",
     ]
-    assert told["Limits of this report"].startswith("- No model wrote this: the sentences are the pages' own")
+    assert told["Limits of this report"].startswith("- No model wrote this: it is a reading list.")
 
 
 def test_a_report_without_a_model_says_that_its_sentences_are_not_in_the_language_asked_for() -> None:
@@ -166,17 +174,6 @@ def test_a_report_without_a_model_says_that_its_sentences_are_not_in_the_languag
     for lang, has_model, told in (("de", False, True), ("en", False, False), ("de", True, False)):
         limits = back_matter(laid_out("c", Account(has_model=has_model), lang=lang))["Limits of this report"]
         assert (line in limits) is told
-
-
-def test_a_report_whose_claims_may_well_not_answer_says_how_seldom_such_ones_do() -> None:
-    without = Account(has_model=False)
-    reports = [
-        laid_out("c", account, relevance=relevance)
-        for account, relevance in ((without, 0.34), (without, 0.6), (without, None), (Account(), 0.34))
-    ]
-    told = ["in 10 do. Read them" in back_matter(each)["Limits of this report"] for each in reports]
-    assert told == [True, False, False, False]
-    assert "about 3 in 10 do" in back_matter(laid_out("c", without, relevance=0.34))["Limits of this report"]
 
 
 @pytest.mark.parametrize(
@@ -201,46 +198,21 @@ PLANS = {
         "What are the risks of mirrors?",
     ),
     ("Wie funktioniert APT und warum ist es sicher?", "de", "brief"): ("Wie funktioniert APT?", "Warum ist es sicher?"),
-    ("量子计算应用", "zh", "brief"): ("量子计算应用: 背景与概念", "量子计算应用: 工作原理"),
-    ("Debianのパッケージ管理", "ja", "medium"): ("Debianのパッケージ管理: 背景と用語",),
+    ("量子计算应用", "zh", "brief"): ("量子计算应用",),
+    ("Debianのパッケージ管理", "ja", "medium"): ("Debianのパッケージ管理",),
+    ("Somebody broke into my server. Where do I look?", "en", "deep"): (
+        "Somebody broke into my server. Where do I look?",
+    ),
 }
 
 
-@pytest.mark.parametrize(("asked", "first"), PLANS.items(), ids=[topic for topic, _, _ in PLANS])
-def test_a_topic_is_planned_from_its_own_words(asked: tuple[str, str, Depth], first: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("asked", "sections"), PLANS.items(), ids=[topic for topic, _, _ in PLANS])
+def test_a_topic_is_planned_from_its_own_questions(asked: tuple[str, str, Depth], sections: tuple[str, ...]) -> None:
     topic, language, depth = asked
     plan = asyncio.run(make_plan(Intake(topic, topic, language, depth), None))
-    assert plan.sections[: len(first)] == first
-    assert 3 <= len(plan.sections) <= 6
+    assert plan.sections == sections
     assert plan.queries[0] == topic
     assert len(plan.queries) == len(set(plan.queries)) <= 8
-
-
-STANDS_ALONE = {
-    "APT checks the signatures of packages before any risky operation.": True,
-    "This checks the signatures of packages before any risky operation.": False,
-    "Does APT check the signatures of packages before an operation?": False,
-    "Click here to read more about the signatures of packages in Debian.": False,
-    "Send your order for signed packages to https://evil.example today.": False,
-    "Packages are signed and checked by the tool, as (C001) and others say.": False,
-    "Dies prüft die Signaturen der Pakete vor jedem riskanten Vorgang.": False,
-    "Das Werkzeug prüft die Signaturen aller Pakete vor einem riskanten Vorgang.": True,
-    "Das ist die Prüfung der Signaturen aller Pakete vor einem Vorgang.": False,
-    "APT prüft die Signaturen aller Pakete vor jedem riskanten Vorgang.": True,
-    "In this case, the signatures of all packages are checked by the tool.": False,
-    "To circumvent this risk, the tool checks the signatures of all packages.": False,
-    "Der erste ist für Server mit den Signaturen aller Pakete gedacht.": False,
-    "Der erste Schritt prüft die Signaturen aller Pakete vor einem Vorgang.": True,
-    "In diesem Schritt prüft das Werkzeug die Signaturen aller Pakete.": False,
-    "APT はパッケージをインストールする前に署名を確認します。": True,
-    "これはパッケージをインストールする前に署名を確認します。": False,
-    "APT 在安装软件包之前会检查每个软件包的签名。": True,
-}
-
-
-@pytest.mark.parametrize(("sentence", "stands"), STANDS_ALONE.items(), ids=list(STANDS_ALONE))
-def test_only_statements_that_stand_alone_are_taken(sentence: str, stands: bool) -> None:
-    assert bool(statement_in(sentence, "")) is stands
 
 
 DISPUTED = (
@@ -280,8 +252,7 @@ def test_both_sides_of_a_disagreement_are_shown_once_behind_the_sections_and_the
     assert "(web page, last changed on 2019-03-02): “Butter helps" in shown_words
     assert words.replace("\u2060", "").endswith("“Butter helps a burn (C009).” (C001, C002)")
     assert section.count("\n") == 0
-    nothing = "Not answered by these pages – no page that was read names tortoises"
-    assert came.report.outline == (nothing, "Where sources disagree")
+    assert came.report.outline == ("Not answered by these pages", "Where sources disagree")
     assert came.report.citations == (), "neither side is stated as a fact"
     assert all(":~:text=Butter" in entry.locator and entry.quote_hash for entry in came.citations)
     assert came.markdown.count("Butter never helps a burn") == 1
@@ -312,11 +283,6 @@ def test_the_list_of_sources_has_the_day_of_reading_and_that_of_the_last_change(
             "Asked about, and on none of the pages that were read: Kubernetes.",
         ),
         ("ja", "Pacemaker で自動的に切り替えるには？", "質問にあり、読んだページのどれにも出てこない語: Pacemaker。"),
-        (
-            "en",
-            "Why has the price of bitcoin fallen?",
-            "Asked about, and on none of the pages that were read: bitcoin.",
-        ),
         (
             "en",
             "How do I run a Klusters machine?",

@@ -1,0 +1,165 @@
+"""Research without a model: the best passages of the pages that were read, word for word, below each question.
+
+Nothing is stated beside them, and nothing tells whether they answer: they hold the question's words, and the words
+that each holds stand above it. The sentences of the passages are the run's claims.
+
+Source: pipeline/contracts/research.md#reading-list.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from pipeline.errors import InputError
+from pipeline.research.full_text import FullText, SearchWord, Weights, any_of, search_words
+from pipeline.research.output.layout import title_of
+from pipeline.research.output.report_words import report_words
+from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
+from pipeline.sources.headings import headings_above
+from pipeline.sources.passages import PassagePlace, is_index, is_label, passage_places
+from pipeline.text.normal_form import normalise
+from pipeline.text.sentences import sentence_spans
+from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
+
+_MOST = 5
+"""Passages below one question."""
+_WEIGHTS = Weights(1, 2, 2)
+_FEW_WORDS, _LEAST_WORDS = 2, 2
+"""A passage holds two words of a question that has more than two, else one: in its text, its title or its headings."""
+_PRONOUN = re.compile(
+    r"\b(?:its?|they|them|their|sie|ihre?[nrms]?|er|es|ihm|ihn|sein\w*)\b|それ|その|它|其", re.IGNORECASE
+)
+"""What stands for something that an earlier question names."""
+_SAYS = re.compile(r"[^\W_]")
+
+
+class Passage(NamedTuple):
+    """A passage of a page that was read."""
+
+    page: Page
+    """The page."""
+    place: PassagePlace
+    """Where it stands in the page's text."""
+
+    @property
+    def text(self) -> str:
+        """Its words, line by line."""
+        return self.page.text[self.place.start : self.place.end]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings above it, the highest first."""
+        return headings_above(self.page.headings, self.place.start)
+
+
+def reading_list(plan: Plan, pages: Sequence[Page]) -> list[list[Passage]]:
+    """The passages for each section of the plan, the best first: at most five, none twice in the whole list.
+
+    They are ranked by BM25 over their text, headings and page titles. Passages of tables of contents and the like come
+    last. A section without any has an empty list.
+    """
+    passages = list(
+        _distinct(Passage(page, place) for page in pages for place in passage_places(page.text, page.headings))
+    )
+    index = FullText()
+    index.add((each.page.title, "\n".join(each.headings), each.text) for each in passages)
+    lists = {page.url for page in pages if is_index(page.text)}
+    taken: set[int] = set()
+    found = []
+    for number in range(len(plan.sections)):
+        words = _words_of(plan, number)
+        ranked = _ranked(index, words) if words else []
+        ranked.sort(key=lambda each: passages[each].page.url in lists)
+        chosen = [each for each in ranked if each not in taken][:_MOST]
+        taken.update(chosen)
+        found.append([passages[each] for each in chosen])
+    return found
+
+
+def _distinct(passages: Iterable[Passage]) -> Iterator[Passage]:
+    """The passages that say something, those that stand on several pages once."""
+    seen: set[str] = set()
+    for each in passages:
+        form = normalise(each.text)
+        if form not in seen and any(_sentences(each)):
+            seen.add(form)
+            yield each
+
+
+def _words_of(plan: Plan, number: int) -> list[SearchWord]:
+    """The words of a section's question, and of those before it where it does not name what it asks about."""
+    section = plan.sections[number]
+    own = search_words(section)
+    if number and (len(own) < _LEAST_WORDS or _PRONOUN.search(section)):
+        own += [word for before in plan.sections[:number] for word in search_words(before)]
+    return list({word.query: word for word in own}.values())
+
+
+def _ranked(index: FullText, words: Sequence[SearchWord]) -> list[int]:
+    """The numbers of the passages that hold enough of the words, the best first."""
+    least = _LEAST_WORDS if len(words) > _FEW_WORDS else 1
+    held = Counter(number for word in words for number in index.holding(word.query))
+    return [number for number in index.ranked(any_of(words), _WEIGHTS) if held[number] >= least]
+
+
+def _sentences(passage: Passage) -> Iterator[Quote]:
+    """The sentences of a passage in order, lines of code and rows of tables included; the label of a box is none."""
+    page, start = passage.page, passage.place.start
+    for begin, end in sentence_spans(passage.text, page.lang):
+        text = passage.text[begin:end]
+        if _SAYS.search(text) and not is_label(text):
+            yield Quote(page.url, text, start + begin, start + end)
+
+
+def claims_of(lists: Sequence[Sequence[Passage]]) -> list[Claim]:
+    """The sentences of the passages as claims in order, with ids from `c1` on."""
+    quotes = [(number, quote) for number, those in enumerate(lists) for each in those for quote in _sentences(each)]
+    return [
+        Claim(f"c{at}", " ".join(quote.text.split()), number, (quote,))
+        for at, (number, quote) in enumerate(quotes, start=1)
+    ]
+
+
+def write_list(intake: Intake, plan: Plan, verified: Verified, pages: Sequence[Page], run_id: str) -> Written:
+    """The claims as the passages that they are the sentences of, each below its place and the words found.
+
+    Raises:
+        InputError: they are not: the run was begun by a version that took single sentences from pages.
+    """
+    by_url = {page.url: page for page in pages}
+    paragraphs = []
+    for (section, passage), claims in groupby(
+        verified.claims, lambda each: (each.claim.section, _around(each, by_url))
+    ):
+        own = list(claims)
+        if passage is None or [each.claim.quotes for each in own] != [(quote,) for quote in _sentences(passage)]:
+            raise InputError(
+                f"The run {run_id!r} was begun by an earlier version, which took single sentences from pages; this "
+                "version lists whole passages. Research the topic under another `--run-id`: the pages that the run has "
+                "read are in the store, and its folder stays as it is."
+            )
+        names = tuple(each.claim.id for each in own)
+        heading = _heading_of(passage, _words_of(plan, section), plan_language(plan))
+        paragraphs.append(Paragraph(section, passage.text, names, (passage.page.url,), heading=heading))
+    return Written(title_of(intake.topic), tuple(paragraphs))
+
+
+def _around(checked: Checked, pages: dict[str, Page]) -> Passage | None:
+    """The passage in which a claim stands; None where its page has none there."""
+    quote = checked.claim.quotes[0]
+    page = pages.get(quote.url)
+    places = passage_places(page.text, page.headings) if page else ()
+    return next((Passage(page, each) for each in places if page and each.start <= quote.start < each.end), None)
+
+
+def _heading_of(passage: Passage, words: Sequence[SearchWord], language: str) -> str:
+    """Where a passage stands and which words of the question it holds, in a line."""
+    index = FullText()
+    index.add([(passage.page.title, "\n".join(passage.headings), passage.text)])
+    held = [word.word for word in words if index.holding(word.query)]
+    title = " ".join(passage.page.title.split()) or passage.page.site
+    path = [title, *(each for each in passage.headings if each not in title)]
+    found = report_words(language)
+    return f"{' › '.join(path)} — {found.words_found.replace('{words}', found.between.join(held))}"

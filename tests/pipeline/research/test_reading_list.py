@@ -1,0 +1,349 @@
+"""Research without a model: passages of the pages, word for word and whole, below each question, and nothing else."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.output.layout import Account, lay_out
+from pipeline.research.running.environment import open_environment
+from pipeline.research.running.journal import JOURNAL
+from pipeline.research.running.options import ResearchOptions
+from pipeline.research.stages._reading_list import claims_of, reading_list, write_list
+from pipeline.research.stages._verify import verify_passages
+from pipeline.research.stages.audit import audit, audit_run
+from pipeline.research.stages.report import Finished, audit_again
+from pipeline.research.stages.run_stages import research
+from pipeline.research.values import Intake, Plan
+from pipeline.sources.headings import Heading
+from pipeline.sources.store import open_store
+from pipeline.verifying.values import Page
+
+READ_AT = "2026-11-20T10:00:00+00:00"
+LIBRARY = Path(__file__).parents[3] / "exports" / "demo_data" / "library"
+MANUALS = {
+    "en": """# Saving objects
+
+The module saves objects.
+
+## Security
+
+Warning
+
+The module is not secure. Only load data that you trust.
+
+Data from a network can run any code while it is loaded.
+
+## Priorities
+
+To keep a version of a package, write this into the file of preferences:
+
+Package: perl
+Pin: version 5.28*
+Pin-Priority: 1001
+
+## Protocols
+
+The protocols of the module are these:
+
+| protocol | since |
+| binary | 2.3 |
+
+The kinds of saved objects are these:
+
+- numbers and texts;
+- lists of such objects.
+""",
+    "de": """# Objekte sichern
+
+Das Modul sichert Objekte.
+
+## Sicherheit
+
+Warnung
+
+Das Modul ist nicht sicher. Laden Sie nur Daten, denen Sie vertrauen.
+
+Daten aus einem Netzwerk können beim Laden beliebigen Code ausführen.
+
+## Prioritäten
+
+Um die Version eines Pakets zu behalten, schreiben Sie dies in die Datei der Einstellungen:
+
+Package: perl
+Pin: version 5.28*
+Pin-Priority: 1001
+
+## Protokolle
+
+Die Protokolle des Moduls sind diese:
+
+| Protokoll | seit |
+| binär | 2.3 |
+
+Die Arten gesicherter Objekte sind diese:
+
+- Zahlen und Texte;
+- Listen solcher Objekte.
+""",
+    "ja": """# オブジェクトの保存
+
+このモジュールはオブジェクトを保存します。
+
+## 安全
+
+警告
+
+このモジュールは安全ではありません。信頼できるデータだけを読み込んでください。
+
+ネットワークから受け取ったデータは、読み込む間に任意のコードを実行できます。
+
+## 優先度
+
+パッケージの版を固定するには、設定ファイルに次のように書いてください:
+
+Package: perl
+Pin: version 5.28*
+Pin-Priority: 1001
+
+## プロトコル
+
+モジュールのプロトコルは次のとおりです:
+
+| プロトコル | 版 |
+| バイナリ | 2.3 |
+
+保存できるオブジェクトの種類は次のとおりです:
+
+- 数と文字列
+- それらのリスト
+""",
+}
+ASKED = {
+    "en": {
+        "Should data that come from a network be loaded?": ("Warning", "any code while it is loaded."),
+        "How is the version of a package kept in preferences?": ("To keep a version", "Pin-Priority: 1001"),
+        "Which protocols does the module for saving have?": ("The protocols of the module", "| binary | 2.3 |"),
+        "Which kinds of objects can be saved by the module?": (
+            "The kinds of saved objects",
+            "- lists of such objects.",
+        ),
+    },
+    "de": {
+        "Dürfen Daten aus einem Netzwerk geladen werden?": ("Warnung", "beliebigen Code ausführen."),
+        "Wie behalte ich die Version eines Pakets?": ("Um die Version", "Pin-Priority: 1001"),
+        "Welche Protokolle hat das Modul zum Sichern?": ("Die Protokolle des Moduls", "| binär | 2.3 |"),
+        "Welche Arten gesicherter Objekte gibt es?": ("Die Arten gesicherter", "- Listen solcher Objekte."),
+    },
+    "ja": {
+        "ネットワークから受け取ったデータを読み込むのは安全ですか？": ("警告", "コードを実行できます。"),
+        "パッケージの版を固定するにはどうしますか？": ("パッケージの版を固定", "Pin-Priority: 1001"),
+        "モジュールのプロトコルは何ですか？": ("モジュールのプロトコル", "| バイナリ | 2.3 |"),
+        "保存できるオブジェクトの種類は何ですか？": ("保存できるオブジェクト", "- それらのリスト"),
+    },
+}
+CASES = [(language, question) for language, asked in ASKED.items() for question in asked]
+
+
+def run_over(documents: Path, runs_dir: Path, topic: str, run_id: str = "x", **options: object) -> Finished:
+    """A run over these documents without a model."""
+    wanted: Mapping[str, object] = {
+        "topic": topic, "run_id": run_id, "runs_dir": runs_dir, "search": "local", "model": "extractive",
+        "documents": documents, "offline": True, **options,
+    }  # fmt: skip
+
+    async def run() -> Finished:
+        chosen = ResearchOptions.model_validate(wanted)
+        async with open_environment(chosen, {}) as environment:
+            return await research(chosen, environment)
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(scope="module")
+def manuals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs, one for each question, over the manual of its language."""
+    folder = tmp_path_factory.mktemp("manuals")
+    for language, text in MANUALS.items():
+        (folder / language).mkdir()
+        (folder / language / "saving.md").write_text(text, encoding="utf-8")
+    for number, (language, question) in enumerate(CASES):
+        run_over(folder / language, folder / "runs", question, f"q{number}")
+    return folder
+
+
+@pytest.mark.parametrize(("number", "case"), [*enumerate(CASES)], ids=[question for _, question in CASES])
+def test_a_warning_code_a_table_and_a_list_are_shown_whole(manuals: Path, number: int, case: tuple[str, str]) -> None:
+    language, question = case
+    first, last = ASKED[language][question]
+    text = MANUALS[language]
+    wanted = text[text.index(first) : text.index(last) + len(last)]
+    folder = RunFolder(manuals / "runs" / f"q{number}")
+    shown_passages = [each.text for each in folder.read_paragraphs()]
+    assert wanted in shown_passages
+    assert len(shown_passages) <= 5
+    shown = folder.read_report_md().partition("\n## ")[2].partition("\n\n## ")[0]
+    for line in filter(None, wanted.split("\n")):
+        assert line.replace("|", "\\|").replace("- ", "\\- ", line.startswith("- ")) in shown.replace("`", "")
+    assert audit_run(folder).passed
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_every_sentence_that_is_shown_is_a_claim_and_nothing_else_is(manuals: Path, number: int) -> None:
+    folder = RunFolder(manuals / "runs" / f"q{number}")
+    claims, paragraphs, report, check = (
+        folder.read_claims(), folder.read_paragraphs(), folder.read_report(), folder.read_verify(),
+    )  # fmt: skip
+    assert claims
+    assert report
+    assert check
+    shown = " ".join(" ".join(each.text.split()) for each in paragraphs)
+    assert all(each.text in shown for each in claims)
+    assert {(each.type, each.confidence, each.relevance) for each in claims} == {("fact", 1.0, None)}
+    assert [each.claim_id for each in report.citations] == [each.id for each in claims]
+    assert [each.id for each in claims] == [f"c{at}" for at in range(1, len(claims) + 1)]
+    assert (check.verified_claims_count, check.total_paragraphs, check.passed) == (len(claims), len(paragraphs), True)
+    said = "".join(each.text for each in claims)
+    left = "".join(shown.split()).replace("Warning", "").replace("Warnung", "").replace("警告", "")
+    assert "".join(said.split()) == left
+
+
+def page(host: str, text: str, title: str = "", headings: tuple[Heading, ...] = (), lang: str = "en") -> Page:
+    return Page(f"https://{host}/", title, host, lang, text, READ_AT, headings)
+
+
+def listed(*sections: str, pages: list[Page]) -> list[list[str]]:
+    return [[each.text for each in those] for those in reading_list(Plan(sections, sections), pages)]
+
+
+def test_a_question_has_at_most_five_passages_and_no_passage_stands_twice() -> None:
+    pages = [page("a.example", "\n".join(f"Bees of the kind {number} make honey." for number in range(9)))]
+    first, second = listed("Which bees make honey?", "Which honey do bees make?", pages=pages)
+    assert (len(first), len(second)) == (5, 4)
+    assert not {*first} & {*second}
+
+
+def test_what_stands_on_two_pages_is_shown_once() -> None:
+    pages = [page("a.example", "Bees make honey."), page("b.example", "Bees  make honey.")]
+    assert listed("What do bees make of honey?", pages=pages) == [["Bees make honey."]]
+
+
+def test_headings_and_titles_are_searched_and_a_passage_of_one_word_of_many_is_none() -> None:
+    text = "It is kept dry and dark.\nBees live in towns."
+    pages = [
+        page("a.example", text, "Honey", (Heading(0, 1, "How honey is stored"), Heading(25, 1, "Towns"))),
+        page("b.example", "Store nothing here."),
+    ]
+    assert listed("How should honey be stored in winter?", pages=pages) == [["It is kept dry and dark."]]
+
+
+def test_a_question_that_names_nothing_is_asked_with_the_one_before_it() -> None:
+    text = "BIND is started by the system.\nThe system is started by a person."
+    first, second = listed("What is BIND?", "How is it started?", pages=[page("a.example", text)])
+    assert first == ["BIND is started by the system."]
+    assert second == ["The system is started by a person."]
+
+
+def test_a_question_without_a_passage_says_so(tmp_path: Path) -> None:
+    done = run_over(LIBRARY, tmp_path, "How are burns cooled with water, and which moons of Jupiter have volcanoes?")
+    folder = RunFolder(done.folder)
+    report = folder.read_report()
+    assert report is not None
+    assert report.outline == ("How are burns cooled with water?",)
+    markdown = folder.read_report_md()
+    assert "No passage for “Which moons of Jupiter have volcanoes?”" in markdown
+    assert "on none of the pages that were read: moons; Jupiter; volcanoes." in markdown
+    assert done.passed
+
+
+def test_a_topic_without_any_passage_gets_a_report_that_says_so_and_does_not_pass(tmp_path: Path) -> None:
+    done = run_over(LIBRARY, tmp_path, "The orbits of the moons of Jupiter")
+    folder = RunFolder(done.folder)
+    report = folder.read_report()
+    assert report is not None
+    assert (done.passed, report.outline, report.citations, done.metrics.sources_count) == (False, (), (), 0)
+    assert "No passage for “The orbits of the moons of Jupiter”" in folder.read_report_md()
+
+
+def test_each_passage_stands_below_its_place_and_the_words_found_and_cites_its_page(manuals: Path) -> None:
+    markdown = RunFolder(manuals / "runs" / "q0").read_report_md()
+    heading, _, block = markdown.partition("\n### ")[2].partition("\n\n")
+    assert heading == "Saving objects › Security — words found: data; network; loaded"
+    assert block.partition("\n\n")[0].endswith("while it is loaded. (C001)")
+    assert "No model wrote this: it is a reading list." in markdown
+    for name in ("In short", "may answer", "Not answered"):
+        assert name not in markdown
+
+
+def test_passages_that_contradict_each_other_are_counted_and_named() -> None:
+    pages = [page("a.example", "The tower is 300 metres high."), page("b.example", "The tower is 200 metres high.")]
+    plan = Plan(("How high is the tower?",), ())
+    intake = Intake(plan.sections[0], plan.sections[0], "en", "brief")
+    verified = verify_passages(claims_of(reading_list(plan, pages)), pages, plan.sections)
+    written = write_list(intake, plan, verified, pages, "x")
+    markdown = lay_out(intake, plan, verified, written, pages, Account(has_model=False)).markdown
+    assert [[quote.url for quote in each.against] for each in verified.claims] == [
+        ["https://b.example/"],
+        ["https://a.example/"],
+    ]
+    line = next(line for line in markdown.split("\n") if "contradict" in line)
+    assert "300 metres" in line
+    assert "200 metres" in line
+
+
+def test_hostile_text_of_a_page_stays_text_in_the_list() -> None:
+    text = (
+        "Saving needs <script>alert(1)</script> and [this](javascript:x) (C009).\n"
+        "$ save `x` </code> [9]\n# save \u202eevil"
+    )
+    plan = Plan(("How does saving with a script work?",), ())
+    pages = [page("a.example", text, "Saving <b>")]
+    intake = Intake(plan.sections[0], plan.sections[0], "en", "brief")
+    verified = verify_passages(claims_of(reading_list(plan, pages)), pages, plan.sections)
+    laid = lay_out(
+        intake, plan, verified, write_list(intake, plan, verified, pages, "x"), pages, Account(has_model=False)
+    )
+    assert "\\<script\\>" in laid.markdown
+    assert "\u202e" not in laid.markdown
+    found = audit(laid.markdown, laid.paragraphs, laid.citations)
+    assert found.passed, found.problems
+    assert found.citations_found == 1
+
+
+def test_the_audit_finds_what_is_changed_in_a_passage(manuals: Path, tmp_path: Path) -> None:
+    run_over(manuals / "en", tmp_path, "Should data that come from a network be loaded?")
+    folder = RunFolder(tmp_path / "x")
+    text = folder.read_report_md()
+    with open_store(tmp_path / "store.db") as store:
+        assert audit_again(folder, store).passed
+        assert audit_again(folder, store).text.weaker == 0
+        folder.report_file.write_text(text.replace("is not secure", "is secure"), encoding="utf-8")
+        assert any("is secure" in each for each in audit_again(folder, store).problems)
+
+
+def test_a_run_killed_before_it_is_written_goes_on_to_the_same_list(manuals: Path, tmp_path: Path) -> None:
+    whole = RunFolder(manuals / "runs" / "q0")
+    run_over(manuals / "en", tmp_path, CASES[0][1], "q0")
+    folder = RunFolder(tmp_path / "q0")
+    lines = (folder.path / JOURNAL).read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if json.loads(line).get("stage") not in ("write", "audit", "cache")]
+    assert len(kept) < len(lines)
+    (folder.path / JOURNAL).write_text("".join(kept), encoding="utf-8")
+    for name in ("final/report.md", "final/report.json", "logs/pipeline.jsonl"):
+        (folder.path / name).unlink()
+    run_over(manuals / "en", tmp_path, CASES[0][1], "q0")
+    assert folder.read_report_md() == whole.read_report_md()
+
+
+def test_a_run_whose_claims_are_no_passages_is_refused_in_a_sentence_and_stays_as_it_is() -> None:
+    pages = [page("a.example", "Bees make honey. Wasps make paper.")]
+    plan = Plan(("What do bees and wasps make?",), ())
+    intake = Intake(plan.sections[0], plan.sections[0], "en", "brief")
+    (first, _) = claims_of(reading_list(plan, pages))
+    verified = verify_passages([first], pages, plan.sections)
+    with pytest.raises(InputError, match=r"begun by an earlier version.*another `--run-id`"):
+        write_list(intake, plan, verified, pages, "old")
