@@ -1,11 +1,17 @@
-"""Rows of text under a heading, and their renderings for a terminal, for Markdown and for LaTeX."""
+"""Rows under a heading, and the one writer of tables: for a terminal, Markdown, LaTeX and CSV."""
 
+import csv
+import io
 import re
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.text.terminal import printable
+
+PART = "– "
+"""What stands before the name of a row that is a part of the row above."""
 
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]|~$]|:(?=//))")
 _LINKED = re.compile(r"([@#]|www(?=\.))", re.IGNORECASE)
@@ -50,16 +56,18 @@ class Table(NamedTuple):
     left: int | None = None
     """How many columns stand flush left, before others of numbers that stand flush right; None for all."""
 
-    def terminal(self, widths: Sequence[int] = (), gap: int = 2) -> str:
+    def terminal(self, widths: Sequence[int] = (), gap: int = 2, room: int | None = None) -> str:
         """Lines whose columns stand under each other, characters of double width counted as two; empty without rows.
 
         Args:
             widths: how wide columns are at least, so that several tables look like one.
             gap: blanks between columns.
+            room: how wide a line may be: the widest columns are cut where it is wider.
         """
         from rich.cells import cell_len  # here, because commands import this module at their top
 
-        texts = [[printable(str(cell)) for cell in row] for row in self.rows]
+        table = self if room is None else self.cut(room, widths, gap)
+        texts = [[printable(str(cell)) for cell in row] for row in table.rows]
         needed = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
         needed = [max(pair) for pair in zip_longest(needed, widths, fillvalue=0)]
         lines = []
@@ -72,6 +80,17 @@ class Table(NamedTuple):
             lines.append((" " * gap).join(cells).rstrip())
         return "\n".join(lines)
 
+    def cut(self, room: int, widths: Sequence[int] = (), gap: int = 2) -> "Table":
+        """The same with the widest columns cut until lines have at most `room` columns; the others as `terminal`."""
+        from rich.cells import cell_len
+
+        texts = [[printable(str(cell)) for cell in row] for row in self.rows]
+        needed = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
+        needed = [max(pair) for pair in zip_longest(needed, widths, fillvalue=0)]
+        while sum(needed) + gap * (len(needed) - 1) > room:
+            needed[needed.index(max(needed))] -= 1
+        return self._replace(rows=[[cut(text, w) for text, w in zip(row, needed, strict=True)] for row in texts])
+
     def markdown(self) -> str:
         """A table as GitHub reads it."""
         head, *rows = (f"| {' | '.join(escape_markdown(str(cell)) for cell in row)} |" for row in self.rows)
@@ -80,14 +99,40 @@ class Table(NamedTuple):
         return "\n".join([head, "|---" * left + "|--:" * (columns - left) + "|", *rows])
 
     def latex(self) -> str:
-        """The lines of a `tabular` below its heading, in which columns may have formulas; numbers with minus signs."""
-        lines = []
-        for row in self.rows[1:]:
-            cells = [escape_latex(str(cell)) for cell in row]
-            left = len(cells) if self.left is None else self.left
+        """A `tabular` with the rules of `booktabs`; rows that begin with `PART` follow theirs without one."""
+        head, *rows = ([escape_latex(str(cell)) for cell in row] for row in self.rows)
+        left = len(head) if self.left is None else self.left
+        lines = [
+            rf"\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}",
+            r"\toprule",
+            f"{' & '.join(head)} \\\\",
+        ]
+        parted = any(str(row[0]).startswith(PART) for row in self.rows)
+        for number, (row, cells) in enumerate(zip(self.rows[1:], rows, strict=True)):
+            if not number or (parted and not str(row[0]).startswith(PART)):
+                lines.append(r"\midrule")
             cells[left:] = [cell.replace("{-}", "$-$") for cell in cells[left:]]
-            lines.append(" & ".join(cells) + r" \\")
-        return "\n".join(lines)
+            lines.append(f"{' & '.join(cells)} \\\\")
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+    def csv(self, spreadsheet_safe: bool = False) -> bytes:
+        """RFC 4180 in UTF-8: lines end in CRLF, numbers are in full precision, None is an empty cell.
+
+        With `spreadsheet_safe` texts that a spreadsheet takes for formulas begin with an apostrophe, and the file with
+        a BOM.
+        """
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        for row in self.rows:
+            writer.writerow([spreadsheet_cell(c) if spreadsheet_safe and isinstance(c, str) else c for c in row])
+        return text.getvalue().encode("utf-8-sig" if spreadsheet_safe else "utf-8")
+
+
+def cut(text: str, columns: int) -> str:
+    """The text, cut to so many columns; characters of double width count as two."""
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= columns else f"{set_cell_size(text, columns - 1).rstrip()}…"
 
 
 def escape_markdown(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import signal
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -179,7 +180,8 @@ def agreement(
     """
     _check_gate_options(ctx, fail_under, fail_labels)
     from exports.measure.files import REPORT_FILE, AgreementOptions, measure_and_write
-    from exports.report.terminal import audit_lines, judge_table, outcome_table
+    from exports.report.agreement_page import audit_sections, judge_sections, short_sections
+    from exports.report.sections import terminal_text
 
     options = AgreementOptions.model_validate(wanted)
     with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
@@ -187,11 +189,9 @@ def agreement(
         measured = measure_and_write(paths, out, options)
     for remark in measured.remarks:
         click.echo(remark, err=True)
-    click.echo(outcome_table(measured.agreement, measured.results))
-    if measured.agreement.judges:
-        click.echo(f"\n{judge_table(measured.agreement.judges, measured.agreement.judge_differences)}")
-    if measured.agreement.audit:
-        click.echo(f"\n{audit_lines(measured.agreement.audit)}")
+    found = measured.agreement
+    parts = short_sections(found, measured.results), judge_sections(found, "terminal"), audit_sections(found.audit)
+    click.echo(terminal_text(chain.from_iterable(parts)))
     click.echo(
         f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α and\n"
         "the units in disagreements.csv, let more people answer, and export again with `citejury exports csv export`.",

@@ -175,7 +175,8 @@ def results(
         citejury exports results export --judge judgements.jsonl --records records.jsonl
     """
     from exports.measure.results import ResultsOptions, check_results_folder, results_of_files, write_results
-    from exports.report.results_terminal import results_table
+    from exports.report.results_page import results_sections
+    from exports.report.sections import terminal_text
 
     if out is not None:
         check_results_folder(out)
@@ -185,7 +186,7 @@ def results(
         found = results_of_files(paths, options)
         if out is not None:
             write_results(found, out, spreadsheet_safe)
-    click.echo(results_table(found))
+    click.echo(terminal_text(results_sections(found, "terminal")))
     names = " ".join(map(str, paths))
     if out is None:
         tell_next(f"`citejury exports results {names} --out results` writes tables and figures.")

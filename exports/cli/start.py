@@ -63,12 +63,13 @@ def demo(home: Path, port: int, end: bool) -> None:
 def _show(home: Path, server: "ServerHandle") -> "DemoReport":
     """Run the demo, print what its jury found and how far it agrees on stdout, and say where everything is."""
     from exports.measure.files import REPORT_FILE
-    from exports.report.terminal import outcome_table
+    from exports.report.agreement_page import short_sections
+    from exports.report.sections import terminal_text
     from exports.start.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, RESEARCH, run_demo
 
     report = run_demo(home, server, lambda line: click.echo(line, err=True))
     click.echo()
-    click.echo(outcome_table(report.measured.agreement, report.measured.results))
+    click.echo(terminal_text(short_sections(report.measured.agreement, report.measured.results)))
     click.echo(
         f"\nIn {home}: {ANSWERS}/ (CSV v2), {RESEARCH}/ (a report), {RECORDS}, {EXPORT}/ (three CSV files), "
         f"{AGREEMENT}/ (figures, tables).\n"

@@ -186,7 +186,8 @@ def trend(path: Path) -> None:
         citejury study trend study.toml
     """
     from exports.measure.results import check_results_folder, write_results
-    from exports.report.trend_terminal import trend_table
+    from exports.report.sections import terminal_text
+    from exports.report.trend import trend_sections
     from exports.study.file import read_study_file
     from exports.study.month import TREND, Month, begun_months, month_now
     from exports.study.trend import measure_trend
@@ -198,7 +199,7 @@ def trend(path: Path) -> None:
         check_results_folder(out)
         found = measure_trend([month for month in begun_months(told) if month.finished], _results_options(told))
         write_results(found, out, told.gives("results", "spreadsheet-safe"))
-    click.echo(trend_table(found))
+    click.echo(terminal_text(trend_sections(found)))
     tell_next(
         f"citejury study run {printable(shlex.quote(str(path)))}, next month", f"Figures and tables are in {out}."
     )

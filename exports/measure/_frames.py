@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
+from pipeline.tables import Table
+
 if TYPE_CHECKING:
     import pandas
     from pydantic import BaseModel
@@ -31,6 +33,12 @@ def typed_frame(
             for name, cells in columns.items()
         }
     )
+
+
+def frame_of_table(table: Table, types: Mapping[str, Any]) -> "pandas.DataFrame":
+    """A data frame of a table whose first row names its columns."""
+    names, *rows = table.rows
+    return typed_frame({str(name): [row[at] for row in rows] for at, name in enumerate(names)}, types)
 
 
 def _column_type(name: str, types: Mapping[str, Any]) -> str:

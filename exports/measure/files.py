@@ -20,12 +20,10 @@ from exports.reading.controls import read_control_scores, read_control_votes
 from exports.reading.decisions import read_decisions
 from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
+from exports.report.agreement_page import LATEX_MARK, MARKDOWN_MARK, agreement_sections, paper_sections
 from exports.report.disagreement_files import with_details, write_disagreements_csv
 from exports.report.html.page import write_report
-from exports.report.latex import MARK as LATEX_MARK
-from exports.report.latex import agreement_latex
-from exports.report.markdown import MARK as MARKDOWN_MARK
-from exports.report.markdown import agreement_markdown, audit_markdown, controls_markdown, judge_markdown
+from exports.report.sections import latex_text, markdown_text
 from exports.report.tidy import agreement_tables
 from exports.results.schema import Results
 from pipeline.errors import InputError, OutputError, SettingsError
@@ -230,13 +228,10 @@ def _write_outputs(
         agreement = measured.agreement
         write_agreement(agreement, work)
         for name, table in agreement_tables(agreement).items():
-            (work / name).write_bytes(table.to_csv(spreadsheet_safe))
-        markdown = agreement_markdown(agreement, measured.results) + judge_markdown(
-            agreement.judges, agreement.judge_differences
-        )
-        markdown += audit_markdown(agreement.audit) + controls_markdown(measured.controls)
-        (work / _MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
-        (work / _LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
+            (work / name).write_bytes(table.csv(spreadsheet_safe))
+        page = agreement_sections(agreement, measured.results, measured.controls)
+        (work / _MARKDOWN_FILE).write_bytes(markdown_text(MARKDOWN_MARK, page).encode())
+        (work / _LATEX_FILE).write_bytes(latex_text(LATEX_MARK, paper_sections(agreement)).encode())
         write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
         report = work / REPORT_FILE
         remarks, results, controls = measured.remarks, measured.results, measured.controls

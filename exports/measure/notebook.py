@@ -1,6 +1,6 @@
 """The Python API: agreement and disagreements as objects that a notebook shows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, overload
 
 from annotation.labels import LABELS, TASKS, TaskName
@@ -9,29 +9,21 @@ from exports.agreement.disagreements import Disagreement, rank_together
 from exports.agreement.disagreements import find_disagreements as disagreements_of_task
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.csv.tables import TEXT_COLUMNS
-from exports.measure._frames import field_types, typed_frame
-from exports.measure._html import html_list, html_table
+from exports.measure._frames import field_types, frame_of_table, typed_frame
+from exports.measure._html import html_sections, html_table
 from exports.measure.files import agreement_json, measure_tables
 from exports.reading.frames import Source, sort_sources
+from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details
 from exports.report.tidy import agreement_tables
-from exports.report.words import (
-    alpha_estimate,
-    decimal,
-    discard_sentence,
-    estimate,
-    finding_sentences,
-    percent,
-    warning_sentences,
-)
+from exports.report.words import decimal, estimate
 from pipeline.errors import InputError
-from pipeline.text.terminal import counted
+from pipeline.tables import Table
 
 if TYPE_CHECKING:
     import pandas
 
 
-_LABEL_HEAD = ("label", "units with two answers", "α [95 %]", "AC1", "agreement", "yes votes")
 _DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
 _SHOWN = 20
 """Disagreements that are shown."""
@@ -52,36 +44,9 @@ _ROW_MODELS = (
 _OBJECT_COLUMNS = ("votes", "notes", "other_labels")
 
 
-def _agreement_html(agreement: Agreement) -> str:
-    """For each task what to mind, in words, a line for each label, and what was found beyond them."""
-    return "".join(part for task, figures in agreement.tasks.items() for part in _task_parts(task, figures))
-
-
-def _task_parts(task: TaskName, figures: TaskAgreement) -> Iterator[str]:
-    """The parts of one task in their order."""
-    people = counted(len(figures.annotators), "annotator")
-    yield f"<h4>{task}: {counted(figures.n_units, 'unit')}, {counted(figures.n_records, 'record')}, {people}</h4>"
-    yield html_list(warning_sentences(figures))
-    rows = [
-        (
-            label,
-            f"{found.n_pairable_items:,}",
-            alpha_estimate(found),
-            decimal(found.gwet_ac1),
-            percent(found.percent_agreement),
-            percent(found.prevalence),
-        )
-        for label, found in figures.labels.items()
-    ]
-    macro = (f"mean of {figures.n_labels_with_alpha}", "", estimate(figures.macro_alpha, figures.macro_interval))
-    yield html_table(_LABEL_HEAD, [*rows, (*macro, "", "", "")])
-    discarded = discard_sentence(figures.discards)
-    yield html_list([*([discarded] if discarded else []), *finding_sentences(figures)])
-
-
 def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
     """The first disagreements, their texts cut, and how many more there are."""
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             found.task,
             found.label,
@@ -95,7 +60,7 @@ def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
         for found in disagreements[:_SHOWN]
     ]
     more = len(disagreements) - len(rows)
-    return html_table(_DISAGREEMENT_HEAD, rows) + (f"<p>and {more:,} more</p>" if more else "")
+    return html_table(Table([_DISAGREEMENT_HEAD, *rows])) + (f"<p>and {more:,} more</p>" if more else "")
 
 
 def _excerpt(text: str) -> str:
@@ -131,8 +96,7 @@ class AgreementResult:
         if f"{table}.csv" not in tables:
             there = ", ".join(name.removesuffix(".csv") for name in tables)
             raise InputError(f"There is no table {table!r}; the tables are {there}.")
-        found = tables[f"{table}.csv"]
-        return typed_frame({name: [row[name] for row in found.rows] for name in found.columns}, _FIELD_TYPES)
+        return frame_of_table(tables[f"{table}.csv"], _FIELD_TYPES)
 
     def to_json(self) -> str:
         """The text of `agreement.json`."""
@@ -148,7 +112,7 @@ class AgreementResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: warnings in words, then a line for each label."""
-        return _agreement_html(self.agreement)
+        return html_sections(agreement_sections(self.agreement))
 
 
 class DisagreementResult(Sequence[Disagreement]):

@@ -7,11 +7,9 @@ from exports.measure._own_files import OwnFiles, begins, check_own_files, has_ke
 from exports.reading.findings import read_findings
 from exports.reading.read import ReadTables, export_files, read_tables
 from exports.reading.study import Judging, read_study
-from exports.report.results_latex import MARK as LATEX_MARK
-from exports.report.results_latex import results_latex
-from exports.report.results_markdown import MARK as MARKDOWN_MARK
-from exports.report.results_markdown import results_markdown
+from exports.report.results_page import LATEX_MARK, MARKDOWN_MARK, results_sections
 from exports.report.results_tidy import results_tables
+from exports.report.sections import latex_text, markdown_text
 from exports.results.measure import measure_results
 from exports.results.schema import OPTIONAL, Results
 from exports.results.study import Consensus, Study
@@ -138,9 +136,10 @@ def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False
     with replaced_files(folder, _OWN) as work:
         (work / RESULTS_FILE).write_text(results_json(results), encoding="utf-8", newline="\n")
         for name, table in results_tables(results).items():
-            (work / name).write_bytes(table.to_csv(spreadsheet_safe))
-        (work / "results.md").write_text(results_markdown(results), encoding="utf-8", newline="\n")
-        (work / "results.tex").write_text(results_latex(results), encoding="utf-8", newline="\n")
+            (work / name).write_bytes(table.csv(spreadsheet_safe))
+        page, paper = results_sections(results, "page"), results_sections(results, "paper")
+        (work / "results.md").write_bytes(markdown_text(MARKDOWN_MARK, page).encode())
+        (work / "results.tex").write_bytes(latex_text(LATEX_MARK, paper).encode())
 
 
 def results_json(results: Results) -> str:

@@ -1,27 +1,16 @@
 """The Python API: what the jury found as an object that a notebook shows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from exports.measure._frames import field_types, typed_frame
-from exports.measure._html import html_list, html_table
+from exports.measure._frames import field_types, frame_of_table
+from exports.measure._html import html_sections
 from exports.measure.results import ResultsOptions, results_json, results_of_files
-from exports.report.results_differences import difference_sentences
-from exports.report.results_gaps import incomparable_sentences
-from exports.report.results_landscape import landscape_blocks
+from exports.report.results_page import results_sections
 from exports.report.results_tidy import results_tables
-from exports.report.results_words import (
-    Figure,
-    basis,
-    denominator_sentences,
-    figures,
-    left_out_sentence,
-    rate_estimate,
-    rate_rows,
-    summary_sentence,
-)
+from exports.report.results_words import basis, rate_estimate
 from exports.results.schema import (
     CitationGroup,
     Denominators,
@@ -69,8 +58,7 @@ class ResultsResult:
         tables = {"groups": tables.pop("results"), **tables}
         if table not in tables:
             raise InputError(f"There is no table {table!r}; the tables are {', '.join(tables)}.")
-        found = tables[table]
-        return typed_frame({name: [row[name] for row in found.rows] for name in found.columns}, _FIELD_TYPES)
+        return frame_of_table(tables[table], _FIELD_TYPES)
 
     def to_json(self) -> str:
         """The text of `results.json`."""
@@ -86,40 +74,7 @@ class ResultsResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: composite findings, what differs, the labels of each task, and what to mind."""
-        return "".join(_parts(self.results))
-
-
-def _parts(results: Results) -> Iterator[str]:
-    """The parts of the cell in their order."""
-    shown = list(figures(results))
-    yield html_list([summary_sentence(results)])
-    for figure in shown:
-        if isinstance(figure.found, Finding):
-            yield _rate_table([figure], "answer")
-            yield html_list(filter(None, [left_out_sentence(figure.found)]))
-    yield "<h4>What differs beyond chance</h4>"
-    yield html_list(difference_sentences(results))
-    blocks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
-    for (task, of_task), behind in zip(blocks.items(), denominator_sentences(list(blocks.values())), strict=True):
-        yield f"<h4>{task}</h4>"
-        yield _rate_table(of_task, of_task[0].unit)
-        yield html_list(behind)
-    for block in landscape_blocks(results):
-        yield f"<h4>{block.title}</h4>"
-        for head, *rows in (table.rows for table in block.tables):
-            yield html_table(tuple(map(str, head)), [tuple(map(str, row)) for row in rows])
-        yield html_list(block.notes)
-    yield "<h4>What cannot be told, and what to mind</h4>"
-    yield html_list(incomparable_sentences(results))
-
-
-def _rate_table(shown: Sequence[Figure], unit: str) -> str:
-    """A line for each label and each of its groups."""
-    rows = [
-        (f"– {name}" if depth else name, rate_estimate(rate), f"{rate.n_units:,}", f"{rate.n_narratives:,}")
-        for name, depth, rate in rate_rows(shown)
-    ]
-    return html_table(("", "yes [95 %]", f"{unit}s", "narratives"), rows)
+        return html_sections(results_sections(self.results))
 
 
 def measure_results(

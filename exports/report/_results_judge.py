@@ -3,15 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from exports.report.results_blocks import Block
 from exports.report.results_words import Figure, figures, group_name, rate_estimate, share, shows_groups, span
+from exports.report.sections import Section
 from exports.report.words import UNDEFINED, decimal
 from exports.results.schema import JudgeHelp, NoHelp, Rate, Results
-from pipeline.tables import Table
+from pipeline.tables import PART, Table
 
 TITLE = "Rates with the judge's help (people's labels correct it)"
-_NARROW = 26
-"""Columns for a name where eighty are all there are."""
 _REASONS: Mapping[NoHelp, str] = {
     "few_narratives": "in fewer than 30 narratives people labelled what the judge judged",
     "not_a_random_part": "what people labelled is no random part of what the judge judged",
@@ -20,10 +18,10 @@ _REASONS: Mapping[NoHelp, str] = {
 }
 
 
-def judge_blocks(results: Results, narrow: bool = False) -> Iterator[Block]:
+def judge_blocks(results: Results, narrow: bool = False) -> Iterator[Section]:
     """The rates with the judge's help beside those of people alone; nothing where no judge was named.
 
-    With `narrow` the table fits eighty columns, and of many groups none is shown.
+    With `narrow` the table is for few columns, and of many groups none is shown.
     """
     shown = [
         (name, rate, rate.judge_help)
@@ -37,7 +35,7 @@ def judge_blocks(results: Results, narrow: bool = False) -> Iterator[Block]:
     rows: list[tuple[str, ...]] = [("", "people [95 %]", "+ judge [95 %]", *counts, "λ")]
     for name, rate, told in shown:
         if told.undefined in (None, "few_narratives"):
-            rows.append((_cut(name, narrow), rate_estimate(rate), _helped_estimate(rate), *_counts(told, narrow)))
+            rows.append((name, rate_estimate(rate), _helped_estimate(rate), *_counts(told, narrow)))
     reasons = Counter(told.undefined for _, _, told in shown if told.undefined)
     notes = [
         f"{shown[0][2].judge} judged what people did not label too. The rate is people's, moved by what the judge says "
@@ -48,7 +46,7 @@ def judge_blocks(results: Results, narrow: bool = False) -> Iterator[Block]:
     if narrow and len(rows) > 1:
         notes.insert(0, "both/judged: what people labelled and the judge judged, of all that it judged.")
     tables = (Table(rows, left=1),) if len(rows) > 1 else ()
-    yield Block("judge", TITLE, tables, tuple(notes))
+    yield Section(TITLE, tables=tables, notes=tuple(notes), name="judge")
 
 
 def _helped_estimate(rate: Rate) -> str:
@@ -60,7 +58,7 @@ def _rates(figure: Figure, groups: bool) -> Iterator[tuple[str, Rate]]:
     """The rate over all and those of the groups, by name."""
     yield figure.title, figure.found
     for group in figure.found.groups if groups else ():
-        yield f"– {group_name(group.by)}", group
+        yield f"{PART}{group_name(group.by)}", group
 
 
 def _counts(told: JudgeHelp, narrow: bool) -> tuple[str, ...]:
@@ -69,10 +67,3 @@ def _counts(told: JudgeHelp, narrow: bool) -> tuple[str, ...]:
     if narrow:
         return f"{told.n_labelled:,}/{told.n_judged:,}", weight
     return f"{told.n_labelled:,}", f"{told.n_judged:,}", f"{told.n_narratives:,}", weight
-
-
-def _cut(name: str, narrow: bool) -> str:
-    """The name, cut to its columns where they are few; characters of double width count as two."""
-    from rich.cells import cell_len, set_cell_size  # here, because commands import this module at their top
-
-    return f"{set_cell_size(name, _NARROW - 1).rstrip()}…" if narrow and cell_len(name) > _NARROW else name

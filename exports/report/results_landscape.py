@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from exports.report._results_judge import judge_blocks
-from exports.report.results_blocks import Block
 from exports.report.results_differences import difference_sentence, no_difference_sentence
 from exports.report.results_words import COEFFICIENTS, SHARES, Figure, Scale, group_name, rate_estimate, share, span
+from exports.report.sections import Section
 from exports.report.words import UNDEFINED
 from exports.results.answers import STATES, VERDICTS
 from exports.results.schema import (
@@ -19,13 +19,11 @@ from exports.results.schema import (
     Results,
     SiteOverlap,
 )
-from pipeline.tables import Table
+from pipeline.tables import PART, Table, cut
 from pipeline.text.terminal import counted
 
-_NARROW = 16
-"""Columns for the name of a group where eighty are all there are."""
-_SHORT, _SITE = 12, 24
-"""The same beside many columns, and for the name of a site."""
+_NARROW, _SITE = 16, 24
+"""Columns for the name of one of two groups, and for that of a site, where columns are few."""
 _GROUPS_SHOWN, _PAIRS_SHOWN = 12, 15
 """So many groups and pairs are shown where a page has an end."""
 _CONTEXTS: Mapping[Contexts, str] = {
@@ -43,11 +41,11 @@ _CONTEXTS_MEANING: Mapping[Contexts, str] = {
 }
 
 
-def landscape_blocks(results: Results, narrow: bool = False) -> Iterator[Block]:
+def landscape_blocks(results: Results, narrow: bool = False) -> Iterator[Section]:
     """What is there of: rates with a judge's help, questions, citations, verdicts on the narrative, passages.
 
-    With `narrow` tables fit eighty columns: names are cut, states have no intervals, and of many groups and pairs only
-    the first are shown.
+    With `narrow` tables are for few columns: states have no intervals, and of many groups and pairs only the first are
+    shown.
     """
     yield from judge_blocks(results, narrow)
     if results.runs:
@@ -77,18 +75,18 @@ def more_figures(results: Results) -> Iterator[Figure]:
             yield Figure(None, f"{passages.contexts or 'unknown'}_{name}", title, "record", found)
 
 
-def _questions(results: Results, narrow: bool) -> Block:
+def _questions(results: Results, narrow: bool) -> Section:
     """What became of the questions."""
     columns = ("asked", "answered", "refused", "failed", "before_the_jury")
     rows: list[tuple[str, ...]] = [("", *(name.replace("_", " ") for name in columns))]
     counts = [(each.model_name, [int(getattr(each, name)) for name in columns]) for each in results.runs]
     counts.append(("all", [sum(column) for column in zip(*(numbers for _, numbers in counts), strict=True)]))
-    rows += [(_cut(name, narrow), *(f"{number:,}" for number in numbers)) for name, numbers in counts]
+    rows += [(name, *(f"{number:,}" for number in numbers)) for name, numbers in counts]
     note = "asked = answered + refused + failed; refused as the provider's stop reason or error says."
-    return Block("questions", "Questions, as the runs tell", (Table(rows, left=1),), (note,))
+    return Section("Questions, as the runs tell", tables=(Table(rows, left=1),), notes=(note,), name="questions")
 
 
-def _citations(found: Landscape, narrow: bool) -> Block:
+def _citations(found: Landscape, narrow: bool) -> Section:
     """What the answers cite."""
     groups = found.groups[:1] if narrow and len(found.groups) > _GROUPS_SHOWN + 1 else found.groups
     many = [] if len(groups) == len(found.groups) else ["The groups are in citations.csv and sites.csv."]
@@ -115,7 +113,7 @@ def _citations(found: Landscape, narrow: bool) -> Block:
         "interval, and over all answers.",
         *many,
     )
-    return Block("citations", "What the answers cite", tuple(tables), notes)
+    return Section("What the answers cite", tables=tuple(tables), notes=notes, name="citations")
 
 
 def _citation_table(groups: Sequence[CitationGroup], found: Landscape, narrow: bool) -> Table:
@@ -125,7 +123,7 @@ def _citation_table(groups: Sequence[CitationGroup], found: Landscape, narrow: b
         mean = UNDEFINED if group.citations_mean is None else f"{group.citations_mean:.1f}"
         median = UNDEFINED if group.citations_median is None else f"{group.citations_median:g}"
         counts = (f"{group.n_answers:,}", f"{group.n_citations:,}")
-        rows.append((_cut(group_name(group.by), narrow), *counts, mean, median, rate_estimate(without)))
+        rows.append((group_name(group.by), *counts, mean, median, rate_estimate(without)))
     return Table(rows, left=1)
 
 
@@ -138,9 +136,9 @@ def _site_table(groups: Sequence[CitationGroup], sample: int, narrow: bool) -> T
         equal = UNDEFINED if group.effective_sites is None else f"{group.effective_sites:.1f}"
         total = group.n_citations - group.n_unknown_site
         shown = group.top_sites[: 1 if narrow else 5]
-        top = [f"{_cut(each.site, narrow, _SITE)} {share(each.citations / total)}" for each in shown]
+        top = [f"{cut(each.site, _SITE) if narrow else each.site} {share(each.citations / total)}" for each in shown]
         parts = [f"{group.n_sites:,}", equal, *([expected] if sample else []), ", ".join(top)]
-        rows.append((_cut(group_name(group.by), narrow), *parts))
+        rows.append((group_name(group.by), *parts))
     return Table(rows, left=1)
 
 
@@ -151,7 +149,7 @@ def _state_table(groups: Sequence[CitationGroup], found: Landscape, narrow: bool
     rows: list[tuple[str, ...]] = [("", "sources", STATES[0], "(excerpt)", *STATES[1:])]
     for at, group in enumerate(groups):
         shares = [share(each[at].rate) if narrow else rate_estimate(each[at]) for each in rates]
-        rows.append((_cut(group_name(group.by), narrow, _SHORT), f"{group.n_citations:,}", *shares))
+        rows.append((group_name(group.by), f"{group.n_citations:,}", *shares))
     return Table(rows, left=1)
 
 
@@ -160,19 +158,20 @@ def _overlap_table(pairs: Sequence[SiteOverlap], narrow: bool) -> Table:
     rows: list[tuple[str, ...]] = [("", "narratives", "within [95 %]", "over all")]
     for pair in pairs:
         level = f" ({group_name(pair.within)})" if pair.within else ""
-        name = f"{_cut(pair.a, narrow)} – {_cut(pair.b, narrow)}{level}"
+        first, second = (cut(each, _NARROW) if narrow else each for each in (pair.a, pair.b))
+        name = f"{first} – {second}{level}"
         within = f"{share(pair.narrative_jaccard)} {span(pair.interval)}".rstrip()
         rows.append((name, f"{pair.n_narratives:,}", within, share(pair.jaccard)))
     return Table(rows, left=1)
 
 
-def _verdicts(found: NarrativeVerdicts, narrow: bool) -> Block:
+def _verdicts(found: NarrativeVerdicts, narrow: bool) -> Section:
     """What the answers say of their narrative."""
     rates = [_rates(found.verdicts[verdict]) for verdict in VERDICTS]
     few = not narrow or len(rates[0]) <= _GROUPS_SHOWN + 1
     rows: list[tuple[str, ...]] = [("", "answers", *VERDICTS)]
     for at, (name, rate) in enumerate(_named_rates(found.verdicts["affirms"])[: None if few else 1]):
-        rows.append((_cut(name, narrow, _SHORT), f"{rate.n_units:,}", *(rate_estimate(each[at]) for each in rates)))
+        rows.append((name, f"{rate.n_units:,}", *(rate_estimate(each[at]) for each in rates)))
     languages = "; ".join(
         f"{language}: {', '.join(own.affirms)} / {', '.join(own.rejects)}" for language, own in found.patterns.items()
     )
@@ -181,10 +180,12 @@ def _verdicts(found: NarrativeVerdicts, narrow: bool) -> Block:
         left = ", ".join(f"{language or 'not known'} {count:,}" for language, count in found.n_without_patterns.items())
         notes.append(f"Left out, since their language has no patterns: {left}.")
     notes += _differences([(f"Narrative: {verdict}", found.verdicts[verdict], SHARES) for verdict in VERDICTS])
-    return Block("verdicts", "What the answers say of their narrative", (Table(rows, left=1),), tuple(notes))
+    return Section(
+        "What the answers say of their narrative", tables=(Table(rows, left=1),), notes=tuple(notes), name="verdicts"
+    )
 
 
-def _passages(found: Passages, narrow: bool) -> Block:
+def _passages(found: Passages, narrow: bool) -> Section:
     """How well passages fit."""
     rows: list[tuple[str, ...]] = [("", "mean [95 %]", "records", "narratives")]
     figures = list(_passage_figures(found))
@@ -192,7 +193,7 @@ def _passages(found: Passages, narrow: bool) -> Block:
         scale = _scale(name)
         few = not narrow or len(label.groups) <= _GROUPS_SHOWN
         for at, (group, rate) in enumerate(_named_rates(label)[: None if few else 1]):
-            shown = f"– {_cut(group, narrow)}" if at else title
+            shown = f"{PART}{group}" if at else title
             rows.append((shown, rate_estimate(rate, scale), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
     notes = [f"{counted(found.n_records, 'record')}, {counted(found.n_passages, 'judged passage')}."]
     if found.n_gaps:
@@ -202,7 +203,7 @@ def _passages(found: Passages, narrow: bool) -> Block:
         *_differences([(title, label, _scale(name)) for name, title, label in figures]),
     ]
     name = f"passages-{found.contexts or 'unknown'}"
-    return Block(name, _CONTEXTS[found.contexts], (Table(rows, left=1),), tuple(notes))
+    return Section(_CONTEXTS[found.contexts], tables=(Table(rows, left=1),), notes=tuple(notes), name=name)
 
 
 def _passage_figures(found: Passages) -> Iterator[tuple[str, str, LabelResults]]:
@@ -245,8 +246,3 @@ def _rates(found: LabelResults) -> list[Rate]:
 def _named_rates(found: LabelResults) -> list[tuple[str, Rate]]:
     """The same with what each is called."""
     return [("all", found), *((group_name(group.by), group) for group in found.groups)]
-
-
-def _cut(name: str, narrow: bool, width: int = _NARROW) -> str:
-    """The name, cut to its columns where they are few."""
-    return f"{name[: width - 1]}…" if narrow and len(name) > width else name

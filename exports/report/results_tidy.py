@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from exports.report.results_landscape import more_figures
 from exports.report.results_words import Figure, figures
-from exports.report.tidy import Cells, Table
+from exports.report.tidy import Cells, tidy_table
 from exports.results.schema import (
     CitationGroup,
     Denominators,
@@ -24,6 +24,7 @@ from exports.results.schema import (
     SiteOverlap,
 )
 from pipeline.schema import Frozen
+from pipeline.tables import Table
 
 _INTERVAL_COLUMNS = ("interval_low", "interval_high", "interval_method")
 _RATE_COLUMNS = (
@@ -51,7 +52,7 @@ def results_tables(results: Results) -> dict[str, Table]:
     groups = tuple(f"by_{name}" for name in results.by)
     helped = _HELPED_COLUMNS if any(figure.found.judge_help for figure in shown) else ()
     return {
-        "results.csv": Table(
+        "results.csv": tidy_table(
             ("task", "label", "by", *groups, *_RATE_COLUMNS, *helped),
             [
                 {
@@ -65,11 +66,11 @@ def results_tables(results: Results) -> dict[str, Table]:
                 for by, rate in [({}, figure.found), *((group.by, group) for group in figure.found.groups)]
             ],
         ),
-        "differences.csv": Table(
+        "differences.csv": tidy_table(
             ("task", "label", *_with_interval(Difference)),
             [{**_name(figure), **_difference_cells(found)} for figure in shown for found in figure.found.differences],
         ),
-        "findings.csv": Table(
+        "findings.csv": tidy_table(
             ("finding", "title", "any", *_RATE_COLUMNS, "n_incomplete", "missing"),
             [
                 {
@@ -91,11 +92,11 @@ def _run_tables(results: Results, groups: tuple[str, ...]) -> dict[str, Table]:
     """Questions, citations, sites and overlaps, each where the runs tell."""
     tables: dict[str, Table] = {}
     if results.runs:
-        tables["runs.csv"] = Table(tuple(RunTotals.model_fields), [dict(each) for each in results.runs])
+        tables["runs.csv"] = tidy_table(tuple(RunTotals.model_fields), [dict(each) for each in results.runs])
     if results.landscape:
         cited = tuple(name for name in CitationGroup.model_fields if name not in ("by", "top_sites"))
         shown = results.landscape.groups
-        tables["citations.csv"] = Table(
+        tables["citations.csv"] = tidy_table(
             (*cited, "by", *groups),
             [
                 {
@@ -106,7 +107,7 @@ def _run_tables(results: Results, groups: tuple[str, ...]) -> dict[str, Table]:
                 for group in shown
             ],
         )
-        tables["sites.csv"] = Table(
+        tables["sites.csv"] = tidy_table(
             (*SiteCount.model_fields, "by", *groups),
             [
                 {**dict(site), "by": ",".join(group.by), **_group_cells(results, group.by)}
@@ -115,7 +116,7 @@ def _run_tables(results: Results, groups: tuple[str, ...]) -> dict[str, Table]:
             ],
         )
         overlap_columns = _with_interval(SiteOverlap)
-        tables["overlaps.csv"] = Table(
+        tables["overlaps.csv"] = tidy_table(
             overlap_columns, [_difference_cells(found) for found in results.landscape.overlaps]
         )
     return tables

@@ -4,11 +4,8 @@ Every number stands in full precision. An empty cell is undefined; its reason is
 that of a missing interval of a label in `refused_intervals`.
 """
 
-import csv
-import io
 import json
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 from annotation.labels import TaskName
 from exports.agreement.coefficients import COEFFICIENTS
@@ -24,8 +21,8 @@ from exports.agreement.schema import (
     SliceLabel,
     TaskAgreement,
 )
-from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.schema import Frozen
+from pipeline.tables import Table
 
 METRICS = (*COEFFICIENTS, "mean_pairwise_kappa")
 """The figures of a label that can have an interval."""
@@ -50,37 +47,19 @@ _TASK_COLUMNS = (
 )
 
 
-class Table(NamedTuple):
-    """One CSV table."""
-
-    columns: tuple[str, ...]
-    """The header, the same whatever the figures are."""
-    rows: list[Cells]
-    """A value for each column; None is an empty cell."""
-
-    def to_csv(self, spreadsheet_safe: bool = False) -> bytes:
-        """The table as RFC 4180 in UTF-8: lines end in CRLF, numbers are in full precision.
-
-        With `spreadsheet_safe` texts that a spreadsheet takes for formulas begin with an apostrophe, and the file with
-        a BOM.
-        """
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, self.columns)
-        writer.writeheader()
-        for row in self.rows:
-            safe = {k: spreadsheet_cell(v) if spreadsheet_safe and isinstance(v, str) else v for k, v in row.items()}
-            writer.writerow(safe)
-        return text.getvalue().encode("utf-8-sig" if spreadsheet_safe else "utf-8")
+def tidy_table(columns: Sequence[str], rows: Iterable[Cells]) -> Table:
+    """The table of these columns, the same whatever the figures are; a row has a value for each of them."""
+    return Table([columns, *([row[column] for column in columns] for row in rows)])
 
 
 def agreement_tables(agreement: Agreement) -> dict[str, Table]:
     """The seven tables by file name."""
     tasks = agreement.tasks.items()
     return {
-        "tasks.csv": Table(
+        "tasks.csv": tidy_table(
             ("task", *_TASK_COLUMNS), [{"task": task, **_task_cells(figures)} for task, figures in tasks]
         ),
-        "labels.csv": Table(
+        "labels.csv": tidy_table(
             ("task", "label", *_columns(LabelAgreement)),
             [
                 {"task": task, "label": label, **_cells(found)}
@@ -92,7 +71,7 @@ def agreement_tables(agreement: Agreement) -> dict[str, Table]:
         "annotators.csv": _plain_table(
             AnnotatorAgreement, ((task, row) for task, figures in tasks for row in figures.annotators_vs_rest)
         ),
-        "slices.csv": Table(
+        "slices.csv": tidy_table(
             (*_SLICE_COLUMNS, *_columns(SliceLabel)),
             [row for task, figures in tasks for row in _slice_rows(task, figures)],
         ),
@@ -105,7 +84,7 @@ def agreement_tables(agreement: Agreement) -> dict[str, Table]:
 
 def _plain_table(model: type[Frozen], rows: Iterator[tuple[TaskName, Frozen]]) -> Table:
     """A table of one model, with the task before its own columns."""
-    return Table(("task", *_columns(model)), [{"task": task, **_cells(row)} for task, row in rows])
+    return tidy_table(("task", *_columns(model)), [{"task": task, **_cells(row)} for task, row in rows])
 
 
 def _slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[Cells]:

@@ -1,7 +1,7 @@
 """Agreement in plain sentences and short numbers, for the terminal, Markdown, LaTeX and the report.
 
 Sentences hold names of annotators and rounds as they are: whoever puts one into HTML, Markdown or LaTeX escapes it
-whole. `plain` takes out what could steer a terminal.
+whole.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""One table in three renderings, with text in it that would rather be something else."""
+"""One table in four renderings, with text in it that would rather be something else."""
 
 from rich.cells import cell_len
 
@@ -46,7 +46,40 @@ def test_nothing_in_a_cell_is_markdown() -> None:
 
 
 def test_nothing_in_a_cell_is_latex_and_numbers_have_minus_signs() -> None:
-    assert Table([("a", "n"), (HOSTILE, "-1 [-2, 3]")], left=1).latex() == (
+    assert Table([("a", "n"), (HOSTILE, "-1 [-2, 3]")], left=1).latex().splitlines()[4] == (
         r"a\textbar{}b\_*c*?{[}31m?\textless{}img src=x\textgreater{}\textbackslash{}input\{x\} \& 50\% ?@you"
         r" & $-$1 {[}$-$2, 3{]} \\"
     )
+
+
+def test_latex_has_a_rule_before_each_row_that_begins_a_group_and_none_within() -> None:
+    rows = [("", "n"), ("all", 3), ("– a", 1), ("– b", 2), ("other", 4)]
+    assert Table(rows, left=1).latex().splitlines() == [
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r" & n \\",
+        r"\midrule",
+        r"all & 3 \\",
+        r"\textendash{} a & 1 \\",
+        r"\textendash{} b & 2 \\",
+        r"\midrule",
+        r"other & 4 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_csv_keeps_texts_and_numbers_as_they_are_unless_a_spreadsheet_is_to_open_it() -> None:
+    table = Table([("a", "n"), ("=1+1", -0.1), (None, True)])
+    assert table.csv() == b"a,n\r\n=1+1,-0.1\r\n,True\r\n"
+    assert table.csv(spreadsheet_safe=True) == b"\xef\xbb\xbfa,n\r\n'=1+1,-0.1\r\n,True\r\n"
+
+
+def test_where_a_line_has_no_room_the_widest_cells_are_cut() -> None:
+    table = Table([("name", "n"), ("a" * 30, "12 [3, 4]"), ("東京タワー", "5")], left=1)
+    assert table.terminal(room=20).splitlines() == [
+        "name               n",
+        "aaaaaaaa…  12 [3, 4]",
+        "東京タワ…          5",
+    ]
+    assert table.terminal(room=50) == table.terminal()

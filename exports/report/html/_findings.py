@@ -8,7 +8,6 @@ from annotation.wording import read_wording
 from exports.agreement.schema import Agreement
 from exports.report.html._elements import Child, cell, element, folded, head, missing, quoted, row, sentence, table
 from exports.report.html._plot import Axis, dot, rule, scale, strip, whisker
-from exports.report.results_blocks import Block
 from exports.report.results_differences import DIFFERENCE_MEANING, difference_sentences
 from exports.report.results_gaps import NOT_IN_EVERY_PART, incomparable_sentences
 from exports.report.results_landscape import landscape_blocks
@@ -26,6 +25,7 @@ from exports.report.results_words import (
     share,
     span,
 )
+from exports.report.sections import Section
 from exports.report.words import UNDEFINED
 from exports.results.schema import Denominators, Finding, LabelResults, Rate, Results
 from pipeline.text.terminal import counted
@@ -204,7 +204,7 @@ def labels_section(results: Results) -> Element | None:
     )
 
 
-def _block(block: Block) -> Element:
+def _block(block: Section) -> Element:
     """What runs tell, or how passages fit, on a click."""
     tables = (_block_table(block.title, found.rows) for found in block.tables)
     notes = (element("p", sentence(note), class_="note") for note in block.notes)

@@ -10,19 +10,18 @@ import pytest
 from markdown_it import MarkdownIt
 
 from exports.agreement.schema import LabelAgreement
-from exports.report.latex import agreement_latex
-from exports.report.markdown import MARK as MARKDOWN_MARK
-from exports.report.markdown import agreement_markdown
-from exports.report.tidy import METRICS, Table, agreement_tables
-from pipeline.tables import escape_latex, escape_markdown
+from exports.report.agreement_page import MARKDOWN_MARK
+from exports.report.tidy import METRICS, agreement_tables
+from pipeline.tables import Table, escape_latex, escape_markdown
 from pipeline.text.terminal import printable
 from tests.support.figures_data import HOSTILE, RICH, agreement, label, task
 from tests.support.latex import assert_well_formed, compile_latex
+from tests.support.printed import agreement_latex, agreement_markdown
 from tests.support.results_data import HOSTILE_MODEL, results
 
 
 def rows_of(table: Table, **options: bool) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(table.to_csv(**options).decode("utf-8-sig"), newline="")))
+    return list(csv.DictReader(io.StringIO(table.csv(**options).decode("utf-8-sig"), newline="")))
 
 
 def test_tables_hold_numbers_in_full_precision_and_reasons_for_empty_cells() -> None:
@@ -46,8 +45,8 @@ def test_tables_have_the_same_columns_without_a_single_row() -> None:
         "conditional.csv",
     ]
     for name, table in full.items():
-        assert empty[name].to_csv() == table.to_csv().split(b"\r\n")[0] + b"\r\n"
-        assert all(tuple(row) == table.columns for row in table.rows), name
+        assert empty[name].csv() == table.csv().split(b"\r\n")[0] + b"\r\n"
+        assert len({len(row) for row in table.rows}) == 1, name
 
 
 def test_every_float_of_a_label_that_can_have_an_interval_has_columns_for_it() -> None:
@@ -91,12 +90,13 @@ def test_markdown_opens_with_what_the_jury_found_and_names_of_models_have_no_pow
     assert first == MARKDOWN_MARK
     assert blocks[0] == "## What the jury found"
     assert blocks[1].startswith("60 answers of 3 models to 12 narratives, judged by ")
-    assert "41 % \\[31, 51\\]" in blocks[2]
-    assert "7 answers" in blocks[3]
-    assert "points apart" in blocks[4]
+    assert blocks[2] == "### Serious problem"
+    assert "41 % \\[31, 51\\]" in blocks[3]
+    assert "7 answers" in blocks[5]
+    assert "points apart" in blocks[6]
     assert "<img" not in page
     assert "\x1b" not in page
-    assert blocks.index("## Agreement between annotators") == 5
+    assert blocks.index("## Agreement between annotators") == 7
 
 
 def test_a_name_is_read_from_markdown_as_it_was_written() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from exports.agreement.cautions import ADVICE
 from exports.agreement.schema import Discards, LabelAgreement
-from exports.report.terminal import agreement_table, outcome_table
 from exports.report.words import (
     decimal,
     discard_sentence,
@@ -19,6 +18,7 @@ from exports.report.words import (
 )
 from pipeline.text.terminal import printable
 from tests.support.figures_data import RICH, against_rest, agreement, change, label, task
+from tests.support.printed import agreement_terminal
 from tests.support.results_data import results
 
 
@@ -98,7 +98,7 @@ def test_of_many_annotators_those_are_named_who_stand_out_most_and_the_rest_is_c
 def test_nobody_is_named_for_an_interval_alone() -> None:
     found = task({}, annotators_vs_rest=(against_rest("carla", 0.3, 0.2, 0.4, p_holm=0.051),))
     assert list(finding_sentences(found)) == []
-    assert not any("carla" in line for line in agreement_table(agreement(retrieval=found)).splitlines())
+    assert not any("carla" in line for line in agreement_terminal(agreement(retrieval=found)).splitlines())
 
 
 def test_where_nobody_can_be_told_apart_that_is_said() -> None:
@@ -130,16 +130,16 @@ def test_findings_are_changes_and_annotators_beyond_chance_only() -> None:
 
 
 def test_a_star_is_explained_only_where_one_is_shown() -> None:
-    assert agreement_table(agreement(retrieval=RICH)).endswith("*: beyond chance.")
-    assert "*" not in agreement_table(agreement(retrieval=task({"misleading": label(0.7, 0.6, 0.8)})))
+    assert agreement_terminal(agreement(retrieval=RICH)).endswith("*: beyond chance.")
+    assert "*" not in agreement_terminal(agreement(retrieval=task({"misleading": label(0.7, 0.6, 0.8)})))
 
 
 def test_the_table_has_one_line_a_label_whatever_names_there_are() -> None:
     names = {"contradicted_claim_present": label(-0.14, -0.62, -0.11), "misleading": label(None, None)}
     figures = agreement(retrieval=RICH, grounding=task(names))
-    text = agreement_table(figures)
+    text = agreement_terminal(figures)
     lines = text.splitlines()
-    assert max(map(len, lines)) <= 78
+    assert max(map(len, lines)) <= 80
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", text)
     for label_name in names:
         told = [line for line in lines if line.startswith(f"{label_name} ")]
@@ -154,10 +154,9 @@ def test_the_table_has_one_line_a_label_whatever_names_there_are() -> None:
 
 def test_what_the_jury_found_stands_above_agreement_and_agreement_alone_where_it_is_not_known() -> None:
     figures = agreement(retrieval=RICH)
-    assert outcome_table(figures, None) == agreement_table(figures)
-    text = outcome_table(figures, results())
+    text = agreement_terminal(figures, results())
     assert text.startswith("Found in 60 answers of 3 models to 12 narratives, judged by ")
-    assert text.endswith(agreement_table(figures))
+    assert text.endswith(agreement_terminal(figures))
 
 
 def test_the_gate_looks_at_the_lower_end_unless_told_otherwise() -> None:

@@ -9,14 +9,13 @@ from unicodedata import east_asian_width
 import pytest
 
 from exports.report.results_landscape import landscape_blocks, more_figures
-from exports.report.results_latex import results_latex
-from exports.report.results_markdown import results_markdown
-from exports.report.results_terminal import results_table
 from exports.report.results_tidy import results_tables
 from exports.results.measure import measure_results
 from exports.results.schema import Passages
 from exports.results.study import Study
+from pipeline.tables import Table
 from tests.support.latex import compile_latex
+from tests.support.printed import results_latex, results_markdown, results_terminal
 from tests.support.results_data import HOSTILE_MODEL, results
 from tests.support.told_answers import surveyed
 
@@ -27,52 +26,57 @@ def widest(text: str) -> int:
 
 @pytest.mark.parametrize("models", [("a", "b"), ("a" * 70, "b" * 70, "c"), tuple(f"model-{at:02}" for at in range(30))])
 def test_the_terminal_has_eighty_columns(models: tuple[str, ...]) -> None:
-    shown = results_table(surveyed(models, by=("model_name", "language")))
+    shown = results_terminal(surveyed(models, by=("model_name", "language")))
     assert widest(shown) <= 80
     for heading in ("Questions, as the runs tell", "What the answers cite", "What the answers say of their narrative"):
         assert heading in shown
 
 
 def test_what_stands_out_is_said_with_its_denominators() -> None:
-    shown = results_table(surveyed(("a", "b", "c")))
+    shown = results_terminal(surveyed(("a", "b", "c")))
     assert "Narrative: affirms: c 50 %, a 0 %: 50 points apart" in " ".join(shown.split())
     assert "on 32 narratives that both have." in " ".join(shown.split())
     assert "Left out, since their language has no patterns: und 24." in " ".join(shown.split())
-    quiet = results_table(surveyed(("a",)))
+    quiet = results_terminal(surveyed(("a",)))
     assert "beyond chance, after" not in quiet
 
 
 def test_of_many_groups_the_terminal_names_the_files() -> None:
-    shown = results_table(surveyed(tuple(f"model-{at:02}" for at in range(20))))
+    shown = results_terminal(surveyed(tuple(f"model-{at:02}" for at in range(20))))
     assert "The groups are in citations.csv and sites.csv." in " ".join(shown.split())
     assert "further pairs: overlaps.csv" in " ".join(shown.split())
 
 
 def test_hostile_names_stay_text() -> None:
     found = surveyed((HOSTILE_MODEL, "plain"))
-    for text in (results_table(found), results_markdown(found), results_latex(found)):
+    for text in (results_terminal(found), results_markdown(found), results_latex(found)):
         assert "\x1b" not in text
         assert "\u202e" not in text
     assert "<img" not in results_markdown(found)
     assert "\\input{" not in results_latex(found)
-    safe = results_tables(found)["runs.csv"].to_csv(spreadsheet_safe=True).decode("utf-8-sig")
+    safe = results_tables(found)["runs.csv"].csv(spreadsheet_safe=True).decode("utf-8-sig")
     assert [row["model_name"][:4] for row in csv.DictReader(io.StringIO(safe))] == ["'=1+", "plai"]
+
+
+def dict_rows(table: Table) -> list[dict[object, object]]:
+    names, *rows = table.rows
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def test_tables_for_programs_hold_every_figure() -> None:
     found = surveyed(("a", "b"))
     tables = results_tables(found)
     assert {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"} <= tables.keys()
-    rates = {(row["label"], row["by_model_name"]): row["rate"] for row in tables["results.csv"].rows}
+    rates = {(row["label"], row["by_model_name"]): row["rate"] for row in dict_rows(tables["results.csv"])}
     assert rates["narrative_affirms", "b"] == 0.5
     assert rates["source_gone", None] is not None
-    assert {row["label"] for row in tables["differences.csv"].rows} == {
+    assert {row["label"] for row in dict_rows(tables["differences.csv"])} == {
         "without_citations",
         "narrative_affirms",
         "narrative_rejects",
         "narrative_neither",
     }
-    assert next((row["site"], row["citations"]) for row in tables["sites.csv"].rows) == ("a.example", 80)
+    assert next((row["site"], row["citations"]) for row in dict_rows(tables["sites.csv"])) == ("a.example", 80)
     assert len({figure.name for figure in more_figures(found)}) == len(list(more_figures(found)))
 
 

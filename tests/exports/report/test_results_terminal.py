@@ -1,8 +1,13 @@
 """What the jury found, in short, at the end of the demo and above agreement."""
 
-from exports.report.results_terminal import findings_table
-from exports.results.schema import Finding, GroupRate
+from exports.report.results_page import short_section
+from exports.report.sections import terminal_text
+from exports.results.schema import Finding, GroupRate, Results
 from tests.support.results_data import HOSTILE_MODEL, group, results
+
+
+def findings_table(found: Results, people: int) -> str:
+    return terminal_text([short_section(found, people)])
 
 
 def test_it_has_the_finding_by_group_what_differs_and_what_cannot_be_compared() -> None:

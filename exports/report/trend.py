@@ -1,9 +1,8 @@
-"""What moved between months for the terminal: findings by month, and what changed; at most 80 columns, no colour."""
+"""What moved between months as sections: findings by month, and what changed."""
 
 from collections.abc import Iterator
 
 from exports.report.results_differences import no_difference_sentence, standing_out
-from exports.report.results_terminal import cut, wrapped
 from exports.report.results_words import (
     GROUPS_SHOWN,
     SHARES,
@@ -13,9 +12,10 @@ from exports.report.results_words import (
     rate_estimate,
     rate_meaning,
 )
+from exports.report.sections import Section, marked
 from exports.report.words import UNDEFINED, p_phrase
 from exports.results.schema import Difference, GroupRate, RateInterval, Results
-from pipeline.tables import Table
+from pipeline.tables import PART, Table
 from pipeline.text.terminal import counted
 
 MEANING = (
@@ -23,24 +23,23 @@ MEANING = (
     "narrative against itself. Beyond chance: p below .05 after Holm's correction for all of these comparisons of all "
     "labels and findings."
 )
-_NAME, _FIGURE = 24, 16
+_WIDTHS = (24, 16, 16, 16)
 _CHANGES_SHOWN = 12
 
 
-def trend_table(results: Results) -> str:
+def trend_sections(results: Results) -> Iterator[Section]:
     """All of it; the months are the values of the first column of `by`."""
     column = results.by[0]
     months = _months(results, column)
     answers, narratives = counted(results.n_records, "answer"), counted(results.n_narratives, "narrative")
     over = f"{counted(len(months), column)}, {months[0]} to {months[-1]}"
-    blocks = [wrapped(f"What the jury found over {over}, about {answers} to {narratives}.")]
-    blocks += [_finding_table(figure, results, months) for figure in figures(results) if figure.task is None]
-    told = [wrapped(sentence, "* ") for sentence in change_sentences(results)]
-    blocks.append("\n".join(["What changed beyond chance", *told]))
+    yield Section(notes=(f"What the jury found over {over}, about {answers} to {narratives}.",))
+    yield from (_finding_section(figure, results, months) for figure in figures(results) if figure.task is None)
+    yield Section("What changed beyond chance", points=marked("* ", change_sentences(results)))
     if results.remarks:
-        minded = [wrapped(sentence, "! ") for sentence in results.remarks]
-        blocks.append("\n".join(["What to mind", *minded]))
-    return "\n\n".join([*blocks, wrapped(rate_meaning(results)), wrapped(MEANING)])
+        yield Section("What to mind", points=marked("! ", results.remarks))
+    yield Section(notes=(rate_meaning(results),))
+    yield Section(notes=(MEANING,))
 
 
 def change_sentences(results: Results) -> Iterator[str]:
@@ -84,7 +83,7 @@ def _months(results: Results, column: str) -> list[str]:
     return [group.by[column] for group in first.groups if tuple(group.by) == (column,) and group.by[column]]
 
 
-def _finding_table(figure: Figure, results: Results, months: list[str]) -> str:
+def _finding_section(figure: Figure, results: Results, months: list[str]) -> Section:
     """A line for all answers and one for each group: the first month, the one before the last, and the last."""
     column, others = results.by[0], tuple(results.by[1:])
     shown = list(dict.fromkeys((months[0], *months[-2:])))
@@ -93,11 +92,10 @@ def _finding_table(figure: Figure, results: Results, months: list[str]) -> str:
         if tuple(group.by) in ((column,), (column, *others)):
             level = tuple(value for name, value in group.by.items() if name != column)
             rates.setdefault(level, {})[group.by[column]] = group
-    rows = [(cut(figure.title, _NAME), *shown)]
+    rows: list[tuple[str, ...]] = [("", *shown)]
     for level, of_month in list(rates.items())[: GROUPS_SHOWN + 1]:
-        name = group_name(dict(zip(others, level, strict=False))) if level else "all"
-        estimates = [rate_estimate(of_month[month]) if month in of_month else UNDEFINED for month in shown]
-        rows.append((cut(f"  {name}", _NAME), *estimates))
+        name = f"{PART}{group_name(dict(zip(others, level, strict=False)))}" if level else figure.title
+        rows.append((name, *(rate_estimate(of_month[m]) if m in of_month else UNDEFINED for m in shown)))
     more = len(rates) - GROUPS_SHOWN - 1
-    table = Table(rows, left=1).terminal((_NAME, *[_FIGURE] * len(shown)))
-    return f"{table}\n  {more:,} more groups in results.csv" if more > 0 else table
+    notes = (f"{more:,} more groups in results.csv.",) if more > 0 else ()
+    return Section(figure.title, tables=(Table(rows, left=1),), notes=notes, widths=_WIDTHS[: len(rows[0])])

@@ -1,0 +1,228 @@
+"""Agreement as sections: labels with their verdicts, judges, audit and controls, for every form of output."""
+
+from collections.abc import Iterator, Sequence
+
+from annotation.controls.scores import AnnotatorScores, Share
+from annotation.labels import TaskName
+from exports.agreement.audit import Audit
+from exports.agreement.schema import Agreement, JudgedLabel, LabelAgreement, TaskAgreement
+from exports.report.audit_words import HEADING, audit_sentences
+from exports.report.judge_words import (
+    JUDGE_LEGEND,
+    conclusion_sentences,
+    coverage_sentence,
+    difference_sentences,
+    left_out_sentences,
+    other_task_sentences,
+    shown_alt_test,
+)
+from exports.report.results_page import opening_sections, short_section
+from exports.report.sections import Column, Place, Section, described, marked
+from exports.report.words import (
+    FITNESS,
+    FITNESS_MEANING,
+    UNDEFINED,
+    alpha_estimate,
+    decimal,
+    discard_sentence,
+    estimate,
+    finding_sentences,
+    fitness,
+    fitness_sentences,
+    label_sentence,
+    macro_sentence,
+    percent,
+    undefined_sentences,
+    warning_sentences,
+)
+from exports.results.schema import Results
+from pipeline.tables import Table
+from pipeline.text.terminal import counted
+
+MARKDOWN_MARK, LATEX_MARK = "<!-- citejury exports agreement -->", "% citejury exports agreement"
+"""The first lines: by them the files are known as ours."""
+
+_Label = tuple[str, LabelAgreement]
+_LABELS: tuple[Column[_Label], ...] = (
+    Column("", lambda row: row[0]),
+    Column("n", lambda row: f"{row[1].n_pairable_items:,}", ("page", "paper")),
+    Column("α [95 %]", lambda row: alpha_estimate(row[1])),
+    Column("P(α < .667)", lambda row: percent(row[1].p_below.get("0.667")), ("page",)),
+    Column("AC1", lambda row: decimal(row[1].gwet_ac1), ("page", "paper")),
+    Column("agr.", lambda row: percent(row[1].percent_agreement), ("page", "paper")),
+    Column("P⁺", lambda row: decimal(row[1].positive_agreement), ("page", "paper")),
+    Column("P⁻", lambda row: decimal(row[1].negative_agreement), ("page", "paper")),
+    Column("yes", lambda row: percent(row[1].prevalence), ("page", "paper")),
+    Column("verdict", lambda row: FITNESS[fitness(row[1])], ("terminal",)),
+)
+_LEGEND = (
+    "n: units with two answers or more. α: Krippendorff's alpha. AC1: Gwet's. agr.: share of agreeing pairs. P⁺, P⁻: "
+    "specific agreement on yes and on no. yes: share of yes among all votes, which counts units with many votes more. "
+    "–: undefined."
+)
+_PAGE_LEGEND = (
+    f"{_LEGEND} P(α < .667): share of the resamples below that threshold. Annotators are named where chance would name "
+    "anybody in at most one file of twenty."
+)
+_SHORT_LEGEND = (
+    "α: Krippendorff's alpha with its 95 % interval over records; –: undefined. Fit for use: the whole interval is at "
+    ".800 or above, for tentative conclusions at .667."
+)
+_STARRED = " *: beyond chance."
+_WIDTHS = (27, 16, 29)
+
+_Judged = tuple[str, JudgedLabel]
+_JUDGED: tuple[Column[_Judged], ...] = (
+    Column("", lambda row: row[0]),
+    Column("n", lambda row: f"{row[1].n_compared:,}"),
+    Column("tp / fp / fn / tn", lambda row: _confusion(row[1]), ("page",)),
+    Column("κ [95 %]", lambda row: estimate(row[1].confusion.cohen_kappa, row[1].interval)),
+    Column("ω", lambda row: decimal(shown_alt_test(row[1].alt_test)[0])),
+    Column("ρ", lambda row: decimal(shown_alt_test(row[1].alt_test)[1])),
+    Column("prec", lambda row: decimal(row[1].confusion.precision)),
+    Column("rec", lambda row: decimal(row[1].confusion.recall)),
+    Column("F1", lambda row: decimal(row[1].confusion.f1), ("page",)),
+    Column("accuracy", lambda row: decimal(row[1].confusion.accuracy), ("page",)),
+    Column("AUC", lambda row: decimal(row[1].calibration.auc)),
+    Column("Brier", lambda row: decimal(row[1].calibration.brier), ("page",)),
+    Column("ECE", lambda row: decimal(row[1].calibration.ece), ("page",)),
+)
+_CONTROLS: tuple[Column[AnnotatorScores], ...] = (
+    Column("", lambda each: each.annotator),
+    Column("controls", lambda each: str(each.controls)),
+    Column("sensitivity", lambda each: _share(each.together.sensitivity)),
+    Column("specificity", lambda each: _share(each.together.specificity)),
+    Column("repeats", lambda each: str(each.repeats)),
+    Column("self-consistency", lambda each: _share(each.together.consistency)),
+)
+
+
+def short_sections(agreement: Agreement, results: Results | None = None) -> Iterator[Section]:
+    """What the jury found, where that is known, and for each label α and its verdict: for a terminal."""
+    people = {name for figures in agreement.tasks.values() for name in figures.annotators}
+    if results:
+        yield short_section(results, len(people))
+    for task, figures in agreement.tasks.items():
+        yield Section(
+            title=f"{task}: {_sizes(figures)}",
+            tables=(described(_LABELS, list(figures.labels.items()), "terminal", left=None),),
+            points=(*marked("! ", undefined_sentences(figures)), *marked("* ", finding_sentences(figures))),
+            widths=_WIDTHS,
+        )
+    cautions = sum(1 for figures in agreement.tasks.values() for _ in warning_sentences(figures))
+    if cautions:
+        sentence = f"{counted(cautions, 'caution')} to read first: report.html and agreement.md."
+        yield Section(points=marked("! ", [sentence]))
+    is_starred = any(True for figures in agreement.tasks.values() for _ in finding_sentences(figures))
+    yield Section(notes=(_SHORT_LEGEND + (_STARRED if is_starred else ""),))
+
+
+def agreement_sections(
+    agreement: Agreement, results: Results | None = None, controls: Sequence[AnnotatorScores] = ()
+) -> Iterator[Section]:
+    """The whole page: what the jury found, where that is known, agreement by task, judges, audit, controls."""
+    people = {name for figures in agreement.tasks.values() for name in figures.annotators}
+    if results:
+        yield from opening_sections(results, len(people))
+    yield Section("Agreement between annotators", depth=2)
+    for task, figures in agreement.tasks.items():
+        yield from _task_sections(agreement, task, figures)
+    yield Section(notes=(FITNESS_MEANING, _PAGE_LEGEND))
+    if agreement.judges:
+        yield Section("Judges against the jury", depth=2)
+        yield from judge_sections(agreement, "page")
+    yield from audit_sections(agreement.audit)
+    if controls:
+        notices = [f"{each.annotator} {notice}." for each in controls for notice in each.notices]
+        table = described(_CONTROLS, controls, "page")
+        yield Section("Controls", tables=(table,), points=marked("* ", notices), depth=2)
+
+
+def _task_sections(agreement: Agreement, task: TaskName, figures: TaskAgreement) -> Iterator[Section]:
+    """One task: verdicts, warnings, table, what was found, and how it was computed."""
+    discarded = filter(None, (discard_sentence(figures.discards),))
+    yield Section(
+        title=f"{task}: {_sizes(figures)}",
+        lead=(
+            *marked("= ", fitness_sentences(figures)),
+            *marked("! ", warning_sentences(figures)),
+            *marked("! ", discarded),
+        ),
+        tables=(described(_LABELS, list(figures.labels.items()), "page"),),
+        notes=() if figures.macro_alpha is None else (f"{macro_sentence(agreement, task)}.",),
+        points=marked("* ", finding_sentences(figures)),
+    )
+    if len(figures.rounds) > 1:
+        yield Section(tables=(_rounds_table(figures),))
+    cited = [f"{label}: {label_sentence(agreement, task, label)}." for label in figures.labels]
+    yield Section("To cite", points=marked("", cited), folded=True)
+
+
+def paper_sections(agreement: Agreement) -> Iterator[Section]:
+    """A table for each task, with how its first label was computed."""
+    for task, figures in agreement.tasks.items():
+        cited = [f"{label}: {label_sentence(agreement, task, label)}." for label in figures.labels]
+        yield Section(
+            title=f"Agreement between annotators: {task}",
+            tables=(described(_LABELS, list(figures.labels.items()), "paper"),),
+            notes=(_LEGEND, *cited[:1]),
+            name=f"agreement-{task}",
+        )
+
+
+def judge_sections(agreement: Agreement, place: Place) -> Iterator[Section]:
+    """Each judge on each task, what tells judges apart, then the legend; nothing where there are none."""
+    for judge in agreement.judges:
+        for task, found in judge.tasks.items():
+            yield Section(
+                title=f"{judge.model} against the jury: {task}",
+                lead=(*marked("= ", [coverage_sentence(found)]), *marked("! ", left_out_sentences(found))),
+                tables=(described(_JUDGED, list(found.labels.items()), place),) if found.labels else (),
+                points=marked("* ", conclusion_sentences(found)) if found.labels else (),
+            )
+    others = [sentence for judge in agreement.judges for sentence in other_task_sentences(judge)]
+    if others:
+        yield Section(points=marked("! ", others))
+    if agreement.judge_differences:
+        points = marked("* ", difference_sentences(agreement.judge_differences))
+        yield Section("Judges against each other", points=points)
+    if agreement.judges:
+        yield Section(notes=(JUDGE_LEGEND,))
+
+
+def audit_sections(audit: Audit | None) -> Iterator[Section]:
+    """What an audit did to the labels; nothing where there was none."""
+    if audit:
+        yield Section(HEADING, points=marked("= ", audit_sentences(audit)), depth=2)
+
+
+def _sizes(figures: TaskAgreement) -> str:
+    """How much was judged by how many."""
+    sizes = (
+        counted(figures.n_units, "unit"),
+        counted(figures.n_records, "record"),
+        counted(len(figures.annotators), "annotator"),
+    )
+    return ", ".join(sizes)
+
+
+def _rounds_table(figures: TaskAgreement) -> Table:
+    """α of each label in each round, side by side, with the number of pairable units."""
+    rows: list[tuple[str, ...]] = [("α by round", *(part.name for part in figures.rounds))]
+    for label in figures.labels:
+        parts = [part.labels[label] for part in figures.rounds]
+        rows.append(
+            (label, *(f"{estimate(p.krippendorff_alpha, p.interval)}, n = {p.n_pairable_items:,}" for p in parts))
+        )
+    return Table(rows, left=1)
+
+
+def _confusion(found: JudgedLabel) -> str:
+    """The four counts."""
+    confusion = found.confusion
+    return " / ".join(f"{cell:,}" for cell in (confusion.tp, confusion.fp, confusion.fn, confusion.tn))
+
+
+def _share(found: Share | None) -> str:
+    """A share with its interval; a dash without any."""
+    return f"{percent(found.value)} [{percent(found.low)}, {percent(found.high)}]" if found else UNDEFINED

@@ -1,0 +1,160 @@
+"""Sections of tables and sentences go in; the text of a terminal, Markdown or LaTeX comes out.
+
+Titles, cells and sentences hold names as they are: whoever writes them takes the power from them.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
+
+from pipeline.tables import Table, escape_latex, escape_markdown
+from pipeline.text.terminal import printable
+
+Place = Literal["terminal", "page", "paper"]
+"""Where a table is shown: on 80 columns, on a page as wide as it needs, in a column of a paper."""
+_Row = TypeVar("_Row")
+_WIDTH = 80
+"""Columns of a terminal."""
+_PAPER = 70
+"""Columns that a paper has room for in `\\small`."""
+_WARNING = "! "
+_KEPT = re.compile(r"\d %|\bp [<=] [.\d]+")
+"""Where no line may end."""
+
+
+class Column(NamedTuple, Generic[_Row]):
+    """One column of a table, for every place that shows it."""
+
+    head: str
+    """Its name."""
+    cell: Callable[[_Row], str]
+    """What it says of a row."""
+    places: tuple[Place, ...] = ("terminal", "page", "paper")
+    """The places that have room for it."""
+
+
+def described(columns: Sequence[Column[_Row]], rows: Iterable[_Row], place: Place, left: int | None = 1) -> Table:
+    """The table of these columns that the place has room for."""
+    shown = [column for column in columns if place in column.places]
+    return Table([[column.head for column in shown], *([column.cell(row) for column in shown] for row in rows)], left)
+
+
+Point: TypeAlias = tuple[str, str]
+"""A sentence of a list, behind the mark that a terminal shows: `* ` for a finding, `! ` for what to mind."""
+
+
+class Section(NamedTuple):
+    """Tables that belong together, and what to know of them."""
+
+    title: str = ""
+    """Its heading; empty where it goes on under the one above."""
+    lead: tuple[Point, ...] = ()
+    """A list of sentences above the tables."""
+    tables: tuple[Table, ...] = ()
+    """The tables; the first row of each is its heading."""
+    notes: tuple[str, ...] = ()
+    """Sentences below the tables."""
+    points: tuple[Point, ...] = ()
+    """A list of sentences below the notes."""
+    name: str = ""
+    """A word that names it in LaTeX."""
+    caption: str = ""
+    """Its heading where it is shown without the other sections, as in a paper; the title where empty."""
+    alone: tuple[str, ...] = ()
+    """What its table needs below it there."""
+    depth: int = 3
+    """How deep its heading is in Markdown."""
+    folded: bool = False
+    """Whether Markdown shows it on a click only."""
+    widths: tuple[int, ...] = ()
+    """How wide columns are at least on a terminal, so that the tables of several sections look like one."""
+
+
+def marked(mark: str, sentences: Iterable[str]) -> tuple[Point, ...]:
+    """The sentences, each behind the mark."""
+    return tuple((mark, sentence) for sentence in sentences)
+
+
+def terminal_text(sections: Iterable[Section]) -> str:
+    """The sections with a blank line between them, at most 80 columns wide, without colour."""
+    return "\n\n".join("\n".join(_terminal_lines(section)) for section in sections)
+
+
+def _terminal_lines(section: Section) -> Iterator[str]:
+    """The lines of one section; notes stand below its title or table by two columns."""
+    if section.title:
+        yield _wrapped(section.title)
+    yield from (_wrapped(sentence, mark) for mark, sentence in section.lead)
+    yield from (table.terminal(section.widths, room=_WIDTH) for table in section.tables)
+    indent = "  " if section.title or section.tables else ""
+    yield from (_wrapped(note, indent) for note in section.notes)
+    yield from (_wrapped(sentence, mark) for mark, sentence in section.points)
+
+
+def _wrapped(sentence: str, mark: str = "") -> str:
+    """The sentence on lines of 80 columns, behind its mark; a number stays beside its per cent, a p whole.
+
+    Characters of double width count as two; a word that is wider than a line is broken.
+    """
+    from rich.cells import cell_len, chop_cells  # here, because commands import this module at their top
+
+    room = _WIDTH - len(mark)
+    kept = _KEPT.sub(lambda found: found[0].replace(" ", "\xa0"), printable(sentence))
+    lines = [""]
+    for word in (part for each in kept.split(" ") for part in chop_cells(each, room)):
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > room:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return "\n".join(f"{' ' * len(mark) if number else mark}{line}" for number, line in enumerate(lines)).replace(
+        "\xa0", " "
+    )
+
+
+def markdown_text(mark: str, sections: Iterable[Section]) -> str:
+    """A page that ends in a line break; its first line is the mark by which the file is known as ours."""
+    return "\n\n".join([mark, *(block for section in sections for block in _markdown_blocks(section))]) + "\n"
+
+
+def _markdown_blocks(section: Section) -> Iterator[str]:
+    """The blocks of one section."""
+    if section.folded:
+        yield f"<details><summary>{escape_markdown(section.title)}</summary>"
+    elif section.title:
+        yield f"{'#' * section.depth} {escape_markdown(section.title)}"
+    if section.lead:
+        yield _bullets(section.lead)
+    yield from (table.markdown() for table in section.tables)
+    yield from map(escape_markdown, section.notes)
+    if section.points:
+        yield _bullets(section.points)
+    if section.folded:
+        yield "</details>"
+
+
+def _bullets(points: Iterable[Point]) -> str:
+    """A list of sentences, with a sign before what to mind."""
+    return "\n".join(f"- {'⚠ ' if mark == _WARNING else ''}{escape_markdown(text)}" for mark, text in points)
+
+
+def latex_text(mark: str, sections: Iterable[Section]) -> str:
+    """A `table` environment for each table, which pdfLaTeX, XeLaTeX and LuaLaTeX set; ends in a line break."""
+    lines = [mark, r"% In the preamble: \usepackage{booktabs}, and \usepackage{textcomp} before LaTeX 2020."]
+    for section in sections:
+        for number, table in enumerate(section.tables, start=1):
+            last = number == len(section.tables)
+            name = f"{section.name}-{number}" if len(section.tables) > 1 else section.name
+            lines += _latex_lines(
+                section.caption or section.title, name, table, (*section.alone, *section.notes) if last else ()
+            )
+    return "\n".join([*lines, ""])
+
+
+def _latex_lines(title: str, name: str, table: Table, notes: Sequence[str]) -> Iterator[str]:
+    """The lines of one table, with the notes below it."""
+    yield from (r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(title)}}}")
+    yield from (rf"\label{{tab:citejury-{name}}}", r"\small\setlength{\tabcolsep}{4pt}", table.cut(_PAPER).latex())
+    if notes:
+        yield from ("", r"\smallskip", r"\begin{minipage}{\linewidth}\footnotesize")
+        yield from (rf"\par {escape_latex(note)}".replace("= {-}", "= $-$") for note in notes if note)
+        yield r"\end{minipage}"
+    yield r"\end{table}"

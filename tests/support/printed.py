@@ -1,0 +1,30 @@
+"""What commands print and write, from figures: agreement and results in every form."""
+
+from exports.agreement.schema import Agreement
+from exports.report import agreement_page, results_page
+from exports.report.sections import latex_text, markdown_text, terminal_text
+from exports.results.schema import Results
+
+
+def results_terminal(found: Results) -> str:
+    return terminal_text(results_page.results_sections(found, "terminal"))
+
+
+def results_markdown(found: Results) -> str:
+    return markdown_text(results_page.MARKDOWN_MARK, results_page.results_sections(found))
+
+
+def results_latex(found: Results) -> str:
+    return latex_text(results_page.LATEX_MARK, results_page.results_sections(found, "paper"))
+
+
+def agreement_terminal(found: Agreement, results: Results | None = None) -> str:
+    return terminal_text(agreement_page.short_sections(found, results))
+
+
+def agreement_markdown(found: Agreement, results: Results | None = None) -> str:
+    return markdown_text(agreement_page.MARKDOWN_MARK, agreement_page.agreement_sections(found, results))
+
+
+def agreement_latex(found: Agreement) -> str:
+    return latex_text(agreement_page.LATEX_MARK, agreement_page.paper_sections(found))
