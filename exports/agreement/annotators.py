@@ -4,7 +4,8 @@ Source: exports/contracts/agreement.md#coefficients, exports/contracts/agreement
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,10 @@ from exports.agreement.schema import (
 
 FEW_SHARED = 20
 """Pairs that share fewer units have no interval, and their figures say little."""
+CROWD = 20
+"""Of more annotators not all pairs are listed."""
+PAIRS_KEPT = 200
+"""So many of them are."""
 _NEGLIGIBLE = 1e-18
 
 
@@ -146,6 +151,20 @@ def pair_agreement(
         interval=kappa_interval,
         undefined={name: _pair_undefined_reason(name, n) for name, value in figures.items() if value is None},
     )
+
+
+def listed_pairs(pairs: Sequence[PairAgreement], n_annotators: int) -> tuple[tuple[PairAgreement, ...], int]:
+    """The pairs that are listed, in their order, and how many are not: of a crowd only those with most shared units.
+
+    Source: exports/contracts/agreement.md#coefficients.
+    """
+    shared: Counter[tuple[str, str]] = Counter()
+    for pair in pairs:
+        shared[pair.rater_a, pair.rater_b] += pair.n_shared
+    if n_annotators <= CROWD or len(shared) <= PAIRS_KEPT:
+        return tuple(pairs), 0
+    kept = set(sorted(shared, key=lambda names: (-shared[names], names))[:PAIRS_KEPT])
+    return tuple(pair for pair in pairs if (pair.rater_a, pair.rater_b) in kept), len(shared) - PAIRS_KEPT
 
 
 def _pair_undefined_reason(figure: str, n_shared: int) -> UndefinedReason:

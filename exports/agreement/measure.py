@@ -18,7 +18,13 @@ from exports.agreement._labels import (
 from exports.agreement._patterns import task_patterns
 from exports.agreement._resampling import bootstrap
 from exports.agreement._slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
-from exports.agreement.annotators import AnnotatorStatistics, PairStatistics, identical_vectors, measure_overlap
+from exports.agreement.annotators import (
+    AnnotatorStatistics,
+    PairStatistics,
+    identical_vectors,
+    listed_pairs,
+    measure_overlap,
+)
 from exports.agreement.cautions import task_warnings, with_cautions
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import (
@@ -124,7 +130,10 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
         + measure_changes(ratings, "week", weeks, resamples, seed),
         warnings=(),
     )
-    return found.model_copy(update={"warnings": task_warnings(ratings, found)})
+    pairs, left_out = listed_pairs(found.pairs, len(found.annotators))
+    return found.model_copy(
+        update={"warnings": task_warnings(ratings, found), "pairs": pairs, "pairs_left_out": left_out}
+    )
 
 
 def _judged(found: AnnotatorAgreement, level: float) -> AnnotatorAgreement:

@@ -511,7 +511,8 @@ class TaskAgreement(Frozen):
     identical_vectors: float | None
     """Share of pairs of responses to one unit that agree on every label; None without pairs."""
     pairs: tuple[PairAgreement, ...]
-    """Every pair of annotators who both rated a unit, label by label; `overlap.pairs_apart` counts the others."""
+    """Every pair of annotators who both rated a unit, label by label; of more than 20 annotators the 200 pairs with
+    most shared units. `overlap.pairs_apart` counts those that share none."""
     annotators_vs_rest: tuple[AnnotatorAgreement, ...]
     """Every annotator against the others, label by label."""
     constraint_violations: dict[str, int]
@@ -534,6 +535,12 @@ class TaskAgreement(Frozen):
     """Change of alpha from each round and week to the next, where both have one."""
     warnings: tuple[TaskWarning, ...]
     """What to mind about the task as a whole."""
+    pairs_left_out: int = 0
+    """Pairs of annotators who both rated a unit and are not in `pairs`; the key is absent where there is none."""
+
+
+OPTIONAL = {"pairs_left_out"}
+"""Fields of a task that `agreement.json` leaves out where they are 0."""
 
 
 class InputFile(Frozen):

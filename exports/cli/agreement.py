@@ -2,6 +2,7 @@
 
 import math
 import signal
+from collections.abc import Collection
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -49,6 +50,13 @@ def _agreement_model() -> "type[Agreement]":
     from exports.agreement.schema import Agreement
 
     return Agreement
+
+
+def _optional_fields() -> Collection[str]:
+    """The fields that stand only where annotators are many."""
+    from exports.agreement.schema import OPTIONAL
+
+    return OPTIONAL
 
 
 @click.command(
@@ -135,7 +143,7 @@ def _agreement_model() -> "type[Agreement]":
     callback=read_labels,
     help="--fail-under looks at this label only; may be given more than once.",
 )
-@schema_option("agreement.json", _agreement_model)
+@schema_option("agreement.json", _agreement_model, _optional_fields)
 @click.pass_context
 def agreement(
     ctx: click.Context,

@@ -13,7 +13,7 @@ from exports.agreement.judge import measure_judges
 from exports.agreement.judge_differences import compare_judges
 from exports.agreement.measure import RESAMPLES, measure_agreement
 from exports.agreement.ratings import Ratings
-from exports.agreement.schema import Agreement
+from exports.agreement.schema import OPTIONAL, Agreement
 from exports.measure._own_files import OwnFiles, begins, check_own_files, has_keys, holds, replaced_files
 from exports.measure.results import ResultsOptions, results_of_tables
 from exports.reading.controls import read_control_scores, read_control_votes
@@ -25,6 +25,7 @@ from exports.report.disagreement_files import with_details, write_disagreements_
 from exports.report.html.page import write_report
 from exports.report.sections import latex_text, markdown_text
 from exports.report.tidy import agreement_tables
+from exports.report.words import left_out_pairs
 from exports.results.schema import Results
 from pipeline.errors import InputError, OutputError, SettingsError
 from pipeline.schema import Frozen
@@ -113,7 +114,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     told = [f"{each.annotator} {notice}." for each in scores for notice in each.notices]
     measured = measured._replace(controls=scores, remarks=[*measured.remarks, *told])
     disagreements, remarks = collect_disagreements(measured.tables, paths)
-    measured = measured._replace(remarks=[*measured.remarks, *remarks])
+    measured = measured._replace(remarks=[*measured.remarks, *remarks, *left_out_pairs(measured.agreement)])
     _write_outputs(measured, disagreements, folder, options.spreadsheet_safe)
     return measured
 
@@ -257,4 +258,5 @@ def write_agreement(agreement: Agreement, folder: Path) -> Path:
 
 def agreement_json(agreement: Agreement) -> str:
     """The text of `agreement.json`: the same figures give the same text."""
-    return agreement.model_dump_json(indent=2) + "\n"
+    whole = {str(task): OPTIONAL for task, figures in agreement.tasks.items() if not figures.pairs_left_out}
+    return agreement.model_dump_json(indent=2, exclude={"tasks": whole}) + "\n"

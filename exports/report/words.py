@@ -206,6 +206,18 @@ def _needed_units(labels: Sequence[str], figures: TaskAgreement) -> str:
     return f" Needed: {', '.join(needed)}."
 
 
+def left_out_pairs(agreement: Agreement) -> Iterator[str]:
+    """For each task of so many annotators that not all of their pairs are listed, how many are."""
+    for task, figures in agreement.tasks.items():
+        if figures.pairs_left_out:
+            listed = len({(pair.rater_a, pair.rater_b) for pair in figures.pairs})
+            pairs = counted(listed + figures.pairs_left_out, "pair")
+            yield (
+                f"{task}: {listed:,} of {pairs} of annotators who share a unit are listed, those with most shared "
+                f"units; the remaining {figures.pairs_left_out:,} are not shown."
+            )
+
+
 def discard_sentence(discards: Discards | None) -> str:
     """How often annotators discarded, those with most first; empty where the files do not tell or nobody did."""
     if discards is None or not discards.n_responses:

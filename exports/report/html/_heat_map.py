@@ -26,7 +26,7 @@ from exports.report.html._plot import figure_svg
 from exports.report.words import UNDEFINED
 
 MOST_ANNOTATORS = 20
-"""A map of more cannot be read; `pairs.csv` has them all."""
+"""A map of more cannot be read."""
 _NAME_LENGTH = 12
 _SIDE, _LETTER = 38, 7
 """Side of a cell, and the room that a letter of a name takes, in pixels."""
@@ -61,10 +61,12 @@ def pair_section(figures: TaskAgreement) -> list[Child]:
     left_out = len(figures.annotators) - len(names)
     text = (
         f"Above the diagonal Cohen's κ, below it the units that both rated; grey where those are fewer than "
-        f"{FEW_SHARED}, empty where there is none. Annotators who agree stand next to each other."
+        f"{FEW_SHARED}, empty where there is none{' or other pairs share more' if figures.pairs_left_out else ''}. "
+        "Annotators who agree stand next to each other."
     )
     if left_out:
-        text += f" Shown are {len(names)} who share most units; pairs.csv holds the other {left_out} too."
+        rest = "" if figures.pairs_left_out else f"; pairs.csv holds the other {left_out} too"
+        text += f" Shown are {len(names)} who share most units{rest}."
     named = short_names(names)
     room = _LETTER * max(len(name) for name in named.values())
     maps = (
