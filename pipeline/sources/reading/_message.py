@@ -35,6 +35,12 @@ def has_own_name(title: str, headings: str, host: str) -> bool:
     )
 
 
+def names_itself(title: str, headings: str) -> bool:
+    """Whether a heading is the title or a part of it, as that of an article is and that of an error mostly is not."""
+    names = {name.casefold() for name in (title, *parts_of_title(title))}
+    return any(heading in names for heading in headings.casefold().split("\n"))
+
+
 def has_prose(text: str, least: int) -> bool:
     """Whether sentences of five or more words that say nothing of absence have so many words."""
     words = 0

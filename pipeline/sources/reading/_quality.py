@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pipeline.sources.reading._absence import NOT_FOUND, PARKED, is_name_of_nothing
+from pipeline.sources.reading._absence import NOT_FOUND, PARKED, is_name_of_nothing, status_name
 from pipeline.sources.reading._address import Address
-from pipeline.sources.reading._message import begins_a_line, has_own_name, has_prose
+from pipeline.sources.reading._message import begins_a_line, has_own_name, has_prose, names_itself
 from pipeline.sources.reading._words import count_words, monotony_of
 from pipeline.sources.schema import Reason
 
@@ -158,7 +158,9 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
     markup, in at most 150 words that are no links, or as its whole title; but where it has a name of its own, or says
     so only in running prose, that is an `other_page`. It is a `home_page` where a redirect ended at a site's first
     page, or above its own place with at most 150 words that are no links; and an `other_page` where its at most 40
-    such words have none of three or more words of the address. Signs of `verdict_on` come first.
+    such words have none of three or more words of the address. Signs of `verdict_on` come first. Words of absence are
+    known in English, German and Japanese. In any language a page of at most 40 such words whose heading is a status
+    (`Erreur 404`) is a `soft_404`, and one of fewer than 15 whose headings are not in its title an `other_page`.
 
     Source: https://developers.google.com/search/docs/crawling-indexing/http-network-errors#soft-404-errors, read
     2026-11, for what is called so; the rules are measured in exports/contracts/figures.md.
@@ -183,7 +185,8 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
         return Verdict("soft_404", f"it is called {page.title[:80]!r}")
     if named is None and not is_nothing and count_words(page.text) > _SURELY_A_TEXT:
         return verdict
-    return _doubted(_verdict_by_own_text(page, address, verdict), page, has_name)
+    found = _doubted(_verdict_by_own_text(page, address, verdict), page, has_name)
+    return found if has_name else _verdict_by_structure(page, found)
 
 
 def _is_in_prose(page: PageSigns) -> bool:
@@ -217,6 +220,19 @@ def _verdict_by_own_text(page: PageSigns, address: Address, otherwise: Verdict) 
         return Verdict("home_page", "its redirect ends at an overview above it")
     if otherwise.reason == "page" and words <= _HARDLY_ANY_WORDS and address.is_missing(f"{page.title}\n{said}"):
         return Verdict("other_page", "none of the words of its address stand on it")
+    return otherwise
+
+
+def _verdict_by_structure(page: PageSigns, otherwise: Verdict) -> Verdict:
+    """What a page without a name of its own is by its length, title and headings, whatever its language."""
+    words = count_words(page.own_text())
+    if otherwise.reason not in ("page", "empty", "other_page") or words > _HARDLY_ANY_WORDS:
+        return otherwise
+    if status := status_name(page.title, page.headings):
+        return Verdict("soft_404", f"it is called {status[:_SHOWN]!r}")
+    is_short = otherwise.reason == "page" and words < _WORDS_OF_PROSE
+    if is_short and page.headings and not names_itself(page.title, page.headings):
+        return Verdict("other_page", f"{words} words under a heading that its title does not have")
     return otherwise
 
 

@@ -16,6 +16,9 @@ needs_articles = pytest.mark.skipif(not ARTICLES.is_dir(), reason=NO_SHARED)
 PAGES = served_pages()
 EVERY = 45
 WORDS = (15, 30, 60, 120)
+KNOWN_WORDS = ("en", "de", "ja")
+UNREAD = {"soft_404": ("other_page", "empty"), "parked": ("other_page",)}
+"""What a page may be called too where its words of absence are not known: not read all the same."""
 SHORT = "<html><head><title>{title}</title></head><body><main><p>{text}</p></main></body></html>"
 
 
@@ -26,14 +29,43 @@ def read(page: ServedPage) -> Extracted:
 @pytest.mark.parametrize("page", [page for page in PAGES if page.set == "fitted"], ids=str)
 def test_a_page_is_known_for_what_it_is(page: ServedPage) -> None:
     found = read(page)
-    assert (found.reason, not found.detail) == (page.reason, page.reason == "page"), found.detail
+    known = {page.reason} if page.language in KNOWN_WORDS else {page.reason, *UNREAD.get(page.reason, ())}
+    assert found.reason in known, found.detail
+    assert (not found.detail) == (page.reason == "page")
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "text", "reason"),
+    [
+        ("El Correo", "404 Página no encontrada", "No hemos podido encontrar lo que buscaba.", "soft_404"),
+        ("404 | Портовый вестник", "Увы", "Запрашиваемая страница не найдена, попробуйте начать сначала.", "soft_404"),
+        ("Le Courrier", "Erreur 404", "Cet article n'est plus disponible sur notre site, désolé.", "soft_404"),
+        (
+            "Peugeot 404 | Le Garage",
+            "Peugeot 404",
+            "Une berline des années soixante, à restaurer, sans rouille.",
+            "page",
+        ),
+        ("Le Courrier", "Oups !", "La page que vous recherchez est introuvable ou n'existe plus.", "other_page"),
+    ],
+)
+def test_in_other_languages_a_status_or_the_lack_of_a_name_tells(
+    title: str, heading: str, text: str, reason: str
+) -> None:
+    assert reason_of(title, heading, (text,), "12") == reason
+
+
+def test_a_status_above_a_long_text_tells_nothing() -> None:
+    assert (
+        reason_of("Le Courrier", "Route 404", ("Un beau voyage de trois jours dans le désert. " * 6,), "12") == "page"
+    )
 
 
 @pytest.mark.parametrize(
     ("written", "others", "told", "read_of_them", "honest", "read_of_those"),
-    [("fitted", 53, 53, 0, 24, 24), ("later", 20, 18, 1, 10, 9), ("held", 14, 14, 0, 14, 8)],
+    [("fitted", 53, 41, 0, 24, 24), ("later", 20, 12, 1, 10, 9), ("held", 14, 9, 0, 14, 10)],
 )
-def test_no_honest_page_is_called_gone_and_nearly_all_others_are_told(
+def test_no_honest_page_is_called_gone_and_of_the_others_one_is_read(
     written: str, others: int, told: int, read_of_them: int, honest: int, read_of_those: int
 ) -> None:
     found = [(page.reason, read(page).reason) for page in PAGES if page.set == written]
