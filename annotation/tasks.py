@@ -41,9 +41,6 @@ _LATER_FIELDS: dict[TaskName, tuple[str, ...]] = {"retrieval": (), "grounding": 
 MARKED_FIELD = "context"
 """The field that the span question is about; it has no Markdown, so that its text in the page is one text node."""
 
-TITLE_LENGTH = 500
-DESCRIPTION_LENGTH = 1000
-GUIDELINES_LENGTH = 10_000
 _HASH_LENGTH = 16
 _PART_KEYS = ("name", "title", "description", "required", "settings")
 

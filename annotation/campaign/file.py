@@ -291,11 +291,6 @@ def members(campaign: Campaign, workspace: str) -> tuple[Member, ...]:
     return tuple(each for there in found.values() for each in there.values())
 
 
-def workspaces(campaign: Campaign, workspace: str) -> tuple[str, ...]:
-    """The names of the campaign's workspaces, those that all people of a language share first, then the groups'."""
-    return tuple(dict.fromkeys(place.workspace for place in places(campaign, workspace)))
-
-
 def read_campaign(path: Path | None = None) -> Campaign | None:
     """The campaign in the file, `citejury.toml` of the current folder if none is named; None where there is none.
 

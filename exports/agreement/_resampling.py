@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exports.agreement.distributions import NORMAL_QUANTILE, TAIL, rounded, student_quantile
+from exports.agreement.distributions import NORMAL_QUANTILE, rounded, student_quantile
 from exports.agreement.ratings import FloatArray, IntArray
 from exports.agreement.schema import Interval, RefusedReason
 
@@ -334,11 +334,6 @@ def bca_ends(resampled: FloatArray, estimate: float, acceleration: float) -> tup
     """The ends of the BCa interval from defined replicates; None where z0 or the acceleration is not finite."""
     levels = bca_levels(bias_correction(resampled, estimate), acceleration)
     return None if levels is None else _quantiles(resampled, levels)
-
-
-def percentile_ends(resampled: FloatArray) -> tuple[float, float]:
-    """The 2.5 % and the 97.5 % point of defined replicates."""
-    return _quantiles(resampled, (TAIL, 1 - TAIL))
 
 
 def expanded_percentile_ends(resampled: FloatArray, n: int) -> tuple[float, float]:

@@ -102,7 +102,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
 
     Raises:
-        InputError: as `measure_files`, `_with_results`, `_with_judges` and `read_control_scores` raise.
+        InputError: as `measure_tables`, `_with_results`, `_with_judges` and `read_control_scores` raise.
         OutputError: as `_write_outputs` raises; a file in the way is found before anything is measured.
     """
     check_own_files(folder, _OWN)
@@ -117,21 +117,6 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     measured = measured._replace(remarks=[*measured.remarks, *remarks, *left_out_pairs(measured.agreement)])
     _write_outputs(measured, disagreements, folder, options.spreadsheet_safe)
     return measured
-
-
-def measure_files(paths: Sequence[Path], resamples: int = RESAMPLES, seed: int = 0) -> Measured:
-    """Agreement on export folders and CSV files of that form; several files of one task count as one.
-
-    Args:
-        paths: Folders and files.
-        resamples: How many resamples are behind each interval.
-        seed: Seed of the resampling.
-
-    Raises:
-        InputError: a path names no export, a file cannot be read, or nobody submitted anything in any of them.
-        BadRowsError: cells cannot be read; every one of them is listed.
-    """
-    return measure_tables(read_tables(export_files(paths)), resamples, seed)
 
 
 def measure_tables(found: ReadTables, resamples: int, seed: int) -> Measured:

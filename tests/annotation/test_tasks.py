@@ -10,9 +10,6 @@ from annotation.labels import LABELS, TASKS
 from annotation.sdk import load_sdk
 from annotation.tasks import (
     COLUMN_FIELDS,
-    DESCRIPTION_LENGTH,
-    GUIDELINES_LENGTH,
-    TITLE_LENGTH,
     check_takes_suggestions,
     define_dataset,
     lacking_fields,
@@ -24,6 +21,8 @@ from annotation.wording import FIELDS, LOCALES, locales, read_wording
 from exports.schema import ROW_MODELS
 from pipeline.errors import InputError
 
+TITLE_LENGTH, DESCRIPTION_LENGTH, GUIDELINES_LENGTH = 500, 1000, 10_000
+"""The limits of argilla-server 2.8.0."""
 EVERY_DATASET = [(task, locale) for task in TASKS for locale in ("en", "de", "ja")]
 
 

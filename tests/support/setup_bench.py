@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from annotation.campaign.file import Campaign
+from annotation.campaign.file import Campaign, places
 from annotation.campaign.people import Passwords
 from annotation.campaign.plan import Plan
 from annotation.campaign.routing import ROUTING
@@ -27,6 +27,11 @@ def campaign(workspace: str, **values: Any) -> Campaign:
 
 def make(owner: Argilla, workspace: str, wanted: Campaign, *new_versions: Any) -> Plan:
     return apply_plan(owner, plan_campaign(owner, wanted, workspace, new_versions), Passwords())
+
+
+def workspaces(wanted: Campaign, workspace: str) -> tuple[str, ...]:
+    """The campaign's workspaces, those that all people of a language share first, then the groups'."""
+    return tuple(dict.fromkeys(place.workspace for place in places(wanted, workspace)))
 
 
 def done(report: Plan) -> dict[tuple[str, str], str]:

@@ -71,8 +71,6 @@ from annotation.embedded.patches._skipped_work import LateModule, build_reader_o
 from annotation.embedded.patches._start_routes import serve_start
 from annotation.embedded.patches.middleware import surround
 
-VERSION = "2.8.0"
-
 
 class _Patch(NamedTuple):
     """A change of argilla-server."""

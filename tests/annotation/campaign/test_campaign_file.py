@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from annotation.campaign.file import Campaign, Place, members, places, practice_places, read_campaign, workspaces
+from annotation.campaign.file import Campaign, Place, members, places, practice_places, read_campaign
 from annotation.campaign.routing import check_routing, plan_routes, routing_metadata
 from pipeline.errors import InputError, SettingsError
 from pipeline.settings import read_settings
+from tests.support.setup_bench import workspaces
 
 PEOPLE = [{"name": "anna"}, {"name": "ben", "locales": ["de"]}, {"name": "kei", "locales": ["de", "ja"]}]
 RECORDS = [(f"r{number}", ("de", "ja", "fr")[number % 3]) for number in range(3000)]

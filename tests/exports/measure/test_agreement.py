@@ -12,10 +12,11 @@ from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import LabelAgreement
 from exports.cli import main
-from exports.measure.files import measure_files, write_agreement
+from exports.measure.files import write_agreement
 from exports.schema import COLUMNS
 from pipeline.errors import InputError, OutputError
 from tests.support.agreement_data import CASES, SINGLE_LABEL, ratings_of_case, ratings_of_matrix
+from tests.support.measured_files import measure_files
 from tests.support.places import NO_SHARED
 
 EVERY_CASE = SINGLE_LABEL + sorted((CASES / "real").glob("*.csv"))

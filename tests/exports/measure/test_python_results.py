@@ -11,10 +11,11 @@ import pytest
 
 from annotation.labels import TASKS
 from exports import find_disagreements, measure_agreement, read_task
-from exports.measure.files import measure_files, write_agreement
+from exports.measure.files import write_agreement
 from exports.schema import COLUMNS
 from pipeline.errors import InputError
 from tests.support.dataset_export import jury_export
+from tests.support.measured_files import measure_files
 from tests.support.places import NO_SHARED, SHARED
 from tests.support.python_api_data import three_records, without_inputs, write_export
 

@@ -11,7 +11,6 @@ import pytest
 from annotation.labels import TASKS
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.schema import Agreement, Interval
-from exports.measure.files import measure_files
 from exports.report.html._browser import LONGEST_TEXT, PRINTED, SHOWN
 from exports.report.html._elements import to_html
 from exports.report.html._heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
@@ -21,6 +20,7 @@ from exports.report.html.page import render_report, write_report
 from exports.report.words import FITNESS, fitness
 from pipeline.errors import OutputError
 from tests.support.agreement_data import CASES, Row, ratings_of
+from tests.support.measured_files import measure_files
 from tests.support.places import NO_SHARED
 from tests.support.report_data import drawn_agreement, drawn_ratings, whole_report_parts, with_texts
 from tests.support.report_page import Page

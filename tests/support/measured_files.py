@@ -1,0 +1,12 @@
+"""Agreement on export folders and CSV files, without the files that the command writes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from exports.agreement.measure import RESAMPLES
+from exports.measure.files import Measured, measure_tables
+from exports.reading.read import export_files, read_tables
+
+
+def measure_files(paths: Sequence[Path], resamples: int = RESAMPLES) -> Measured:
+    return measure_tables(read_tables(export_files(paths)), resamples, seed=0)
