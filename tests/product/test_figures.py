@@ -36,11 +36,20 @@ def table() -> dict[str, set[str]]:
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if len(cells) == 5 and cells[3] in KINDS:
-            for figure in cells[0].split(", "):
-                kinds.setdefault(figure.strip(), set()).add(cells[3])
-            for number in numbers(f"{cells[1]} {cells[2]}"):
+            for number in numbers(" ".join(cells[:3])):
                 kinds.setdefault(number, set()).add(cells[3])
     return kinds
+
+
+ONE = re.compile(r"[.\d,]+(?:\s%)?(?: (?:of|to) [.\d,]+(?:\s%)?)?(?: \[[-.\d]+, [-.\d]+\])?")
+"""A figure: a number, a part of a number, the lowest and the highest of several, perhaps with its interval."""
+
+
+def test_every_row_is_of_one_figure() -> None:
+    rows = TABLE.read_text(encoding="utf-8").partition("## The verifier, and research")[0].splitlines()
+    figures = [row.split(" | ")[0].removeprefix("| ") for row in rows if any(f" | {kind} | " in row for kind in KINDS)]
+    assert len(figures) > 100
+    assert [figure for figure in figures if not ONE.fullmatch(figure)] == []
 
 
 def conventions() -> set[str]:
