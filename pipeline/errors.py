@@ -13,7 +13,7 @@ CitejuryError
 │   ├── NotFoundError           no such workspace, dataset, user or record
 │   └── RecordsMovedError       records were deleted while they were read
 ├── ClusterError      the Dask cluster is not there, or did not do what was asked
-├── NotInstalledError  a library of one of the extras is not installed
+├── NotInstalledError  a library of an extra, or one that this machine cannot have, is not installed
 └── ServerStartError   the embedded Argilla cannot start here
 
 A message is one plain sentence or two: what is wrong, where, what was found, what to do. It never holds a key.
@@ -118,7 +118,7 @@ class ClusterError(CitejuryError):
 
 
 class NotInstalledError(CitejuryError):
-    """A library of one of the extras is not installed."""
+    """A library is not installed: one of an extra, or one for which there is no wheel for this machine."""
 
 
 class ServerStartError(CitejuryError):

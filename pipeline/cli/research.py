@@ -168,7 +168,9 @@ async def _run(
     from pipeline.research.stages.run_stages import clarified
     from pipeline.research.stages.run_stages import research as run_stages
     from pipeline.settings import read_settings
+    from pipeline.sources.choosing.chunk import check_counts_tokens
 
+    check_counts_tokens()
     tell_allowed(allowed, progress.tell)
     if options.model == EXTRACTIVE:
         progress.tell(_READING_LIST)

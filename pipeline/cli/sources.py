@@ -143,10 +143,12 @@ def sources(
     """
     from pipeline.errors import InputError
     from pipeline.gathering.run_sources import write_run_records
+    from pipeline.sources.choosing.chunk import check_counts_tokens
     from pipeline.sources.choosing.select import PassageLimits
 
     if not run.is_dir():
         raise InputError(f"There is no run folder {str(run)!r}. Name the one that `citejury pipeline ask` wrote.")
+    check_counts_tokens()  # before a page is fetched
     _check_scheduler(scheduler)
     path = store or run.absolute().parent / _STORE  # beside the run folder, which others share
     limits = PassageLimits(passages, context_tokens, chunk_tokens)

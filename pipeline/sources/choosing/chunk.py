@@ -10,17 +10,34 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.errors import InputError
+from pipeline.errors import InputError, NotInstalledError
 from pipeline.sources.schema import Chunk, Document
 from pipeline.text.sentences import sentence_spans
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
 
 ENCODING = "o200k_base"
 
 
+def check_counts_tokens() -> None:
+    """Check that the tokenizer is there, for what would else find out in the middle of its work.
+
+    Raises:
+        NotInstalledError: it is not installed.
+    """
+    _find_tokenizer()
+
+
 def count_tokens(text: str) -> int:
-    """Number of tokens of the text, as OpenAI's models since GPT-4o count them; 0 for an empty one."""
+    """Number of tokens of the text, as OpenAI's models since GPT-4o count them; 0 for an empty one.
+
+    Raises:
+        NotInstalledError: the tokenizer is not installed.
+    """
     return int(_tokenizer().count(text if text.isascii() else text.encode(errors="replace").decode()))
 
 
@@ -28,20 +45,38 @@ def count_tokens(text: str) -> int:
 def _tokenizer() -> Any:
     """The compiled tokenizer with its vocabulary, loaded once (0.3 s).
 
-    It is taken from `bpe_openai` without running that package's own modules: those read three vocabularies in Python,
-    through a function that warns on Python 3.11 and 3.12.
+    Raises:
+        NotInstalledError: it is not installed.
     """
-    from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
-    package = PathFinder.find_spec("bpe_openai")
+    found, loader = _find_tokenizer()
+    bindings: Any = module_from_spec(found)
+    loader.exec_module(bindings)
+    return bindings.tokenizer_for_encoding(ENCODING)
+
+
+def _find_tokenizer() -> "tuple[ModuleSpec, Loader]":
+    """The compiled module of `bpe_openai`, and what loads it without running that package's own modules.
+
+    Those read three vocabularies in Python, through a function that warns on Python 3.11 and 3.12.
+
+    Raises:
+        NotInstalledError: it is not there, as where pyproject.toml leaves it out because it has no wheel.
+    """
+    from importlib.machinery import PathFinder
+    from importlib.util import find_spec
+
+    package = find_spec("bpe_openai")
     places = package.submodule_search_locations if package else None
     found = PathFinder.find_spec("_bindings", places)
     if found is None or found.loader is None:
-        raise ImportError("bpe-openai is not installed whole: its compiled tokenizer is missing.", name="bpe_openai")
-    bindings: Any = module_from_spec(found)
-    found.loader.exec_module(bindings)
-    return bindings.tokenizer_for_encoding(ENCODING)
+        raise NotInstalledError(
+            "Counting tokens needs the library bpe-openai, which is not installed here: run this command on Linux, on "
+            "Windows with an x86-64 processor or on a Mac with Apple silicon, for which it comes with citejury, or "
+            "install Rust and build it with `pip install bpe-openai`."
+        )
+    return found, found.loader
 
 
 _LEAST_TARGET = 16
