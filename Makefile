@@ -20,7 +20,7 @@ DCLINT := dclint@3.1.0
 # What looks for barriers in the pages that people see.
 AXE := axe-core@4.10.3
 
-.PHONY: demo test quick lint readme bench soak mutants dist hashes sbom advisories auditors install browser axe pages stack opensearch containers
+.PHONY: demo test quick lint readme bench soak mutants dist hashes sbom advisories platforms auditors install browser axe pages stack opensearch containers
 
 demo: .venv/citejury
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
@@ -104,6 +104,10 @@ sbom: .venv/audit/complete
 # Asks a service on the network after known weaknesses of every pinned package; fails for one that SECURITY.md lacks.
 advisories: .venv/audit/complete
 	@$(BIN)/python tests/advisories.py
+
+# Resolves what `pip install citejury` brings, wheels only, on five platforms with four Pythons; asks the package index.
+platforms: install
+	@$(BIN)/python tests/platforms.py
 
 install: .venv/developers
 
