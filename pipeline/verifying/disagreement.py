@@ -1,31 +1,16 @@
-"""Pages that say opposite things: who contradicts a claim, and all claims and pages of a run that stand on two sides.
+"""Pages that contradict each other, by the rule of `rules.py`, and the claims of a run that are on either side.
 
-A page disagrees only where it says the opposite itself, for sure, and nowhere also what the other one says: who sets
-two cases side by side, or tells a myth and refutes it, contradicts nobody.
+A page that says both, or calls the sentence wrong, contradicts nobody.
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from pipeline.text.coverage import SentencePlace, cover, words_and_numbers
 from pipeline.text.words import numbers_in
-from pipeline.verifying._agreement import says
-from pipeline.verifying._opposition import opposition
-from pipeline.verifying._wording import wording_of
-from pipeline.verifying.page_text import PageText
+from pipeline.verifying.page_text import PageText, same_form
+from pipeline.verifying.rules import is_disclaimed, opposing
 from pipeline.verifying.values import Checked, Quote
-
-_CANDIDATES = 24
-"""Best sentences of the pages that a claim is held against."""
-_REFUTES = re.compile(
-    r"^\W*(?:in (?:truth|fact|reality)|actually|(?:this|that) is (?:false|wrong|a myth|not true)|not so"
-    r"|in wahrheit|tatsächlich|das stimmt nicht|das ist (?:falsch|ein irrtum|ein mythos)|dem ist nicht so)(?!\w)"
-    r"|^(?:実際に?は|しかし、?実際|これは(?:誤り|間違い)|それは(?:誤り|間違い)|根拠は)",
-    re.IGNORECASE,
-)
-_ENDS = re.compile(r"[.!。！][\"'”’»」)\]\s]*(?:\[\d+\]\s*)*$")
 
 
 class Disagreement(NamedTuple):
@@ -38,56 +23,19 @@ class Disagreement(NamedTuple):
 
 
 def contrary(text: str, own: Sequence[PageText], others: Sequence[PageText]) -> tuple[Quote, ...]:
-    """The sentences of other pages that say the opposite of a text, which pages of its own say.
+    """The sentences of other pages that contradict a text which pages of its own say.
 
-    None where its own pages refute it or say both. Of a page that says it as well, none.
+    None where its own pages contradict it or call it wrong. Of a page that says it as well, none.
     """
-    if _opposing(text, own) or any(_is_refuted(text, page) for page in own):
+    if opposing(text, own) or any(_is_called_wrong(text, page) for page in own):
         return ()
-    found = _opposing(text, others)
-    return tuple(
-        others[place.source].quote(place.sentence)
-        for place in found
-        if not _says_it_too(text, others[place.source])
-        and not _is_refuted(others[place.source].sentences[place.sentence], others[place.source])
-    )
+    return tuple(page.quote(place.sentence) for page in others for place in opposing(text, [page]))
 
 
-def _opposing(text: str, pages: Sequence[PageText]) -> list[SentencePlace]:
-    """The sentences of the pages that oppose the text."""
-    words, numbers = words_and_numbers(text, "")
-    _, places = cover(words | numbers, frozenset(), [page.index for page in pages], _CANDIDATES)
-    return [
-        each for each in places if _is_statement(_sentence(pages, each)) and opposition(text, _sentence(pages, each))
-    ]
-
-
-def _sentence(pages: Sequence[PageText], place: SentencePlace) -> str:
-    """The sentence at this place."""
-    return pages[place.source].sentences[place.sentence]
-
-
-def _is_statement(sentence: str) -> bool:
-    """Whether it is a whole sentence of running text."""
-    return "\n" not in sentence.strip() and _ENDS.search(sentence) is not None
-
-
-def _is_refuted(text: str, page: PageText) -> bool:
-    """Whether the page's next sentence says that this one is wrong."""
-    wanted = wording_of(text).words
-    return any(
-        each == text or wording_of(each).words == wanted
-        for each, following in pairwise(page.sentences)
-        if _REFUTES.search(following)
-    )
-
-
-def _says_it_too(text: str, page: PageText) -> bool:
-    """Whether a sentence of the page says the text as well."""
-    words, numbers = words_and_numbers(text, "")
-    _, places = cover(words | numbers, frozenset(), [page.index], _CANDIDATES)
-    claim = wording_of(text)
-    return any(says(claim, wording_of(page.sentences[place.sentence])) for place in places)
+def _is_called_wrong(text: str, page: PageText) -> bool:
+    """Whether the page has the text as a sentence that it calls wrong."""
+    places = page.places_by_form.get(same_form(text), ())
+    return any(is_disclaimed(page, range(place, place + 1)) for place in places)
 
 
 def is_other_edition(title: str, other: str) -> bool:

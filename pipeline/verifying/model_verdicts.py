@@ -4,7 +4,8 @@ The model reads for meaning; that the quote is there, and that numbers, dates, n
 Research and `pipeline verify` ask the same question in the same words and read the answer alike.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
@@ -15,14 +16,12 @@ from pipeline.models.evidence import ContextPage, NormalisedContext, validate_an
 from pipeline.text.coverage import SentencePlace, words_and_numbers
 from pipeline.text.normal_form import normal_form
 from pipeline.text.urls import membership_key
-from pipeline.text.words import content_words
-from pipeline.verifying._agreement import says, shared_share
-from pipeline.verifying._contradiction import other_units
-from pipeline.verifying._particulars import is_figure, particulars_of, shown_figure
-from pipeline.verifying._wording import Wording, qualifies, wording_of
-from pipeline.verifying.claim import Finding, check_sentence, stands_on
+from pipeline.text.words import STOP_WORDS, TOKEN, content_words, without_marks
+from pipeline.verifying.claim import Finding
+from pipeline.verifying.figures import figures_of, shown_figure
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.values import Decided, Quote, Verdict
+from pipeline.verifying.rules import contradiction, denials, stands_on
+from pipeline.verifying.values import Decided, Quote
 
 _LEAST_QUOTED = 3
 """Content words of a quote; fewer stand on any page."""
@@ -31,11 +30,10 @@ _LEAST_SHARED = 2
 _LEAST_STEM = 4
 """Letters that two forms of a word begin with."""
 _ELSEWHERE = "the model's quote shares fewer than two words with the sentence"
-_OTHER_ORDER = "the sentence that the model quotes has the names in another order"
-_AGENT = frozenset(("by", "von", "durch"))
-"""What stands before the one who acts, in the passive."""
-_ALMOST_EQUAL = 0.6
-"""Share of the words of each of two sentences in the other one from which one is almost the other."""
+_KATAKANA = re.compile("[ァ-ヺー]{3,}")
+_MOST_ENDING = 2
+"""Letters by which forms of a name differ at the end: Libya and Libyan."""
+_LEAST_NAME = 3
 _LONGEST_PASSAGE = 2_000
 """Characters of a passage; what goes on longer is a table or a list, and is cut."""
 _MOST_QUOTES = 3
@@ -146,40 +144,29 @@ def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:
     """What comes of the claim by the model's answer, as far as that is borne out.
 
     Without a quote that is there the model neither supports nor contradicts; with some it supports nothing whose
-    numbers, names or negations they have not. Where words call a claim supported, the model alone makes it undecided at
-    worst. An answer that is no use leaves what words support supported, and all else undecided.
+    numbers, dates, names or negations they have not. An answer that is no use leaves the claim undecided.
     """
     finding, answer = question.finding, said.value
     if answer is None:
         return unanswered(finding, f"the model gave no usable answer: {said.error}")
-    if answer.verdict in ("not_found", "cannot_tell"):
-        return _silent(finding, answer.verdict)
+    if answer.verdict == "not_found":
+        return Decided("not_found", "model", ("the model finds nothing of it in the nearest passages",))
+    if answer.verdict == "cannot_tell":
+        return Decided("cannot_tell", "model", ("the model calls it cannot_tell",))
     quotes = _located(answer.quotes, question.passages)
     if not quotes:
         return unanswered(finding, f"the model says {answer.verdict}, but its quote stands in no passage")
     if answer.verdict == "contradicted":
         if _is_elsewhere(question.text, quotes):
             return Decided("cannot_tell", "model", (_ELSEWHERE,), quotes)
-        verdict: Verdict = "cannot_tell" if finding.verdict == "supported" else "contradicted"
-        return Decided(verdict, "model", ("the model reads the quoted page as saying otherwise",), quotes)
-    problems = () if finding.verdict == "supported" else _not_borne_out(question, quotes)
+        return Decided("contradicted", "model", ("the model reads the quoted page as saying otherwise",), quotes)
+    problems = _not_borne_out(question, quotes)
     return Decided("cannot_tell" if problems else "supported", "model", problems, quotes)
 
 
 def unanswered(finding: Finding, why: str) -> Decided:
     """What comes of a claim where the model's word is no use."""
-    if finding.verdict == "supported":
-        return Decided("supported", "rules", (), set_aside=why)
     return Decided("cannot_tell", "rules", (why, *finding.problems), set_aside=why)
-
-
-def _silent(finding: Finding, verdict: Literal["not_found", "cannot_tell"]) -> Decided:
-    """What comes of a claim of which the model says that the passages are silent, or say a part of it only."""
-    if finding.verdict == "supported":
-        return Decided("cannot_tell", "model", (f"the model calls it {verdict}",))
-    if verdict == "not_found":
-        return Decided("not_found", "model", ("the model finds nothing of it in the nearest passages",))
-    return Decided("cannot_tell", "model", finding.problems or ("the model calls it cannot_tell",))
 
 
 def _located(snippets: Sequence[str], passages: Sequence[Passage]) -> tuple[Quote, ...]:
@@ -208,28 +195,16 @@ def _place_of(snippet: str, passages: Sequence[Passage]) -> Quote | None:
 
 
 def _not_borne_out(question: OpenQuestion, quotes: Sequence[Quote]) -> tuple[str, ...]:
-    """Why the quotes do not support the claim although the model says so, in words; empty where nothing speaks so.
-
-    Where a sentence that is quoted is almost the claim, it alone has to bear the claim out, and not others beside it.
-    """
-    pages = {each.page.url: each.page for each in question.passages}
-    sentences = [" ".join(pages[each.url].sentences_at((each.start, each.end))) for each in quotes]
-    ours = wording_of(question.text)
-    if any(says(ours, wording_of(each)) for each in sentences):
-        return ()
+    """Why the quotes do not support the claim although the model says so, in words; empty where nothing speaks so."""
     if _is_elsewhere(question.text, quotes):
         return (_ELSEWHERE,)
-    if any(check_sentence(question.text, [PageText(each)]).verdict == "contradicted" for each in sentences):
+    pages = {each.page.url: each.page for each in question.passages}
+    sentences = [" ".join(pages[each.url].sentences_at((each.start, each.end))) for each in quotes]
+    if any(contradiction(question.text, each) for each in sentences):
         return ("the sentence that the model quotes says otherwise",)
-    negations = particulars_of(question.text).negations
-    if all((particulars_of(each).negations - negations) % 2 for each in sentences):
+    if all((denials(each) - denials(question.text)) % 2 for each in sentences):
         return ("one of the two is negated, the claim or the sentence that the model quotes",)
-    most = [each for each in sentences if _has_most(ours, wording_of(each))]
-    if most and all(_turns_names(question.text, each) for each in most):
-        return (_OTHER_ORDER,)
-    near = [each for each in sentences if shared_share(ours, wording_of(each)) >= _ALMOST_EQUAL]
-    found = [(*_lacking(question.text, [each]), *_otherwise(ours, wording_of(each))) for each in near]
-    return min(found, key=len) if found else _lacking(question.text, [each.text for each in quotes])
+    return _lacking(question.text, "\n".join(each.text for each in quotes))
 
 
 def _is_elsewhere(text: str, quotes: Sequence[Quote]) -> bool:
@@ -248,49 +223,20 @@ def _is_form_of(word: str, other: str) -> bool:
     return word == other or (len(word) >= stem <= len(other) and word[:stem] == other[:stem])
 
 
-def _has_most(ours: Wording, theirs: Wording) -> bool:
-    """Whether a sentence has most words of a claim, however many it has besides."""
-    words = {*ours.words}
-    return len(words & {*theirs.words}) >= _ALMOST_EQUAL * len(words)
-
-
-def _turns_names(text: str, sentence: str) -> bool:
-    """Whether the names that a claim shares with a sentence stand in it in another order.
-
-    Where one of the two is in the passive, the names before and behind its verb change places, and that is the same
-    order. Names that a text has twice tell nothing.
-    """
-    ours, theirs = wording_of(text), wording_of(sentence)
-    names = particulars_of(text).names | particulars_of(sentence).names
-    known = {word for name in names for word in wording_of(name).words} - _AGENT
-    common = {word for word in known if ours.words.count(word) == 1 == theirs.words.count(word)}
-    first, second = ([word for word in each.words if word in common] for each in (ours, theirs))
-    differ = [place for place, (word, other) in enumerate(zip(first, second, strict=True)) if word != other]
-    if not differ:
-        return False
-    own, turned = (each[differ[0] : differ[-1] + 1] for each in (first, second))
-    cut = turned.index(own[0])
-    is_passive = bool(_AGENT & {*ours.words}) != bool(_AGENT & {*theirs.words})
-    return not (is_passive and [*turned[cut:], *turned[:cut]] == own)
-
-
-def _lacking(text: str, quoted: Sequence[str]) -> tuple[str, ...]:
-    """The numbers, units and names of a claim that what is quoted has not, in words."""
-    ours, theirs = wording_of(text), [wording_of(each) for each in quoted]
-    had = frozenset[str]().union(*(each.words for each in theirs))
-    page = PageText("\n".join(quoted))
-    names = [name for name in sorted(particulars_of(text).names) if not page.has(name)]
-    figures = [word for word in dict.fromkeys(ours.words) if is_figure(word.removeprefix("-")) and word not in had]
+def _lacking(text: str, quoted: str) -> tuple[str, ...]:
+    """The numbers, dates and names of a claim that what is quoted has not, in words."""
+    had, folded = {*figures_of(quoted)}, quoted.casefold()
+    figures = [each for each in dict.fromkeys(figures_of(text)) if each not in had]
+    names = [each for each in _names_in(text) if each[: max(_LEAST_NAME, len(each) - _MOST_ENDING)] not in folded]
     return (
         *(f"the model's quote lacks the number {shown_figure(each)}" for each in figures),
-        *(f"the model's quote lacks the unit {each!r}" for each in other_units(ours, theirs)),
         *(f"the model's quote lacks the name {each!r}" for each in names),
     )
 
 
-def _otherwise(ours: Wording, near: Wording) -> Iterator[str]:
-    """What a sentence that is almost the claim says otherwise: how many, how sure, or in which order."""
-    if sorted(filter(qualifies, near.words)) != sorted(filter(qualifies, ours.words)):
-        yield "the sentence that the model quotes is almost the same, and qualifies it otherwise"
-    if {*near.words} == {*ours.words}:
-        yield "the sentence that the model quotes has the same words in another order"
+def _names_in(text: str) -> list[str]:
+    """The words with a capital letter that do not begin the text, and katakana words; in order, in folded case."""
+    plain = without_marks(text).replace("’", "'")
+    capital = (word.casefold().removesuffix("'s") for word in TOKEN.findall(plain)[1:] if word[0].isupper())
+    names = (word for word in capital if len(word) > 1 and word not in STOP_WORDS[""])
+    return list(dict.fromkeys((*names, *_KATAKANA.findall(plain))))

@@ -1,33 +1,31 @@
 """The text of a page, read once: its sentences, their words, and its normal form for quotes."""
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 from pipeline.text.coverage import WordIndex, words_and_numbers
 from pipeline.text.language import detect_language
 from pipeline.text.normal_form import NormalForm, normal_form, normalise
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import TOKEN, UNSPACED_RUN, without_marks
-from pipeline.verifying._particulars import SCALES
+from pipeline.text.words import UNSPACED_RUN
+from pipeline.verifying.figures import SCALES
 from pipeline.verifying.values import Page, Quote
 
 _MOST_LETTERS = 5_000
 """Letters of a page by which its language is told, the first ones."""
-_LEAST_STEM = 3
-_MOST_ENDING = 2
-"""Letters by which forms of a name differ at the end: Libya and Libyan."""
-_MOST_LONGER = 50
-"""Words beginning with a name that are looked at for a form of it."""
 _PAGES_KEPT = 32
 """Pages that stay read: more than the budget of a deep run, so that none is read for each claim."""
 _CUT_BEFORE = re.compile(r"(?:\d[.,]|[-−–+])\d$")
 _CUT_BEHIND = re.compile(rf"\d(?:[.,]\d|[ -]?(?:{'|'.join(SCALES)}))", re.IGNORECASE)
 _LONGEST_SCALE = 12
 """Characters behind a number that may belong to it, such as ` million`."""
-_RUN = 4
-"""Words in a row that are no chance."""
+_MARK = re.compile(r"\s*\[\d{1,6}\]")
+_BULLET = re.compile(r"(?:[-•*·‣–]\s+(?!\d)|#+\s+)+")
+_STOPS = ".。．｡! "
+# Letters and signs of full width.
+_WIDE = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
 _NEIGHBOURS = 1
 """Sentences before and after one that belong to what it says."""
 
@@ -57,10 +55,6 @@ class PageText:
         """The text as quotes are looked up in it (pipeline/contracts/evidence.md#snippets)."""
         return normal_form(self.text)
 
-    def around(self, place: int) -> list[str]:
-        """The sentence and its neighbours, in order."""
-        return self.sentences[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
-
     def around_spans(self, place: int) -> list[tuple[int, int]]:
         """Where the sentence and those of its neighbours stand that nothing but white space parts from it."""
         start, end = self.spans[place]
@@ -88,41 +82,13 @@ class PageText:
         return len(sides) == 2 and sides.isalnum() and not UNSPACED_RUN.search(sides)
 
     @cached_property
-    def vocabulary(self) -> list[str]:
-        """The words of the page, sorted."""
-        return sorted(self.index.places)
-
-    def has(self, word: str) -> bool:
-        """Whether the page has the word, in folded case, or one with up to two letters more or less at its end.
-
-        A word in katakana may stand within others.
-        """
-        endless = {
-            word[: len(word) - cut] for cut in range(_MOST_ENDING + 1) if not cut or len(word) - cut >= _LEAST_STEM
-        }
-        if any(form in self.index.places for form in endless) or (UNSPACED_RUN.search(word) and word in self.form.text):
-            return True
-        at = bisect_left(self.vocabulary, word)
-        return word.isalpha() and any(
-            longer.startswith(word) and len(longer) <= len(word) + _MOST_ENDING
-            for longer in self.vocabulary[at : at + _MOST_LONGER]
-        )
-
-    @cached_property
-    def _runs(self) -> frozenset[tuple[str, ...]]:
-        """All runs of four words of the page."""
-        return frozenset(_runs_of(TOKEN.findall(self.form.text)))
-
-    def copied_share(self, text: str) -> float:
-        """Share of the words of a text, all of them, that stand on the page in runs of four at least."""
-        words = TOKEN.findall(normalise(without_marks(text)))
-        copied = {
-            place
-            for start, run in enumerate(_runs_of(words))
-            if run in self._runs
-            for place in range(start, start + _RUN)
-        }
-        return len(copied) / max(1, len(words))
+    def places_by_form(self) -> dict[str, list[int]]:
+        """The places of the sentences by the form in which two are the same, with and without citation marks."""
+        places: dict[str, list[int]] = {}
+        for place, sentence in enumerate(self.sentences):
+            for form in {same_form(sentence), same_form(_MARK.sub("", sentence))}:
+                places.setdefault(form, []).append(place)
+        return places
 
     def quote(self, place: int) -> Quote:
         """The sentence with its place on the page."""
@@ -130,9 +96,13 @@ class PageText:
         return Quote(self.url, self.text[start:end], start, end)
 
 
-def _runs_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Each run of four words, in order."""
-    return zip(*(words[start:] for start in range(_RUN)), strict=False)
+def same_form(sentence: str) -> str:
+    """The sentence in the form in which two are the same.
+
+    Normal form, without the bullet in front, backticks and the mark at its end; a question keeps its own.
+    """
+    plain = unicodedata.normalize("NFC", sentence).translate(_WIDE).replace("`", "")
+    return normalise(_BULLET.sub("", plain.strip())).rstrip(_STOPS)
 
 
 @lru_cache(maxsize=_PAGES_KEPT)

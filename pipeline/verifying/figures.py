@@ -1,15 +1,14 @@
-"""What a sentence says that can be held against another one word for word: its numbers, dates, names and negations.
+"""The numbers and dates of a text in one form, however they are written.
 
-English, German, Japanese and Chinese; of other languages numbers, ISO dates and names with a capital letter.
+English, German, Japanese and Chinese; of other languages numbers and ISO dates.
 """
 
 import re
 import unicodedata
 from decimal import Decimal
-from functools import lru_cache
-from typing import NamedTuple
 
-from pipeline.text.words import NUMBERS, STOP_WORDS, TOKEN, numbers_in, plain_number, without_marks
+from pipeline.text.normal_form import straighten
+from pipeline.text.words import NUMBERS, UNSPACED, plain_number, without_marks
 
 _MONTH_NAMES = """
 jan january januar jänner 1 feb february februar 2 mar march märz 3 apr april 4 may mai 5 jun june juni 6
@@ -47,8 +46,9 @@ _SMALL_NUMBERS = _by_name(_NUMBER_NAMES)
 SCALES = _by_name(_SCALE_NAMES)
 # What no letter may follow is a word; of Chinese and Japanese units the longest counts.
 _SCALED = re.compile(
-    rf"(?<![^\W_])(?<![.,])(?P<number>\d{{1,15}}(?:[.,]\d{{1,15}})*+)[ -]?"
+    rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))(?<![.,])(?P<number>\d{{1,15}}(?:[.,]\d{{1,15}})*+)[ -]?"
     rf"(?P<scale>(?i:{'|'.join(name for name in SCALES if name.isascii())})(?!\w)|[百千]万|[百千万萬亿億兆])"
+    r"(?P<rest>(?<=[万萬])\d{1,4}(?!\d))?"
 )
 _HAN_DIGITS = {digit: value for value, digits in enumerate(("〇零", *"一二三四五六七八九")) for digit in digits} | {
     "两": 2,
@@ -78,7 +78,9 @@ _DATES = tuple(
 _SMALL_NUMBER = re.compile(rf"(?<![\w-])(?i:{'|'.join(_SMALL_NUMBERS)})(?![\w-])")
 # `2018–19` and `2018/19`.
 _SHORT_SPAN = re.compile(r"(?<![\d.,])([12]\d)(\d\d)\s?[-–—/]\s?(\d\d)(?![\d.,-]\d|\d)")
-_MONTH_FORM = re.compile(r"month(?:1[0-2]|[1-9])")
+_MINUS = re.compile(r"(?<![\w.,)%])(?:-|minus )(?=\d)|マイナス(?=\d)", re.IGNORECASE)
+_MONTH_FORM = re.compile(r"month(?:1[0-2]|[1-9])(?!\d)")
+_FIGURE = re.compile(rf"(?P<minus>minus_)?(?P<number>{NUMBERS.pattern})|{_MONTH_FORM.pattern}")
 _SHOWN_MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -104,7 +106,7 @@ def _in_full(scaled: re.Match[str]) -> str:
     number = plain_number(scaled["number"])
     if not number.replace(".", "", 1).isdecimal():
         return scaled[0]
-    value = Decimal(number).scaleb(int(SCALES[scaled["scale"].lower()]))
+    value = Decimal(number).scaleb(int(SCALES[scaled["scale"].lower()])) + int(scaled["rest"] or 0)
     return f"{value.normalize():f}"
 
 
@@ -141,63 +143,27 @@ def _whole_years(span: re.Match[str]) -> str:
     return f"{span[1]}{span[2]} {span[1]}{span[3]}" if span[3] > span[2] else span[0]
 
 
-_KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]{3,}")
-_NEGATIONS = re.compile(
-    r"(?<!\w)(?:not(?!\s+only\b)|never|no|none|nobody|nothing|neither|without|cannot|nicht(?!\s+nur\b)|kein(?:e[mnrs]?)?"
-    r"|nie|niemals|nichts|niemand|nirgends|ohne|weder)(?!\w)|(?<=[a-z])n['’]t(?!\w)"
-    r"|(?<!少)(?:ない|なかった|なければ|なく)|ませ[んぬ]|[らさわかまが]ず(?=に|、|。)"
-    r"|不(?![过過同断斷仅僅但少管])|[没沒]|[無无](?![论論])|未(?![来來])|并非|並非",
-    re.IGNORECASE,
-)
+def figures_of(text: str) -> list[str]:
+    """The numbers with their signs, those of dates and small ones in words included, and the months of dates.
+
+    In order, in one form for every language: `2021`, `month8`, `-14`. Citation marks count for nothing.
+    """
+    plain = in_figures(with_signs(straighten(without_marks(text))))
+    return [
+        each[0] if each["number"] is None else f"{'-' if each['minus'] else ''}{_plain_figure(each['number'])}"
+        for each in _FIGURE.finditer(plain)
+    ]
 
 
-class Particulars(NamedTuple):
-    """What one sentence says; all in one form for every language."""
-
-    figures: frozenset[str]
-    """Numbers, those of dates and small ones in words included, and months of dates: `2021`, `month8`, `14`."""
-    names: frozenset[str]
-    """Words that begin with a capital letter inside the sentence, and katakana words; folded case."""
-    negations: int
-    """How many words negate."""
+def with_signs(text: str) -> str:
+    """The text with `minus_` in place of the sign of a number below zero, which is no dash and no hyphen."""
+    return _MINUS.sub(" minus_", text)
 
 
-@lru_cache(maxsize=20_000)
-def particulars_of(text: str) -> Particulars:
-    """The particulars of a sentence; citation marks count for nothing."""
-    plain = in_figures(without_marks(text))
-    figures = [plain_figure(number) for number in numbers_in(plain)] + _MONTH_FORM.findall(plain)
-    return Particulars(frozenset(figures), _names_in(plain), _negations_in(plain))
-
-
-def _names_in(plain: str) -> frozenset[str]:
-    """The names; the first word of the text is one only where a capital letter is inside it."""
-    names = set(_KATAKANA.findall(plain))
-    for place, word in enumerate(TOKEN.findall(plain.replace("’", "'"))):
-        folded = word.casefold().removesuffix("'s")
-        if (
-            len(folded) > 1
-            and word[0].isupper()
-            and folded not in STOP_WORDS[""]
-            and (place or word[1:] != word[1:].lower())
-        ):
-            names.add(folded)
-    return frozenset(names)
-
-
-def _negations_in(plain: str) -> int:
-    """How many words of the text negate."""
-    return len(_NEGATIONS.findall(plain))
-
-
-def plain_figure(word: str) -> str:
-    """The word; a number without zeros in front."""
-    return word.lstrip("0") or "0" if word.isdecimal() else word
-
-
-def is_figure(word: str) -> bool:
-    """Whether the word is a number or a month."""
-    return NUMBERS.fullmatch(word) is not None or _MONTH_FORM.fullmatch(word) is not None
+def _plain_figure(written: str) -> str:
+    """The number without groups and without zeros in front."""
+    number = plain_number(written)
+    return number.lstrip("0") or "0" if number.isdecimal() else number
 
 
 def shown_figure(word: str) -> str:

@@ -1,0 +1,352 @@
+"""What the words of a page decide about a sentence: the page says it in the same words, or the same but for one thing.
+
+A page says a sentence where whole sentences of it are the same in normal form. It contradicts one where all words are
+the same, in the same order, but for one number, unit, date or negation, and both cannot be true. All else is left open:
+a word in the place of another one may be a synonym.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from pipeline.text.coverage import SentencePlace, cover, words_and_numbers
+from pipeline.text.normal_form import straighten
+from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import TOKEN, UNSPACED, UNSPACED_RUN, plain_number, without_marks
+from pipeline.verifying.figures import in_figures, shown_figure, with_signs
+from pipeline.verifying.page_text import PageText, same_form
+
+# Dimensions a line; the words between two bars are one unit.
+_UNIT_WORDS = """
+percent % prozent パーセント | permille ‰ promille
+$ usd dollar dollars ドル | € eur euro euros ユーロ | £ gbp pound pounds pfund ポンド | ¥ jpy yen 円
+mm millimetre millimetres millimeter millimeters ミリメートル | cm centimetre centimetres centimeter centimeters zentimeter センチメートル | metre metres meter meters metern メートル | km kilometre kilometres kilometer kilometers kilometern キロメートル | mile miles meile meilen マイル | foot feet fuß | inch inches zoll
+mg milligram milligrams milligramm ミリグラム | gram grams gramm グラム | kg kilogram kilograms kilogramm kilo kilos キログラム キロ | tonne tonnes tons tonnen トン
+second seconds sekunde sekunden 秒 | minute minutes minuten 分 | hour hours stunde stunden 時間 | day days tag tage tagen 日 | week weeks woche wochen 週間 | month months monat monate monaten か月 | year years jahr jahre jahren 年 | decade decades jahrzehnt jahrzehnte jahrzehnten | century centuries jahrhundert jahrhunderte
+celsius | fahrenheit | kelvin
+litre litres liter liters litern リットル | millilitre millilitres milliliter milliliters ミリリットル | gallon gallons
+hectare hectares hektar | acre acres
+"""  # noqa: E501  # a line is a dimension
+_UNITS = [[each.split() for each in line.split("|")] for line in _UNIT_WORDS.strip().splitlines()]
+_SAME_UNIT = {word: names[0] for line in _UNITS for names in line for word in names}
+_DIMENSION = {names[0]: number for number, line in enumerate(_UNITS) for names in line}
+# `about` and `bound`: beside a number they make another one possible. `hedge`: with it a sentence and its negation, or
+# two numbers, can both be true. `partly`: behind a negation it denies no statement. `label`: a number beside it tells
+# one thing from another, as a name does. `pointer`: a sentence that begins with it has its subject in another one.
+# `once`: what happens once; only then does another date or year contradict.
+_WORD_LISTS = """
+about about around nearly almost approximately roughly circa ca etwa rund fast knapp 約 约
+bound over than least most up between above below under exceeding exceeds exceeded within only maximum minimum
+bound über als mindestens höchstens bis unter zwischen maximal minimal innerhalb nur < > ≤ ≥ + ±
+bound 以上 以下 以内 未満 最大 最低 超 未满 多 余 強 弱
+hedge some several many few most often sometimes usually may might could perhaps maybe possibly probably likely should
+hedge because until unless either any
+hedge einige manche viele wenige meisten oft manchmal meist könnte könnten dürfte vielleicht möglicherweise
+hedge wahrscheinlich sollte sollten weil bevor entweder 一部 多く たぶん 可能性
+partly only just merely necessarily more less fewer later nur bloß mehr weniger immer unbedingt
+label chapter section figure fig table step page part volume vol version release level option example appendix line
+label item issue number no nos article paragraph type phase category class grade stage round season day group model
+label room kapitel abschnitt abbildung tabelle schritt seite teil band stufe ausgabe zeile beispiel anhang nummer nr
+label artikel absatz typ kategorie klasse runde saison tag gruppe modell raum § # 第 図 表 版 号 章 節 位 番 回 巻 話
+pointer it this that these those he she they we i you its his her their er sie es dies diese dieser dieses ihr sein
+pointer これ それ この その 彼 彼女
+once born died founded established opened inaugurated built completed invented discovered signed published released
+once launched introduced adopted enacted ratified abolished began ended geboren starb gestorben gegründet eröffnet
+once eingeweiht gebaut erbaut erfunden entdeckt unterzeichnet veröffentlicht eingeführt verabschiedet begann endete
+"""
+_LINES = [line.split() for line in _WORD_LISTS.strip().splitlines()]
+_ABOUT, _BOUNDS, _HEDGES, _PARTLY, _LABELS, _POINTERS, _ONCE = (
+    frozenset(word for first, *words in _LINES if first == name for word in words)
+    for name in ("about", "bound", "hedge", "partly", "label", "pointer", "once")
+)
+_ONCE_UNSPACED = re.compile(
+    "生まれ|死去|設立|創業|創立|建設|完成|開業|開館|開通|発売|署名|発見|発明|建て|建于|建成|成立|出生"
+)
+_NOT = "not"
+_REWRITTEN = [
+    (re.compile(form, re.IGNORECASE), plain)
+    for form, plain in (
+        (r"[⁰¹²³⁴-⁹₀-₉¼-¾①-⑳]+", " sign "),
+        (r"°\s?c(?:elsius)?(?!\w)", " celsius "),
+        (r"°\s?f(?:ahrenheit)?(?!\w)", " fahrenheit "),
+        (r"(?<!\w)can(?:'t|not)(?!\w)", "can not"),
+        (r"(?<!\w)won't(?!\w)", "will not"),
+        (r"(?<=[a-z])n't(?!\w)", " not"),
+        (r"(?<!\w)(?:never|nicht|nie|niemals)(?!\w)|(?<!\w)no(?![\w.,]|\s?\d)", "not"),
+        (r"(?<!\w)kein(e[mnrs]?)?(?!\w)", r"not ein\1"),
+        (r"(?<!\w)does not (\w+)", r"not \1s"),
+        (r"(?<!\w)did not (\w+?)e?(?!\w)", r"not \1ed"),
+        (r"(?<!\w)do not (?=\w)", "not "),
+    )
+]
+# What negates in Japanese becomes a word of its own before the form that does not.
+_JAPANESE = [
+    (re.compile(form), plain)
+    for form, plain in (
+        (r"なければ(?:ならない|なりません|いけない|いけません)", " must "),
+        (r"かもしれ(?:ない|ません)", " may "),
+        (r"では(?:ない|ありません)", " not だ"),
+        (r"です|である", "だ"),
+        (r"ませんでした", " not ました"),
+        (r"ません", " not ます"),
+        (r"なかった", " not た"),
+        (r"(?<=[てで])いない", " not いる"),
+        (r"(?<=[さで])(れ|き)ない", r" not \1る"),
+        (r"しない", " not する"),
+        (r"(?<=[がはも])ない", " not ある"),
+        (r"(?<=[べけせてねめれえげ])ない", " not る"),
+    )
+]
+_CHINESE = [(re.compile(r"不(?![过過同断斷仅僅但少管])|[没沒]有?|未(?![来來])|并非|並非"), " not ")]
+_KANA = re.compile("[ぁ-んァ-ヺ]")
+_WORDS_UNSPACED = sorted(
+    (each for each in {*_SAME_UNIT, *_ABOUT, *_BOUNDS, *_HEDGES, *_LABELS, *_POINTERS} if UNSPACED_RUN.match(each)),
+    key=len,
+    reverse=True,
+)
+_PART = re.compile(
+    r"(?:[12]\d{3} )?month\d{1,2}(?: \d{1,2}(?![\w.,]))?"
+    rf"|(?<![-/:#.])(?<![^\W{UNSPACED}])(?:minus_)?\d++(?:[.,]\d++)*+(?![-/:]\w|[^\W{UNSPACED}]|\.\s+\w)|\d+\.(?=\s+\w)"
+    rf"|{'|'.join(_WORDS_UNSPACED)}|[{UNSPACED}]|[$€£¥%‰§#<>≤≥+±=]"
+    rf"|[^\W{UNSPACED}]+(?:[-'/:.,&][^\W{UNSPACED}]+)*"
+)
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
+_LEAST_WORDS = 4
+"""Words of a sentence that another one can contradict; of a shorter one too little is the same."""
+_LEAST_SAID = 3
+"""Words of a sentence that a page can say; a shorter one is a heading or a name."""
+_MOST_WORDS = 160
+_CANDIDATES = 12
+"""Best sentences of each page that a sentence is held against."""
+_LEAST_ROUNDED = 100
+_MOST_ROUNDED = 0.1
+"""Share of a number by which rounding may change it."""
+_NEAR = 0.2
+"""The same of an estimate."""
+_BESIDE = 3
+"""Words before a number, and one less behind it, that bound it."""
+
+
+_LOOSE_MARK = re.compile(r"\s+\[\d{1,6}\]|(?<![\w\s])\[\d{1,6}\]")
+_QUOTED = re.compile(r"\"[^\"]*\"[.!]?|[「『][^」』]*[」』]。?")
+_ASKS = ("?", "？")
+_FORBIDS = re.compile(r"(?:please )?(?:do not|don't|never)(?!\w)", re.IGNORECASE)
+_ENDS = re.compile(r"[.!。！｡][\"'”’»」』)\]\s]*(?:\[\d+\]\s*)*$")
+_REFUTES = re.compile(
+    r"^\W*(?:(?:however|but|yet|aber|doch|jedoch|しかし)\W+)?(?:in (?:truth|reality)|not so|wrong|false|in wahrheit"
+    r"|falsch|das stimmt nicht|dem ist nicht so|根拠は"
+    r"|(?:(?:this|that|it|such|these|the (?:claim|myth|idea)|das|dies|diese behauptung)(?!\w)|これ|それ).{0,40}?"
+    r"(?:(?<!\w)(?:false|wrong|untrue|incorrect|not true|myth|refuted|disproved|debunked|misconception|falsch|unwahr"
+    r"|irrtum|mythos|widerlegt)(?!\w)|誤り|間違い|誤解|迷信|嘘))",
+    re.IGNORECASE,
+)
+# What introduces sentences that the page itself does not say.
+_DISCLAIMS = re.compile(
+    r"(?<!\w)(?:myths?|misconceptions?|false(?:hoods?)?|wrong|untrue|rumou?rs?|legends?|not|never|avoid"
+    r"|mythen|mythos|irrtümer|irrtum|falsch(?:e[nrms]?)?|gerüchte?|nicht|keine[nrms]?|niemals)(?!\w)"
+    r"|誤解|迷信|俗説|誤り|間違い|噂|ない|ません",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"\s*(?:[-•*·‣–]\s|\(?\d{1,2}[.)]\s|[\"“„«「『])")
+_LONGEST_LIST = 30
+
+
+def stands_on(text: str, page: PageText) -> int | None:
+    """The place of the page's sentence that says the text in the same words, or of the first of several; else None.
+
+    These are whole sentences that follow each other. A question says nothing, nor does what the page calls wrong.
+    """
+    plain = straighten(text).strip()
+    plain = plain.strip('"') if _QUOTED.fullmatch(plain) and plain.endswith('"') else text
+    wanted = [same_form(_LOOSE_MARK.sub("", plain[start:end])) for start, end in sentence_spans(plain)]
+    if not wanted or any(each.endswith("?") for each in wanted) or len(_words_of(wanted[0])) < _LEAST_SAID:
+        return None
+    for place in page.places_by_form.get(wanted[0], ()):
+        run = range(place, place + len(wanted))
+        if (
+            run.stop <= len(page.sentences)
+            and all(at in page.places_by_form.get(form, ()) for at, form in zip(run, wanted, strict=True))
+            and not any(page.text[page.spans[at][1] : page.spans[at + 1][0]].strip() for at in run[:-1])
+            and not is_disclaimed(page, run)
+        ):
+            return place
+    return None
+
+
+def _words_of(text: str) -> list[str]:
+    """The words of the text, and the characters of what is written without spaces."""
+    return [part for token in TOKEN.findall(text) for part in (token if UNSPACED_RUN.match(token) else [token])]
+
+
+def is_disclaimed(page: PageText, run: range) -> bool:
+    """Whether the next sentence calls these wrong, or what introduces them says that they are myths or denied."""
+    if run.stop < len(page.sentences) and _REFUTES.search(page.sentences[run.stop]):
+        return True
+    at = run.start
+    while at and run.start - at < _LONGEST_LIST and _ITEM.match(page.sentences[at]):
+        at -= 1
+    before = page.sentences[at if at < run.start else at - 1] if run.start else ""
+    introduces = at < run.start or not _ENDS.search(before)
+    return introduces and _DISCLAIMS.search(before) is not None
+
+
+class _Statement(NamedTuple):
+    """A sentence as two are compared for what contradicts."""
+
+    words: tuple[str, ...]
+    """Folded case, units by one name, numbers and dates in one form; negations are left out."""
+    written: tuple[str, ...]
+    """The same as they are written."""
+    denied: tuple[str, ...]
+    """The word behind each negation; empty at the end of the sentence."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says something, without a hedge, of something that it names."""
+        return (
+            _LEAST_WORDS <= len(self.words) <= _MOST_WORDS
+            and self.words[0] not in _POINTERS
+            and _HEDGES.isdisjoint(self.words)
+        )
+
+
+@lru_cache(maxsize=20_000)
+def _statement_of(text: str) -> _Statement:
+    """The sentence as it is compared; without words where it asks, forbids, or is a quotation as a whole."""
+    plain = straighten(unicodedata.normalize("NFC", without_marks(text))).strip()
+    if plain.endswith(_ASKS) or _QUOTED.fullmatch(plain) or _FORBIDS.match(plain):
+        return _Statement((), (), ())
+    plain = with_signs(plain)
+    is_japanese = _KANA.search(plain)
+    for form, same in (*_REWRITTEN, *(_JAPANESE if is_japanese else _CHINESE)):
+        plain = form.sub(same, plain)
+    words, written, denied = [], [], []
+    was_denied = False
+    for part in _PART.findall(in_figures(plain)):
+        word = _plain(part)
+        if was_denied:
+            denied.append(word)
+        was_denied = word == _NOT
+        if not was_denied:
+            words.append(word)
+            written.append(part.replace("minus_", "-"))
+    return _Statement(tuple(words), tuple(written), (*denied, *([""] if was_denied else [])))
+
+
+def _plain(part: str) -> str:
+    """The word in folded case; a unit by its first name, a number without groups."""
+    word = part.casefold()
+    sign, number = ("-", word.removeprefix("minus_")) if word.startswith("minus_") else ("", word)
+    return sign + plain_number(number) if number[0].isdigit() else _SAME_UNIT.get(word, word)
+
+
+def denials(text: str) -> int:
+    """How many words of the text negate."""
+    return len(_statement_of(text).denied)
+
+
+def contradiction(claim: str, other: str) -> str:
+    """Why the two sentences cannot both be true, in words; empty where that is not plain to see."""
+    ours, theirs = _statement_of(claim), _statement_of(other)
+    if not (ours.is_plain and theirs.is_plain):
+        return ""
+    if ours.words == theirs.words:
+        return "one of the two sentences is negated" if _is_denied(ours, theirs) else ""
+    if ours.denied != theirs.denied or len(ours.words) != len(theirs.words):
+        return ""
+    differ = [at for at, pair in enumerate(zip(ours.words, theirs.words, strict=True)) if pair[0] != pair[1]]
+    if len(differ) > 1 or not _excludes(ours, theirs, differ[0]):
+        return ""
+    return f"the page says {_shown(theirs, differ[0])}, not {_shown(ours, differ[0])}"
+
+
+def _is_denied(ours: _Statement, theirs: _Statement) -> bool:
+    """Whether one of two sentences with the same words has one negation, of a statement, and the other has none."""
+    denied = ours.denied + theirs.denied
+    return len(denied) == 1 and denied[0] not in _PARTLY and not denied[0][:1].isdigit()
+
+
+def _excludes(ours: _Statement, theirs: _Statement, at: int) -> bool:
+    """Whether the number, unit or date at this place of one sentence cannot be right beside that of the other."""
+    one, another = ours.words[at], theirs.words[at]
+    if all("month" in each for each in (one, another)) or all(map(_is_year, (one, another))):
+        is_once = not _ONCE.isdisjoint(ours.words) or _ONCE_UNSPACED.search("".join(ours.words))
+        return bool(is_once) and re.sub(r"\d+", "", one) == re.sub(r"\d+", "", another)
+    if _NUMBER.fullmatch(one) and _NUMBER.fullmatch(another):
+        near = {*ours.words[max(0, at - _BESIDE) : at], *ours.words[at + 1 : at + _BESIDE]}
+        is_about = not _ABOUT.isdisjoint(ours.words) and _differ_by(one, another) <= _NEAR
+        return not (_is_label(ours, at) or is_about or near & _BOUNDS or _is_rounded(one, another))
+    beside = (*ours.words[max(0, at - 1) : at], *ours.words[at + 1 : at + 2])
+    return (
+        one in _DIMENSION
+        and _DIMENSION[one] == _DIMENSION.get(another)
+        and any(_NUMBER.fullmatch(each) for each in beside)
+    )
+
+
+def _is_year(word: str) -> bool:
+    """Whether the word may be a year."""
+    return re.fullmatch(r"1[1-9]\d\d|2[01]\d\d", word) is not None
+
+
+def _is_label(statement: _Statement, at: int) -> bool:
+    """Whether the number at this place tells one thing from another: it opens, or stands beside a label or a name."""
+    beside = statement.words[max(0, at - 1) : at] + statement.words[at + 1 : at + 2]
+    return not at or not _LABELS.isdisjoint(beside) or statement.written[at - 1][0].isupper()
+
+
+def _differ_by(one: str, another: str) -> float:
+    """By which share of the larger one two numbers differ."""
+    values = float(one), float(another)
+    return abs(values[0] - values[1]) / max(map(abs, values))
+
+
+def _is_rounded(one: str, another: str) -> bool:
+    """Whether one of two numbers may be the other one, rounded, cut off, or with a point between its thousands."""
+    if one.replace(".", "") == another.replace(".", ""):
+        return True
+    decimals = [len(number.partition(".")[2]) for number in (one, another)]
+    difference = abs(float(one) - float(another))
+    if decimals[0] != decimals[1] and difference <= 10.0 ** -min(decimals):
+        return True
+    coarse, fine = sorted((one, another), key=lambda number: len(number.replace(".", "").strip("-0")))
+    digits = [len(number.replace(".", "").strip("-0")) for number in (coarse, fine)]
+    if digits[0] == digits[1] or min(abs(float(one)), abs(float(another))) < _LEAST_ROUNDED:
+        return False
+    unit = 10.0 ** (len(str(abs(int(float(coarse))))) - digits[0])
+    return difference < unit and _differ_by(one, another) < _MOST_ROUNDED
+
+
+def _shown(statement: _Statement, at: int) -> str:
+    """The number, the unit with its number, or the date, as it is written."""
+    word = statement.words[at]
+    if "month" in word:
+        return " ".join(map(shown_figure, reversed(statement.written[at].split())))
+    start = at - (word in _DIMENSION and at > 0 and _NUMBER.fullmatch(statement.words[at - 1]) is not None)
+    end = at + 1 + (word in _DIMENSION and start == at)
+    return " ".join(statement.written[start:end])
+
+
+def opposing(text: str, pages: Sequence[PageText]) -> dict[SentencePlace, str]:
+    """The sentences of the pages that contradict a text, and why.
+
+    None where a page says the text as well, or where the sentences contradict it in more than one way: then it has
+    several of the kind.
+    """
+    found: dict[SentencePlace, str] = {}
+    _, places = cover(
+        frozenset().union(*words_and_numbers(text, "")), frozenset(), [page.index for page in pages], _CANDIDATES
+    )
+    for place in places:
+        page = pages[place.source]
+        sentence = page.sentences[place.sentence]
+        reason = contradiction(text, sentence) if _ENDS.search(sentence) else ""
+        if (
+            reason
+            and not is_disclaimed(page, range(place.sentence, place.sentence + 1))
+            and stands_on(text, page) is None
+        ):
+            found[place] = reason
+    return found if len({*found.values()}) == 1 else {}
