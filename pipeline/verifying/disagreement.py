@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pipeline.text.words import numbers_in
 from pipeline.verifying.page_text import PageText, same_form
-from pipeline.verifying.rules import is_disclaimed, opposing
+from pipeline.verifying.rules import is_disclaimed, opposing, stands_on
 from pipeline.verifying.values import Checked, Quote
 
 
@@ -29,7 +29,12 @@ def contrary(text: str, own: Sequence[PageText], others: Sequence[PageText]) -> 
     """
     if opposing(text, own) or any(_is_called_wrong(text, page) for page in own):
         return ()
-    return tuple(page.quote(place.sentence) for page in others for place in opposing(text, [page]))
+    return tuple(
+        page.quote(place.sentence)
+        for page in others
+        for place in opposing(text, [page])
+        if stands_on(text, page) is None
+    )
 
 
 def _is_called_wrong(text: str, page: PageText) -> bool:

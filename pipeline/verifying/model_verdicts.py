@@ -18,7 +18,7 @@ from pipeline.text.normal_form import normal_form
 from pipeline.text.urls import membership_key
 from pipeline.text.words import STOP_WORDS, TOKEN, content_words, without_marks
 from pipeline.verifying.claim import Finding
-from pipeline.verifying.figures import figures_of, shown_figure
+from pipeline.verifying.figures import figures_of, in_figures, shown_figure
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.rules import contradiction, denials, stands_on
 from pipeline.verifying.values import Decided, Quote
@@ -99,7 +99,7 @@ class OpenQuestion(NamedTuple):
 
 def open_question(text: str, pages: Sequence[PageText], finding: Finding) -> OpenQuestion | None:
     """What to ask about the text; None where words decide, which is free, or where no passage comes near it."""
-    if finding.verdict == "contradicted" or any(stands_on(text, page) for page in pages):
+    if finding.verdict == "contradicted" or any(stands_on(text, page) is not None for page in pages):
         return None
     passages = _nearest_passages(pages, finding.places)
     return OpenQuestion(text, finding, passages) if passages else None
@@ -236,7 +236,7 @@ def _lacking(text: str, quoted: str) -> tuple[str, ...]:
 
 def _names_in(text: str) -> list[str]:
     """The words with a capital letter that do not begin the text, and katakana words; in order, in folded case."""
-    plain = without_marks(text).replace("’", "'")
+    plain = in_figures(without_marks(text)).replace("’", "'")
     capital = (word.casefold().removesuffix("'s") for word in TOKEN.findall(plain)[1:] if word[0].isupper())
     names = (word for word in capital if len(word) > 1 and word not in STOP_WORDS[""])
     return list(dict.fromkeys((*names, *_KATAKANA.findall(plain))))

@@ -39,8 +39,8 @@ _DIMENSION = {names[0]: number for number, line in enumerate(_UNITS) for names i
 _WORD_LISTS = """
 about about around nearly almost approximately roughly circa ca etwa rund fast knapp 約 约
 bound over than least most up between above below under exceeding exceeds exceeded within only maximum minimum
-bound über als mindestens höchstens bis unter zwischen maximal minimal innerhalb nur < > ≤ ≥ + ±
-bound 以上 以下 以内 未満 最大 最低 超 未满 多 余 強 弱
+bound more less mehr weniger über als mindestens höchstens bis unter zwischen maximal minimal innerhalb nur
+bound < > ≤ ≥ + ± 以上 以下 以内 未満 最大 最低 超 未满 多 余 強 弱
 hedge some several many few most often sometimes usually may might could perhaps maybe possibly probably likely should
 hedge because until unless either any
 hedge einige manche viele wenige meisten oft manchmal meist könnte könnten dürfte vielleicht möglicherweise
@@ -332,21 +332,13 @@ def _shown(statement: _Statement, at: int) -> str:
 def opposing(text: str, pages: Sequence[PageText]) -> dict[SentencePlace, str]:
     """The sentences of the pages that contradict a text, and why.
 
-    None where a page says the text as well, or where the sentences contradict it in more than one way: then it has
-    several of the kind.
+    None where they contradict it in more than one way: then the pages have several of the kind.
     """
+    words = frozenset[str]().union(*words_and_numbers(text, ""))
     found: dict[SentencePlace, str] = {}
-    _, places = cover(
-        frozenset().union(*words_and_numbers(text, "")), frozenset(), [page.index for page in pages], _CANDIDATES
-    )
-    for place in places:
-        page = pages[place.source]
-        sentence = page.sentences[place.sentence]
-        reason = contradiction(text, sentence) if _ENDS.search(sentence) else ""
-        if (
-            reason
-            and not is_disclaimed(page, range(place.sentence, place.sentence + 1))
-            and stands_on(text, page) is None
-        ):
+    for place in cover(words, frozenset(), [page.index for page in pages], _CANDIDATES)[1]:
+        page, at = pages[place.source], place.sentence
+        reason = contradiction(text, page.sentences[at]) if _ENDS.search(page.sentences[at]) else ""
+        if reason and not is_disclaimed(page, range(at, at + 1)):
             found[place] = reason
     return found if len({*found.values()}) == 1 else {}

@@ -37,18 +37,6 @@ def test_recall_precision_and_accuracy_of_a_report_worked_by_hand() -> None:
     assert scores.accuracy == pytest.approx(3 / 5)
 
 
-def test_a_page_is_needed_where_only_all_pages_together_carry_a_sentence() -> None:
-    text = (
-        "Alpha beta gamma delta epsilon zeta rest upon honey, and omega sigma kappa lambda theta iota rest upon sugar."
-    )
-    halves = {
-        A: PageText("Alpha beta gamma delta epsilon zeta rest upon honey.", A, "en"),
-        B: PageText("Omega sigma kappa lambda theta iota rest upon sugar.", B, "en"),
-    }
-    scores = citation_scores([CitedText((text,), (A, B))], halves)
-    assert (scores.supported, scores.precise) == (1, 2)
-
-
 def test_sentences_of_a_paragraph_share_its_citations_and_repeated_ones_count_once_for_accuracy() -> None:
     paragraph = Paragraph(0, f"{HONEY} {BRIDGE}", ("c1", "c2"), (A, B, A))
     texts = cited_texts([paragraph, paragraph], "en")

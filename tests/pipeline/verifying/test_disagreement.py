@@ -1,6 +1,5 @@
-"""Which pages are said to disagree: written pairs that do and that only seem to, and what is shown of those that do."""
+"""Which pages disagree: those that contradict each other by the rules of verdicts, and what is reported of them."""
 
-import tomllib
 from itertools import chain
 
 import pytest
@@ -10,11 +9,10 @@ from pipeline.text.sentences import sentence_spans
 from pipeline.text.urls import site_key
 from pipeline.verifying.disagreement import Disagreement, disagreements, disputed_ids
 from pipeline.verifying.values import Checked, Claim, Page, Quote
-from tests.support.places import DATA
 
 READ_AT = "2026-11-20T00:00:00Z"
-COOLS = "Butter cools a burn at once and keeps it from blistering."
-DOES_NOT_BELONG = "Butter, oil and toothpaste do not belong on a burn."
+COOLS = "Butter cools a burn at once."
+DOES_NOT_COOL = "Butter does not cool a burn at once."
 
 
 def page(host: str, text: str, lang: str = "en", title: str = "") -> Page:
@@ -39,30 +37,14 @@ def between(*texts: str, lang: str = "en", titles: tuple[str, str] = ("", "")) -
     return disagreements(checked_claims(pages))
 
 
-@pytest.mark.parametrize(
-    ("name", "conflicts", "found", "most_false"),
-    [("tuned", 38, 32, 0), ("held", 22, 17, 0), ("fresh", 18, 13, 0)],
-    ids=["tuned", "held", "fresh"],
-)
-def test_of_written_pairs_most_disagreements_are_found_and_few_are_made_up(
-    name: str, conflicts: int, found: int, most_false: int
-) -> None:
-    pairs = tomllib.loads((DATA / "disagreements" / f"{name}.toml").read_text(encoding="utf-8"))["pair"]
-    told = [(each, bool(between(each["one"], each["other"], lang=each["lang"]))) for each in pairs]
-    assert sum(each["conflict"] for each, _ in told) == conflicts
-    assert sum(said for each, said in told if each["conflict"]) >= found
-    assert [each["one"] for each, said in told if said and not each["conflict"]][most_false:] == []
-    assert {each["lang"] for each, said in told if each["conflict"] and said} == {"en", "de", "ja"}
-
-
 def test_two_pages_on_opposite_sides_are_one_disagreement_of_both_claims() -> None:
-    (found,) = between(f"{COOLS} It smells.", DOES_NOT_BELONG)
-    assert [[quote.text for quote in side] for side in found.sides] == [[COOLS], [DOES_NOT_BELONG]]
+    (found,) = between(f"{COOLS} It smells.", DOES_NOT_COOL)
+    assert [[quote.text for quote in side] for side in found.sides] == [[COOLS], [DOES_NOT_COOL]]
     assert found.claim_ids == ("c1", "c3")
 
 
 def test_a_third_page_joins_its_side_and_a_page_stands_on_one_side_only() -> None:
-    pages = [page("a.example", COOLS), page("b.example", DOES_NOT_BELONG), page("c.example", COOLS)]
+    pages = [page("a.example", COOLS), page("b.example", DOES_NOT_COOL), page("c.example", COOLS)]
     (found,) = disagreements(checked_claims(pages))
     first, second = ([quote.url for quote in side] for side in found.sides)
     assert (first, second) == (["https://a.example/", "https://c.example/"], ["https://b.example/"])
@@ -71,16 +53,17 @@ def test_a_third_page_joins_its_side_and_a_page_stands_on_one_side_only() -> Non
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (f"{COOLS} In truth it keeps the heat in.", DOES_NOT_BELONG),
-        (f"{COOLS} {DOES_NOT_BELONG}", DOES_NOT_BELONG),
-        (f"Grandmothers believe that {COOLS.lower()}", DOES_NOT_BELONG),
-        (f"“{COOLS}”", DOES_NOT_BELONG),
-        (COOLS.replace("at once", "if it is small"), DOES_NOT_BELONG),
-        (f"{COOLS[:-1]}?", DOES_NOT_BELONG),
-        ("It cools a burn at once.", DOES_NOT_BELONG),
+        (f"{COOLS} In truth it keeps the heat in.", DOES_NOT_COOL),
+        (f"{COOLS} {DOES_NOT_COOL}", DOES_NOT_COOL),
+        (f"Grandmothers believe that {COOLS.lower()}", DOES_NOT_COOL),
+        (f"“{COOLS}”", DOES_NOT_COOL),
+        (COOLS.replace("at once", "if it is small"), DOES_NOT_COOL),
+        ("Butter should be put on a burn at once.", DOES_NOT_COOL),
+        (f"{COOLS[:-1]}?", DOES_NOT_COOL),
+        ("It cools a burn at once.", DOES_NOT_COOL),
         (COOLS, COOLS),
     ],
-    ids=["refuted at once", "says both", "reports", "quotes", "condition", "asks", "points back", "agrees"],
+    ids=["called wrong", "says both", "reports", "quotes", "condition", "other words", "asks", "points back", "agrees"],
 )
 def test_who_says_it_only_half_disagrees_with_nobody(one: str, other: str) -> None:
     assert between(one, other) == []
@@ -93,9 +76,9 @@ def test_pages_about_two_versions_of_one_thing_do_not_disagree() -> None:
 
 
 def test_every_claim_whose_quote_is_part_of_a_side_is_disputed() -> None:
-    pages = [page("a.example", COOLS), page("b.example", DOES_NOT_BELONG)]
+    pages = [page("a.example", COOLS), page("b.example", DOES_NOT_COOL)]
     first, second = checked_claims(pages)
-    silent = second._replace(against=(), claim=second.claim._replace(id="c9", text="Oil does not belong on a burn."))
+    silent = second._replace(against=(), claim=second.claim._replace(id="c9", text="A burn is not cooled by butter."))
     far = Quote("https://b.example/", "x", 900, 901)
     other = silent._replace(claim=silent.claim._replace(id="c10", quotes=(far,)))
     assert disputed_ids([first, silent, other]) == {"c1", "c9"}
@@ -107,6 +90,19 @@ def test_a_claim_that_its_own_page_contradicts_is_no_disagreement_between_pages(
     assert disagreements([claim]) == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "lang"),
+    [
+        ("The bridge at Ulm is 300 metres long.", "The bridge at Ulm is 350 metres long.", "en"),
+        ("Die Brücke wurde am 3. Mai 1932 eröffnet.", "Die Brücke wurde am 4. Mai 1932 eröffnet.", "de"),
+        ("運河はタンカーには開放されている。", "運河はタンカーには開放されていない。", "ja"),
+    ],
+)
+def test_pages_disagree_by_the_rule_of_verdicts(one: str, other: str, lang: str) -> None:
+    (found,) = between(one, other, lang=lang)
+    assert [[quote.text for quote in side] for side in found.sides] == [[one], [other]]
+
+
 def test_hostile_and_long_texts_take_no_longer_than_their_length() -> None:
     long = " ".join(chain(["Butter"], ["not, "] * 4000, ["cools a burn."]))
-    assert between(COOLS, f"{long} {DOES_NOT_BELONG}") != []
+    assert between(COOLS, f"{long} {DOES_NOT_COOL}") != []

@@ -22,9 +22,10 @@ from tests.support.places import NO_SHARED, SHARED
 from tests.support.web import Page, Web
 
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
-HONEY = """Honey is sweet, and honey bees make honey from the nectar of flowers. A colony of about 40,000 bees
+HONEY = """Honey is sweet. Honey bees make honey from the nectar of flowers. A colony of about 40,000 bees
 visits two million flowers for a pound of honey. Honey keeps for thousands of years, because it holds little water and
-is acid. Beekeepers harvest it in August. Heather honey is bitter and jelly-like, while clover honey is mild."""
+is acid. Clover honey is mild. Beekeepers harvest it in August. Heather honey is bitter and jelly-like. Its jars hold
+500 grams of honey."""
 
 
 REPORT = """# Honey
@@ -141,7 +142,7 @@ def test_the_summary_shows_sentences_that_do_not_hold_with_their_pages_words(fet
     result = offline(fetched, tmp_path / "report.md", text, "--strict")
     shown = " ".join(result.stderr.split())
     assert "line 3: Honey bees sing in summer." in shown
-    assert "page: 'Honey is sweet, and honey bees make honey" in shown
+    assert "page: 'Honey bees make honey from the nectar" in shown
     assert "line 1: Honey keeps for" in shown
     assert "\u202e" not in result.stderr
 
