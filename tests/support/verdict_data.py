@@ -14,6 +14,8 @@ from tests.support.places import DATA, SHARED
 
 CORPORA = SHARED / "corpora"
 MADE_HERE = DATA / "verdicts"
+PART_OF = "AttributionBench dev, "
+"""How the names of the parts of a set begin."""
 LANGUAGES = ("english", "german", "japanese")
 
 
@@ -112,7 +114,7 @@ def sets() -> dict[str, Sequence[Case]]:
         found["WiCE dev"] = tuple(wice())
         found["AttributionBench dev"] = tuple(attribution_bench())
         for source in ("Stanford-GenSearch", "ExpertQA", "LFQA", "AttributedQA"):
-            found[f"- {source}"] = tuple(attribution_bench(source))
+            found[f"{PART_OF}{source}"] = tuple(attribution_bench(source))
         found["ExpertQA val"] = tuple(expert_qa())
         found["QAGS CNN/DM"] = tuple(qags())
         found["edits, shared"] = tuple(edits(CORPORA / "edits" / "english.json"))

@@ -20,7 +20,7 @@ from pipeline.verifying.model_verdicts import OpenQuestion, VerdictAnswer, decid
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.values import Verdict
 from tests.support.places import NO_SHARED
-from tests.support.verdict_data import CORPORA, Case, sets
+from tests.support.verdict_data import CORPORA, PART_OF, Case, sets
 
 Reader = Literal["words alone", "reads", "invents", "agrees"]
 READERS: tuple[Reader, ...] = get_args(Reader)
@@ -102,7 +102,7 @@ def test_of_false_edits_a_model_that_invents_its_quotes_gets_nothing_through(lan
 @pytest.mark.skipif(not CORPORA.is_dir(), reason=NO_SHARED)
 def test_soak_what_each_model_gets_through() -> None:
     for name, cases in sets().items():
-        if name.startswith("-"):  # a part of another set
+        if name.startswith(PART_OF):
             continue
         chosen = sorted(cases, key=lambda case: hash_of(case.id))[:MOST_CASES]
         cells = measured(chosen)
