@@ -62,7 +62,7 @@ class _ModelOptions(NamedTuple):
 @click.option("--offline", is_flag=True, help="Ask no web server: the store alone says what the pages hold.")
 @click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Store.  [default: store.db near PATH]")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
-@click.option("--model", default="", metavar="NAME", help="Ask this model about what words leave open.")
+@click.option("--model", default="", metavar="NAME", help="Ask this model about what the rules leave open.")
 @click.option("--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the five providers.")
 @click.option("--base-url", default="", metavar="URL", help="Any server that speaks Chat Completions.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Most that the model may cost, in USD.")
@@ -88,15 +88,17 @@ def verify(
     under any heading, and links. The pages are fetched politely, once, and kept in the store.
 
     On stdout is JSON: the sentences with citations, verdict and score, the marks that lead nowhere, and the sources
-    with what became of each; for a CSV file a line an answer. A verdict is supported, contradicted, not_found,
-    or cannot_tell, also where nothing is cited or a page could not be read. What a mark at a paragraph's end covers
-    nobody can know: each sentence is told by its own marks, and in `by_paragraph` as if it covered the paragraph.
-    `--strict` passes only where both readings find every sentence that cites something supported.
+    with what became of each; for a CSV file a line an answer. Without a model `supported` means that a page says the
+    sentence in the page's own words, `contradicted` that it says the same but for one number, unit, date or negation,
+    and `not_found` that no page shares a word with it. All else is `cannot_tell`, with the three nearest sentences of
+    the pages and a score. What a mark at a paragraph's end covers nobody can know: `by_paragraph` has the verdict as
+    if it covered the paragraph. `--strict` passes only where both readings find every sentence that cites something
+    supported.
 
-    Words alone decide little. With `--model` a model reads what they leave open, and must quote the pages; what it
-    says counts only with a quote that is there and has the numbers, dates and names of the sentence. Its replies
-    stand beside the output, so the same command goes on where it was stopped. Without --provider and --base-url it is
-    one of OpenRouter. Keys come from the environment: OPENROUTER_API_KEY, or OPENAI_API_KEY with --base-url.
+    With `--model` a model reads what the rules leave open, and must quote the pages; what it says counts only with a
+    quote that is there and has the numbers, dates and names of the sentence. Its replies are kept beside the output,
+    so the same command goes on where it was stopped. Without --provider and --base-url it is one of OpenRouter. Keys
+    come from the environment: OPENROUTER_API_KEY, or OPENAI_API_KEY with --base-url.
 
     \b
     Examples:
@@ -138,7 +140,7 @@ def verify(
     for line in summary.lines(strict):
         click.echo(line, err=True)
     if away:
-        click.echo("The network is away: pages that were not tried leave their sentences untold.", err=True)
+        click.echo("The network is away: the sentences of pages that were not tried are cannot_tell.", err=True)
     if asked:
         _tell_asked(asked)
     goes_on = _how_it_goes_on(asked)
@@ -186,7 +188,7 @@ def _replies_beside(file: Path) -> Path:
 
 
 def _ask(claims: "OpenClaims", file: Path, reader: "Reader", replies: Path) -> "Asked":
-    """What came of asking about the sentences of the file that words leave open; a bar tells how far it is.
+    """What came of asking about the sentences of the file that the rules leave open; a bar shows how far it is.
 
     Raises:
         OutputError: the replies cannot be kept there.

@@ -1,6 +1,6 @@
-"""What words leave open in reports is put to a model: each distinct question once, within a budget, and resumably.
+"""What the rules leave open in reports is put to a model: each distinct question once, within a budget, and resumably.
 
-Every reply stands in a file before anything is done with it. A run that was stopped or killed goes on from there.
+Every reply is kept in a file before anything is done with it. A run that was stopped or killed goes on from there.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class Asked(NamedTuple):
     """What came of asking."""
 
     questions: int
-    """Distinct questions that words leave open."""
+    """Distinct questions that the rules leave open."""
     unusable: int
     """Those whose answer was no use, or had no quote that is there."""
     failed: int
@@ -122,9 +122,9 @@ class OpenClaims:
         return "away" if not self.goes_on() else self.meter.used_up() or ""
 
     def ask(self, claims: Iterator[_Cited], path: Path, report: Callable[[int], None], tell: Tell) -> Asked:
-        """Ask about the sentences that words leave open, each distinct one once; replies are kept in the file `path`.
+        """Ask about the sentences that the rules leave open, each distinct one once; keep replies in the file `path`.
 
-        `report` hears how many sentences are done, `tell` shows a line to the one who waits.
+        `report` hears how many sentences are done, `tell` prints a line.
 
         Raises:
             OutputError: the file holds something else, cannot be written, or is another process's.
@@ -192,7 +192,7 @@ class OpenClaims:
         return decided
 
     def decide(self, text: str, pages: Sequence[PageText], finding: Finding) -> Decided:
-        """What comes of the sentence: by the model where words leave it open, and why not where it was not asked."""
+        """What comes of the sentence: by the model where the rules leave it open, or why it was not asked."""
         place = _place_of(text, pages)
         decided = self.decided.get(place)
         if decided or (place not in self.decided and not open_question(text, pages, finding)):
@@ -201,5 +201,5 @@ class OpenClaims:
 
 
 def _place_of(text: str, pages: Sequence[PageText]) -> _Place:
-    """What tells a sentence with its pages apart from others."""
+    """What identifies a sentence with its pages."""
     return text, tuple(page.url for page in pages)

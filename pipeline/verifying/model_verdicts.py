@@ -1,7 +1,7 @@
 """What a model says of one claim and the passages that come nearest to it, as far as its quote bears it out.
 
-The model reads for meaning; that the quote is there, and that numbers, dates, names and negations agree, is told here.
-Research and `pipeline verify` ask the same question in the same words and read the answer alike.
+The model reads for meaning; whether the quote is there, and whether numbers, dates, names and negations agree, is
+checked here. Research and `pipeline verify` ask the same question in the same words and read the answer alike.
 """
 
 import re
@@ -87,18 +87,18 @@ class Passage(NamedTuple):
 
 
 class OpenQuestion(NamedTuple):
-    """A claim that words leave open, and what a model is shown of the pages that it cites."""
+    """A claim that the rules leave open, and what a model is shown of the pages that it cites."""
 
     text: str
     """The claim, one sentence."""
     finding: Finding
-    """What words tell of it."""
+    """What the rules find."""
     passages: tuple[Passage, ...]
     """The stretches that come nearest to it, the best first; at least one."""
 
 
 def open_question(text: str, pages: Sequence[PageText], finding: Finding) -> OpenQuestion | None:
-    """What to ask about the text; None where words decide, which is free, or where no passage comes near it."""
+    """What to ask about the text; None where the rules decide, or where no passage comes near it."""
     if finding.verdict == "contradicted" or any(stands_on(text, page) is not None for page in pages):
         return None
     passages = _nearest_passages(pages, finding.places)

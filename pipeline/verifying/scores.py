@@ -2,8 +2,8 @@
 
 Citation recall and precision are those of ALCE (Gao et al. 2023, https://arxiv.org/abs/2305.14627), citation accuracy
 and effective citations those of FACT in DeepResearch Bench (Du et al. 2025, https://arxiv.org/abs/2506.11763). Both
-papers ask a model whether a page carries a sentence; here the words of the pages answer, and only `supported` counts:
-a page in other words, of which they cannot tell, counts as carrying nothing, so the scores err on the low side.
+papers ask a model whether a page carries a sentence; here it does where it says the sentence in the page's own words. A
+page in other words counts as carrying nothing, so the scores err on the low side.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,7 +38,7 @@ class Scores(NamedTuple):
     read: int = 0
     """Different citations whose page could be read and compared."""
     effective: int = 0
-    """Those of them whose page alone supports a sentence of the text; a page that cannot be told does not count."""
+    """Those of them whose page alone supports a sentence of the text."""
 
     @property
     def recall(self) -> float | None:

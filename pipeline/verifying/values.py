@@ -1,4 +1,4 @@
-"""Reports as they are read, claims and pages as they are checked, and what `citejury pipeline verify` tells of both."""
+"""Reports as they are read, claims and pages as they are checked, and the output of `citejury pipeline verify`."""
 
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -208,22 +208,22 @@ class PageQuote(Frozen):
 
 
 class Reading(Frozen):
-    """What pages say of a sentence by one way to tell which marks are its own."""
+    """What pages say of a sentence by one way to find its marks."""
 
     citations: tuple[str, ...]
     """Canonical URLs that it cites then, distinct, in order."""
     verdict: StoredVerdict
-    """What these pages say of it; `cannot_tell` where there are none, or none that decides was read."""
+    """What these pages say of it; `supported` by `rules` is in the page's own words."""
     score: float | None
     """From 0 to 1, for ranking: how much of its words they have; 0 where `contradicted`; null where none was read."""
     problems: tuple[str, ...]
     """Why it is not supported, in words; empty where it is."""
     by: DecidedBy = "rules"
-    """Who decided: `rules` by the words alone, or the `model` that was asked."""
+    """Who decided: the `rules`, or the `model` that was asked."""
     quotes: tuple[PageQuote, ...] = ()
     """What the model's verdict rests on: at most three quotes, each of which is there; empty for `rules`."""
     nearest: tuple[PageQuote, ...] = ()
-    """The page sentences that decide or come nearest, the best first, at most three; empty where `supported`."""
+    """The page sentences that contradict it or come nearest, the best first, at most three; empty where `supported`."""
 
 
 class VerifiedSentence(Frozen):
@@ -234,17 +234,17 @@ class VerifiedSentence(Frozen):
     citations: tuple[str, ...]
     """Canonical URLs that it cites, distinct, in order; empty where it cites nothing that can be looked up."""
     verdict: StoredVerdict
-    """What the pages say of it; `cannot_tell` where it cites none, or none that decides was read."""
+    """What the pages say of it; `supported` by `rules` is in the page's own words."""
     score: float | None
     """From 0 to 1, for ranking, no chance: how much of its words they have; 0 where `contradicted`; null unread."""
     problems: tuple[str, ...]
     """Why it is not supported, in words; empty where it is."""
     by: DecidedBy = "rules"
-    """Who decided: `rules` by the words alone, or the `model` that was asked."""
+    """Who decided: the `rules`, or the `model` that was asked."""
     quotes: tuple[PageQuote, ...] = ()
     """What the model's verdict rests on: at most three quotes, each of which is there; empty for `rules`."""
     nearest: tuple[PageQuote, ...] = ()
-    """The page sentences that decide or come nearest, the best first, at most three; empty where `supported`."""
+    """The page sentences that contradict it or come nearest, the best first, at most three; empty where `supported`."""
     ids: tuple[str, ...]
     """The numbers, `C001` and footnotes of its marks; links have none."""
     line: int

@@ -33,10 +33,13 @@ from pipeline.verifying.values import (
     VerifiedSource,
 )
 
-_VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+_OWN_WORDS = "in the page's own words"
+_BY_MODEL = "supported by the model"
+_NAMES = (_OWN_WORDS, _BY_MODEL, *(each for each in get_args(Verdict) if each != "supported"))
+"""The verdicts as the summary names them."""
 _SHOWN = 10
 _MOST_OPEN = 3
-"""Sentences that could not be told which the summary shows."""
+"""Sentences that are left open which the summary shows."""
 _SHOWN_WORDS = 300
 _WIDTH = 79
 # What moves a terminal's cursor or turns the direction of writing, and halves of emoji, which no UTF-8 can hold.
@@ -90,11 +93,11 @@ def cited_keys(submitted: Iterable[SubmittedReport]) -> list[str]:
 
 
 Decide = Callable[[str, Sequence[PageText], Finding], Decided]
-"""What comes of a sentence and the pages that it cites, by what words tell of it."""
+"""What comes of a sentence and the pages that it cites, beside what the rules find."""
 
 
 def by_rules(text: str, pages: Sequence[PageText], finding: Finding) -> Decided:
-    """What words alone tell."""
+    """What the rules find."""
     return Decided(finding.verdict, "rules", finding.problems)
 
 
@@ -188,8 +191,8 @@ class Summary:
     def __init__(self) -> None:
         """Start all counts at zero."""
         self.reports = self.sentences = self.marks = 0
-        self.verdicts: Counter[Verdict] = Counter()
-        self.by_paragraph: Counter[Verdict] = Counter()
+        self.verdicts: Counter[str] = Counter()
+        self.by_paragraph: Counter[str] = Counter()
         self.unresolved: list[UnresolvedMark] = []
         self.pages = Tally()
         self.seen: set[str] = set()
@@ -199,13 +202,13 @@ class Summary:
         self.is_csv = False
 
     def add(self, report: VerifiedReport, outcome: Callable[[str], Outcome]) -> None:
-        """Count a report; `outcome` tells what became of a source's page."""
+        """Count a report; `outcome` gives what became of a source's page."""
         self.reports += 1
         self.is_csv = report.answer_id is not None
         self.sentences += len(report.sentences)
-        self.verdicts.update(each.verdict for each in report.sentences if each.citations)
+        self.verdicts.update(_name_of(each) for each in report.sentences if each.citations)
         readings = [each.by_paragraph for each in report.sentences]
-        self.by_paragraph.update(each.verdict for each in readings if each.citations)
+        self.by_paragraph.update(_name_of(each) for each in readings if each.citations)
         for sentence in report.sentences:
             if sentence.by_paragraph.verdict == "contradicted" and len(self.contradicted) < _SHOWN:
                 self.contradicted.append(_shown(sentence, report.answer_id))
@@ -228,12 +231,12 @@ class Summary:
         if not self.reports:
             raise InputError(f"{str(file)!r} holds no answers: it has a header and no rows.")
 
-    def nothing_to_tell(self) -> Iterator[str]:
-        """Why no sentence can be told, where none can."""
+    def without_verdicts(self) -> Iterator[str]:
+        """Why no sentence has a verdict, where none has one."""
         if not self.by_paragraph:
-            yield "Nothing that can be looked up is cited, so nothing tells what pages say."
+            yield "Nothing that can be looked up is cited, so no page can be compared."
         elif self.read_nothing:
-            yield "No cited page was read, so of no sentence can it be told what pages say."
+            yield "No cited page was read, so every cited sentence is cannot_tell."
 
     def examples(self, verdict: Verdict, shown: Sequence[str]) -> Iterator[str]:
         """Sentences with this verdict, and how many more there are; nothing where none is shown."""
@@ -251,7 +254,8 @@ class Summary:
     def lines(self, strict: bool) -> Iterator[str]:
         """The summary, line by line; `strict` adds why the reports do not hold, where they do not."""
         of = f" of {self.reports:,} answers" if self.is_csv else ""
-        yield f"Sentences{of}: {self.sentences:,}, with citations {_counted(self.verdicts)}."
+        counts = f"Sentences{of}: {self.sentences:,}, with citations {_counted(self.verdicts)}."
+        yield from textwrap.wrap(counts, _WIDTH)
         if self.by_paragraph != self.verdicts:
             yield from textwrap.wrap(
                 f"Where marks at a paragraph's end cover it: with citations {_counted(self.by_paragraph)}.", _WIDTH
@@ -259,7 +263,7 @@ class Summary:
         if self.sentences and self.by_paragraph:
             own, shared = (1 - each.total() / self.sentences for each in (self.verdicts, self.by_paragraph))
             yield f"Uncited: {own:.0%} of the sentences by their own marks, {shared:.0%} by their paragraph's."
-        yield from self.nothing_to_tell()
+        yield from self.without_verdicts()
         yield from self.examples("contradicted", self.contradicted)
         yield from self.examples("cannot_tell", self.open)
         if self.marks:
@@ -273,14 +277,21 @@ class Summary:
         yield f"Cited pages: {self.pages.pages:,}" + (f" ({shown})." if shown else ".")
         yield from failure_lines(self.pages)
         if strict and not self.holds:
-            told, held = self.by_paragraph.total(), self.by_paragraph["supported"]
-            cited = counted(told, "sentence")
+            total, held = self.by_paragraph.total(), self.by_paragraph[_OWN_WORDS] + self.by_paragraph[_BY_MODEL]
             lost = f"; {counted(self.marks, 'mark')} to nowhere" if self.marks else ""
-            yield f"Does not hold: of {cited} with citations {told - held:,} not supported{lost}."
+            cited = counted(total, "sentence")
+            yield f"Does not hold: of {cited} with citations {total - held:,} not supported{lost}."
+
+
+def _name_of(reading: Reading | VerifiedSentence) -> str:
+    """The verdict; of what is supported, by what."""
+    if reading.verdict != "supported":
+        return reading.verdict
+    return _BY_MODEL if reading.by == "model" else _OWN_WORDS
 
 
 def _is_open(reading: Reading) -> bool:
-    """Whether a page was read, and it could not be told what it says."""
+    """Whether a page was read, and its words do not decide."""
     return reading.verdict == "cannot_tell" and reading.score is not None
 
 
@@ -288,9 +299,9 @@ def _shown(sentence: VerifiedSentence, answer_id: str | None) -> str:
     """The sentence with its line, and below it the words of the page that decide or come nearest."""
     reading = sentence.by_paragraph
     where = f"{answer_id}, line {sentence.line}" if answer_id else f"line {sentence.line}"
-    told = [f"{where}: {sentence.text[:_SHOWN_WORDS]}"]
-    told += [f"page: {quote.text[:_SHOWN_WORDS]!r}" for quote in (*reading.quotes, *reading.nearest)[:1]]
-    plain = (printable(" ".join(each.split())) for each in told)
+    lines = [f"{where}: {sentence.text[:_SHOWN_WORDS]}"]
+    lines += [f"page: {quote.text[:_SHOWN_WORDS]!r}" for quote in (*reading.quotes, *reading.nearest)[:1]]
+    plain = (printable(" ".join(each.split())) for each in lines)
     indents = ("  ", "    ")
     return "\n".join(
         textwrap.fill(each, _WIDTH, initial_indent=indent, subsequent_indent="    ", break_long_words=False)
@@ -298,9 +309,9 @@ def _shown(sentence: VerifiedSentence, answer_id: str | None) -> str:
     )
 
 
-def _counted(verdicts: Counter[Verdict]) -> str:
+def _counted(verdicts: Counter[str]) -> str:
     """How many there are, and of them how many of each."""
-    counts = ", ".join(f"{verdicts[verdict]:,} {verdict}" for verdict in _VERDICTS if verdicts[verdict])
+    counts = ", ".join(f"{verdicts[name]:,} {name}" for name in _NAMES if verdicts[name])
     return f"{verdicts.total():,}: {counts}" if counts else "0"
 
 

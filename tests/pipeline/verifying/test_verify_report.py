@@ -169,6 +169,24 @@ def test_a_page_that_cannot_be_read_leaves_a_silent_page_undecided(fetched: Fetc
     assert "not all of the pages" in told["problems"][0]
 
 
+def test_what_a_page_contradicts_is_shown_with_the_words_of_the_page(fetched: Fetched, tmp_path: Path) -> None:
+    text = "A colony of about 90,000 bees visits two million flowers for a pound of honey [1].\n\n[1] PAGE\n"
+    result = offline(fetched, tmp_path / "report.md", text)
+    (said,) = json.loads(result.stdout)["sentences"]
+    assert (said["verdict"], said["score"], said["by"]) == ("contradicted", 0.0, "rules")
+    assert said["problems"][0].startswith("the page says 40,000, not 90,000: 'A colony of about 40,000 bees")
+    assert said["nearest"][0]["text"].startswith("A colony of about 40,000 bees")
+    assert "1 contradicted" in result.stderr
+    assert "page: 'A colony of about 40,000 bees" in " ".join(result.stderr.split())
+
+
+def test_what_is_left_open_has_the_three_nearest_sentences_and_a_score(fetched: Fetched, tmp_path: Path) -> None:
+    text = "In August honey of heather and clover goes into jars of 500 grams [1].\n\n[1] PAGE\n"
+    (said,) = json.loads(offline(fetched, tmp_path / "report.md", text).stdout)["sentences"]
+    assert (said["verdict"], len(said["nearest"])) == ("cannot_tell", 3)
+    assert 0 < said["score"] < 1
+
+
 def test_a_report_that_holds_passes_strictly(fetched: Fetched, tmp_path: Path) -> None:
     text = "Clover honey is mild [1].\n\n[1] Honey: PAGE\n"
     assert offline(fetched, tmp_path / "report.md", text, "--strict").exit_code == 0
@@ -213,7 +231,7 @@ def test_both_readings_of_a_mark_at_a_paragraphs_end_are_told(fetched: Fetched, 
     assert second["by_paragraph"] == {key: second[key] for key in first["by_paragraph"]}
     assert third["by_paragraph"]["citations"] == []
     assert told["uncited"] == {"by_sentence": 0.6667, "by_paragraph": 0.3333}
-    assert "cover it: with citations 2: 2 supported." in result.stderr
+    assert "cover it: with citations 2: 2 in the page's own words." in " ".join(result.stderr.split())
     assert "Uncited: 67% of the sentences by their own marks, 33% by their paragraph's." in result.stderr
 
 

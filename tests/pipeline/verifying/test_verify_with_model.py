@@ -60,6 +60,7 @@ def test_what_words_leave_open_is_asked_about_and_told_with_its_quote(tmp_path: 
     assert (found[SWEET]["verdict"], found[SWEET]["by"], found[SWEET]["quotes"]) == ("cannot_tell", "rules", [])
     assert "its quote stands in no passage" in found[SWEET]["problems"][0]
     assert (found["Nobody says why."]["verdict"], found["Nobody says why."]["by"]) == ("cannot_tell", "rules")
+    assert "1 in the page's own words, 1 supported by the model, 1 contradicted" in " ".join(result.stderr.split())
     for words in ("Asking m-1 at", "3 questions for the model, 1 answer set aside", "Replies kept: 3, 300 tokens in"):
         assert words in result.stderr, result.stderr
     shown = " ".join(result.stderr.split())
