@@ -1,8 +1,8 @@
-"""A judge without a model: what the words and numbers of a text tell of another one, and nothing where they do not.
+"""A judge without a model, to compare models with: it costs nothing, and leaves out a label that it cannot answer.
 
-It is there to have something to compare a model with, and costs nothing. What the context says of an answer is what
-`pipeline.verifying` says of its claims. Most claims can be neither confirmed nor refuted so: then a label is left out
-(annotation/contracts/judgements.md#labels-that-are-left-out).
+What the context says of an answer is what the rules of `pipeline.verifying` say of its claims: the context has a claim
+in its own words, contradicts it in one place, or shares no word with it. Most claims are none of these, and then a
+label is left out (annotation/contracts/judgements.md#labels-that-are-left-out).
 
 Relevance is a logistic regression (L2 penalty 0.001) fitted to WiCE dev (https://github.com/ryokamoi/wice, ODC-BY),
 with the claim as the query: the three sentences around the first gold sentence against the three of another claim's
@@ -36,6 +36,12 @@ _LEAST_WORDS = 3
 """Content words and numbers of a claim; a greeting or a heading has fewer."""
 _MOST_EVIDENCE = 3
 _VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+_NAMES: dict[Verdict, str] = {
+    "supported": "in its own words",
+    "contradicted": "contradicted",
+    "not_found": "not found",
+    "cannot_tell": "cannot tell",
+}
 _NOT_PROSE = re.compile(r"https?://\S+")
 
 
@@ -70,7 +76,7 @@ class Proposal(NamedTuple):
     """What the baseline proposes for one unit."""
 
     labels: dict[str, ProposedLabel]
-    """Answers to the labels that it can tell."""
+    """Answers to the labels that it can answer."""
     rationale: str
     """Why."""
     quotes: list[tuple[Passage, str]]
@@ -135,20 +141,19 @@ def _judge_support(unit: Unit) -> Proposal:
 
 
 def _labels_of(findings: Sequence[Finding], all_seen: bool) -> dict[str, ProposedLabel]:
-    """What the claims' verdicts tell of the answer.
+    """The labels that the verdicts on the claims answer.
 
-    One claim that is supported is support. A context in which nothing of a claim is found may still support a part of
-    it, so words alone never say that there is no support.
+    One claim in the context's own words is support. A context that says a claim in other words supports it as well, so
+    the rules never find that there is no support.
     """
-    scores = {verdict: [each.score for each in findings if each.verdict == verdict] for verdict in _VERDICTS}
-    unsupported = scores["contradicted"] + scores["not_found"]
+    verdicts = {each.verdict for each in findings}
     labels = {}
-    if scores["supported"]:
-        labels["support_present"] = _proposed(max(0.5, *scores["supported"]))
-    if unsupported:
-        labels["unsupported_claim_present"] = _proposed(max(0.5, round(1 - min(unsupported), 4)))
-    elif all_seen and len(scores["supported"]) == len(findings):
-        labels["unsupported_claim_present"] = _proposed(min(0.49, round(1 - min(scores["supported"]), 4)))
+    if "supported" in verdicts:
+        labels["support_present"] = _proposed(1.0)
+    if verdicts & {"contradicted", "not_found"}:
+        labels["unsupported_claim_present"] = _proposed(1.0)
+    elif all_seen and verdicts == {"supported"}:
+        labels["unsupported_claim_present"] = _proposed(0.0)
     return labels
 
 
@@ -169,7 +174,7 @@ def _describe_support(claims: int, findings: Sequence[Finding]) -> str:
     """The reason in words, from the number of claims and the findings on those that were looked at."""
     part = f", of which the first {len(findings)} were looked at" if claims > len(findings) else ""
     counts = ", ".join(
-        f"{verdict.replace('_', ' ')} {count}"
+        f"{_NAMES[verdict]} {count}"
         for verdict in _VERDICTS
         if (count := sum(each.verdict == verdict for each in findings))
     )

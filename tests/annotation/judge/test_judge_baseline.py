@@ -39,7 +39,7 @@ def chances(judgement: FullJudgement) -> dict[str, float]:
             "en",
             "Does honey ease a cough at night?",
             "Honey eases the cough at night of children over 1 year [1].",
-            "Doctors tried it. In children over 1 year, honey eases the cough at night.",
+            "Doctors tried it. Honey eases the cough at night of children over 1 year.",
             "The stock exchange closed lower on Monday. Banks lost most.",
         ),
         (
@@ -58,7 +58,7 @@ def chances(judgement: FullJudgement) -> dict[str, float]:
         ),
     ],
 )
-def test_words_and_numbers_tell_support_and_relevance(
+def test_the_contexts_own_words_are_support_and_shared_words_relevance(
     language: str, query: str, answer: str, about: str, other: str
 ) -> None:
     record = record_of(answer, about, other, query=query, language=language)
@@ -72,7 +72,7 @@ def test_words_and_numbers_tell_support_and_relevance(
     assert all(label.value == (label.p_yes >= 0.5) for each in (alone, whole) for label in each.labels.values())
 
 
-def test_what_words_cannot_tell_is_left_out_and_named() -> None:
+def test_what_the_rules_leave_open_is_left_out_and_named() -> None:
     record = record_of(
         "Honey eases the cough of children at night, Doctor Sato of Nagoya found.",
         "In a trial honey eased the cough of children at night, a doctor found.",
@@ -114,12 +114,12 @@ def test_an_answer_without_a_claim_has_neither_support_nor_lack_of_it(answer: st
     assert not judgement.labels["unsupported_claim_present"].value
 
 
-def test_one_claim_that_nothing_backs_is_told_beside_one_that_is_backed() -> None:
-    passage = "Honey eases the cough of children at night, the trial found."
+def test_one_claim_that_nothing_backs_is_found_beside_one_that_is_backed() -> None:
+    passage = "The trial is over. Honey eases the cough of children at night."
     answer = "Honey eases the cough of children at night. The queen of Norway owns 37 submarines."
     judgement = judge(record_of(answer, passage))[-1]
-    assert judgement.labels["support_present"].value
-    assert judgement.labels["unsupported_claim_present"].value
+    assert chances(judgement) == {"support_present": 1.0, "unsupported_claim_present": 1.0}
+    assert judgement.rationale == "Claims: 2. The context: in its own words 1, not found 1."
 
 
 def test_a_passage_without_a_usable_url_is_quoted_under_one_that_cannot_exist() -> None:
