@@ -34,8 +34,8 @@ _SAME_UNIT = {word: names[0] for line in _UNITS for names in line for word in na
 _DIMENSION = {names[0]: number for number, line in enumerate(_UNITS) for names in line}
 # `about` and `bound`: beside a number they make another one possible. `hedge`: with it a sentence and its negation, or
 # two numbers, can both be true. `partly`: behind a negation it denies no statement. `label`: a number beside it tells
-# one thing from another, as a name does. `pointer`: a sentence that begins with it has its subject in another one.
-# `once`: what happens once; only then does another date or year contradict.
+# one thing from another, as a name does. `start`: a sentence that begins with it orders something, or its subject is
+# unknown or in another sentence. `once`: what happens once; only then does another date or year contradict.
 _WORD_LISTS = """
 about about around nearly almost approximately roughly circa ca etwa rund fast knapp 約 约
 bound over than least most up between above below under exceeding exceeds exceeded within only maximum minimum
@@ -45,21 +45,24 @@ hedge some several many few most often sometimes usually may might could perhaps
 hedge because until unless either any
 hedge einige manche viele wenige meisten oft manchmal meist könnte könnten dürfte vielleicht möglicherweise
 hedge wahrscheinlich sollte sollten weil bevor entweder 一部 多く たぶん 可能性
+hedge today now currently yesterday heute jetzt derzeit aktuell gestern 現在 今日 目前
 partly only just merely necessarily more less fewer later nur bloß mehr weniger immer unbedingt
 label chapter section figure fig table step page part volume vol version release level option example appendix line
 label item issue number no nos article paragraph type phase category class grade stage round season day group model
 label room kapitel abschnitt abbildung tabelle schritt seite teil band stufe ausgabe zeile beispiel anhang nummer nr
 label artikel absatz typ kategorie klasse runde saison tag gruppe modell raum § # 第 図 表 版 号 章 節 位 番 回 巻 話
-pointer it this that these those he she they we i you its his her their er sie es dies diese dieser dieses ihr sein
-pointer これ それ この その 彼 彼女
+start a an one another some there here it this that these those he she they we i you its his her their my our
+start add use set put take mix stir bake cook heat press click type enter run install wait choose select open close see
+start ein eine einer er sie es wir ich man dies diese dieser dieses ihr ihre sein seine unser unsere mein hier dort
+start これ それ この その ここ そこ ある 彼 彼女 私
 once born died founded established opened inaugurated built completed invented discovered signed published released
 once launched introduced adopted enacted ratified abolished began ended geboren starb gestorben gegründet eröffnet
 once eingeweiht gebaut erbaut erfunden entdeckt unterzeichnet veröffentlicht eingeführt verabschiedet begann endete
 """
 _LINES = [line.split() for line in _WORD_LISTS.strip().splitlines()]
-_ABOUT, _BOUNDS, _HEDGES, _PARTLY, _LABELS, _POINTERS, _ONCE = (
+_ABOUT, _BOUNDS, _HEDGES, _PARTLY, _LABELS, _STARTS, _ONCE = (
     frozenset(word for first, *words in _LINES if first == name for word in words)
-    for name in ("about", "bound", "hedge", "partly", "label", "pointer", "once")
+    for name in ("about", "bound", "hedge", "partly", "label", "start", "once")
 )
 _ONCE_UNSPACED = re.compile(
     "生まれ|死去|設立|創業|創立|建設|完成|開業|開館|開通|発売|署名|発見|発明|建て|建于|建成|成立|出生"
@@ -102,7 +105,7 @@ _JAPANESE = [
 _CHINESE = [(re.compile(r"不(?![过過同断斷仅僅但少管])|[没沒]有?|未(?![来來])|并非|並非"), " not ")]
 _KANA = re.compile("[ぁ-んァ-ヺ]")
 _WORDS_UNSPACED = sorted(
-    (each for each in {*_SAME_UNIT, *_ABOUT, *_BOUNDS, *_HEDGES, *_LABELS, *_POINTERS} if UNSPACED_RUN.match(each)),
+    (each for each in {*_SAME_UNIT, *_ABOUT, *_BOUNDS, *_HEDGES, *_LABELS, *_STARTS} if UNSPACED_RUN.match(each)),
     key=len,
     reverse=True,
 )
@@ -132,7 +135,7 @@ _BESIDE = 3
 _LOOSE_MARK = re.compile(r"\s+\[\d{1,6}\]|(?<![\w\s])\[\d{1,6}\]")
 _QUOTED = re.compile(r"\"[^\"]*\"[.!]?|[「『][^」』]*[」』]。?")
 _ASKS = ("?", "？")
-_FORBIDS = re.compile(r"(?:please )?(?:do not|don't|never)(?!\w)", re.IGNORECASE)
+_ORDERS = re.compile(r"(?:please |bitte )?(?:do not|don't|never|[a-zäöü]+n sie)(?!\w)", re.IGNORECASE)
 _ENDS = re.compile(r"[.!。！｡][\"'”’»」』)\]\s]*(?:\[\d+\]\s*)*$")
 _REFUTES = re.compile(
     r"^\W*(?:(?:however|but|yet|aber|doch|jedoch|しかし)\W+)?(?:in (?:truth|reality)|not so|wrong|false|in wahrheit"
@@ -207,19 +210,20 @@ class _Statement(NamedTuple):
         """Whether it says something, without a hedge, of something that it names."""
         return (
             _LEAST_WORDS <= len(self.words) <= _MOST_WORDS
-            and self.words[0] not in _POINTERS
+            and self.words[0] not in _STARTS
             and _HEDGES.isdisjoint(self.words)
         )
 
 
 @lru_cache(maxsize=20_000)
 def _statement_of(text: str) -> _Statement:
-    """The sentence as it is compared; without words where it asks, forbids, or is a quotation as a whole."""
+    """The sentence as it is compared; without words where it asks, orders, or is a quotation as a whole."""
     plain = straighten(unicodedata.normalize("NFC", without_marks(text))).strip()
-    if plain.endswith(_ASKS) or _QUOTED.fullmatch(plain) or _FORBIDS.match(plain):
+    is_japanese = _KANA.search(plain)
+    names_nothing = is_japanese and "は" not in plain
+    if names_nothing or plain.endswith(_ASKS) or _QUOTED.fullmatch(plain) or _ORDERS.match(plain):
         return _Statement((), (), ())
     plain = with_signs(plain)
-    is_japanese = _KANA.search(plain)
     for form, same in (*_REWRITTEN, *(_JAPANESE if is_japanese else _CHINESE)):
         plain = form.sub(same, plain)
     words, written, denied = [], [], []

@@ -22,7 +22,7 @@ from pipeline.verifying.values import Verdict
 from tests.support.places import NO_SHARED
 from tests.support.verdict_data import CORPORA, PART_OF, Case, sets
 
-Reader = Literal["words alone", "reads", "invents", "agrees"]
+Reader = Literal["rules", "reads", "invents", "agrees"]
 READERS: tuple[Reader, ...] = get_args(Reader)
 MOST_CASES = 700
 INVENTED = "It is said by everybody who was asked that this is so indeed"
@@ -70,32 +70,33 @@ def verdicts(case: Case) -> dict[Reader, Verdict]:
         "agrees": VerdictAnswer(verdict="supported", quotes=quotes),
     }
     told = {name: decide(question, Structured(said, "ok", "", ())).verdict for name, said in answers.items()}
-    return {"words alone": finding.verdict, **told}
+    return {"rules": finding.verdict, **told}
 
 
 def measured(cases: Iterable[Case]) -> dict[tuple[bool, Reader], Cell]:
-    """How often each of the models gets `supported` through, of what people support and of what they do not."""
+    """How often each of the models gets `supported` through, of what people support wholly and of all else."""
     said, of = Counter[tuple[bool, Reader]](), Counter[bool]()
     for case in cases:
-        if case.truth is None or not any(case.pages):
+        if not any(case.pages):
             continue
-        of[case.truth] += 1
-        said.update((case.truth, name) for name, verdict in verdicts(case).items() if verdict == "supported")
+        truth = case.truth is True
+        of[truth] += 1
+        said.update((truth, name) for name, verdict in verdicts(case).items() if verdict == "supported")
     return {(truth, name): Cell(said[truth, name], of[truth]) for truth in of for name in READERS}
 
 
 def shown(name: str, cells: dict[tuple[bool, Reader], Cell]) -> Sequence[str]:
-    kinds = {True: "supported by people", False: "not supported"}
+    kinds = {True: "wholly supported", False: "in part or not supported"}
     return [f"{name}, {kinds[truth]}, {reader}: {cell}" for (truth, reader), cell in cells.items()]
 
 
 @pytest.mark.parametrize("language", ["english", "german", "japanese"])
 def test_of_false_edits_a_model_that_invents_its_quotes_gets_nothing_through(language: str) -> None:
     cells = measured(sets()[f"edits, {language}"])
-    assert cells[False, "invents"] == cells[False, "words alone"]
-    assert cells[False, "reads"].said <= cells[False, "words alone"].said
+    assert cells[False, "invents"] == cells[False, "rules"]
+    assert cells[False, "reads"].said <= cells[False, "rules"].said
     assert cells[False, "agrees"].said <= 0.7 * cells[False, "agrees"].of
-    assert cells[True, "reads"].said > cells[True, "words alone"].said
+    assert cells[True, "reads"].said > cells[True, "rules"].said
 
 
 @pytest.mark.soak
@@ -109,9 +110,9 @@ def test_soak_what_each_model_gets_through() -> None:
         sys.stdout.write("".join(f"{line}\n" for line in shown(name, cells)))
         for truth, reader in cells:
             if reader == "invents":
-                assert cells[truth, reader] == cells[truth, "words alone"]
+                assert cells[truth, reader] == cells[truth, "rules"]
             if reader == "reads" and not truth:
-                assert cells[truth, reader].said <= cells[truth, "words alone"].said
+                assert cells[truth, reader].said <= cells[truth, "rules"].said
 
 
 def hash_of(text: str) -> bytes:

@@ -24,8 +24,8 @@ from tests.support.web import Page, Web
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
 HONEY = """Honey is sweet. Honey bees make honey from the nectar of flowers. A colony of about 40,000 bees
 visits two million flowers for a pound of honey. Honey keeps for thousands of years, because it holds little water and
-is acid. Clover honey is mild. Beekeepers harvest it in August. Heather honey is bitter and jelly-like. Its jars hold
-500 grams of honey."""
+is acid. Clover honey is mild. Beekeepers harvest it in August. Heather honey is bitter and jelly-like. The jars of the
+shop hold 500 grams."""
 
 
 REPORT = """# Honey
@@ -170,14 +170,15 @@ def test_a_page_that_cannot_be_read_leaves_a_silent_page_undecided(fetched: Fetc
 
 
 def test_what_a_page_contradicts_is_shown_with_the_words_of_the_page(fetched: Fetched, tmp_path: Path) -> None:
-    text = "A colony of about 90,000 bees visits two million flowers for a pound of honey [1].\n\n[1] PAGE\n"
+    text = "The jars of the shop hold 400 grams [1].\n\n[1] PAGE\n"
     result = offline(fetched, tmp_path / "report.md", text)
     (said,) = json.loads(result.stdout)["sentences"]
+    own = "The jars of the shop hold 500 grams."
     assert (said["verdict"], said["score"], said["by"]) == ("contradicted", 0.0, "rules")
-    assert said["problems"][0].startswith("the page says 40,000, not 90,000: 'A colony of about 40,000 bees")
-    assert said["nearest"][0]["text"].startswith("A colony of about 40,000 bees")
+    assert said["problems"] == [f"the page says 500, not 400: {own!r}"]
+    assert said["nearest"][0]["text"] == own
     assert "1 contradicted" in result.stderr
-    assert "page: 'A colony of about 40,000 bees" in " ".join(result.stderr.split())
+    assert f"page: {own!r}" in " ".join(result.stderr.split())
 
 
 def test_what_is_left_open_has_the_three_nearest_sentences_and_a_score(fetched: Fetched, tmp_path: Path) -> None:
