@@ -1,8 +1,8 @@
 """One claim against the text of the pages that it cites, without a model.
 
 A claim is `supported` where a page says it in the same words, and `contradicted` where a sentence says the same but for
-one number, unit, date or negation (`rules.py`). It is `not_found` where no sentence of the pages shares a word with it.
-All else is `cannot_tell`, with the nearest sentences.
+one number, unit, date or negation (`_rules.py`). It is `not_found` where no sentence of the pages shares a word with
+it. All else is `cannot_tell`, with the nearest sentences.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from pipeline.models.evidence import ContextPage, NormalisedContext, validate_an
 from pipeline.text.coverage import SENTENCES, SentencePlace, cover, words_and_numbers
 from pipeline.text.language import detect_language
 from pipeline.text.urls import membership_key
+from pipeline.verifying._rules import opposing, stands_on
 from pipeline.verifying.page_text import PageText, read_page
-from pipeline.verifying.rules import opposing, stands_on
 from pipeline.verifying.values import Checked, Claim, Page, Quote, Verdict
 
 _TOGETHER = 3

@@ -1,4 +1,4 @@
-"""Pages that contradict each other, by the rule of `rules.py`, and the claims of a run that are on either side.
+"""Pages that contradict each other, by the rule of `_rules.py`, and the claims of a run that are on either side.
 
 A page that says both, or calls the sentence wrong, contradicts nobody.
 """
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pipeline.text.words import numbers_in
+from pipeline.verifying._rules import is_disclaimed, opposing, stands_on
 from pipeline.verifying.page_text import PageText, same_form
-from pipeline.verifying.rules import is_disclaimed, opposing, stands_on
 from pipeline.verifying.values import Checked, Quote
 
 

@@ -17,10 +17,10 @@ from pipeline.text.coverage import SentencePlace, words_and_numbers
 from pipeline.text.normal_form import normal_form
 from pipeline.text.urls import membership_key
 from pipeline.text.words import STOP_WORDS, TOKEN, content_words, without_marks
+from pipeline.verifying._figures import figures_of, in_figures, shown_figure
+from pipeline.verifying._rules import contradiction, denials, stands_on
 from pipeline.verifying.claim import Finding
-from pipeline.verifying.figures import figures_of, in_figures, shown_figure
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.rules import contradiction, denials, stands_on
 from pipeline.verifying.values import Decided, Quote
 
 _LEAST_QUOTED = 3

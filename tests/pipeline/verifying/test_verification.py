@@ -8,10 +8,10 @@ import pytest
 
 from pipeline.research.stages._verify import read_pages, verify
 from pipeline.sources.reading.extract import read_html
+from pipeline.verifying._rules import denials
 from pipeline.verifying.claim import check_claim, check_sentence
 from pipeline.verifying.disagreement import disagreements
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.rules import denials
 from pipeline.verifying.scores import single_source
 from pipeline.verifying.values import Claim, Page, Quote
 from tests.support.debian_pages import handbook

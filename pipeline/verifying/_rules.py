@@ -15,7 +15,7 @@ from pipeline.text.coverage import SentencePlace, cover, words_and_numbers
 from pipeline.text.normal_form import straighten
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import TOKEN, UNSPACED, UNSPACED_RUN, plain_number, without_marks
-from pipeline.verifying.figures import in_figures, shown_figure, with_signs
+from pipeline.verifying._figures import in_figures, shown_figure, with_signs
 from pipeline.verifying.page_text import PageText, same_form
 
 # Dimensions a line; the words between two bars are one unit.
