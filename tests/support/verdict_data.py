@@ -113,7 +113,7 @@ def sets() -> dict[str, Sequence[Case]]:
     if CORPORA.is_dir():
         found["WiCE dev"] = tuple(wice())
         found["AttributionBench dev"] = tuple(attribution_bench())
-        for source in ("Stanford-GenSearch", "ExpertQA", "LFQA", "AttributedQA"):
+        for source in ("ExpertQA", "Stanford-GenSearch"):
             found[f"{PART_OF}{source}"] = tuple(attribution_bench(source))
         found["ExpertQA val"] = tuple(expert_qa())
         found["QAGS CNN/DM"] = tuple(qags())

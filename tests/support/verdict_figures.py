@@ -51,6 +51,11 @@ class Figures(NamedTuple):
     plain: tuple[float, float]
     """The same of the share of a sentence's words that its pages have."""
 
+    @property
+    def kind(self) -> str:
+        """Whether anything was chosen on the set: edits were looked at while the rules were written."""
+        return "fitted on" if self.name.startswith("edits") else "measured here"
+
     def said(self, verdict: Verdict, *truths: bool | None) -> Share:
         """How many of these cases get the verdict."""
         return Share(sum(self.verdicts[truth, verdict] for truth in truths), sum(self.cases[truth] for truth in truths))
@@ -94,14 +99,13 @@ def table_row(each: Figures) -> str:
     """The set as a row of the table in pipeline/README.md."""
     counts = ", ".join(str(each.cases[truth]) for truth in TRUTHS)
     right = f"{each.right.of} of {each.right.total} = {each.right} {each.right.interval}" if each.right.total else "–"
-    cells = [each.name, counts, each.by_truth("supported"), right, str(each.said("cannot_tell", *TRUTHS))]
+    cells = [each.name, each.kind, counts, each.by_truth("supported"), right, str(each.said("cannot_tell", *TRUTHS))]
     cells += [each.by_truth("contradicted"), f"{short(each.score[0])}; {short(each.plain[0])}"]
     return f"| {' | '.join(cells)} |"
 
 
 def rows_of(each: Figures) -> Iterator[str]:
     """The set as rows of exports/contracts/figures.md, a figure a row."""
-    kind = "fitted on" if each.name.startswith("edits") else "measured here"
     shares = [
         ("of those called `supported`, the share that is wholly supported", each.right),
         ("of the wholly supported, the share called `supported`", each.said("supported", True)),
@@ -112,17 +116,17 @@ def rows_of(each: Figures) -> Iterator[str]:
     ]
     for what, share in shares:
         if share.total:
-            yield _row(str(share), f"{what}: {share.of} of {share.total} {share.interval}", each, kind)
+            yield _row(str(share), f"{what}: {share.of} of {share.total} {share.interval}", each)
     if each.cases[True] < sum(each.cases.values()):
         for what, (area, half) in (("the score", each.score), ("the share of words", each.plain)):
             interval = f"[{short(max(0, area - half))}, {short(min(1, area + half))}]"
-            yield _row(short(area), f"AUC of {what}, wholly supported against all others {interval}", each, kind)
+            yield _row(short(area), f"AUC of {what}, wholly supported against all others {interval}", each)
 
 
-def _row(figure: str, what: str, each: Figures, kind: str) -> str:
+def _row(figure: str, what: str, each: Figures) -> str:
     """One row; behind the name of the set how many are supported, in part, and not."""
     counts = ", ".join(str(each.cases[truth]) for truth in TRUTHS)
-    return f"| {figure} | {what} | {each.name}: {counts} | {kind} | `{COMMAND}` |"
+    return f"| {figure} | {what} | {each.name}: {counts} | {each.kind} | `{COMMAND}` |"
 
 
 def main() -> None:

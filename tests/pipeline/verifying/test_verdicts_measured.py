@@ -76,7 +76,9 @@ def test_what_is_supported_in_part_counts_as_not_supported() -> None:
     assert (str(figures.right), figures.right) == (".500", (1, 2))
     # Of the four pairs of a true and another case: 1 > .2, .6 > .2, 1 = 1 counted half, .6 < 1.
     assert figures.score[0] == 2.5 / 4
-    assert table_row(figures).startswith("| set | 2, 1, 1 | 1, 1, 0 | 1 of 2 = .500 [.095, .905] | .500 |")
+    assert table_row(figures).startswith(
+        "| set | measured here | 2, 1, 1 | 1, 1, 0 | 1 of 2 = .500 [.095, .905] | .500 |"
+    )
     assert "| .500 | of all others, the share called `supported`: 1 of 2 " in "\n".join(rows_of(figures))
 
 
