@@ -59,9 +59,10 @@ def judge(**given: Any) -> None:
 
     The baseline compares words and numbers, asks nobody and needs no key. It answers topically_relevant for each
     passage. Of each answer, by its first 500 claims, it says support_present and unsupported_claim_present only where
-    words can tell, and how often it leaves them out. A model answers every label, with a reason and quotes that are
-    checked word for word; without --provider and --base-url it is one of OpenRouter. Keys come from the environment:
-    OPENROUTER_API_KEY, or the provider's own.
+    the context has a claim in its own words, contradicts it in one place or shares no word with it, and counts how
+    often it leaves them out. A model answers every label, with a reason and quotes that are checked word for word;
+    without --provider and --base-url it is one of OpenRouter. Keys come from the environment: OPENROUTER_API_KEY, or
+    the provider's own.
 
     Each reply stands in JUDGEMENTS.raw.jsonl as soon as it is there. Stopped at any moment and started again with the
     same command, nothing that was answered is asked again.

@@ -50,7 +50,7 @@ partly only just merely necessarily more less fewer later nur bloß mehr weniger
 label chapter section figure fig table step page part volume vol version release level option example appendix line
 label item issue number no nos article paragraph type phase category class grade stage round season day group model
 label room kapitel abschnitt abbildung tabelle schritt seite teil band stufe ausgabe zeile beispiel anhang nummer nr
-label artikel absatz typ kategorie klasse runde saison tag gruppe modell raum § # 第 図 表 版 号 章 節 位 番 回 巻 話
+label artikel absatz typ kategorie klasse runde saison tag gruppe modell raum \xa7 # 第 図 表 版 号 章 節 位 番 回 巻 話
 start a an one another some there here it this that these those he she they we i you its his her their my our
 start add use set put take mix stir bake cook heat press click type enter run install wait choose select open close see
 start ein eine einer er sie es wir ich man dies diese dieser dieses ihr ihre sein seine unser unsere mein hier dort
@@ -112,7 +112,7 @@ _WORDS_UNSPACED = sorted(
 _PART = re.compile(
     r"(?:[12]\d{3} )?month\d{1,2}(?: \d{1,2}(?![\w.,]))?"
     rf"|(?<![-/:#.])(?<![^\W{UNSPACED}])(?:minus_)?\d++(?:[.,]\d++)*+(?![-/:]\w|[^\W{UNSPACED}]|\.\s+\w)|\d+\.(?=\s+\w)"
-    rf"|{'|'.join(_WORDS_UNSPACED)}|[{UNSPACED}]|[$€£¥%‰§#<>≤≥+±=]"
+    rf"|{'|'.join(_WORDS_UNSPACED)}|[{UNSPACED}]|[$€£¥%‰\xa7#<>≤≥+±=]"
     rf"|[^\W{UNSPACED}]+(?:[-'/:.,&][^\W{UNSPACED}]+)*"
 )
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
