@@ -13,19 +13,19 @@ comma := ,
 DOCS := debian-handbook debian-reference-en developers-reference
 
 # What docker/compose.yaml starts, from Debian's packages, what reads such files, and what sets a table for a paper.
-STACK := postgresql redis-server docker-compose openjdk-17-jre-headless maven caddy texlive-latex-recommended
+STACK := postgresql redis-server docker-compose caddy texlive-latex-recommended
 # What builds and runs containers without Docker, makes their networks, and a Debian to put into them.
 BOXES := buildah podman runc catatonit netavark aardvark-dns iptables iproute2 uidmap debootstrap
 DCLINT := dclint@3.1.0
 # What looks for barriers in the pages that people see.
 AXE := axe-core@4.10.3
 
-.PHONY: demo test quick lint readme bench soak mutants dist hashes sbom advisories platforms auditors install browser axe pages stack opensearch containers
+.PHONY: demo test quick lint readme bench soak mutants dist hashes sbom advisories platforms auditors install browser axe pages stack containers
 
 demo: .venv/citejury
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
 
-test: install browser axe pages stack opensearch auditors lint
+test: install browser axe pages stack auditors lint
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
 
 # What a change touches: lint, types, and the tests that import a changed module. BASE is what it is a change to.
@@ -43,7 +43,7 @@ readme: install
 bench: install
 	@$(BIN)/python tests/benchmarks/run.py $(ROW)
 
-soak: install stack opensearch
+soak: install stack
 	$(BIN)/pytest -m soak $(TEST_FLAGS)
 
 # Small changes of the code, one at a time, and which of them no test notices: half an hour on two idle cores.
@@ -162,17 +162,11 @@ pages:
 	  && cd .. && rm -r packages && touch complete; } \
 	|| echo 'The documentation of Debian cannot be fetched here: the tests that read its pages will be skipped.'
 
-# PostgreSQL, Redis, Java and Maven for OpenSearch, Caddy, two readers of compose files, LaTeX. Tests skip without.
+# PostgreSQL, Redis, Caddy, two readers of compose files, LaTeX. Tests skip without.
 stack: install
 	@{ ls /usr/lib/postgresql/*/bin/initdb && command -v redis-server && command -v docker-compose \
-	  && command -v java && command -v mvn && command -v caddy && command -v pdflatex; } >/dev/null 2>&1 || { \
+	  && command -v caddy && command -v pdflatex; } >/dev/null 2>&1 || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(STACK) >/dev/null; } \
-	|| echo 'PostgreSQL, Redis, docker-compose, Java, Maven, Caddy or LaTeX cannot be installed here: their tests will be skipped.'
+	|| echo 'PostgreSQL, Redis, docker-compose, Caddy or LaTeX cannot be installed here: their tests will be skipped.'
 	$(call npm_install,dclint,$(DCLINT))
-
-# OpenSearch as jars from Maven's central repository, for the tests that compare with it. They skip without.
-opensearch: stack
-	@test -e .opensearch/complete || { rm -rf .opensearch && mvn -q -B -f tests/opensearch/pom.xml generate-resources \
-	  -Dfolder="$(CURDIR)/.opensearch" && touch .opensearch/complete; } \
-	|| echo 'OpenSearch cannot be fetched here: the tests that compare with it will be skipped.'

@@ -42,7 +42,7 @@ FIRST = (
     "test_users",
     "test_sdk",
     "test_setup_",
-    "test_opensearch",
+    "test_search",
     "test_big_stack",
     "test_campaign",
     "test_move",

@@ -70,14 +70,12 @@ class Places(NamedTuple):
     folder: Path
     database: str
     redis: str
-    opensearch: str = ""
 
     def put_in(self, text: str) -> str:
         """The text with this machine's addresses and folders."""
         here = {
             "postgres:5432": self.database,
             "redis:6379": self.redis,
-            "http://opensearch:9200": self.opensearch,
             "/tmp/": f"{self.folder}/",
             "/data": str(self.folder),
         }

@@ -1,4 +1,4 @@
-"""On PostgreSQL, Redis and either search engine, our commands do what they do on the embedded server, byte for byte."""
+"""On PostgreSQL and Redis, our commands do what they do on the embedded server, byte for byte."""
 
 import json
 import sqlite3
@@ -28,7 +28,6 @@ from tests.support.big_stack import (
     wait_for_the_worker,
 )
 from tests.support.campaign_players import Player
-from tests.support.opensearch_server import running_opensearch
 from tests.support.postgresql import running_postgresql
 
 pytestmark = pytest.mark.server
@@ -51,9 +50,9 @@ class Machine(NamedTuple):
     places: Places
     database_url: str
 
-    def compose(self, profiles: str = "") -> Compose:
+    def compose(self) -> Compose:
         """The compose file, always with the same secrets."""
-        return read_compose(self.places.folder / "docker", profiles)
+        return read_compose(self.places.folder / "docker")
 
     def export(self, server: Server, workspace: str) -> dict[str, bytes]:
         """The three files of an export of a workspace whose submissions came at the usual moments."""
@@ -124,31 +123,3 @@ def test_an_annotator_sees_her_own_response_only_on_postgresql(machine: Machine,
         record_ = player.call("GET", f"/records/{page[0]['record']['id']}")
         assert [each["user_id"] for each in record_["responses"]] == [player.call("GET", "/me")["id"]]
         assert not record_["metadata"]
-
-
-@pytest.fixture(scope="module")
-def on_opensearch(
-    machine: Machine, on_postgresql: Server, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
-    """OpenSearch, come to a database with a campaign."""
-    compose = machine.compose("opensearch")
-    with (
-        running_opensearch(tmp_path_factory.mktemp("opensearch")) as engine,
-        running_argilla(compose, machine.places._replace(opensearch=engine)) as url,
-    ):
-        yield Server(url, compose.owner_api_key())
-
-
-def test_opensearch_finds_what_was_there_before_it_came(on_postgresql: Server, on_opensearch: Server) -> None:
-    dataset = dataset_of(on_opensearch, "stack", "1-retrieval-en")
-    body = {"query": {"text": {"q": "brücke meter"}}}
-    found = [
-        server.call("POST", f"/me/datasets/{dataset}/records/search", json=body)
-        for server in (on_postgresql, on_opensearch)
-    ]
-    assert found[0]["total"] == found[1]["total"] > 0
-
-
-def test_opensearch_gives_the_same_export(embedded: dict[str, bytes], machine: Machine, on_opensearch: Server) -> None:
-    campaign(on_opensearch, machine.places.folder, "second")
-    assert machine.export(on_opensearch, "second") == embedded

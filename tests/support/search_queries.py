@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.support.opensearch_data import AGENTS, KINDS, LABELS, RECORDS, TOPICS, WORDS
+from tests.support.search_data import AGENTS, KINDS, LABELS, RECORDS, TOPICS, WORDS
 
 FIELDS = ("head", "body", "talk")
 STATUSES = ("pending", "draft", "submitted", "discarded")
