@@ -1,10 +1,9 @@
 """The parts of Argilla on PostgreSQL, one process or container each: `python -m annotation.embedded.service PART`.
 
-    migrate        bring the database up to date, make the owner, fill OpenSearch where it is the engine; then end
+    migrate        bring the database up to date, make the owner; then end
     restore        bring a backup of the embedded server, from standard input, into the new database; then end
     web            the page and the REST API
     worker         Argilla's background jobs
-    reindex        fill OpenSearch anew
     check-web      ends with 0 where the web of this machine answers
     check-worker   ends with 0 where the worker of this machine is there
 
@@ -32,8 +31,6 @@ from pipeline.errors import CitejuryError, ServerStartError, SettingsError
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-_OPENSEARCH = "opensearch"
-_ENGINES = (ENGINE_NAME, _OPENSEARCH)
 _ANSWER_SECONDS = 8.0
 _GRACE_SECONDS = 8.0
 _WORKER_SIGN_OF_LIFE_SECONDS = 60
@@ -66,16 +63,37 @@ def _whole_number(name: str) -> int:
 
 
 def _check_settings() -> None:
-    """Check that the environment names a database and an engine, and a possible time to hold records if any.
+    """Check that the environment names a database and our engine, and a possible time to hold records if any.
 
     Raises:
         SettingsError: it does not.
     """
+    _refuse_other_engines()
     _database_url()
     hold_seconds()
+
+
+def _refuse_other_engines() -> None:
+    """Check that no setting names another search engine than ours, as docker/.env could while OpenSearch was one.
+
+    Raises:
+        SettingsError: one does.
+    """
+    # docker/compose.yaml passes it on for this alone: Compose says nothing about a profile that no service has.
+    profiles = os.environ.get("COMPOSE_PROFILES", "")
     engine = _setting("ARGILLA_SEARCH_ENGINE")
-    if engine not in _ENGINES:
-        raise SettingsError(f"`ARGILLA_SEARCH_ENGINE` is {engine!r} and should be {' or '.join(_ENGINES)}.")
+    if "opensearch" in (profile.strip() for profile in profiles.split(",")):
+        found = f"`COMPOSE_PROFILES` is {profiles!r}"
+        remedy = "remove `opensearch` from it in docker/.env"
+    elif engine != ENGINE_NAME:
+        found = f"`ARGILLA_SEARCH_ENGINE` is {engine!r}"
+        remedy = f"set it to {ENGINE_NAME}, or remove `COMPOSE_PROFILES` from docker/.env,"
+    else:
+        return
+    raise SettingsError(
+        f"{found}, but this server searches in PostgreSQL only: {remedy} and start again; all answers are in "
+        "PostgreSQL and stay there."
+    )
 
 
 def _database_url() -> "URL":
@@ -152,18 +170,17 @@ def main() -> int:
 
 
 def _migrate() -> int:
-    """Bring the database up to date, make the owner, and fill OpenSearch where that is the engine.
+    """Bring the database up to date, and make the owner.
 
     Raises:
         SettingsError: the owner's name, password or key is missing.
-        ServerStartError: the database or OpenSearch does not answer.
+        ServerStartError: the database does not answer.
     """
     from annotation.embedded import web
 
     owner = [_setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
     _prepare_database()
     asyncio.run(web.make_owner(*owner))
-    _fill_opensearch(anew=False)
     return 0
 
 
@@ -204,26 +221,6 @@ def _restore() -> int:
     sys.stderr.write(f"Everything is there as of {moment}. The old server has no part in it any more.\n")
     sys.stderr.write("Next: docker compose -f docker/compose.yaml up -d --build --wait\n")
     return 0
-
-
-def _reindex() -> int:
-    """Fill OpenSearch anew."""
-    _fill_opensearch(anew=True)
-    return 0
-
-
-def _fill_opensearch(anew: bool) -> None:
-    """Fill OpenSearch, where that is the engine, with what it lacks or with everything.
-
-    Raises:
-        ServerStartError: OpenSearch does not answer.
-    """
-    if os.environ.get("ARGILLA_SEARCH_ENGINE") == _OPENSEARCH:
-        from annotation.embedded.engines.opensearch import fill_indexes
-        from annotation.embedded.engines.sql import register_engine
-
-        register_engine()
-        asyncio.run(fill_indexes(anew))
 
 
 def _serve_web() -> int:
@@ -290,7 +287,7 @@ def _serve_jobs() -> int:
 
 
 def _check_web() -> int:
-    """0 where the web of this machine, and the search engine behind it, answer."""
+    """0 where the web of this machine, and the database behind it, answer."""
     connection = http.client.HTTPConnection("127.0.0.1", _address()[1], timeout=_CHECK_SECONDS)
     try:
         connection.request("GET", "/api/v1/status")
@@ -322,7 +319,6 @@ _PARTS: dict[str, Callable[[], int]] = {
     "restore": _restore,
     "web": _serve_web,
     "worker": _serve_jobs,
-    "reindex": _reindex,
     "check-web": _check_web,
     "check-worker": _check_worker,
 }

@@ -16,15 +16,13 @@ from tests.support.big_stack import DOCKER, ROOT, read_compose
 
 COMPOSE = DOCKER / "compose.yaml"
 DCLINT = ROOT / ".venv" / "dclint" / "node_modules"
-# Its start writes into folders of its image.
-WRITABLE = ("opensearch",)
 PINNED = re.compile(r"[\w/]+:\d+(\.\d+)+(-[a-z]+)?")
 
 
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """All services as docker-compose reads them, those of the profile too."""
-    return read_compose(tmp_path_factory.mktemp("compose") / "docker", "opensearch").services
+    """All services as docker-compose reads them."""
+    return read_compose(tmp_path_factory.mktemp("compose") / "docker").services
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +32,16 @@ def written() -> dict[str, Any]:
     return found
 
 
-def test_opensearch_comes_by_its_profile_only(services: dict[str, Any], tmp_path: Path) -> None:
-    others = read_compose(tmp_path / "docker").services
-    assert {name: each["profiles"] for name, each in others.items() if "profiles" in each} == {
-        "opensearch": ["opensearch"]
-    }
-    engines = [each["web"]["environment"]["ARGILLA_SEARCH_ENGINE"] for each in (services, others)]
-    assert engines == ["opensearch", "citejury"]
+def test_our_parts_see_in_an_old_env_file_that_it_names_opensearch(services: dict[str, Any], tmp_path: Path) -> None:
+    read_compose(tmp_path)
+    with open(tmp_path / ".env", "a", encoding="utf-8") as settings:
+        settings.write("COMPOSE_PROFILES=opensearch\n")
+    old = read_compose(tmp_path).services
+    assert set(old) == set(services)
+    for name in ("migrate", "web", "worker"):
+        seen = [each[name]["environment"] for each in (services, old)]
+        assert [each["COMPOSE_PROFILES"] for each in seen] == ["", "opensearch"]
+        assert {each["ARGILLA_SEARCH_ENGINE"] for each in seen} == {"citejury"}
 
 
 def test_the_file_keeps_to_the_schema_of_compose_files(written: dict[str, Any]) -> None:
@@ -79,7 +80,7 @@ def test_each_service_has_a_user_limits_and_no_more_rights_than_it_needs(service
         assert each["security_opt"] == ["no-new-privileges:true"]
         assert set(each["deploy"]["resources"]["limits"]) == {"cpus", "memory"}
         assert each["pids_limit"] > 0
-        assert each.get("read_only", False) is (name not in WRITABLE)
+        assert each["read_only"] is True
         assert PINNED.fullmatch(each["image"]), each["image"]
 
 
@@ -90,7 +91,6 @@ def test_each_service_that_stays_tells_whether_it_is_well_and_comes_back(service
     assert {
         (name, place) for name, kept, *places in volumes for place in (places or [f"only for its run: {kept}"])
     } == {
-        ("opensearch", "/usr/share/opensearch/data"),
         ("postgres", "/var/lib/postgresql/data"),
         ("postgres", "only for its run: /run/postgresql"),
         ("redis", "/data"),

@@ -51,15 +51,16 @@ class Compose(NamedTuple):
         return dict(SECRETS.findall((self.folder / ".env").read_text(encoding="utf-8")))["CITEJURY_OWNER_API_KEY"]
 
 
-def read_compose(folder: Path, profiles: str = "") -> Compose:
+def read_compose(folder: Path) -> Compose:
     """What `docker-compose config` makes of a copy of docker/ with new secrets; those that are there stay."""
     if shutil.which("docker-compose") is None:
         pytest.skip("docker-compose is not installed here.")
     shutil.copytree(DOCKER, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".env", "client.env"))
     subprocess.run([folder / "make-secrets"], check=True, capture_output=True)
-    environment = {"PATH": os.environ["PATH"], **({"COMPOSE_PROFILES": profiles} if profiles else {})}
     command = ["docker-compose", "--file", str(folder / "compose.yaml"), "config"]
-    said = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        command, env={"PATH": os.environ["PATH"]}, cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
     # `config` writes what could be read again, where a dollar sign stands twice.
     return Compose(folder, yaml.safe_load(said.replace("$$", "$"))["services"])
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from argilla_server.constants import SEARCH_ENGINE_OPENSEARCH
 from argilla_server.enums import MetadataPropertyType
 from argilla_server.models import Record, Response, Vector
 from argilla_server.search_engine import (
@@ -21,7 +20,6 @@ from argilla_server.search_engine import (
     TermsMetrics,
     TextQuery,
 )
-from argilla_server.settings import settings
 from sqlalchemy import ColumnElement, func, select, true
 
 from annotation.embedded.home.folder import ENGINE_NAME
@@ -90,7 +88,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival. A
         user who searches for a record's whole id gets that record. An annotator gets nothing that is for others only.
         """
-        named = await named_record(dataset, query, user_id) if user_id is not None else None
+        named = await _named_record(dataset, query, user_id) if user_id is not None else None
         if named is not None:
             return SearchResponses(items=[SearchResponseItem(record_id=named)][offset:], total=1)
         beside = filters_beside_the_queue(filter)
@@ -101,7 +99,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
             return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
         wanted = _conditions(dataset, query, filter)
         async with SearchSession() as db:
-            if user_id is not None and await is_closed(dataset, filter, user_id):
+            if user_id is not None and await _is_closed(dataset, filter, user_id):
                 return SearchResponses(items=[], total=0)
             kept = await kept_from(db, dataset, user_id) if user_id is not None else []
             wanted += kept
@@ -154,7 +152,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
 
 
-async def named_record(dataset: Any, query: Any, user_id: UUID) -> UUID | None:
+async def _named_record(dataset: Any, query: Any, user_id: UUID) -> UUID | None:
     """The record whose `external_id` is all that the user searches for, as links to a record search for it."""
     text = query if isinstance(query, str) else getattr(query, "q", None)
     if not text:
@@ -165,7 +163,7 @@ async def named_record(dataset: Any, query: Any, user_id: UUID) -> UUID | None:
     return found
 
 
-async def is_closed(dataset: Any, wanted: Any, user_id: UUID) -> bool:
+async def _is_closed(dataset: Any, wanted: Any, user_id: UUID) -> bool:
     """Whether the filter wants what waits for the user, and a practice comes before that."""
     if split_queue(wanted)[1] is None:
         return False
@@ -219,12 +217,5 @@ async def _terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
 
 
 def register_engine() -> None:
-    """Make argilla-server find the engine that `ARGILLA_SEARCH_ENGINE` names as ours.
-
-    Everything that looks up the engine must have called this: the server, its worker, and what fills an index.
-    """
+    """Make argilla-server find our engine by its name; the server and its worker must have called this."""
     SearchEngine.register(ENGINE_NAME)(SqlSearchEngine)
-    if settings.search_engine_is_opensearch:
-        from annotation.embedded.engines.opensearch import OpenSearchBesideDatabase
-
-        SearchEngine.register(SEARCH_ENGINE_OPENSEARCH)(OpenSearchBesideDatabase)

@@ -99,10 +99,7 @@ PATCHES = (
     _Patch(
         "Elasticsearch or OpenSearch would have to run, and neither knows the queue.",
         _use_our_engine,
-        {
-            "search_engine:SearchEngine": "c38a0ae6c49b",
-            "search_engine:OpenSearchEngine": "763ee471fc0c",
-        },
+        {"search_engine:SearchEngine": "c38a0ae6c49b"},
     ),
     _Patch(
         "A pydantic reader is built at each look at a question's settings: half of the time that a response takes.",

@@ -27,7 +27,7 @@ from annotation.embedded.queue._holds import (
     release,
     wait_for_turn,
 )
-from annotation.embedded.queue.mixed import Mixed, has_restricted, hidden_from, is_for, is_limited, read_mixed
+from annotation.embedded.queue._mixed import Mixed, has_restricted, hidden_from, is_for, is_limited, read_mixed
 from annotation.embedded.queue.practice import closing_practice, is_practice, practice_queue
 from annotation.embedded.queue.tables import QUEUE
 from annotation.embedded.search.filters import is_pending_record, split_queue
