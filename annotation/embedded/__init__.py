@@ -6,7 +6,7 @@
                                └─ upkeep   a look through the database each night, and backups on time
     docker/compose.yaml ── service ── migrate, web, worker …, one container each
 
-A home folder and an address come in; a running server and the owner's key go out. Read `launch` first. The folders,
-from the lowest: `home` (files), `search` and `queue` (SQL), `engines` (what answers argilla-server), `backup`,
-`patches`.
+A home folder and an address come in; a running server and the owner's key go out. Read `launch` first. From the lowest
+up: `home` (files), `search` and `queue` (SQL), `database` (what we add to Argilla's), `engine` (what answers its
+searches), `backup`, `patches`.
 """

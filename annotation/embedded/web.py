@@ -21,7 +21,7 @@ from pipeline.errors import ServerStartError
 
 _KEEP_ALIVE_SECONDS = 30
 _SHUTDOWN_SECONDS = 3
-_MIGRATION_LOCK = 0x6D696772  # any number but `_LOCK` in `engines/database.py`, which is taken meanwhile
+_MIGRATION_LOCK = 0x6D696772  # any number but `_LOCK` in `database.py`, which is taken meanwhile
 
 
 def main() -> None:
@@ -93,7 +93,7 @@ def migrate_database() -> None:
     from argilla_server.database import ALEMBIC_CONFIG_FILE, sync_engine
     from sqlalchemy import text
 
-    from annotation.embedded.engines.database import prepare
+    from annotation.embedded.database import prepare
 
     # Without the file itself, whose settings would tell each step in the log and silence other loggers.
     config = Config()

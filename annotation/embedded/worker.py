@@ -38,7 +38,7 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Start the process that does one job."""
         gc.disable()  # what is loaded stays, and looking through it is a quarter of the time
-        from annotation.embedded.engines.sql import register_engine
+        from annotation.embedded.engine import register_engine
 
         register_engine()  # it must be known where the job runs
         stop_writing_once_damaged()

@@ -117,8 +117,8 @@ def _fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) ->
     """Copy the tables in the target's transaction, while nobody else writes to it."""
     from argilla_server.models import Record
 
-    from annotation.embedded.engines import database
-    from annotation.embedded.engines.epochs import EPOCHS
+    from annotation.embedded import database
+    from annotation.embedded.epochs import EPOCHS
     from annotation.embedded.history import tables as history_tables
     from annotation.embedded.search import text_index
 

@@ -20,7 +20,7 @@ def know_epochs(users: Any) -> None:
     from sqlalchemy import func
     from sqlalchemy.orm import column_property
 
-    from annotation.embedded.engines.epochs import epoch_of
+    from annotation.embedded.epochs import epoch_of
 
     users.citejury_epoch = column_property(func.coalesce(epoch_of(users.id), 0))
 
@@ -136,7 +136,7 @@ def serve_revocation(update_user: Any) -> None:
     from fastapi.responses import JSONResponse
     from sqlalchemy.ext.asyncio import AsyncSession
 
-    from annotation.embedded.engines.epochs import raise_epoch
+    from annotation.embedded.epochs import raise_epoch
 
     async def revoke(
         user_id: UUID,

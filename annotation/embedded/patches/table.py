@@ -85,7 +85,7 @@ class _Patch(NamedTuple):
 
 def _use_our_engine(_: Any) -> None:
     """Register the search engine; its module is imported as late as argilla-server is."""
-    from annotation.embedded.engines.sql import register_engine
+    from annotation.embedded.engine import register_engine
 
     register_engine()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, text
 
-from annotation.embedded.engines import epochs
+from annotation.embedded import epochs
 from annotation.embedded.history import tables as history_tables
 from annotation.embedded.queue import practice, record_status
 from annotation.embedded.queue import tables as queue_tables
