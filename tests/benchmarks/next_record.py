@@ -1,19 +1,27 @@
 """An annotator's next record at 100,000 records × 2 responses against the same at 1,000: medians of interleaved runs.
 
-The request is the page's own: her next pending record, found and held for her, with her responses. Each round asks for
-one that she has not seen, as if she went on without answering.
+One row is of the embedded server's SQLite, one of PostgreSQL. The request is the page's own: the next pending record,
+found and held for the annotator, with their responses. Each round asks for one that they have not seen, as if they went
+on without answering.
 """
 
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from seeding import WAITING, make_many
+import pytest
+from seeding import WAITING, make_many, make_many_on_postgresql
 
 from annotation.client import Argilla
 from annotation.embedded.launch import start_server
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.support.search_jury import server_on_postgresql
 
 GOAL = 2.0
 FEW, MANY = 1_000, 100_000
@@ -38,23 +46,32 @@ def seconds(annotator: Argilla, dataset_id: str, total: int, place: int) -> floa
     return taken
 
 
-def main() -> None:
-    """Print the row."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        start_server(Path(folder) / "home", port=0) as server,
-        Argilla(server.url, server.owner_api_key) as owner,
-    ):
-        few, many = (make_many(server, owner, f"with-{count}", count) for count in (FEW, MANY))
+def measure(row: str, url: str, api_key: str, make: Callable[[Argilla, str, int], str]) -> None:
+    """Print the row of a server, whose datasets `make` fills."""
+    with Argilla(url, api_key) as owner:
+        few, many = (make(owner, f"with-{count}", count) for count in (FEW, MANY))
         key = next(user["api_key"] for user in owner.request("GET", "/users")["items"] if user["username"] == WAITING)
-        with Argilla(server.url, key) as annotator:
+        with Argilla(url, key) as annotator:
             pairs = [
                 (seconds(annotator, many, MANY, place), seconds(annotator, few, FEW, place))
                 for place in range(1, ROUNDS + 1)  # at 0, two come at once
             ]
     large, small = (statistics.median(side) for side in zip(*pairs, strict=True))
-    sys.stderr.write(f"{MANY:,} records {large * 1000:.1f} ms, {FEW:,} records {small * 1000:.1f} ms\n")
-    sys.stdout.write(f"next_record\t{large / small:.2f}\t<={GOAL:.2f}\t{'ok' if large / small <= GOAL else 'short'}\n")
+    sys.stderr.write(f"{row}: {MANY:,} records {large * 1000:.1f} ms, {FEW:,} records {small * 1000:.1f} ms\n")
+    sys.stdout.write(f"{row}\t{large / small:.2f}\t<={GOAL:.2f}\t{'ok' if large / small <= GOAL else 'short'}\n")
+
+
+def main() -> None:
+    """Print the rows; where PostgreSQL or Redis is missing, the second one's reason."""
+    with tempfile.TemporaryDirectory() as folder:
+        with start_server(Path(folder) / "home", port=0) as embedded:
+            measure("next_record", embedded.url, embedded.owner_api_key, partial(make_many, embedded))
+        try:
+            with server_on_postgresql(Path(folder)) as server:
+                fill = partial(make_many_on_postgresql, server.database)
+                measure("next_record_postgresql", server.url, server.api_key, fill)
+        except pytest.skip.Exception as reason:
+            sys.stderr.write(f"next_record_postgresql is left out: {reason}\n")
 
 
 if __name__ == "__main__":

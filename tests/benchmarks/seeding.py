@@ -1,6 +1,6 @@
-"""Many records with responses on the embedded server, in seconds: for the benchmarks that read.
+"""Many records with responses on a server of ours, in seconds: for the benchmarks that read.
 
-The rows go into the running server's SQLite file as copies of one that the server itself wrote; over REST, 100,000
+The rows go into the running server's database as copies of one that the server itself wrote; over REST, 100,000
 records take minutes. This module is no benchmark, and `run.py` leaves it out.
 """
 
@@ -25,6 +25,23 @@ from pipeline.records import Passage, QueryResponse
 ANSWERED = ("anna", "ben")
 WAITING = "carla"
 PASSAGE = "Die Behörde veröffentlichte den Bericht im März; er nennt, Absatz für Absatz, drei Gründe.\n" * 12
+# The copies have the same texts, so their words are copied and not read anew.
+COPIES_ON_POSTGRESQL = """
+    CREATE TEMPORARY TABLE copies AS SELECT record.id AS first, gen_random_uuid() AS id, number, jsonb_build_object(
+        'inserted_at', record.inserted_at + number * interval '1 millisecond',
+        'updated_at', record.inserted_at + number * interval '1 millisecond') AS moments
+        FROM records AS record, generate_series(1, %(last)s) AS number WHERE record.dataset_id = %(dataset)s;
+    ALTER TABLE records DISABLE TRIGGER citejury_new_record;
+    INSERT INTO records SELECT copy.* FROM copies JOIN records ON records.id = copies.first,
+        jsonb_populate_record(records, moments || jsonb_build_object('id', copies.id, 'external_id', 'copy-' || number,
+            'metadata', replace(metadata::text, metadata #>> '{citejury,record_uuid}', copies.id::text)::json)) AS copy;
+    INSERT INTO responses SELECT copy.* FROM copies JOIN responses ON responses.record_id = copies.first,
+        jsonb_populate_record(responses, moments || jsonb_build_object('id', gen_random_uuid(),
+            'record_id', copies.id)) AS copy;
+    INSERT INTO citejury_texts SELECT id, field, words, lexemes FROM copies JOIN citejury_texts ON record_id = first;
+    ALTER TABLE records ENABLE TRIGGER citejury_new_record;
+    DROP TABLE copies
+"""
 
 
 def made_up(number: int) -> QueryResponse:
@@ -39,6 +56,30 @@ def made_up(number: int) -> QueryResponse:
 
 def make_many(server: ServerHandle, client: Argilla, workspace: str, count: int) -> str:
     """The id of a retrieval dataset of `count` records, each submitted by two annotators and open to a third."""
+    dataset_id = make_first(client, workspace)
+    with contextlib.closing(sqlite3.connect(server.home / "data" / "argilla.db")) as connection, connection:
+        # The triggers on records call it, and the copies have the same texts.
+        connection.create_function("citejury_words_by_field", 2, lru_cache(words_by_field))
+        (record,) = rows_of(connection, "records", "dataset_id", dataset_id)
+        copy(connection, record, rows_of(connection, "responses", "record_id", record["id"]), count)
+    return dataset_id
+
+
+def make_many_on_postgresql(database: str, client: Argilla, workspace: str, count: int) -> str:
+    """The same where the server's database is PostgreSQL, given its address."""
+    import psycopg2
+
+    dataset_id = make_first(client, workspace)
+    with contextlib.closing(psycopg2.connect(database)) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(COPIES_ON_POSTGRESQL, {"dataset": dataset_id, "last": count - 1})
+            cursor.execute("VACUUM ANALYZE")  # as autovacuum does within a minute of so many new rows
+    return dataset_id
+
+
+def make_first(client: Argilla, workspace: str) -> str:
+    """The id of a new retrieval dataset with one such record."""
     set_up(client, workspace, annotators=(*ANSWERED, WAITING), min_submitted=3)
     dataset_id = find_datasets(client, workspace)["retrieval"].id
     users = {user["username"]: user["id"] for user in client.users()}
@@ -46,11 +87,6 @@ def make_many(server: ServerHandle, client: Argilla, workspace: str, count: int)
     responses = [{"user_id": users[name], "status": "submitted", "values": values} for name in ANSWERED]
     body = {**to_records(made_up(0), read_wording("en"))["retrieval"][0], "responses": responses}
     client.request("PUT", f"/datasets/{dataset_id}/records/bulk", json={"items": [body]})
-    with contextlib.closing(sqlite3.connect(server.home / "data" / "argilla.db")) as connection, connection:
-        # The triggers on records call it, and the copies have the same texts.
-        connection.create_function("citejury_words_by_field", 2, lru_cache(words_by_field))
-        (record,) = rows_of(connection, "records", "dataset_id", dataset_id)
-        copy(connection, record, rows_of(connection, "responses", "record_id", record["id"]), count)
     return dataset_id
 
 
