@@ -145,13 +145,13 @@ _REFUTES = re.compile(
     r"|irrtum|mythos|widerlegt)(?!\w)|誤り|間違い|誤解|迷信|嘘))",
     re.IGNORECASE,
 )
-# What introduces sentences that the page itself does not say.
-_DISCLAIMS = re.compile(
-    r"(?<!\w)(?:myths?|misconceptions?|false(?:hoods?)?|wrong|untrue|rumou?rs?|legends?|not|never|avoid"
-    r"|mythen|mythos|irrtümer|irrtum|falsch(?:e[nrms]?)?|gerüchte?|nicht|keine[nrms]?|niemals)(?!\w)"
-    r"|誤解|迷信|俗説|誤り|間違い|噂|ない|ません",
+# What introduces sentences that the page itself does not say; the second only before a colon or a list.
+_MYTHS = re.compile(
+    r"(?<!\w)(?:myths?|misconceptions?|false(?:hoods?)?|wrong|untrue|rumou?rs?|legends?"
+    r"|mythen|mythos|irrtümer|irrtum|falsch(?:e[nrms]?)?|gerüchte?)(?!\w)|誤解|迷信|俗説|誤り|間違い|噂",
     re.IGNORECASE,
 )
+_DENIES = re.compile(r"(?<!\w)(?:not|never|avoid|nicht|keine[nrms]?|niemals)(?!\w)|ない|ません", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:[-•*·‣–]\s|\(?\d{1,2}[.)]\s|[\"“„«「『])")
 _LONGEST_LIST = 30
 
@@ -191,8 +191,10 @@ def is_disclaimed(page: PageText, run: range) -> bool:
     while at and run.start - at < _LONGEST_LIST and _ITEM.match(page.sentences[at]):
         at -= 1
     before = page.sentences[at if at < run.start else at - 1] if run.start else ""
-    introduces = at < run.start or not _ENDS.search(before)
-    return introduces and _DISCLAIMS.search(before) is not None
+    lists = at < run.start or before.endswith((":", "："))
+    if lists and _DENIES.search(before):
+        return True
+    return (lists or not _ENDS.search(before)) and _MYTHS.search(before) is not None
 
 
 class _Statement(NamedTuple):

@@ -177,7 +177,7 @@ def test_weights_of_coverage_learnt_on_half_of_wice_tell_the_claims_of_the_other
     assert np.mean(halves) >= 0.90
 
 
-def test_of_wice_claims_it_says_little_and_is_mostly_right() -> None:
+def test_of_wice_claims_it_answers_few_and_is_right() -> None:
     said = {"support_present": [], "unsupported_claim_present": []}  # type: dict[str, list[tuple[bool, bool]]]
     for case in wice():
         judgement = judge(record_of(case["claim"], "\n".join(case["evidence"])))[-1]
@@ -188,6 +188,6 @@ def test_of_wice_claims_it_says_little_and_is_mostly_right() -> None:
         for label, found in judgement.labels.items():
             said[label].append((found.value, truth[label]))
     assert all(value for value, _ in said["support_present"])
-    assert np.mean([truth for _, truth in said["support_present"]]) >= 0.95
-    assert np.mean([value == truth for value, truth in said["unsupported_claim_present"]]) >= 0.7
-    assert len(said["support_present"]) >= 10
+    assert all(truth for _, truth in said["support_present"])
+    assert all(value == truth for value, truth in said["unsupported_claim_present"])
+    assert 1 <= len(said["support_present"]) <= 10

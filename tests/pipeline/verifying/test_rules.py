@@ -73,6 +73,12 @@ def test_every_sentence_of_a_page_is_said_by_it(language: str) -> None:
         assert text.sentences[place] == sentence
 
 
+@pytest.mark.parametrize("heading", ["RAID is not a backup", "Sicherung ohne RAID ist nicht genug", "Why not?"])
+def test_a_heading_that_negates_denies_nothing_of_what_follows(heading: str) -> None:
+    sentence = "RAID systems are not backup mechanisms."
+    assert stands_on(sentence, PageText(f"{heading}\n{sentence}")) == 1
+
+
 def test_a_mark_within_a_word_is_the_sentences_own() -> None:
     page = PageText("The value of x[2] is the first one of the list.")
     assert stands_on("The value of x[2] is the first one of the list.", page) == 0
