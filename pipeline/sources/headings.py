@@ -30,31 +30,6 @@ def headings_of(headings: tuple[Heading, ...], start: int, end: int) -> tuple[st
     return (*headings_above(headings, start), *(heading.text for heading in headings[first:last]))
 
 
-class Section(NamedTuple):
-    """A stretch of a page below one of its headings, all lower ones included."""
-
-    heading: str
-    """The heading; the page's title for the whole page."""
-    start: int
-    """First code point."""
-    end: int
-    """The code point after the last one."""
-
-
-def sections_above(headings: tuple[Heading, ...], place: int, title: str, length: int) -> list[Section]:
-    """What this place of a text of this length is a part of: the whole page first, then ever smaller sections."""
-    found = [Section(title, 0, length)]
-    starts, _ = _paths(headings)
-    above: list[int] = []
-    for at in range(bisect_right(starts, place)):
-        above = [*(each for each in above if headings[each].level < headings[at].level), at]
-    for at in above:
-        own = headings[at]
-        end = next((each.start for each in headings[at + 1 :] if each.level <= own.level), length)
-        found.append(Section(own.text, own.start, end))
-    return found
-
-
 @lru_cache(maxsize=64)
 def _paths(headings: tuple[Heading, ...]) -> tuple[Sequence[int], Sequence[tuple[str, ...]]]:
     """Where the headings stand, and what is above the text behind each of them, the highest first."""

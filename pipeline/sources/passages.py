@@ -118,7 +118,7 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[tuple[list[_Li
             continue
         fence = _FENCE.match(words)
         in_code = in_code != bool(fence)
-        opened = lines and lines[-1].kind == "other" and _OPENS.search(lines[-1].text) and is_code(lines[-1].text)
+        opened = lines and lines[-1].kind == "other" and _OPENS.search(lines[-1].text) and _is_code(lines[-1].text)
         kind: _Kind = "other" if in_code or fence or opened else _kind_of(words)
         begin = start + line.index(words)
         lines.append(_Line(begin, begin + len(words), kind, words))
@@ -209,7 +209,7 @@ def is_index(text: str) -> bool:
     return len(text) > _SHORT_TEXT and prose < _LEAST_PROSE * len(text)
 
 
-def is_code(line: str) -> bool:
+def _is_code(line: str) -> bool:
     """Whether a line of a passage looks like code, or like an entry of a configuration file: no prose, item or row."""
     return _kind_of(line) == "other" and bool(_CODE_START.match(line) or _CODE_SIGN.search(line))
 
@@ -223,6 +223,6 @@ def lines_of(passage: str) -> list[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     for is_other, group in groupby(lines, lambda line: _kind_of(line) == "other"):
         together = list(group)
-        looks_so = is_other and any(map(is_code, together))
+        looks_so = is_other and any(map(_is_code, together))
         found += [(line, looks_so) for line in together]
     return found

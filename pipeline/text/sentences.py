@@ -86,7 +86,7 @@ def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
     return spans
 
 
-def is_named_above(text: str, start: int, language: str = "") -> bool:
+def _is_named_above(text: str, start: int, language: str = "") -> bool:
     """Whether a line starts here whose first word, and no common one, stands in a short line above: its heading.
 
     `language` is an ISO 639-1 code, that of the common words (`content_words`).
@@ -106,7 +106,7 @@ def _paragraphs(text: str, language: str) -> list[tuple[int, int]]:
     for line in _LINE.finditer(text):
         start, end = line.span()
         goes_on = found and text[start].islower() and text[found[-1][1] : start] in ("\n", "\r\n", "\r")
-        if goes_on and not (_ends_line(text, *found[-1]) or is_named_above(text, start, language)):
+        if goes_on and not (_ends_line(text, *found[-1]) or _is_named_above(text, start, language)):
             start = found.pop()[0]
         found.append((start, end))
     return found

@@ -132,7 +132,7 @@ def lay_out(
         raise InputError(f"The report cites {len(urls):,} sources; {MAX_SOURCES} can be numbered. Lower `--budget`.")
     numbers = {url: number for number, url in enumerate(urls, start=1)}
     words = report_words(plan_language(plan))
-    outline, sections = _body_of(plan, written, numbers, words, form, words_on_no_page(plan, pages))
+    outline, sections = _body_of(plan, written, numbers, words, form, _words_on_no_page(plan, pages))
     parts = [
         f"# {plain_markdown(written.title)}",
         *sections,
@@ -250,7 +250,7 @@ def _back_matter(
     if len(dropped) > _MOST_LEFT_OUT:
         left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
     limits = (words.limits, _limit_lines(intake, verified, written, pages, account, words, numbers))
-    on_no_page = words_on_no_page(plan, pages, names_only=account.has_model)
+    on_no_page = _words_on_no_page(plan, pages, names_only=account.has_model)
     untold = [word for word in _words_untold(plan, verified, written, pages) if word not in on_no_page]
     vain = _open_sections(plan, verified, written, words, has_model=account.has_model)
     for line, asked in ((words.not_named, _spelt(on_no_page, pages, words)), (words.not_told, untold)):
@@ -338,7 +338,7 @@ def _open_sections(
     return lines
 
 
-def words_on_no_page(plan: Plan, pages: Sequence[Page], *, names_only: bool = True) -> list[str]:
+def _words_on_no_page(plan: Plan, pages: Sequence[Page], *, names_only: bool = True) -> list[str]:
     """The names, or all words but general ones, that the plan asks and no page has; none without pages."""
     if not pages:
         return []

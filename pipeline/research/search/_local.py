@@ -53,7 +53,7 @@ class PassageIndex:
         self.pages += 1
         if is_index(text):
             self.lists.add(url)
-        places = [Place(url, start, end) for start, end in passage_spans(text)]
+        places = [Place(url, start, end) for start, end in _passage_spans(text)]
         self.places += places
         self.texts.add(
             (title, "\n".join(headings_of(headings, start, end)), text[start:end]) for _, start, end in places
@@ -87,7 +87,7 @@ class PassageIndex:
         return {self.places[number].url for number in self.texts.holding(query)}
 
 
-def passage_spans(text: str) -> Iterator[tuple[int, int]]:
+def _passage_spans(text: str) -> Iterator[tuple[int, int]]:
     """Places of the passages, without gaps: each ends at the end of a line, unless the line is too long for that."""
     start = 0
     while start < len(text):

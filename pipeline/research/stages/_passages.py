@@ -49,12 +49,12 @@ class ResearchPassage(NamedTuple):
 def readable_pages(plan: Plan, pages: Sequence[Page], *, first: bool) -> list[Page]:
     """The pages that speak the plan's language or an unknown one; in a first round without any of these, all."""
     language = plan_language(plan)
-    found = [page for page in pages if not page.lang or speaks(page, language)]
+    found = [page for page in pages if not page.lang or _speaks(page, language)]
     return found or (list(pages) if first else [])
 
 
 @lru_cache(maxsize=_PAGES_KEPT)
-def speaks(page: Page, language: str) -> bool:
+def _speaks(page: Page, language: str) -> bool:
     """Whether the page is in the language, or some paragraphs of it are, as where half of it is translated."""
     paragraphs = (line for line in page.text.split("\n")[:_MOST_LINES] if len(line) >= _LEAST_PARAGRAPH)
     told = (paragraph for paragraph in paragraphs if detect_language(paragraph) == language)

@@ -75,12 +75,17 @@ def restated(report: ReadReport, written: ReadReport | None, page_of: PageOf) ->
     for sentence, as_written in zip(cited, _standing(cited, held), strict=True):
         own = [page for url in sentence.paragraph_urls if (page := pages[url])]
         if as_written:
-            weaker += bool(own) and check_sentence(sentence.text, own).verdict != "supported"
+            weaker += bool(own) and not any(_stands_on(sentence.text, page) for page in own)
         elif not own and written is None:
             unread += 1
         elif problem := _problem(sentence, own, [wording for _, wording in held] if written else None):
             problems.append(problem)
     return Restated(len(cited), weaker, unread, tuple(problems))
+
+
+def _stands_on(text: str, page: PageText) -> bool:
+    """Whether a page has the text word for word, or says it in the same words."""
+    return _wording_of_page(page).says(words_said(text)) or check_sentence(text, [page]).verdict == "supported"
 
 
 def _wordings(sentences: Iterable[Sentence]) -> list[tuple[frozenset[str], "_Wording"]]:

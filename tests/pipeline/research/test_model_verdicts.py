@@ -84,13 +84,6 @@ def test_the_model_shows_where_a_page_says_otherwise() -> None:
     assert only(after).against == (Quote(PAGE.url, QUOTE, start, start + len(QUOTE)),)
 
 
-def test_the_model_lowers_a_claim_that_has_the_pages_words_in_another_sense() -> None:
-    text = "In the north beekeepers feed 15 kilograms of sugar."
-    before, after, _, _ = decide([text], {text: says({"verdict": "not_found", "quote": ""})})
-    assert [only(before).verdict, only(after).verdict] == ["supported", "cannot_tell"]
-    assert only(after).problems == ("the model calls it not_found",)
-
-
 def test_claims_that_words_decide_are_not_asked_about() -> None:
     verbatim = "Frost outside the hive kills many weak colonies every winter."
     before, after, calls, _ = decide([verbatim, "The queen of Norway owns 37 submarines."], {})
