@@ -87,8 +87,8 @@ _JOINS = frozenset("-/·'")
 _LETTERS_OF_ONE = frozenset("bcdefghijklmnopqrstuvwxyz")
 _WHERE = frozenset(["in", "on", "under", "within", "at", "for", "unter", "auf", "bei", "im", "für"])
 _WHEN = frozenset(["when", "while", "during", "wenn", "während", "beim"])
+_OTHERS_BEHIND = frozenset(["or", "versus", "vs", "than", "oder"])
 _ARTICLES = frozenset(["a", "an", "the", "der", "die", "das", "dem", "den", "einem", "einer", "ein", "eine"])
-_EITHER_OR = frozenset(["or", "versus", "vs", "than", "oder"])
 _LEAST_STEM = 5
 _ENDING = re.compile(r"(?:ations?|ungen|ung|ingly|ing|ies|ied|ed|es|en|er|em|s|e|n|y)$")
 _SUFFIXES = re.compile(r"(?<=..)[化的性用式]$")
@@ -114,12 +114,8 @@ class SubjectWord(NamedTuple):
     """Whether it fits a question on any subject."""
     name: bool
     """Whether a capital letter marks it as a name; in German a noun is none."""
-    phrase: int
-    """Number of the phrase that it belongs to: words that nothing parts."""
     scope: bool
     """Whether it only says where, when or for what: `in Debian`, `when installing`."""
-    choice: int = 0
-    """Number of the choice that its phrase is one side of, `SELinux or AppArmor`; its phrase's where it is none."""
     deed: bool = False
     """Whether its form marks it as what is done or how, no noun, and nouns say what it is done to.
 
@@ -149,9 +145,8 @@ def names_subject(word: SubjectWord, language: str) -> bool:
 def subject_words(asked: str, language: str) -> list[SubjectWord]:
     """The words of what is asked, each once, in order; stop words and question words left out."""
     found: dict[str, SubjectWord] = {}
-    phrase, scope, noun_before, before, first, chosen = 0, -1, -1, "", True, False
-    choices: dict[int, int] = {}
-    listed: set[int] = set()
+    # A phrase is words that nothing parts; it has a number.
+    phrase, scope, noun_before, before, first = 0, -1, -1, "", True
     plain = unicodedata.normalize("NFKC", ASKS_WITHOUT_BLANKS.sub(" ", asked)).replace("’", "'")
     for piece in _PIECE.finditer(plain):
         written = piece[0]
@@ -160,7 +155,7 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             for part, general, deed in _unspaced_words(written, language):
                 phrase += general or not part
                 if part:
-                    found.setdefault(part, SubjectWord(part, general, False, phrase, False, deed=deed))
+                    found.setdefault(part, SubjectWord(part, general, False, False, deed=deed))
                     phrase += general
         elif not re.match(r"\w", written):
             phrase += written not in _JOINS
@@ -168,12 +163,11 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             continue
         elif (
             word in STOP_WORDS.get(language, STOP_WORDS[""])
-            or word in _EITHER_OR
+            or word in _OTHERS_BEHIND
             or len(word) == 1
             or _CUT_SHORT.fullmatch(word)
         ):
             phrase += word not in _LETTERS_OF_ONE
-            chosen = chosen or word in _EITHER_OR
         else:
             inner = any(letter.isupper() for letter in written[1:])
             named = inner or (written[:1].isupper() and not first and language != "de")
@@ -181,26 +175,14 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             text = plain_number(word) if NUMBERS.fullmatch(word) else word
             deed = language == "de" and not named and not written[:1].isupper()
             phrase += general or (deed and noun_before == phrase)
-            if before == ",":
-                listed.add(phrase)
-            if chosen and not general and (sides := [each.phrase for each in found.values() if not each.general]):
-                # Of `X, Y or Z` all three are sides.
-                begin = next((at for at in reversed(range(len(sides))) if sides[at] not in listed), 0)
-                choices |= dict.fromkeys([*sides[begin:], phrase], choices.get(sides[begin], sides[begin]))
-                chosen = False
             scope = phrase if before in _WHEN or (before in _WHERE and written[:1].isupper()) else scope
-            found.setdefault(text, SubjectWord(text, general, named, phrase, phrase == scope, deed=deed))
+            found.setdefault(text, SubjectWord(text, general, named, phrase == scope, deed=deed))
             noun_before = -1 if deed else phrase
             phrase += general
         before, first = word, False
     lone = all(word.scope or word.general for word in found.values())
     nouns = any(not (word.deed or word.scope or word.general) for word in found.values())
-    return [
-        word._replace(
-            choice=choices.get(word.phrase, word.phrase), scope=word.scope and not lone, deed=word.deed and nouns
-        )
-        for word in found.values()
-    ]
+    return [word._replace(scope=word.scope and not lone, deed=word.deed and nouns) for word in found.values()]
 
 
 def _unspaced_words(run: str, language: str) -> list[tuple[str, bool, bool]]:
