@@ -172,14 +172,14 @@ async def _run(
 
     check_counts_tokens()
     tell_allowed(allowed, progress.tell)
-    if options.model == EXTRACTIVE:
-        progress.tell(_READING_LIST)
     await clarified(options, ask)
     prices = read_settings().prices
     place = open_environment(
         options, os.environ, allowed=allowed, prices=prices, search_url=search_url, report=progress
     )
     async with place as environment:
+        if options.model == EXTRACTIVE:
+            progress.tell(_READING_LIST)
         return await run_stages(options, environment)
 
 

@@ -126,7 +126,7 @@ def write_list(intake: Intake, plan: Plan, verified: Verified, pages: Sequence[P
     """The claims as the passages that they are the sentences of, each below its place and the words found.
 
     Raises:
-        InputError: they are not: the run was begun by a version that took single sentences from pages.
+        InputError: they are not, as `earlier_version` says.
     """
     by_url = {page.url: page for page in pages}
     paragraphs = []
@@ -135,15 +135,20 @@ def write_list(intake: Intake, plan: Plan, verified: Verified, pages: Sequence[P
     ):
         own = list(claims)
         if passage is None or [each.claim.quotes for each in own] != [(quote,) for quote in _sentences(passage)]:
-            raise InputError(
-                f"The run {run_id!r} was begun by an earlier version, which took single sentences from pages; this "
-                "version lists whole passages. Research the topic under another `--run-id`: the pages that the run has "
-                "read are in the store, and its folder stays as it is."
-            )
+            raise earlier_version(run_id)
         names = tuple(each.claim.id for each in own)
         heading = _heading_of(passage, _words_of(plan, section), plan_language(plan))
         paragraphs.append(Paragraph(section, passage.text, names, (passage.page.url,), heading=heading))
     return Written(title_of(intake.topic), tuple(paragraphs))
+
+
+def earlier_version(run_id: str) -> InputError:
+    """The error on a run whose claims are not the sentences of passages."""
+    return InputError(
+        f"The run {run_id!r} was begun by an earlier version, which took single sentences from pages; this version "
+        "lists whole passages. Research the topic under another `--run-id`: the pages that the run has read are in the "
+        "store, and its folder stays as it is."
+    )
 
 
 def _around(checked: Checked, pages: dict[str, Page]) -> Passage | None:

@@ -27,7 +27,7 @@ from pipeline.verifying.values import Claim, Page
 
 _HARVEST = TypeAdapter(Harvest)
 _PAGES = TypeAdapter(PagesRead)
-_CLAIMS = TypeAdapter(tuple[Claim, ...])
+CLAIMS = TypeAdapter(tuple[Claim, ...])
 
 _FIRST_SHARE = 0.8
 
@@ -142,7 +142,7 @@ class ResearchRounds:
         new = pages[len(before.pages) :]
         claims = await self.run.run_stage(
             "extract",
-            _CLAIMS,
+            CLAIMS,
             lambda: self.extract(plan, new, before),
             lambda value: put_new_traces(self.environment.store, self.run.folder.run_id, map(_chunks_made, new)),
             number,
