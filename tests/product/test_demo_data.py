@@ -16,7 +16,6 @@ from exports.start.demo import document_name, read_jury, research_library, with_
 from pipeline.providers import read_payload
 from pipeline.recording.run import passages
 from pipeline.schema import PROVIDERS, Answer, ProviderName
-from pipeline.sources.store import open_store
 from pipeline.text.language import detect_language
 
 DATA = files("exports") / "demo_data"
@@ -189,27 +188,15 @@ def test_notes_in_three_languages_belong_to_a_judged_answer() -> None:
         assert note["text"]
 
 
-def test_butter_and_the_clinic_disagree_in_the_report_on_the_library_and_neither_is_stated(tmp_path: Path) -> None:
+def test_what_butter_and_the_clinic_say_stands_in_the_reading_list_on_the_library_word_for_word(tmp_path: Path) -> None:
     research_library(LIBRARY, tmp_path)
     (folder,) = (path for path in tmp_path.iterdir() if (path / "evidence").is_dir())
     body, _, _ = (folder / "final" / "report.md").read_text(encoding="utf-8").partition("## References")
-    (told,) = (paragraph for paragraph in body.split("\n\n") if paragraph.startswith("Pages disagree: "))
-    for words in ("Butter cools a burn at once", "do not belong on a burn"):
-        assert (body.count(words), words in told) == (1, True)
-    assert body.partition("## In short\n\n")[2].startswith(told)
+    for words in ("Butter cools a burn at once", "is the best first aid for a kitchen burn"):
+        assert body.count(words) == 1
     check = json.loads((folder / "evidence" / "verify.json").read_text(encoding="utf-8"))
-    account = (folder / "final" / "verification.md").read_text(encoding="utf-8")
-    assert check["conflicts_count"] == 1
     assert check["passed"]
-    assert "| disagreements between pages | 1 |" in account
-    sides = {line.partition("“")[2].partition("”")[0] for line in account.splitlines() if line.startswith("  - ")}
-    assert sides == {
-        "Butter cools a burn at once and keeps it from blistering.",
-        "Butter, oil and toothpaste do not belong on a burn.",
-    }
-    with open_store(tmp_path / "store.db") as store:
-        (run,) = store.runs()
-    assert run.metrics["conflictsCount"] == 1
+    assert check["total_paragraphs"] == body.count("\n### ") == 5
 
 
 def test_the_report_on_the_library_cites_what_the_verdicts_are_about(tmp_path: Path) -> None:

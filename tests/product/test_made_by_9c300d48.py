@@ -302,31 +302,28 @@ def refused_untouched(run_id: str, *words: str) -> str:
     return line
 
 
-def test_a_research_run_that_was_stopped_before_it_had_claims_goes_on_to_a_reading_list(made: Path) -> None:
-    run_id = "stopped-after-plan"
+@pytest.mark.parametrize(
+    ("run_id", "told"),
+    [("stopped-after-plan", "it is a reading list"), ("stopped-after-extract", "An earlier version")],
+)
+def test_a_stopped_research_run_goes_on_to_its_report(made: Path, run_id: str, told: str) -> None:
     journal = Path("runs", run_id, ".state", "journal.jsonl")
     entries: list[dict[str, Any]] = json_lines(journal)
     entries[0]["setup"]["documents"] = str(made / "library")  # which lies elsewhere now
     made_before.write_json_lines(journal, entries)
-    run("pipeline", "research", "--run-id", run_id)
+    done = run("pipeline", "research", "--run-id", run_id)
     assert json_lines(journal)[: len(entries)] == entries
     rows = [line.split() for line in run("pipeline", "runs", "list").stdout.splitlines()]
     assert [run_id, "finished"] in [row[:2] for row in rows]
     assert "supported" in made_before.check_research_run_is_open(run_id, entries[0]["setup"]["topic"])
     assert json_lines(Path("runs", run_id, "records.jsonl"))[0]["chunks"]
-    assert "it is a reading list" in Path("runs", run_id, "final", "report.md").read_text(encoding="utf-8")
+    assert told in Path("runs", run_id, "final", "report.md").read_text(encoding="utf-8")
+    assert ("under another `--run-id`" in done.stderr) is (run_id == "stopped-after-extract")
 
 
-def test_a_research_run_that_was_stopped_with_claims_is_refused_with_what_to_do_and_keeps_every_byte(
-    made: Path,
-) -> None:
-    line = refused_untouched("stopped-after-extract")
-    assert "begun by an earlier version" in line
-    assert "Research the topic under another `--run-id`" in line
-
-
-def test_a_stopped_research_run_whose_documents_are_gone_says_so_and_keeps_every_byte(made: Path) -> None:
-    line = refused_untouched("stopped-after-plan")
+@pytest.mark.parametrize("run_id", ["stopped-after-plan", "stopped-after-extract"])
+def test_a_stopped_research_run_whose_documents_are_gone_says_so_and_keeps_every_byte(made: Path, run_id: str) -> None:
+    line = refused_untouched(run_id)
     assert "There is no folder" in line
     assert "Name the one that holds the documents" in line
 

@@ -8,20 +8,19 @@ Source: pipeline/contracts/research.md#reading-list.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from pipeline.errors import InputError
 from pipeline.research.full_text import FullText, SearchWord, Weights, any_of, search_words
 from pipeline.research.output.layout import title_of
 from pipeline.research.output.report_words import report_words
-from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
+from pipeline.research.values import Intake, Plan, Written, plan_language
 from pipeline.sources.headings import headings_above
 from pipeline.sources.passages import PassagePlace, is_index, is_label, passage_places
 from pipeline.text.normal_form import normalise
 from pipeline.text.sentences import sentence_spans
-from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
+from pipeline.verifying.values import Claim, Page, Paragraph, Quote
 
 _MOST = 5
 """Passages below one question."""
@@ -122,38 +121,48 @@ def claims_of(lists: Sequence[Sequence[Passage]]) -> list[Claim]:
     ]
 
 
-def write_list(intake: Intake, plan: Plan, verified: Verified, pages: Sequence[Page], run_id: str) -> Written:
-    """The claims as the passages that they are the sentences of, each below its place and the words found.
+class Shown(NamedTuple):
+    """A passage that is shown, with its sentences as claims."""
 
-    Raises:
-        InputError: they are not, as `earlier_version` says.
-    """
+    section: int
+    """Index of the section below whose question it stands."""
+    passage: Passage
+    """The passage."""
+    claim_ids: tuple[str, ...]
+    """The claims that are its sentences, in order."""
+
+
+def shown_passages(claims: Sequence[Claim], pages: Iterable[Page]) -> list[Shown] | None:
+    """The passages whose sentences the claims are, in order; None where the claims are others, an earlier version's."""
     by_url = {page.url: page for page in pages}
-    paragraphs = []
-    for (section, passage), claims in groupby(
-        verified.claims, lambda each: (each.claim.section, _around(each, by_url))
-    ):
-        own = list(claims)
-        if passage is None or [each.claim.quotes for each in own] != [(quote,) for quote in _sentences(passage)]:
-            raise earlier_version(run_id)
-        names = tuple(each.claim.id for each in own)
-        heading = _heading_of(passage, _words_of(plan, section), plan_language(plan))
-        paragraphs.append(Paragraph(section, passage.text, names, (passage.page.url,), heading=heading))
+    shown = []
+    for (section, passage), group in groupby(claims, lambda each: (each.section, _around(each, by_url))):
+        own = list(group)
+        if passage is None or [each.quotes for each in own] != [(quote,) for quote in _sentences(passage)]:
+            return None
+        shown.append(Shown(section, passage, tuple(each.id for each in own)))
+    return shown
+
+
+def write_list(intake: Intake, plan: Plan, shown: Sequence[Shown]) -> Written:
+    """The passages as paragraphs, each below its place and the words found."""
+    language = plan_language(plan)
+    paragraphs = (
+        Paragraph(
+            each.section,
+            each.passage.text,
+            each.claim_ids,
+            (each.passage.page.url,),
+            heading=_heading_of(each.passage, _words_of(plan, each.section), language),
+        )
+        for each in shown
+    )
     return Written(title_of(intake.topic), tuple(paragraphs))
 
 
-def earlier_version(run_id: str) -> InputError:
-    """The error on a run whose claims are not the sentences of passages."""
-    return InputError(
-        f"The run {run_id!r} was begun by an earlier version, which took single sentences from pages; this version "
-        "lists whole passages. Research the topic under another `--run-id`: the pages that the run has read are in the "
-        "store, and its folder stays as it is."
-    )
-
-
-def _around(checked: Checked, pages: dict[str, Page]) -> Passage | None:
+def _around(claim: Claim, pages: Mapping[str, Page]) -> Passage | None:
     """The passage in which a claim stands; None where its page has none there."""
-    quote = checked.claim.quotes[0]
+    quote = claim.quotes[0]
     page = pages.get(quote.url)
     places = passage_places(page.text, page.headings) if page else ()
     return next((Passage(page, each) for each in places if page and each.start <= quote.start < each.end), None)

@@ -19,7 +19,7 @@ from pipeline.research.stages._fetch import PagesRead, Unread, fetch, fetched_by
 from pipeline.research.stages._follow_up import Known, follow_up, open_sections
 from pipeline.research.stages._harvest import Harvest, harvest
 from pipeline.research.stages._passages import chunks_of
-from pipeline.research.stages._reading_list import claims_of, reading_list
+from pipeline.research.stages._reading_list import claims_of, reading_list, shown_passages
 from pipeline.research.stages._verify import ask_verdicts, verify, verify_passages
 from pipeline.research.values import AskedQuery, FoundPage, Plan, Verified
 from pipeline.sources.schema import READ
@@ -27,7 +27,7 @@ from pipeline.verifying.values import Claim, Page
 
 _HARVEST = TypeAdapter(Harvest)
 _PAGES = TypeAdapter(PagesRead)
-CLAIMS = TypeAdapter(tuple[Claim, ...])
+_CLAIMS = TypeAdapter(tuple[Claim, ...])
 
 _FIRST_SHARE = 0.8
 
@@ -142,7 +142,7 @@ class ResearchRounds:
         new = pages[len(before.pages) :]
         claims = await self.run.run_stage(
             "extract",
-            CLAIMS,
+            _CLAIMS,
             lambda: self.extract(plan, new, before),
             lambda value: put_new_traces(self.environment.store, self.run.folder.run_id, map(_chunks_made, new)),
             number,
@@ -256,7 +256,9 @@ class ResearchRounds:
             ProviderError: the model cannot be asked.
         """
         if self.options.model == EXTRACTIVE:
-            return Round(verify_passages(gathered.claims, gathered.pages, plan.sections), self.budget.used_up(), False)
+            is_list = shown_passages(gathered.claims, gathered.pages) is not None
+            check = verify_passages if is_list else verify
+            return Round(check(gathered.claims, gathered.pages, plan.sections), self.budget.used_up(), False)
         verified = verify(gathered.claims, gathered.pages, plan.sections)
         if self.environment.model and self.budget.used_up() is None:
             verified = await ask_verdicts(verified, gathered.pages, plan.sections, self.environment.model)

@@ -18,7 +18,7 @@ from pipeline.research.running.environment import Environment
 from pipeline.research.running.options import EXTRACTIVE, Budget, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.stages._invariants import check_run
-from pipeline.research.stages._reading_list import write_list
+from pipeline.research.stages._reading_list import shown_passages, write_list
 from pipeline.research.stages._rounds import Gathered, kept_verified
 from pipeline.research.stages._verify import read_pages
 from pipeline.research.stages._write import write_report
@@ -40,6 +40,10 @@ from pipeline.verifying.values import Page, StoredVerdict
 from pipeline.verifying.verify import Reader
 
 _METRICS = TypeAdapter(Metrics)
+_EARLIER = (
+    "An earlier version took single sentences from the pages of this run, and it ends with these. For a reading list "
+    "of whole passages research the topic under another `--run-id`; the pages are in the store."
+)
 
 
 class _PagesCounted(NamedTuple):
@@ -207,7 +211,7 @@ class ReportStages:
 
         Raises:
             ProviderError: the model cannot be asked.
-            InputError: the report cites more sources than can be numbered, or the run is an earlier version's.
+            InputError: the report cites more sources than can be numbered.
             OutputError: a file cannot be written.
         """
         folder = self.run.folder
@@ -251,12 +255,14 @@ class ReportStages:
 
         Raises:
             ProviderError: the model cannot be asked.
-            InputError: the run was begun by a version that had no reading list.
         """
         if self.options.model == EXTRACTIVE:
-            run_id = self.run.folder.run_id
-            written = write_list(self.intake, self.plan, gathered.verified, gathered.pages, run_id)
-            return WrittenReport(written, gathered.stop_reason or self.budget.used_up())
+            shown = shown_passages([each.claim for each in gathered.verified.claims], gathered.pages)
+            if shown is not None:
+                written = write_list(self.intake, self.plan, shown)
+                return WrittenReport(written, gathered.stop_reason or self.budget.used_up())
+            self.run.notes.append(_EARLIER)
+            self.run.progress.tell(_EARLIER)
         model = self.environment.model if self.budget.used_up() is None else None
         written = await write_report(self.intake, self.plan, gathered.verified, gathered.pages, model)
         return WrittenReport(written, gathered.stop_reason or self.budget.used_up())
@@ -267,9 +273,9 @@ class ReportStages:
         Raises:
             InputError: it cites more sources than can be numbered.
         """
-        has_model = self.options.model != EXTRACTIVE
+        is_list = self.options.model == EXTRACTIVE and all(each.heading for each in came.written.paragraphs)
         account = Account(
-            tuple(self.run.notes), came.stop_reason or "", gathered.asked, len(gathered.unread), has_model
+            tuple(self.run.notes), came.stop_reason or "", gathered.asked, len(gathered.unread), not is_list
         )
         return lay_out(
             self.intake, self.plan, gathered.verified, came.written, gathered.pages, account, self.options.citations

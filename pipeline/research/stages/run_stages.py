@@ -17,8 +17,7 @@ from pipeline.research.running.journal import JOURNAL, Journal, JournaledAnswers
 from pipeline.research.running.options import EXTRACTIVE, Budget, ResearchOptions, checked_options, new_run_id
 from pipeline.research.running.research_run import SILENT, Progress, ResearchRun, Spend
 from pipeline.research.stages._plan import make_plan
-from pipeline.research.stages._reading_list import earlier_version
-from pipeline.research.stages._rounds import CLAIMS, ResearchRounds
+from pipeline.research.stages._rounds import ResearchRounds
 from pipeline.research.stages.intake import AskQuestions, clarify_topic
 from pipeline.research.stages.report import Finished, ReportStages
 from pipeline.research.values import Intake, Plan
@@ -78,22 +77,7 @@ def open_run(options: ResearchOptions, report: Progress) -> Iterator[ResearchRun
         folder.remove_parts()
         journal = Journal(folder.path)
         _check_setup(journal, options)
-        if options.model == EXTRACTIVE:
-            _check_claims(journal, options.run_id)
         yield ResearchRun(folder, journal, report)
-
-
-def _check_claims(journal: Journal, run_id: str) -> None:
-    """Refuse an unfinished run without a model whose claims an earlier version made: they are no passages.
-
-    Raises:
-        InputError: as `earlier_version` says.
-    """
-    extracted = [round_ for stage, round_ in journal.stages if stage == "extract"]
-    if ("cache", 1) in journal.stages or not extracted:
-        return
-    if any(claim.relevance is not None for claim in journal.stage_value("extract", min(extracted), CLAIMS)):
-        raise earlier_version(run_id)
 
 
 def _check_folder(path: Path) -> None:

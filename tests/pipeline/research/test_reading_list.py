@@ -7,18 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.output.layout import Account, lay_out
 from pipeline.research.running.environment import open_environment
 from pipeline.research.running.journal import JOURNAL
 from pipeline.research.running.options import ResearchOptions
-from pipeline.research.stages._reading_list import claims_of, reading_list, write_list
+from pipeline.research.stages._reading_list import claims_of, reading_list, shown_passages, write_list
 from pipeline.research.stages._verify import verify_passages
 from pipeline.research.stages.audit import audit, audit_run
 from pipeline.research.stages.report import Finished, audit_again
 from pipeline.research.stages.run_stages import research
-from pipeline.research.values import Intake, Plan
+from pipeline.research.values import Intake, Plan, Verified, Written
 from pipeline.sources.headings import Heading
 from pipeline.sources.store import open_store
 from pipeline.verifying.values import Page
@@ -279,12 +278,18 @@ def test_each_passage_stands_below_its_place_and_the_words_found_and_cites_its_p
         assert name not in markdown
 
 
+def written_list(intake: Intake, plan: Plan, verified: Verified, pages: list[Page]) -> Written:
+    shown = shown_passages([each.claim for each in verified.claims], pages)
+    assert shown is not None
+    return write_list(intake, plan, shown)
+
+
 def test_passages_that_contradict_each_other_are_counted_and_named() -> None:
     pages = [page("a.example", "The tower is 300 metres high."), page("b.example", "The tower is 200 metres high.")]
     plan = Plan(("How high is the tower?",), ())
     intake = Intake(plan.sections[0], plan.sections[0], "en", "brief")
     verified = verify_passages(claims_of(reading_list(plan, pages)), pages, plan.sections)
-    written = write_list(intake, plan, verified, pages, "x")
+    written = written_list(intake, plan, verified, pages)
     markdown = lay_out(intake, plan, verified, written, pages, Account(has_model=False)).markdown
     assert [[quote.url for quote in each.against] for each in verified.claims] == [
         ["https://b.example/"],
@@ -304,9 +309,7 @@ def test_hostile_text_of_a_page_stays_text_in_the_list() -> None:
     pages = [page("a.example", text, "Saving <b>")]
     intake = Intake(plan.sections[0], plan.sections[0], "en", "brief")
     verified = verify_passages(claims_of(reading_list(plan, pages)), pages, plan.sections)
-    laid = lay_out(
-        intake, plan, verified, write_list(intake, plan, verified, pages, "x"), pages, Account(has_model=False)
-    )
+    laid = lay_out(intake, plan, verified, written_list(intake, plan, verified, pages), pages, Account(has_model=False))
     assert "\\<script\\>" in laid.markdown
     assert "\u202e" not in laid.markdown
     found = audit(laid.markdown, laid.paragraphs, laid.citations)
@@ -339,11 +342,9 @@ def test_a_run_killed_before_it_is_written_goes_on_to_the_same_list(manuals: Pat
     assert folder.read_report_md() == whole.read_report_md()
 
 
-def test_a_run_whose_claims_are_no_passages_is_refused_in_a_sentence_and_stays_as_it_is() -> None:
+def test_claims_that_are_no_passages_are_told_from_those_that_are() -> None:
     pages = [page("a.example", "Bees make honey. Wasps make paper.")]
-    plan = Plan(("What do bees and wasps make?",), ())
-    intake = Intake(plan.sections[0], plan.sections[0], "en", "brief")
-    (first, _) = claims_of(reading_list(plan, pages))
-    verified = verify_passages([first], pages, plan.sections)
-    with pytest.raises(InputError, match=r"begun by an earlier version.*another `--run-id`"):
-        write_list(intake, plan, verified, pages, "old")
+    claims = claims_of(reading_list(Plan(("What do bees and wasps make?",), ()), pages))
+    assert [each.claim_ids for each in shown_passages(claims, pages) or ()] == [("c1", "c2")]
+    assert shown_passages(claims[:1], pages) is None
+    assert shown_passages(claims, []) is None
