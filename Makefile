@@ -124,12 +124,12 @@ define installed
 endef
 
 .venv/citejury: pyproject.toml docker/constraints.txt
-	@echo 'Installing citejury and the embedded Argilla into .venv: about 150 packages, 200 MB to fetch.' >&2
+	@echo 'Installing citejury and the embedded Argilla into .venv: about 120 packages, 200 MB to fetch.' >&2
 	$(call installed,server)
 	@echo 'Installed.' >&2
 
 .venv/developers: pyproject.toml docker/constraints.txt
-	@echo 'Installing citejury and what its developers need into .venv: about 200 packages, 400 MB to fetch.' >&2
+	@echo 'Installing citejury and what its developers need into .venv: about 190 packages, 330 MB to fetch.' >&2
 	$(call installed,server$(comma)postgresql$(comma)research$(comma)cluster$(comma)dev)
 	@touch .venv/citejury
 	@echo 'Installed.' >&2
