@@ -156,7 +156,8 @@ def _kind_of(words: str) -> _Kind:
         return "prose" if ends or len(words) >= _LONG_UNSPACED else "other"
     if not ends and (len(words) < _LONG or _PERMALINK.search(words)):
         return "other"
-    return "other" if words[0].islower() or len(words.split()) < _LEAST_WORDS else "prose"
+    is_short = len(words) < _LONG and words[0].islower()  # a longer one begins with the name of a program
+    return "other" if is_short or len(words.split()) < _LEAST_WORDS else "prose"
 
 
 def _is_unspaced(words: str) -> bool:

@@ -166,6 +166,14 @@ def test_lines_of_code_are_told_from_prose_rows_and_items() -> None:
     assert lines_of("") == []
 
 
+def test_a_sentence_that_begins_with_the_name_of_a_program_is_prose() -> None:
+    text = (
+        "Programs are started from a shell with their name:\n$ saver --all\n"
+        "saver is a program of its own that writes all things into one file, and it does so each night."
+    )
+    assert [text[start:end].partition("\n")[0][:8] for start, end in passage_places(text)] == ["Programs", "saver is"]
+
+
 def test_a_blank_text_has_no_passage_and_a_table_of_contents_is_an_index() -> None:
     assert passage_places("") == passage_places(" \n\n ") == ()
     assert is_index("\n".join(f"{number}.1 Saving" for number in range(400)))
