@@ -135,9 +135,3 @@ def single_source(checked: Iterable[Checked], sites: Mapping[str, str]) -> list[
         for each in checked
         if each.verdict == "supported" and len({sites.get(url, url) for url in each.supporters}) == 1
     ]
-
-
-def mean_relevance(checked: Iterable[Checked]) -> float | None:
-    """How far the claims answer the questions of their sections, on average; None where none of them has a figure."""
-    known = [each.claim.relevance for each in checked if each.claim.relevance is not None]
-    return round(sum(known) / len(known), 4) if known else None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pipeline.research.output.layout import link_to, plain_markdown
 from pipeline.research.values import Verified, Written
 from pipeline.verifying.disagreement import Disagreement, disagreements
-from pipeline.verifying.scores import Scores, mean_relevance, single_source
+from pipeline.verifying.scores import Scores, single_source
 from pipeline.verifying.values import Checked, Page, Quote, Verdict
 
 _MOST_SHOWN = 300
@@ -62,7 +62,7 @@ def verification_markdown(
         "## Counts",
         _table(("what", "count"), _counts(verified, stated, pages, alone, len(found), about.stop_reason)),
         "## Citations of the report",
-        _table(("score", "value", "meaning"), [*_score_rows(scores), _relevance_row(verified, stated)]),
+        _table(("score", "value", "meaning"), _score_rows(scores)),
         "## Audit",
         _bullets(about.audit, "The report passed: every paragraph ends in its citations, and all of them resolve."),
         "## Stated in other words than the pages'",
@@ -121,15 +121,6 @@ def _score_rows(scores: Scores) -> list[tuple[str, str, str]]:
         ("citation accuracy (FACT)", _share(scores.accuracy), effective),
         ("effective citations (FACT)", str(scores.effective), "citations carried by their page alone"),
     ]
-
-
-def _relevance_row(verified: Verified, stated: set[str]) -> tuple[str, str, str]:
-    """The row on how far the report's claims answer its questions."""
-    own = [each for each in verified.claims if each.claim.id in stated]
-    known = [each.claim.relevance for each in own if each.claim.relevance is not None]
-    lowest = f"; the lowest {_share(min(known))}" if known else ""
-    meaning = f"how likely the cited sections answer, or how much of what is asked they name, on average{lowest}"
-    return "answers the question", _share(mean_relevance(own)), meaning
 
 
 def _weaker_list(weaker: Sequence[tuple[str, Verdict]]) -> str:

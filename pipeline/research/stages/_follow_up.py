@@ -90,9 +90,9 @@ def open_sections(plan: Plan, claims: Sequence[Checked], pages: Iterable[Page]) 
 
 
 def _answers(checked: Checked, about: frozenset[str], language: str) -> bool:
-    """Whether the claim counts as an answer; runs of earlier versions know no relevance."""
+    """Whether the claim counts as an answer."""
     names_it = not about or not about.isdisjoint(stems_of(checked.claim.text, language))
-    return checked.verdict == "supported" and checked.claim.relevance != 0 and names_it
+    return checked.verdict == "supported" and names_it
 
 
 async def follow_up(missing: Sequence[OpenSection], known: Known, model: Model) -> tuple[str, ...]:

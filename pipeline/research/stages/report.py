@@ -1,6 +1,6 @@
 """The end of a run: the report written and laid out, audited, and put beside the pages that it rests on."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,8 +8,8 @@ from pydantic import TypeAdapter
 
 from pipeline.models.asking import NO_USE
 from pipeline.models.meter import USED_UP, Meter
-from pipeline.models.structured import Spent, added
-from pipeline.research.contracts import Claim, Coverage, Metrics, Report, WriterFinalized, contract_json
+from pipeline.models.structured import added
+from pipeline.research.contracts import Claim, Coverage, Metrics, WriterFinalized, contract_json
 from pipeline.research.output.artefacts import ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.output.layout import Account, LaidOut, cid, lay_out
 from pipeline.research.output.to_answer import FinishedRun, write_for_jury
@@ -25,17 +25,10 @@ from pipeline.research.stages._write import write_report
 from pipeline.research.stages.audit import Audit, audit_run, verify_result
 from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
 from pipeline.sources.choosing.chunk import ENCODING
-from pipeline.sources.store import Store, StoredEvent, StoredRun
+from pipeline.sources.store import Store, StoredRun
 from pipeline.text.urls import site_key
 from pipeline.verifying.disagreement import disagreements
-from pipeline.verifying.scores import (
-    Scores,
-    citation_scores,
-    cited_texts,
-    mean_relevance,
-    single_source,
-    weaker_sentences,
-)
+from pipeline.verifying.scores import Scores, citation_scores, cited_texts, single_source, weaker_sentences
 from pipeline.verifying.values import Page, StoredVerdict
 from pipeline.verifying.verify import Reader
 
@@ -44,89 +37,6 @@ _EARLIER = (
     "An earlier version took single sentences from the pages of this run, and it ends with these. For a reading list "
     "of whole passages research the topic under another `--run-id`; the pages are in the store."
 )
-
-
-class _PagesCounted(NamedTuple):
-    """Where a run's pages came from."""
-
-    cache_hits: int
-    """Pages that the store had before the run asked for them."""
-    cache_misses: int
-    """Pages that the run asked the web for."""
-
-
-def _count_pages(trace: Iterable[StoredEvent]) -> _PagesCounted:
-    """Where the pages came from, by the run's trace: one that an earlier start of the run fetched was fetched."""
-    asked = [event.payload for event in trace if event.kind == "fetch_result"]
-    fetched = {payload["url"] for payload in asked if not payload.get("cached")}
-    held = {payload["url"] for payload in asked if payload.get("cached")}
-    return _PagesCounted(len(held - fetched), len(fetched))
-
-
-class _Work(NamedTuple):
-    """What a run took and came upon."""
-
-    spent: Spent
-    """What the model's answers took."""
-    cut_off: Spent
-    """What calls took at the most whose end nobody knows."""
-    seconds: float
-    """Seconds of work, all starts together."""
-    rounds: int
-    """Rounds from queries to checked claims."""
-    conflicts: int
-    """Disagreements between pages."""
-
-
-def _run_metrics(
-    report: Report,
-    pages: Sequence[Page],
-    counted: _PagesCounted,
-    scores: Scores,
-    relevance: float | None,
-    work: _Work,
-) -> Metrics:
-    """The run's figures; `relevance` is the mean one of the report's claims.
-
-    Sites are counted where the pages came from in the end: a redirected page belongs to the site that answered.
-    """
-    sites = {page.url: page.site for page in pages}
-    cited = [reference.url for reference in report.references]
-    return Metrics(
-        duration_s=round(work.seconds, 3),
-        tokens_in=work.spent.tokens_in,
-        tokens_out=work.spent.tokens_out,
-        cost_est=work.spent.cost,
-        sources_count=len(cited),
-        domain_diversity=len({sites.get(url) or site_key(url) for url in cited}),
-        cache_hits=counted.cache_hits,
-        cache_misses=counted.cache_misses,
-        tokenizer=ENCODING if pages else None,
-        rounds=work.rounds,
-        citation_recall=scores.recall,
-        citation_precision=scores.precision,
-        citation_accuracy=scores.accuracy,
-        effective_citations=scores.effective if scores.read else None,
-        answers_question=relevance,
-        conflicts_count=work.conflicts,
-        stop_reason=report.stop_reason,
-        calls_cut_off=work.cut_off.calls or None,
-        tokens_cut_off=work.cut_off.tokens or None,
-        cost_cut_off=work.cut_off.cost or None,
-    )
-
-
-def _stored_run(run_id: str, created_at: str, markdown: str, report: Report, metrics: Metrics) -> StoredRun:
-    """The run as the store's table `runs` has it."""
-    return StoredRun(
-        id=run_id,
-        topic=report.topic,
-        created_at=created_at,
-        status="finished",
-        report_md=markdown,
-        report_json=contract_json(report),
-        metrics=contract_json(metrics),
-    )
 
 
 class WrittenReport(NamedTuple):
@@ -331,29 +241,47 @@ class ReportStages:
         )
 
     async def measure(self, laid_out: LaidOut, gathered: Gathered, scores: Scores) -> Metrics:
-        """The run's figures."""
+        """The run's figures; a redirected page belongs to the site that answered."""
+        report, pages = laid_out.report, gathered.pages
+        sites = {page.url: page.site for page in pages}
+        cited = [reference.url for reference in report.references]
         trace = self.environment.store.events(self.run.folder.run_id)
-        found = len(disagreements(gathered.verified.claims))
-        work = _Work(self.meter.spent, self.meter.cut_off, self.run.journal.seconds(), gathered.rounds, found)
-        stated = {citation.claim_id for citation in laid_out.report.citations}
-        relevance = mean_relevance(each for each in gathered.verified.claims if each.claim.id in stated)
-        return _run_metrics(laid_out.report, gathered.pages, _count_pages(trace), scores, relevance, work)
+        asked = [event.payload for event in trace if event.kind == "fetch_result"]
+        fetched = {payload["url"] for payload in asked if not payload.get("cached")}
+        held = {payload["url"] for payload in asked if payload.get("cached")}
+        spent, cut_off = self.meter.spent, self.meter.cut_off
+        return Metrics(
+            duration_s=round(self.run.journal.seconds(), 3),
+            tokens_in=spent.tokens_in,
+            tokens_out=spent.tokens_out,
+            cost_est=spent.cost,
+            sources_count=len(cited),
+            domain_diversity=len({sites.get(url) or site_key(url) for url in cited}),
+            cache_hits=len(held - fetched),  # what an earlier start of the run fetched was fetched
+            cache_misses=len(fetched),
+            tokenizer=ENCODING if pages else None,
+            rounds=gathered.rounds,
+            citation_recall=scores.recall,
+            citation_precision=scores.precision,
+            citation_accuracy=scores.accuracy,
+            effective_citations=scores.effective if scores.read else None,
+            conflicts_count=len(disagreements(gathered.verified.claims)),
+            stop_reason=report.stop_reason,
+            calls_cut_off=cut_off.calls or None,
+            tokens_cut_off=cut_off.tokens or None,
+            cost_cut_off=cut_off.cost or None,
+        )
 
     def settle_run(self, laid_out: LaidOut, gathered: Gathered, metrics: Metrics) -> None:
         """Put the run into the store, and write what the jury needs of it."""
         run_id, created_at = self.run.folder.run_id, self.run.journal.created_at
-        report = laid_out.report
-        self.environment.store.put_run(_stored_run(run_id, created_at, laid_out.markdown, report, metrics))
-        finished = FinishedRun(
-            run_id,
-            self.intake.depth,
-            self.options.model,
-            created_at,
-            report,
-            laid_out.markdown,
-            gathered.verified.claims,
-            gathered.pages,
+        report, markdown = laid_out.report, laid_out.markdown
+        stored = StoredRun(
+            run_id, report.topic, created_at, "finished", markdown, contract_json(report), contract_json(metrics)
         )
+        self.environment.store.put_run(stored)
+        model, claims = self.options.model, gathered.verified.claims
+        finished = FinishedRun(run_id, self.intake.depth, model, created_at, report, markdown, claims, gathered.pages)
         write_for_jury(self.run.folder, finished)
 
 

@@ -22,8 +22,8 @@ def page(url: str, title: str = "", *headings: str) -> Page:
     return Page(url, title, site, "en", "text", "", tuple(Heading(0, 2, words) for words in headings))
 
 
-def checked(text: str, *urls: str, verdict: Verdict = "supported", relevance: float | None = 0.9) -> Checked:
-    claim = Claim("c1", text, 0, (Quote(urls[0], text, 0, 1),), relevance=relevance)
+def checked(text: str, *urls: str, verdict: Verdict = "supported") -> Checked:
+    claim = Claim("c1", text, 0, (Quote(urls[0], text, 0, 1),))
     return Checked(claim, verdict, 1.0, supporters=urls)
 
 
@@ -43,8 +43,7 @@ def test_three_claims_from_two_sites_answer_a_section_and_fewer_do_not() -> None
 
 def test_claims_that_nothing_supports_or_that_are_about_something_else_answer_nothing() -> None:
     good = [checked(text, A, B) for text in TEXTS[:2]]
-    assert not is_open(*good, checked(TEXTS[2], B, relevance=None))
-    assert is_open(*good, checked(TEXTS[2], B, relevance=0.0))
+    assert not is_open(*good, checked(TEXTS[2], B))
     assert is_open(*good, checked(TEXTS[2], B, verdict="cannot_tell"))
     assert is_open(*good, checked("The club lists 23 members and the dates of their meetings.", B))
 
