@@ -8,13 +8,11 @@ it. All else is `cannot_tell`, with the nearest sentences.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
 from pipeline.text.coverage import SENTENCES, SentencePlace, cover, words_and_numbers
 from pipeline.text.language import detect_language
-from pipeline.text.urls import membership_key
 from pipeline.verifying._rules import opposing, stands_on
-from pipeline.verifying.page_text import PageText, read_page
-from pipeline.verifying.values import Checked, Claim, Page, Quote, Verdict
+from pipeline.verifying.page_text import PageText
+from pipeline.verifying.values import Quote, Verdict
 
 _TOGETHER = 3
 """Sentences that follow each other and may say a claim together."""
@@ -25,8 +23,6 @@ _NO_CONTENT = "the sentence says nothing that could be looked up"
 _OTHER_LANGUAGE = "the cited pages are in another language, so the words cannot be compared"
 _NO_WORDS = "no sentence of the cited pages has one of its words"
 _OTHER_WORDS = "no sentence of the cited pages says it in the same words"
-_SHOWN = 80
-"""Characters of a quote that a problem names."""
 _SHOWN_SENTENCE = 300
 
 
@@ -43,18 +39,6 @@ class Finding(NamedTuple):
     """The sentences that come nearest to it, the best first: the index of the page, and of the sentence on it."""
     against: tuple[Quote, ...] = ()
     """Ranges of the pages that say otherwise."""
-
-
-def check_claim(text: str, pages: Sequence[Page], quotes: Sequence[Quote] = ()) -> Checked:
-    """The claim held against the pages that it cites; its id is empty.
-
-    A quote that does not stand on its page leaves the claim at `cannot_tell` at best.
-    """
-    read = [read_page(page) for page in pages]
-    finding = with_quotes(check_sentence(text, read), read, quotes)
-    supporters = tuple(page.url for page in pages) if finding.verdict == "supported" else ()
-    claim = Claim("", text, 0, tuple(quotes))
-    return Checked(claim, finding.verdict, finding.score, finding.problems, supporters, finding.against)
 
 
 def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
@@ -99,18 +83,3 @@ def _in_other_language(text: str, pages: Sequence[PageText]) -> bool:
     languages = {page.lang for page in pages if page.sentences} - {"und"}
     own = detect_language(text) if languages else "und"
     return own != "und" and bool(languages - {own})
-
-
-def with_quotes(finding: Finding, pages: Sequence[PageText], quotes: Sequence[Quote]) -> Finding:
-    """The finding; where a quote does not stand on its page, `cannot_tell` at best, and the quote named."""
-    context = NormalisedContext(
-        tuple(ContextPage(page.url, membership_key(page.url), 0, len(page.text), page.form) for page in pages),
-        frozenset(membership_key(page.url) for page in pages),
-    )
-    items = [{"url": quote.url, "snippet": quote.text} for quote in quotes]
-    rejected = validate_and_normalize_evidence(context, items, max(1, len(items)), per_page=True).rejected
-    if not rejected:
-        return finding
-    problems = tuple(f"the quote {each.snippet[:_SHOWN]!r} does not stand on its page" for each in rejected)
-    verdict = "cannot_tell" if finding.verdict == "supported" else finding.verdict
-    return finding._replace(verdict=verdict, problems=finding.problems + problems)

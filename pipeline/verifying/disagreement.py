@@ -78,13 +78,13 @@ class _Sides:
     def meets(self, own: Sequence[Quote], against: Sequence[Quote]) -> bool:
         """Whether a claim with these quotes, and those against it, is about the same."""
         held = (*self.one, *self.other)
-        return any(_overlap(quote, known) for quote in (*own, *against) for known in held)
+        return any(overlap(quote, known) for quote in (*own, *against) for known in held)
 
     def add(self, claim_id: str, own: Sequence[Quote], against: Sequence[Quote]) -> None:
         """Put the claim's quotes on its side and those against it on the other; a page stays on its first side."""
         self.ids.append(claim_id)
-        turned = any(_overlap(quote, known) for quote in own for known in self.other) or any(
-            _overlap(quote, known) for quote in against for known in self.one
+        turned = any(overlap(quote, known) for quote in own for known in self.other) or any(
+            overlap(quote, known) for quote in against for known in self.one
         )
         first, second = (against, own) if turned else (own, against)
         for side, rival, quotes in ((self.one, self.other, first), (self.other, self.one, second)):
@@ -93,7 +93,7 @@ class _Sides:
                     side.append(quote)
 
 
-def _overlap(quote: Quote, other: Quote) -> bool:
+def overlap(quote: Quote, other: Quote) -> bool:
     """Whether two quotes share a part of their page."""
     return quote.url == other.url and quote.start < other.end and other.start < quote.end
 
@@ -109,5 +109,5 @@ def disputed_ids(claims: Sequence[Checked]) -> frozenset[str]:
     return frozenset(ids) | frozenset(
         each.claim.id
         for each in claims
-        if any(_overlap(quote, known) for quote in each.claim.quotes for known in quotes)
+        if any(overlap(quote, known) for quote in each.claim.quotes for known in quotes)
     )

@@ -9,8 +9,8 @@ from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.models.completion import plain_reason
 from pipeline.research.values import Verified
-from pipeline.verifying.claim import Finding, check_sentence, is_covered, with_quotes
-from pipeline.verifying.disagreement import contrary, is_other_edition
+from pipeline.verifying.claim import Finding, check_sentence, is_covered
+from pipeline.verifying.disagreement import contrary, is_other_edition, overlap
 from pipeline.verifying.model_verdicts import OpenQuestion, ask_verdict, decide, open_question
 from pipeline.verifying.page_text import PageText, read_page
 from pipeline.verifying.values import Checked, Claim, Decided, Page, Quote
@@ -26,8 +26,6 @@ class ReadPages(NamedTuple):
 
     texts: Mapping[str, PageText]
     """By canonical URL, in the order of the pages."""
-    sites: Mapping[str, str]
-    """The site of each."""
     titles: Mapping[str, str]
     """The title of each."""
 
@@ -36,8 +34,7 @@ def read_pages(pages: Iterable[Page]) -> ReadPages:
     """The pages of a run, read once; of those with the same URL the last one."""
     last = {page.url: page for page in pages}
     texts = {url: read_page(page) for url, page in last.items()}
-    sites = {url: page.site for url, page in last.items()}
-    return ReadPages(texts, sites, {url: page.title for url, page in last.items()})
+    return ReadPages(texts, {url: page.title for url, page in last.items()})
 
 
 def verify(claims: Iterable[Claim], pages: Iterable[Page], sections: Sequence[str] = ()) -> Verified:
@@ -66,14 +63,9 @@ def _check_own_words(claim: Claim, shown: Sequence[Quote], read: ReadPages) -> C
         return Checked(claim, "cannot_tell", 0.0, ("its page was not read, or does not have it at its place",))
     others = _others([quote.url], read)
     found = contrary(claim.text, [own], others)
-    against = tuple(each for each in shown if any(_overlap(each, other) for other in found))
+    against = tuple(each for each in shown if any(overlap(each, other) for other in found))
     supporters = (quote.url, *(page.url for page in others if _supports(claim.text, page)))
     return Checked(claim, "supported", 1.0, (), supporters, against)
-
-
-def _overlap(quote: Quote, other: Quote) -> bool:
-    """Whether two quotes share a part of their page."""
-    return quote.url == other.url and quote.start < other.end and other.start < quote.end
 
 
 def _verified_of(checked: Sequence[Checked], sections: Sequence[str]) -> Verified:
@@ -87,7 +79,7 @@ def _check(claim: Claim, read: ReadPages) -> Checked:
     """The claim with what its own pages say of it, which others support it, and which say otherwise."""
     cited = list(dict.fromkeys(quote.url for quote in claim.quotes))
     own = [read.texts[url] for url in cited if url in read.texts]
-    finding = with_quotes(check_sentence(claim.text, own), own, claim.quotes)
+    finding = check_sentence(claim.text, own)
     against = finding.against + contrary(claim.text, own, _others(cited, read))
     supporters = _supporting(claim.text, cited, finding, read) if finding.verdict == "supported" else ()
     return Checked(claim, finding.verdict, finding.score, finding.problems, supporters, against)

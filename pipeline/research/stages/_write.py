@@ -18,9 +18,10 @@ from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, pl
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import site_key
 from pipeline.text.words import without_marks
-from pipeline.verifying.claim import check_claim
+from pipeline.verifying.claim import check_sentence
 from pipeline.verifying.disagreement import disagreements, disputed_ids
-from pipeline.verifying.values import Checked, Claim, Page, Paragraph
+from pipeline.verifying.page_text import read_page
+from pipeline.verifying.values import Checked, Page, Paragraph
 
 _WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 _MOST_OF_A_PARAGRAPH = 4
@@ -132,11 +133,6 @@ async def _draft_section(
     return {places[each.paragraph - 1]: each for each in drafts if 1 <= each.paragraph <= len(places)}
 
 
-def _claims_of(paragraph: Sequence[Checked]) -> list[Claim]:
-    """The claims of a paragraph."""
-    return [checked.claim for checked in paragraph]
-
-
 def _task_words() -> str:
     """What the model is to do with the claims of one section."""
     return (
@@ -172,8 +168,8 @@ def _holds(text: str, stated: Sequence[Checked], pages: Mapping[str, Page]) -> b
     """Whether every claim's own pages support the sentence, and it has no number or address of its own."""
     quotes = [quote for each in stated for quote in each.claim.quotes]
     words = " ".join([*(each.claim.text for each in stated), *(quote.text for quote in quotes)])
-    cited = [pages[url] for url in dict.fromkeys(quote.url for quote in quotes) if url in pages]
-    return is_fit(text, words) and bool(cited) and check_claim(text, cited).verdict == "supported"
+    cited = [read_page(pages[url]) for url in dict.fromkeys(quote.url for quote in quotes) if url in pages]
+    return is_fit(text, words) and bool(cited) and check_sentence(text, cited).verdict == "supported"
 
 
 class _ParagraphClaims(NamedTuple):

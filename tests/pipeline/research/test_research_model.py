@@ -20,7 +20,8 @@ from pipeline.research.stages._verify import verify
 from pipeline.research.stages._write import write_report
 from pipeline.research.values import Intake, Plan, Written
 from pipeline.text.sentences import sentence_spans
-from pipeline.verifying.claim import check_claim
+from pipeline.verifying.claim import check_sentence
+from pipeline.verifying.page_text import read_page
 from pipeline.verifying.values import Page
 from tests.support.provider_server import Behaviour, HalfBody, Hang, Received, Status, WrongContentType
 from tests.support.scripted_model import ScriptedModel, form_of, prompts_of, refuses, says
@@ -129,7 +130,7 @@ def is_right(came: Came) -> None:
     assert came.written.paragraphs
     for paragraph in came.written.paragraphs:
         for start, end in sentence_spans(paragraph.text, "en"):
-            checked = check_claim(paragraph.text[start:end], [by_url[url] for url in paragraph.urls])
+            checked = check_sentence(paragraph.text[start:end], [read_page(by_url[url]) for url in paragraph.urls])
             assert checked.verdict == "supported", paragraph.text[start:end]
     body = came.laid_out.markdown.partition("## References")[0]
     assert "evil.example" not in body
