@@ -16,8 +16,9 @@ from pipeline.interrupts import SIGNAL_EXITS, interrupted_by
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
+    from pipeline.models.structured import Spent
     from pipeline.research.running.options import ResearchOptions
-    from pipeline.research.running.research_run import Progress, Spend
+    from pipeline.research.running.research_run import Progress
     from pipeline.research.stages.intake import AskQuestions
     from pipeline.research.stages.report import Finished
     from pipeline.research.values import Stage
@@ -248,7 +249,7 @@ def shown_progress() -> "Iterator[Progress]":
             start,
             lambda done, total: bars.report(name, done, total),
             end,
-            lambda spend: bars.report(name, words=_spent_words(spend)),
+            lambda spent: bars.report(name, words=_spent_words(spent)),
             bars.tell,
         )
 
@@ -258,12 +259,12 @@ def _again(round_: int) -> str:
     return f", round {round_}" if round_ > 1 else ""
 
 
-def _spent_words(spend: "Spend") -> str:
+def _spent_words(spent: "Spent") -> str:
     """What the model has taken, in a few words; empty where nothing was asked."""
-    if not spend.tokens:
+    if not spent.tokens:
         return ""
-    unknown = f", cost of {spend.unpriced} answers not known" if spend.unpriced else ""
-    return f"{spend.tokens:,} tokens, {spend.cost:.4f} USD{unknown}"
+    unknown = f", cost of {spent.unpriced} answers not known" if spent.unpriced else ""
+    return f"{spent.tokens:,} tokens, {spent.cost:.4f} USD{unknown}"
 
 
 def _ask_on_terminal(questions: Sequence[str]) -> list[str]:

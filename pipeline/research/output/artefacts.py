@@ -6,8 +6,7 @@ Source: pipeline/contracts/research.md#files.
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar
 
@@ -178,41 +177,19 @@ class PlanFile(Frozen):
 
 
 Model = TypeVar("Model", bound=BaseModel)
+Value = TypeVar("Value")
 
 
-def _read_json(path: Path, model: type[Model]) -> Model | None:
-    """The file's content; None where there is no such file.
-
-    Raises:
-        InputError: it is not JSON, or not as the model wants it.
-    """
-    if not path.is_file():
-        return None
-    with _file_errors(path):
-        return model.model_validate_json(path.read_bytes())
-
-
-def _read_text(path: Path) -> str:
-    """The file's text, unchanged; empty where there is no such file.
-
-    Raises:
-        InputError: it is not UTF-8.
-    """
-    if not path.is_file():
-        return ""
-    with _file_errors(path):
-        return path.read_bytes().decode()
-
-
-@contextmanager
-def _file_errors(path: Path) -> Iterator[None]:
-    """Turn what is wrong with a file's content into our error.
+def _read_file(path: Path, read: Callable[[bytes], Value]) -> Value | None:
+    """What the file holds; None where there is no such file.
 
     Raises:
         InputError: it is not UTF-8, not JSON, or not as it should be.
     """
+    if not path.is_file():
+        return None
     try:
-        yield
+        return read(path.read_bytes())
     except ValidationError as error:
         raise InputError(f"{str(path)!r} is not as it should be: {'; '.join(problems(error))}.") from error
     except UnicodeDecodeError as error:
@@ -336,11 +313,6 @@ class RunFolder(NamedTuple):
         return self.path / "final" / "report.json"
 
     @property
-    def verification_file(self) -> Path:
-        """Where the account of the checks is for people."""
-        return self.path / "final" / "verification.md"
-
-    @property
     def paragraphs_file(self) -> Path:
         """Where the paragraphs are."""
         return self.path / "drafts" / "paragraphs.jsonl"
@@ -359,7 +331,7 @@ class RunFolder(NamedTuple):
 
     def read_clarify(self) -> Clarify | None:
         """What had to be asked; None where nothing had to be."""
-        return _read_json(self.path / "clarify.json", Clarify)
+        return _read_file(self.path / "clarify.json", Clarify.model_validate_json)
 
     def write_clarify(self, clarify: Clarify) -> None:
         """Write `clarify.json`."""
@@ -367,7 +339,7 @@ class RunFolder(NamedTuple):
 
     def read_plan(self) -> PlanFile | None:
         """The plan; None before there is one."""
-        return _read_json(self.path / "logs" / "plan.json", PlanFile)
+        return _read_file(self.path / "logs" / "plan.json", PlanFile.model_validate_json)
 
     def write_plan(self, plan: PlanFile) -> None:
         """Write `logs/plan.json`."""
@@ -375,7 +347,7 @@ class RunFolder(NamedTuple):
 
     def read_config(self) -> Config | None:
         """What the run may do; None before it has a plan."""
-        return _read_json(self.path / "logs" / "config.json", Config)
+        return _read_file(self.path / "logs" / "config.json", Config.model_validate_json)
 
     def write_config(self, config: Config) -> None:
         """Write `logs/config.json`."""
@@ -400,11 +372,7 @@ class RunFolder(NamedTuple):
 
     def read_citations(self) -> tuple[CitationEntry, ...]:
         """The cited sources by their ids; empty before there are any."""
-        path = self.path / "evidence" / "citations.json"
-        if not path.is_file():
-            return ()
-        with _file_errors(path):
-            return CITATIONS.validate_json(path.read_bytes())
+        return _read_file(self.path / "evidence" / "citations.json", CITATIONS.validate_json) or ()
 
     def write_citations(self, citations: Iterable[CitationEntry]) -> None:
         """Write `evidence/citations.json`."""
@@ -413,11 +381,7 @@ class RunFolder(NamedTuple):
 
     def read_claims(self) -> tuple[Claim, ...] | None:
         """Every claim of the run, those that are not in the report among them; None where there is no such file."""
-        path = self.path / "evidence" / "claims.json"
-        if not path.is_file():
-            return None
-        with _file_errors(path):
-            return CLAIMS.validate_json(path.read_bytes())
+        return _read_file(self.path / "evidence" / "claims.json", CLAIMS.validate_json)
 
     def write_claims(self, claims: Iterable[Claim]) -> None:
         """Write `evidence/claims.json`."""
@@ -426,7 +390,7 @@ class RunFolder(NamedTuple):
 
     def read_verify(self) -> VerifyResult | None:
         """What the last check found; None before there was one."""
-        return _read_json(self.path / "evidence" / "verify.json", VerifyResult)
+        return _read_file(self.path / "evidence" / "verify.json", VerifyResult.model_validate_json)
 
     def write_verify(self, result: VerifyResult) -> None:
         """Write `evidence/verify.json`."""
@@ -434,7 +398,7 @@ class RunFolder(NamedTuple):
 
     def read_report(self) -> Report | None:
         """The report as data; None before there is one."""
-        file = _read_json(self.report_json_file, ReportFile)
+        file = _read_file(self.report_json_file, ReportFile.model_validate_json)
         return file.report_json if file else None
 
     def write_report(self, markdown: str, report: Report) -> None:
@@ -444,8 +408,8 @@ class RunFolder(NamedTuple):
 
     def read_report_md(self) -> str:
         """The report for people; empty before there is one."""
-        return _read_text(self.report_file)
+        return _read_file(self.report_file, bytes.decode) or ""
 
     def write_verification_md(self, markdown: str) -> None:
         """Write `final/verification.md`."""
-        write_text(self.verification_file, markdown)
+        write_text(self.path / "final" / "verification.md", markdown)

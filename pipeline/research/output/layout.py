@@ -303,7 +303,9 @@ def _limit_lines(
     if ordering:
         lines.append(words.orders.replace("{pages}", _first_of(ordering, _MOST_NAMED, words)))
     if account.stop_reason:
-        lines.append(words.ended.replace("{reason}", _stop_words(account.stop_reason, words)))
+        lines.append(
+            words.ended.replace("{reason}", words.stops.get(account.stop_reason) or plain_markdown(account.stop_reason))
+        )
     return lines
 
 
@@ -413,11 +415,6 @@ def _first_of(texts: Sequence[str], most: int, words: ReportWords) -> str:
 def _orders(page: Page) -> bool:
     """Whether the page gives orders to the machine that reads it."""
     return orders_machine(page.text)
-
-
-def _stop_words(reason: str, words: ReportWords) -> str:
-    """Why the run ended, in words; the reason itself where there are none for it."""
-    return words.stops.get(reason) or plain_markdown(reason)
 
 
 def _left_out_lines(dropped: Sequence[Checked], words: ReportWords) -> list[str]:

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from pipeline.errors import CitejuryError, InputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
+from pipeline.models.structured import Spent
 from pipeline.providers.failure import redact
 from pipeline.research.contracts import KINDS, ErrorCode, Failure, Payload, put_trace
 from pipeline.research.output.artefacts import RunFolder, StageDetails, StageEvent
@@ -24,17 +25,6 @@ Value = TypeVar("Value")
 _LONGEST_ERROR = 500
 
 
-class Spend(NamedTuple):
-    """What a run has taken so far."""
-
-    tokens: int
-    """Tokens to and from the model together."""
-    cost: float
-    """What the model's answers cost as far as it is known, in USD."""
-    unpriced: int
-    """Answers whose cost nobody knows."""
-
-
 class Progress(NamedTuple):
     """How the one who waits hears of a run."""
 
@@ -44,7 +34,7 @@ class Progress(NamedTuple):
     """So many of the stage's queries or pages are done."""
     end: Callable[[Stage, int, str], None] = lambda stage, round_, words: None
     """A pass of a stage is done, also one that was done before; what came of it in a few words."""
-    spend: Callable[[Spend], None] = lambda spend: None
+    spend: Callable[[Spent], None] = lambda spent: None
     """The model has answered."""
     tell: Callable[[str], None] = lambda line: None
     """A line that should be read."""

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import ValidationError
 
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
-from pipeline.research.contracts import Metrics, Report, Text, UtcTime, aware_time
+from pipeline.research.contracts import Metrics, Text, UtcTime, aware_time
 from pipeline.research.output.artefacts import (
     RUN_ID,
-    CitationEntry,
     Clarify,
     RunFolder,
     StageEvent,
@@ -92,17 +91,6 @@ class RunOverview(Contract):
     """The sources that the report cites, in order of first appearance."""
 
 
-class _RunFiles(NamedTuple):
-    """What the files of a run hold, as far as it is there."""
-
-    clarify: Clarify | None
-    log: tuple[StageEvent, ...]
-    depth: Depth | None
-    verify: VerifyResult | None
-    citations: tuple[CitationEntry, ...]
-    report: Report | None
-
-
 def list_runs(runs_dir: Path) -> list[RunOverview]:
     """Every run of the folder, the one that began last first; those without a time at the end.
 
@@ -170,7 +158,7 @@ def _overview(path: Path, stored: StoredRun | None) -> RunOverview:
     if not is_run(path):
         return run
     try:
-        return run.model_copy(update=dict(_facts_of_folder(_read_files(RunFolder(path)))))
+        return run.model_copy(update=dict(_facts_of_folder(RunFolder(path))))
     except InputError as error:
         return run.model_copy(update={"state": "damaged", "error": str(error)})
 
@@ -195,66 +183,49 @@ def _facts_of_store(stored: StoredRun) -> dict[str, object]:
     return {"created_at": created_at, "metrics": metrics, "stop_reason": stop_reason}
 
 
-def _read_files(folder: RunFolder) -> _RunFiles:
-    """What the run's files hold.
+def _facts_of_folder(folder: RunFolder) -> Iterator[tuple[str, object]]:
+    """Names and values of what the run's files tell; what they do not tell is not among them.
 
     Raises:
         InputError: one of them is not as it should be.
     """
-    plan = folder.read_plan()
-    return _RunFiles(
-        folder.read_clarify(),
-        folder.read_log(),
-        plan.depth if plan else None,
-        folder.read_verify(),
-        folder.read_citations(),
-        folder.read_report(),
-    )
-
-
-def _facts_of_folder(files: _RunFiles) -> Iterator[tuple[str, object]]:
-    """Names and values of what the files tell; what they do not tell is not among them."""
-    yield "state", _run_state(files)
-    yield "depth", files.depth
+    clarify, log, plan, verify = folder.read_clarify(), folder.read_log(), folder.read_plan(), folder.read_verify()
+    yield "state", _run_state(clarify, log, verify)
+    yield "depth", plan.depth if plan else None
     yield (
         "sources",
         tuple(
             RunSource(cid=entry.cid, url=entry.url, title=entry.title, fetched_at=entry.fetched_at)
-            for entry in files.citations
+            for entry in folder.read_citations()
         ),
     )
-    if files.log:
-        yield "stage", files.log[-1].stage
-        yield "created_at", files.log[0].timestamp
-        yield "updated_at", files.log[-1].timestamp
-        yield "error", files.log[-1].details.error
-    if files.clarify and files.clarify.failure_reason:
-        yield "error", files.clarify.failure_reason
-    if files.report:
-        yield "topic", files.report.topic
-        yield "stop_reason", files.report.stop_reason
-    if files.verify:
-        yield "checks", _check_counts(files.verify)
+    if log:
+        yield "stage", log[-1].stage
+        yield "created_at", log[0].timestamp
+        yield "updated_at", log[-1].timestamp
+        yield "error", log[-1].details.error
+    if clarify and clarify.failure_reason:
+        yield "error", clarify.failure_reason
+    if report := folder.read_report():
+        yield "topic", report.topic
+        yield "stop_reason", report.stop_reason
+    if verify:
+        checks = CheckCounts(
+            verified_claims=verify.verified_claims_count,
+            single_source_claims=verify.single_source_claims_count,
+            conflicts=verify.conflicts_count,
+            paragraphs=verify.total_paragraphs,
+            passed=verify.passed,
+        )
+        yield "checks", checks
 
 
-def _check_counts(verify: VerifyResult) -> CheckCounts:
-    """What the check counted."""
-    return CheckCounts(
-        verified_claims=verify.verified_claims_count,
-        single_source_claims=verify.single_source_claims_count,
-        conflicts=verify.conflicts_count,
-        paragraphs=verify.total_paragraphs,
-        passed=verify.passed,
-    )
-
-
-def _run_state(files: _RunFiles) -> RunState:
-    """How far the run is, by its last line in the log, its questions and its check."""
-    last = files.log[-1] if files.log else None
+def _run_state(clarify: Clarify | None, log: Sequence[StageEvent], verify: VerifyResult | None) -> RunState:
+    """How far the run is, by its questions, the last line of its log and its check."""
+    last = log[-1] if log else None
     if last and (last.stage, last.status) == ("cache", "completed"):
-        passed = files.verify is not None and files.verify.passed
-        return "finished" if passed else "audit failed"
-    if files.clarify and files.clarify.status != "clarified":
+        return "finished" if verify and verify.passed else "audit failed"
+    if clarify and clarify.status != "clarified":
         return "clarification needed"
     return "failed" if last and last.status == "failed" else "unfinished"
 

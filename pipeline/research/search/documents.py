@@ -18,7 +18,7 @@ from urllib.parse import quote
 from pipeline.errors import InputError
 from pipeline.gathering.run_sources import MEDIA_TYPES, added_page, read_file
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store import Store, StoredPage
+from pipeline.sources.store import Store
 from pipeline.text.terminal import counted
 from pipeline.text.urls import canonical_url
 
@@ -124,13 +124,8 @@ async def _read_document(url: str, file: Path, extractor: Extractor, store: Stor
         page = await added_page(url, file, extractor)
     except (InputError, OSError) as problem:
         return str(problem)
-    store.put_page(page if page.title else _titled(page, file))
+    store.put_page(page if page.title else page._replace(title=file.stem.replace("_", " ").strip()[:300]))
     return ""
-
-
-def _titled(page: StoredPage, file: Path) -> StoredPage:
-    """The page with its file's name for a title."""
-    return page._replace(title=file.stem.replace("_", " ").strip()[:300])
 
 
 def document_url(folder: Path, file: Path) -> str:

@@ -10,18 +10,18 @@ from pydantic import TypeAdapter
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
 from pipeline.models.meter import Meter
-from pipeline.models.structured import Spent, added, spent_of
+from pipeline.models.structured import added, spent_of
 from pipeline.research.output.artefacts import PlanDetails, PlanFile, RunFolder
 from pipeline.research.running.environment import Environment
 from pipeline.research.running.journal import JOURNAL, Journal, JournaledAnswers
 from pipeline.research.running.options import EXTRACTIVE, Budget, ResearchOptions, checked_options, new_run_id
-from pipeline.research.running.research_run import SILENT, Progress, ResearchRun, Spend
+from pipeline.research.running.research_run import SILENT, Progress, ResearchRun
 from pipeline.research.stages._plan import make_plan
 from pipeline.research.stages._rounds import ResearchRounds
 from pipeline.research.stages.intake import AskQuestions, clarify_topic
 from pipeline.research.stages.report import Finished, ReportStages
 from pipeline.research.values import Intake, Plan
-from pipeline.sources.store import Store, StoredRun
+from pipeline.sources.store import StoredRun
 
 _INTAKE = TypeAdapter(Intake)
 _PLAN = TypeAdapter(Plan)
@@ -86,14 +86,10 @@ def _check_folder(path: Path) -> None:
     Raises:
         OutputError: it holds something else, or is a link.
     """
-    holds_other = path.is_dir() and any(path.iterdir()) and not ((path / JOURNAL).exists() or _is_waiting(path))
+    of_a_run = (JOURNAL, "clarify.json")  # a run that asked questions holds nothing more
+    holds_other = path.is_dir() and any(path.iterdir()) and not any((path / each).exists() for each in of_a_run)
     if path.is_symlink() or holds_other:
         raise OutputError(f"{str(path)!r} holds something else than a research run; name another run with `--run-id`.")
-
-
-def _is_waiting(path: Path) -> bool:
-    """Whether the folder is that of a run that asked questions, and nothing more."""
-    return (path / "clarify.json").exists()
 
 
 def _check_setup(journal: Journal, options: ResearchOptions) -> None:
@@ -146,7 +142,9 @@ async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: E
         CitejuryError: as `research`.
     """
     intake = await _run_intake(run, options, None)
-    _tell_store(run, environment.store, intake.topic)
+    if ("cache", 1) not in run.logged:  # so that its trace belongs to something while it is not finished
+        unfinished = StoredRun(run.folder.run_id, intake.topic, run.journal.created_at, status="unfinished")
+        environment.store.put_run(unfinished)
     meter = _opened_meter(run, environment, options)
     budget = Budget(options.limits, run.journal.seconds, lambda: meter.committed)
     model = environment.model
@@ -169,20 +167,11 @@ async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: E
     return await finishing.finish(gathered)
 
 
-def _tell_store(run: ResearchRun, store: Store, topic: str) -> None:
-    """Put the run into the store while it is not finished, so that its trace belongs to something."""
-    if ("cache", 1) not in run.logged:
-        store.put_run(StoredRun(run.folder.run_id, topic, run.journal.created_at, status="unfinished"))
-
-
 def _opened_meter(run: ResearchRun, environment: Environment, options: ResearchOptions) -> Meter:
     """What the run's calls to the model take, those of earlier starts included; the one who waits hears of it."""
     model, journal = environment.model, run.journal
     name, prices = (model.name, model.prices) if model else (EXTRACTIVE, {})
-
-    def heard(spent: Spent) -> None:
-        environment.report.spend(Spend(spent.tokens, spent.cost, spent.unpriced))
-
+    heard = environment.report.spend
     meter = Meter(name, prices, options.limits.spend, options.workers, journal, heard=heard)
     meter.spent = added(journal.settled, spent_of(journal.unmetered, name, prices))
     meter.cut_off = journal.cut_off
@@ -193,11 +182,6 @@ def _opened_meter(run: ResearchRun, environment: Environment, options: ResearchO
 def _settle_plan(folder: RunFolder, options: ResearchOptions, intake: Intake, plan: Plan) -> None:
     """Write what the run may do, and what it sets out to do."""
     folder.write_config(options.config(intake.depth))
-    folder.write_plan(_plan_file(options, intake, plan))
-
-
-def _plan_file(options: ResearchOptions, intake: Intake, plan: Plan) -> PlanFile:
-    """`logs/plan.json`."""
     budget = options.effort(intake.depth).budget
     details = PlanDetails(
         queries=plan.queries,
@@ -205,4 +189,6 @@ def _plan_file(options: ResearchOptions, intake: Intake, plan: Plan) -> PlanFile
         estimated_sources=_SOURCES_PER_BUDGET * budget,
         depth=intake.depth,
     )
-    return PlanFile(workers=options.workers, depth=intake.depth, budget=budget, lang=intake.lang, plan=details)
+    folder.write_plan(
+        PlanFile(workers=options.workers, depth=intake.depth, budget=budget, lang=intake.lang, plan=details)
+    )
