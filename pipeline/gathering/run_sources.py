@@ -16,7 +16,7 @@ from pipeline.recording.files import write_records
 from pipeline.recording.run import answers_files, answers_of_run, records_from_run, resolved_earlier
 from pipeline.records import QueryResponse
 from pipeline.sources.choosing.select import PassageLimits
-from pipeline.sources.choosing.shelf import CitedPage, Shelf, cited_page
+from pipeline.sources.choosing.shelf import CitedPage, Shelf, cited_page, outcome_of
 from pipeline.sources.choosing.tally import Tally
 from pipeline.sources.reading.extract import Extracted
 from pipeline.sources.reading.extractor import Extractor
@@ -164,7 +164,7 @@ def _near(key: str, cited: Sequence[str]) -> str:
 def _count_pages(cited: Mapping[str, CitedPage], shelf: Shelf, tally: Tally) -> None:
     """Count what became of every cited page."""
     for url, page in cited.items():
-        outcome = shelf.outcome(page)
+        outcome = outcome_of(page, shelf.store)
         tally.add_page(site_key(url), url, outcome.reason, outcome.detail)
 
 

@@ -378,13 +378,17 @@ def _open_connection(path: Path, read_only: bool) -> sqlite3.Connection:
 
     Raises:
         InputError: it is no store or a newer one; or it is to be read and is not there, or older and cannot be changed.
+        OutputError: its folder cannot be made.
         sqlite3.Error: what `_store_errors` translates.
     """
     if read_only and not path.is_file():
         raise InputError(f"There is no store {str(path)!r} to read.")
     changeable = not read_only or all(os.access(place, os.W_OK) for place in (path, path.parent))
     if not read_only:
-        _make_folder(path.parent)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"The folder {str(path.parent)!r} cannot be made: {error.strerror}.") from error
     with ExitStack() as unless_opened:
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?{'mode=rwc' if changeable else _reading_mode(path)}",
@@ -398,18 +402,6 @@ def _open_connection(path: Path, read_only: bool) -> sqlite3.Connection:
             connection.execute("PRAGMA query_only = 1")
         unless_opened.pop_all()
     return connection
-
-
-def _make_folder(folder: Path) -> None:
-    """Make the folder and those above it.
-
-    Raises:
-        OutputError: it cannot be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"The folder {str(folder)!r} cannot be made: {error.strerror}.") from error
 
 
 def _reading_mode(path: Path) -> str:

@@ -136,7 +136,7 @@ def _ends_sentence(before: str, stop: re.Match[str], after: str, language: str) 
     last = stop["stops"][-1]
     if last in _FULL_STOPS or (last in "!?…" and _WRITTEN_WITHOUT_BLANKS.match(after)):
         return not (stop["closing"] and _CARRIES_ON.match(after))
-    if not after[0].isspace() or _begins_small(after):
+    if not after[0].isspace() or _word_after(after)[:1].islower():
         return False
     if stop["stops"] != "." or stop["closing"]:
         return True
@@ -174,11 +174,6 @@ def _word_after(after: str) -> str:
     """The first word of the text without quotes and brackets; empty where a mark stands there."""
     found = _WORD_AFTER.match(after)
     return found[1] if found else ""
-
-
-def _begins_small(after: str) -> bool:
-    """Whether the next word begins with a small letter."""
-    return _word_after(after)[:1].islower()
 
 
 def trim_snippet(snippet: str, limit: int = 320) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pipeline.errors import InputError
-from pipeline.sources.choosing.shelf import cited_page
-from pipeline.sources.choosing.tally import STATES, Tally, failure_lines
+from pipeline.sources.choosing.shelf import cited_page, outcome_of
+from pipeline.sources.choosing.tally import Tally, failure_lines, pages_line
 from pipeline.sources.schema import READ, state_of
 from pipeline.sources.store import Outcome, Store
 from pipeline.text.terminal import counted, printable
@@ -80,10 +80,7 @@ class Reader:
 
     def outcome(self, url: str) -> Outcome:
         """What became of the page behind a cited URL."""
-        cited = cited_page(url, {})
-        if cited.reason:
-            return Outcome(cited.reason)
-        return (self.store.outcome(cited.key) if self.store else None) or Outcome("not_tried")
+        return outcome_of(cited_page(url, {}), self.store)
 
 
 def cited_keys(submitted: Iterable[SubmittedReport]) -> list[str]:
@@ -272,9 +269,7 @@ class Summary:
             yield f"  {printable(mark.id)} ({mark.reason}), line {mark.line}, in {counted(mark.sentences, 'sentence')}"
         if self.marks > len(self.unresolved):
             yield f"  and {self.marks - len(self.unresolved):,} more"
-        states = self.pages.by_state()
-        shown = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
-        yield f"Cited pages: {self.pages.pages:,}" + (f" ({shown})." if shown else ".")
+        yield pages_line(self.pages)
         yield from failure_lines(self.pages)
         if strict and not self.holds:
             total, held = self.by_paragraph.total(), self.by_paragraph[_OWN_WORDS] + self.by_paragraph[_BY_MODEL]

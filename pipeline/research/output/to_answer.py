@@ -17,7 +17,7 @@ from pipeline.research.contracts import Report, ReportFile, contract_json
 from pipeline.research.output.artefacts import RunFolder, json_text, write_text
 from pipeline.research.values import Depth
 from pipeline.schema import StoredAnswer
-from pipeline.sources.choosing.chunk import tokenize_chunk
+from pipeline.sources.choosing.chunk import page_chunks
 from pipeline.sources.choosing.select import (
     Candidate,
     ChunkPlace,
@@ -27,7 +27,6 @@ from pipeline.sources.choosing.select import (
     passage_of,
     rank_passages,
 )
-from pipeline.sources.schema import Document, SourceMeta
 from pipeline.text.urls import source_domain
 from pipeline.verifying.disagreement import disagreements
 from pipeline.verifying.values import Checked, Page, Quote
@@ -129,9 +128,7 @@ def _cited_pages(urls: Iterable[str], pages: Iterable[Page]) -> Iterator[PageChu
     """The cited pages in the order of their numbers, in chunks that do not overlap."""
     by_url = {page.url: page for page in pages}
     for page in (by_url[url] for url in urls if url in by_url):
-        meta = SourceMeta(domain=source_domain(page.url), lang=page.lang or None)
-        document = Document(url=page.url, title=page.title or None, text=page.text, source_meta=meta)
-        chunks = tokenize_chunk(document, PassageLimits().chunk_tokens, 0)
+        chunks = page_chunks(page.url, page.text, page.lang, PassageLimits().chunk_tokens)
         yield PageChunks(page.url, document_id(page.url), page.title, chunks)
 
 

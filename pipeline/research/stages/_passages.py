@@ -6,16 +6,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from pipeline.research.values import Plan, plan_language
-from pipeline.sources.choosing.chunk import tokenize_chunk
+from pipeline.sources.choosing.chunk import page_chunks
 from pipeline.sources.choosing.select import rank_passages
 from pipeline.sources.headings import headings_of
-from pipeline.sources.schema import Chunk, Document, SourceMeta
+from pipeline.sources.schema import Chunk
 from pipeline.text.language import detect_language
-from pipeline.text.urls import source_domain
 from pipeline.verifying.values import Page
 
 _CHUNK_TOKENS = 220
-_CHUNK_OVERLAP = 0
 _PAGES_KEPT = 32
 """Pages that stay cut up: more than the budget of a deep run."""
 _MOST_OF_A_PAGE = 4
@@ -74,9 +72,7 @@ def passages_of(pages: Sequence[Page]) -> list[ResearchPassage]:
 @lru_cache(maxsize=_PAGES_KEPT)
 def chunks_of(page: Page) -> tuple[Chunk, ...]:
     """The page cut into chunks without overlap, in order."""
-    meta = SourceMeta(domain=source_domain(page.url), lang=page.lang or None)
-    document = Document(url=page.url, title=page.title or None, text=page.text, source_meta=meta)
-    return tuple(tokenize_chunk(document, _CHUNK_TOKENS, _CHUNK_OVERLAP))
+    return tuple(page_chunks(page.url, page.text, page.lang, _CHUNK_TOKENS))
 
 
 def best_passages(section: str, passages: Sequence[ResearchPassage], most: int, language: str) -> list[ResearchPassage]:

@@ -13,8 +13,9 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.errors import InputError, NotInstalledError
-from pipeline.sources.schema import Chunk, Document
+from pipeline.sources.schema import Chunk, Document, SourceMeta
 from pipeline.text.sentences import sentence_spans
+from pipeline.text.urls import source_domain
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -129,6 +130,15 @@ def tokenize_chunk(
         page = bisect_right(page_starts, start) or None
         chunks.append(_chunk_at(document, start, end, page))
     return chunks
+
+
+def page_chunks(url: str, text: str, lang: str, tokens: int, page_starts: Sequence[int] = ()) -> list[Chunk]:
+    """A page's chunks of at most so many tokens; they do not overlap, so that nobody reads a sentence twice.
+
+    `lang` is the page's language, ISO 639-1; empty where it is not known.
+    """
+    meta = SourceMeta(domain=source_domain(url), lang=lang or None)
+    return tokenize_chunk(Document(url=url, text=text, source_meta=meta), tokens, 0, page_starts)
 
 
 def _chunk_at(document: Document, start: int, end: int, page: int | None) -> Chunk:

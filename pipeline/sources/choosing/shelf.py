@@ -7,10 +7,10 @@ from urllib.parse import urldefrag
 
 from pipeline.errors import InputError
 from pipeline.records import QueryResponse, Source, document_id
-from pipeline.sources.choosing.chunk import tokenize_chunk
+from pipeline.sources.choosing.chunk import page_chunks
 from pipeline.sources.choosing.select import PageChunks, PassageLimits, Selected, select_passages
-from pipeline.sources.schema import READ, Chunk, Document, SourceMeta, state_of
-from pipeline.sources.store import Outcome, Store, StoredPage
+from pipeline.sources.schema import READ, Chunk, state_of
+from pipeline.sources.store import Outcome, Store
 from pipeline.text.urls import canonical_url, has_user_name, is_grounding_redirect, source_domain
 
 # Answers to one narrative cite the same pages, and stand far apart in the run: one provider's follow another's.
@@ -38,6 +38,13 @@ def cited_page(url: str, targets: Mapping[str, str]) -> CitedPage:
     return CitedPage(canonical, urldefrag(canonical).url)
 
 
+def outcome_of(cited: CitedPage, store: Store | None) -> Outcome:
+    """What became of the page by the store; `not_tried` where nothing is known of it."""
+    if cited.reason:
+        return Outcome(cited.reason)
+    return (store.outcome(cited.key) if store else None) or Outcome("not_tried")
+
+
 class Shelf:
     """The store seen from the answers: their sources' states and the chunks of what was read."""
 
@@ -48,18 +55,13 @@ class Shelf:
         self.limits = limits
         self.chunks_of = lru_cache(_CHUNKED_PAGES)(self.read_chunks)
 
-    def outcome(self, cited: CitedPage) -> Outcome:
-        """What became of the page; `not_tried` where nothing is known of it."""
-        if cited.reason:
-            return Outcome(cited.reason)
-        return (self.store.outcome(cited.key) if self.store else None) or Outcome("not_tried")
-
     def read_chunks(self, key: str) -> tuple[str, str, tuple[Chunk, ...]]:
         """Final URL, title and chunks of a page that was read."""
         page = self.store.page(key, with_raw=False) if self.store else None
         if page is None or not page.text.strip():
             return "", "", ()
-        return page.final_url, page.title, tuple(_chunks_of_page(page, self.limits.chunk_tokens))
+        chunks = page_chunks(page.url, page.text, page.lang, self.limits.chunk_tokens, page.page_starts)
+        return page.final_url, page.title, tuple(chunks)
 
     def with_pages(self, record: QueryResponse) -> Selected:
         """The record with every source's state and reason, and with passages of the pages that were read."""
@@ -67,7 +69,7 @@ class Shelf:
         sources = []
         for source in record.sources:
             cited = cited_page(source.url, self.targets)
-            reason = self.outcome(cited).reason
+            reason = outcome_of(cited, self.store).reason
             if reason in READ:
                 final_url, title, chunks = self.chunks_of(cited.key)
                 url = _page_url(cited, final_url)
@@ -79,17 +81,6 @@ class Shelf:
             sources.append(source)
         record = record.model_copy(update={"sources": tuple(sources)})
         return select_passages(record, list(pages.values()), self.limits)
-
-
-def _chunks_of_page(page: StoredPage, chunk_tokens: int) -> list[Chunk]:
-    """The page's chunks; they do not overlap, so that no annotator reads a sentence twice."""
-    document = Document(
-        url=page.url,
-        title=page.title or None,
-        text=page.text,
-        source_meta=SourceMeta(domain=page.domain, lang=page.lang or None, content_type=page.content_type or None),
-    )
-    return tokenize_chunk(document, chunk_tokens, 0, page.page_starts)
 
 
 def _page_url(cited: CitedPage, final_url: str) -> str:

@@ -61,22 +61,22 @@ class Tally:
 
     def by_state(self) -> Counter[str]:
         """Distinct pages by state."""
-        return _summed_states(self.reasons)
+        states: Counter[str] = Counter()
+        for reason, count in self.reasons.items():
+            states[state_of(reason)] += count
+        return states
 
 
-def _summed_states(reasons: Counter[str]) -> Counter[str]:
-    """The reasons' counts by state."""
-    states: Counter[str] = Counter()
-    for reason, count in reasons.items():
-        states[state_of(reason)] += count
-    return states
+def pages_line(tally: Tally) -> str:
+    """How many pages there are, and of them how many in each state."""
+    states = tally.by_state()
+    counted = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
+    return f"Cited pages: {tally.pages:,}" + (f" ({counted})." if counted else ".")
 
 
 def tally_lines(tally: Tally) -> Iterator[str]:
     """The summary, line by line: states, sites, what was not read, records."""
-    states = tally.by_state()
-    counted = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
-    yield f"Cited pages: {tally.pages:,}" + (f" ({counted})." if counted else ".")
+    yield pages_line(tally)
     yield from _site_lines(tally)
     yield from failure_lines(tally)
     if tally.short:

@@ -253,6 +253,15 @@ def media_type(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+def named_charset(headers: Mapping[str, str]) -> str:
+    """The `charset` of the `Content-Type`; empty where it names none."""
+    for parameter in headers.get("content-type", "").split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip()
+    return ""
+
+
 def _is_readable(media: str) -> bool:
     """Whether a body of this type may hold text for people, or a PDF behind a name that says nothing."""
     if media in _NO_TEXT:

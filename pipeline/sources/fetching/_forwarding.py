@@ -4,12 +4,11 @@ Source: https://html.spec.whatwg.org/#attr-meta-http-equiv-refresh, read 2026-11
 """
 
 import re
-from collections.abc import Mapping
 from html import unescape
 from urllib.parse import urldefrag, urljoin
 
 from pipeline.errors import InputError
-from pipeline.sources.fetching._exchange import SUCCESS, Exchange, media_type
+from pipeline.sources.fetching._exchange import SUCCESS, Exchange, media_type, named_charset
 from pipeline.sources.fetching.guard import web_target
 from pipeline.sources.reading.decode import decoded
 from pipeline.text.urls import canonical_url
@@ -52,7 +51,7 @@ def _target(came: Exchange, url: str) -> str:
         return ""
     told, base = came.headers.get("refresh", ""), url
     if not told and media_type(came.headers) in _HTML:
-        told, base = _told_by_page(decoded(came.body[:_LOOKED_AT], _charset(came.headers)), url)
+        told, base = _told_by_page(decoded(came.body[:_LOOKED_AT], named_charset(came.headers)), url)
     parts = _REFRESH.fullmatch(told)
     if parts is None or float(parts["seconds"] or 0) > _LONGEST_WAIT:
         return ""
@@ -91,8 +90,3 @@ def _page_url(base: str, target: str) -> str:
     except (InputError, ValueError):
         return ""
     return found
-
-
-def _charset(headers: Mapping[str, str]) -> str:
-    """The charset that the server names; empty where it names none."""
-    return headers.get("content-type", "").partition("charset=")[2].partition(";")[0].strip(" \"'")

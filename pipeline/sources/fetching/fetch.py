@@ -13,7 +13,7 @@ import httpx
 
 from pipeline.errors import InputError
 from pipeline.providers.http.retry import time_there, wait_seconds
-from pipeline.sources.fetching._exchange import SUCCESS, Exchange, RequestLimits, exchange, media_type
+from pipeline.sources.fetching._exchange import SUCCESS, Exchange, RequestLimits, exchange, media_type, named_charset
 from pipeline.sources.fetching._forwarding import forwarding_target, leads_to_itself
 from pipeline.sources.fetching.guard import web_target
 from pipeline.sources.fetching.politeness import MAX_BYTES as ROBOTS_BYTES
@@ -99,7 +99,7 @@ def _with_body(end: Fetched, came: Exchange) -> Fetched:
     media = _media_type_of(end.content_type, came.body)
     if media in _PDF_TYPES:  # and yet it is none
         return end._replace(reason="not_text", detail=f"it is {media!r}" if media else "it is no text")
-    charset = "" if media == _PDF else charset_of(came.body, _named_charset(came.headers))
+    charset = "" if media == _PDF else charset_of(came.body, named_charset(came.headers))
     digest = hashlib.sha256(came.body).hexdigest()
     return end._replace(content_type=media, charset=charset, body=came.body, sha256=digest)
 
@@ -128,15 +128,6 @@ def _media_type_of(media: str, body: bytes) -> str:
             return ""
         return "text/html" if beginning.startswith(b"<") else "text/plain"
     return media
-
-
-def _named_charset(headers: Mapping[str, str]) -> str:
-    """The `charset` of the `Content-Type`; empty where it names none."""
-    for parameter in headers.get("content-type", "").split(";")[1:]:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset":
-            return value.strip()
-    return ""
 
 
 def _header_value(text: str) -> str:

@@ -161,12 +161,8 @@ def address_of(host: str) -> Address | None:
 def _may_connect(address: Address, port: int, allowed: Allowed) -> bool:
     """Whether the address and port are a public web server's, or allowed by name."""
     named = any(port == open_port and address == ip_address(text) for text, open_port in allowed)
-    return named or (_is_web_port(port) and is_public(address))
-
-
-def _is_web_port(port: int) -> bool:
-    """Whether a web server may be expected there."""
-    return port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _BLOCKED_PORTS)
+    is_of_web = port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _BLOCKED_PORTS)
+    return named or (is_of_web and is_public(address))
 
 
 def is_public(address: Address) -> bool:

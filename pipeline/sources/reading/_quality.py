@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pipeline.sources.reading._absence import NOT_FOUND, PARKED, is_name_of_nothing, status_name
+from pipeline.sources.reading._absence import NOT_FOUND, PARKED, is_name_of_nothing, parts_of_title, status_name
 from pipeline.sources.reading._address import Address
-from pipeline.sources.reading._message import begins_a_line, has_own_name, has_prose, names_itself
 from pipeline.sources.reading._words import count_words, monotony_of
 from pipeline.sources.schema import Reason
 
@@ -19,6 +18,12 @@ _LOOKED_AT = 3000
 _SURELY_A_TEXT = 600
 _WORDS_OF_PROSE = 15
 _SHOWN = 80
+_WORDS_BEFORE = 8
+_WORDS_OF_A_NAME = 3
+_WORDS_OF_A_SENTENCE = 5
+_LETTERS_OF_A_SITE = 5
+_STATUS = re.compile(r"(?<![\w.])(?:404|410)(?![\w.])")
+_SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.!?](?!\s|$))+")
 
 _CAPTCHA = re.compile(
     r"""verify(?:ing)?\ (?:that\ )?you\ are\ (?:a\ )?(?:human|not\ a\ (?:ro)?bot) | are\ you\ a\ (?:robot|human)\b
@@ -169,7 +174,7 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
     named = address.is_in(names)
     if page.markup and not named:
         return Verdict("soft_404", f"its markup says {page.markup!r}")
-    has_name = not named and (address.names_nothing() or has_own_name(page.title, page.headings, address.host))
+    has_name = not named and (address.names_nothing() or _has_own_name(page.title, page.headings, address.host))
     in_prose = has_name and _is_in_prose(page)
     verdict = verdict_on(page.text, page.title, page.marked_paid, bool(named) or in_prose)
     if named or verdict.reason not in ("page", "empty"):
@@ -193,7 +198,7 @@ def _is_in_prose(page: PageSigns) -> bool:
     """Whether what the page says of absence, its name aside, stands in running prose, of which there is some."""
     names = f"{page.title}\n{page.headings}".split("\n")
     text = "\n".join(line for line in page.own_text().split("\n") if line not in names)
-    return has_prose(text, _WORDS_OF_PROSE) and not begins_a_line(text)
+    return _has_prose(text, _WORDS_OF_PROSE) and not _begins_a_line(text)
 
 
 def _doubted(verdict: Verdict, page: PageSigns, has_name: bool) -> Verdict:
@@ -201,7 +206,7 @@ def _doubted(verdict: Verdict, page: PageSigns, has_name: bool) -> Verdict:
     if verdict.reason not in _GONE:
         return verdict
     said = f"{page.title}\n{page.headings}\n{page.text}\n{page.own_text()}"
-    if has_name or (verdict.reason == "soft_404" and not begins_a_line(said)):
+    if has_name or (verdict.reason == "soft_404" and not _begins_a_line(said)):
         return Verdict("other_page", f"{verdict.detail}, but may only speak of it")
     return verdict
 
@@ -231,7 +236,7 @@ def _verdict_by_structure(page: PageSigns, otherwise: Verdict) -> Verdict:
     if status := status_name(page.title, page.headings):
         return Verdict("soft_404", f"it is called {status[:_SHOWN]!r}")
     is_short = otherwise.reason == "page" and words < _WORDS_OF_PROSE
-    if is_short and page.headings and not names_itself(page.title, page.headings):
+    if is_short and page.headings and not _names_itself(page.title, page.headings):
         return Verdict("other_page", f"{words} words under a heading that its title does not have")
     return otherwise
 
@@ -263,3 +268,43 @@ def verdict_on(text: str, title: str = "", marked_paid: bool = False, named: boo
 def _verdict_of(reason: Reason, found: re.Match[str]) -> Verdict:
     """The reason, with the words that told it."""
     return Verdict(reason, f"it says {' '.join(found[0].split())[:_SHOWN]!r}")
+
+
+def _begins_a_line(text: str) -> bool:
+    """Whether a line of the text begins with words of absence, with at most eight words before them."""
+    found = filter(None, map(NOT_FOUND.search, text.split("\n")))
+    return any(count_words(each.string[: each.start()]) <= _WORDS_BEFORE for each in found)
+
+
+def _has_own_name(title: str, headings: str, host: str) -> bool:
+    """Whether a heading is the title, or part of one that does not say that there is nothing, and names this page.
+
+    It has three or more words besides those of absence, and is not the site's name.
+    """
+    whole, said = title.casefold(), is_name_of_nothing(title)
+    parts = [] if said else [part.casefold() for part in parts_of_title(title)]
+    labels = [label for label in host.split(".") if len(label) >= _LETTERS_OF_A_SITE]
+    return any(
+        heading in (whole, *parts)
+        and count_words(_STATUS.sub(" ", NOT_FOUND.sub(" ", heading))) >= _WORDS_OF_A_NAME
+        and not any(label in heading.replace(" ", "") for label in labels)
+        for heading in headings.casefold().split("\n")
+    )
+
+
+def _names_itself(title: str, headings: str) -> bool:
+    """Whether a heading is the title or a part of it, as that of an article is and that of an error mostly is not."""
+    names = {name.casefold() for name in (title, *parts_of_title(title))}
+    return any(heading in names for heading in headings.casefold().split("\n"))
+
+
+def _has_prose(text: str, least: int) -> bool:
+    """Whether sentences of five or more words that say nothing of absence have so many words."""
+    words = 0
+    for sentence in _SENTENCE.finditer(text):
+        count = count_words(sentence[0])
+        if count >= _WORDS_OF_A_SENTENCE and not NOT_FOUND.search(sentence[0]):
+            words += count
+        if words >= least:
+            return True
+    return False

@@ -228,7 +228,8 @@ def read_html(page: str, url: str) -> HtmlText:
     if tree is None:
         return HtmlText("", "", "", False)
     title, language = _title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
-    headings = "\n".join(" ".join(each.text_content().split())[:_LONGEST_TITLE] for each in _headings(tree))
+    first = tree.xpath("//h1")[:_MOST_HEADINGS]
+    headings = "\n".join(" ".join(each.text_content().split())[:_LONGEST_TITLE] for each in first)
     markup = markup_of_404(tree, page)
     _drop_hidden(tree)
     all_headings = tuple(html_headings(tree))
@@ -266,12 +267,6 @@ def _keep_named_sections(tree: Any) -> None:
         linked = sum(len(link.text_content()) for link in section.xpath("./p//a"))
         if sum(len(paragraph.text_content()) for paragraph in section.xpath("./p")) - linked >= _LEAST_OWN_PROSE:
             del section.attrib["id"]
-
-
-def _headings(tree: Any) -> list[Any]:
-    """The page's first main headings."""
-    found: list[Any] = tree.xpath("//h1")[:_MOST_HEADINGS]
-    return found
 
 
 def _own_text(page: str) -> str:
@@ -388,13 +383,9 @@ def _drop_hidden(tree: Any) -> None:
     A body that is hidden stays: a script shows it when the page has loaded.
     """
     for element in tree.xpath("//*[@hidden or @style]"):
-        if element.tag not in ("html", "body") and _is_hidden(element):
+        is_hidden = element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "")
+        if is_hidden and element.tag not in ("html", "body"):
             element.drop_tree()
-
-
-def _is_hidden(element: Any) -> bool:
-    """Whether the element itself says that it is not to be shown."""
-    return element.get("hidden") is not None or bool(_HIDDEN.search(element.get("style") or ""))
 
 
 _BROKEN_WORD = re.compile(r"(?<=\w)[-\u00ad\u2010\x02\ufffe]$")
