@@ -130,7 +130,8 @@ def verify(
             bar.clear()
         reader = Reader(held)
         if claims:
-            asked = _ask(claims, file, reader, _replies_beside(out or file))
+            beside = out or file
+            asked = _ask(claims, file, reader, beside.with_name(f"{beside.name}.replies.jsonl"))
         with output(out) as write:
             for submitted in read_submitted(file):
                 verified = verify_report(submitted, reader, claims.decide if claims else by_rules)
@@ -182,11 +183,6 @@ def _open_claims(options: _ModelOptions) -> "OpenClaims | None":
     return OpenClaims(chosen, limits)
 
 
-def _replies_beside(file: Path) -> Path:
-    """The file of the model's replies: beside the output, or without one beside what is verified."""
-    return file.with_name(f"{file.name}.replies.jsonl")
-
-
 def _ask(claims: "OpenClaims", file: Path, reader: "Reader", replies: Path) -> "Asked":
     """What came of asking about the sentences of the file that the rules leave open; a bar shows how far it is.
 
@@ -235,12 +231,12 @@ def _end_stopped(stopped: str) -> None:
 
 def nearest_store(file: Path) -> Path:
     """The store that is nearest above the file; without one, beside a report or the folder of a CSV file."""
+    from pipeline.csv_v2.file import is_answers_file
     from pipeline.research.running.runs import STORE
-    from pipeline.verifying.read import is_csv
 
     folders = list(file.absolute().parents)[:3]
     found = [folder / STORE for folder in folders if (folder / STORE).is_file()]
-    return found[0] if found else folders[min(int(is_csv(file)), len(folders) - 1)] / STORE
+    return found[0] if found else folders[min(int(is_answers_file(file)), len(folders) - 1)] / STORE
 
 
 @contextmanager

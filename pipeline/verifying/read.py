@@ -85,7 +85,13 @@ def _section_sentences(
     said = [section.heading] if section.heading and _says_something(section.heading) else []
     for block in [*said, *section.blocks]:
         pieces = [stretch for piece in block.pieces for stretch in _unlisted(piece, listed)]
-        here = [each for piece in pieces for each in _cited_sentences(piece, _names_sources(section, piece), language)]
+        here = [
+            each
+            for piece in pieces
+            for each in _cited_sentences(
+                piece, section.is_about_sources or (section.lists_sources and "://" in piece.text), language
+            )
+        ]
         marks = tuple(mark for each in here for mark in each.marks if mark.ids)
         if marks_stand_alone and found and marks and not any(each.text for each in here):
             found[-1] = [each._replace(marks=each.marks or marks) if each.text else each for each in found[-1]]
@@ -116,11 +122,6 @@ def _unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
     return stretches
 
 
-def _names_sources(section: Section, piece: Piece) -> bool:
-    """Whether the piece is no body text but names sources."""
-    return section.is_about_sources or (section.lists_sources and "://" in piece.text)
-
-
 def _cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterator[CitedSentence]:
     """The sentences of the piece with their marks; where it only names sources, one without text."""
     plain = without_citations(piece.text)
@@ -133,7 +134,7 @@ def _cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterat
     for position, mark in plain.marks:
         marks[max(0, bisect_left(starts, position) - 1)].append(mark)
     closing = _closing_marks(plain)
-    cids = tuple(mark for mark in closing if _is_cid(mark))
+    cids = tuple(mark for mark in closing if mark.ids and CID.fullmatch(mark.ids[0]))
     line, counted = piece.line, 0
     for (start, end), own in zip(spans, marks, strict=True):
         line, counted = line + len(_LINE_ENDS.findall(plain.text, counted, start)), start
@@ -165,11 +166,6 @@ def _only_links(plain: PlainText) -> bool:
     return _WORDS.search("".join([*rest, plain.text[position:]])) is None
 
 
-def _is_cid(mark: Mark) -> bool:
-    """Whether it is a mark of the form `(C001)`."""
-    return bool(mark.ids) and CID.fullmatch(mark.ids[0]) is not None
-
-
 class SubmittedReport(NamedTuple):
     """One report, or one answer."""
 
@@ -193,18 +189,13 @@ def submitted_file(path: Path) -> Path:
     return path
 
 
-def is_csv(file: Path) -> bool:
-    """Whether the file holds answers, by its name."""
-    return is_answers_file(file)
-
-
 def read_submitted(file: Path) -> Iterator[SubmittedReport]:
     """The report, or every answer of the file in order, one at a time.
 
     Raises:
         InputError: the file has no sentence, is not UTF-8, or a CSV file that is not CSV v2.
     """
-    if not is_csv(file):
+    if not is_answers_file(file):
         report = read_report(_markdown_of(file))
         if not report.sentences:
             raise InputError(f"{str(file)!r} has no sentence outside headings, code and source lists to verify.")

@@ -294,8 +294,9 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
                 sources.setdefault(target.url, _SourceTally()).add(target)
         for url in urls:
             sources[url].sentences += 1
-        for lost in {target: None for target in targets if target.reason}:
-            _count_nowhere(nowhere, lost, each.line + 1)
+        for lost, reason in {(target.id, target.reason): None for target in targets if target.reason}:
+            earlier = nowhere.get((lost, reason), Unresolved(lost, reason, each.line + 1, 0))
+            nowhere[lost, reason] = earlier._replace(sentences=earlier.sentences + 1)
         ids = tuple(dict.fromkeys(target.id for target in targets if target.id))
         shared = [target.url for mark in each.shared for target in lookup.targets(mark, each.line) if target.url]
         sentences.append(Sentence(each.text, urls, ids, each.line + 1, urls or tuple(dict.fromkeys(shared))))
@@ -308,11 +309,3 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
         tuple(ListedSource(url, each.title, tuple(each.ids), each.sentences) for url, each in sources.items()),
         tuple(nowhere.values()),
     )
-
-
-def _count_nowhere(nowhere: dict[tuple[str, UnresolvedReason], Unresolved], lost: Target, line: int) -> None:
-    """Count one more sentence whose mark leads nowhere."""
-    assert lost.reason is not None
-    key = (lost.id, lost.reason)
-    earlier = nowhere.get(key, Unresolved(lost.id, lost.reason, line, 0))
-    nowhere[key] = earlier._replace(sentences=earlier.sentences + 1)

@@ -211,27 +211,6 @@ class Reading(Frozen):
     """What pages say of a sentence by one way to find its marks."""
 
     citations: tuple[str, ...]
-    """Canonical URLs that it cites then, distinct, in order."""
-    verdict: StoredVerdict
-    """What these pages say of it; `supported` by `rules` is in the page's own words."""
-    score: float | None
-    """From 0 to 1, for ranking: how much of its words they have; 0 where `contradicted`; null where none was read."""
-    problems: tuple[str, ...]
-    """Why it is not supported, in words; empty where it is."""
-    by: DecidedBy = "rules"
-    """Who decided: the `rules`, or the `model` that was asked."""
-    quotes: tuple[PageQuote, ...] = ()
-    """What the model's verdict rests on: at most three quotes, each of which is there; empty for `rules`."""
-    nearest: tuple[PageQuote, ...] = ()
-    """The page sentences that contradict it or come nearest, the best first, at most three; empty where `supported`."""
-
-
-class VerifiedSentence(Frozen):
-    """One sentence of the report, or a row of a table, held against the pages that it cites."""
-
-    text: str
-    """Its words, without citation marks and Markdown."""
-    citations: tuple[str, ...]
     """Canonical URLs that it cites, distinct, in order; empty where it cites nothing that can be looked up."""
     verdict: StoredVerdict
     """What the pages say of it; `supported` by `rules` is in the page's own words."""
@@ -245,6 +224,18 @@ class VerifiedSentence(Frozen):
     """What the model's verdict rests on: at most three quotes, each of which is there; empty for `rules`."""
     nearest: tuple[PageQuote, ...] = ()
     """The page sentences that contradict it or come nearest, the best first, at most three; empty where `supported`."""
+
+
+class _SentenceText(Frozen):
+    """What stands first in a verified sentence."""
+
+    text: str
+    """Its words, without citation marks and Markdown."""
+
+
+class VerifiedSentence(Reading, _SentenceText):
+    """One sentence of the report, or a row of a table, held against the pages that it cites."""
+
     ids: tuple[str, ...]
     """The numbers, `C001` and footnotes of its marks; links have none."""
     line: int

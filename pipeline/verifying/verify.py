@@ -126,14 +126,8 @@ def _verify_sentence(sentence: Sentence, reader: Reader, decide: Decide) -> Veri
     if sentence.paragraph_urls != sentence.urls:
         shared = _reading(sentence.text, sentence.paragraph_urls, reader, decide)
     return VerifiedSentence(
+        **{name: getattr(own, name) for name in Reading.model_fields},
         text=sentence.text,
-        citations=own.citations,
-        verdict=own.verdict,
-        score=own.score,
-        problems=own.problems,
-        by=own.by,
-        quotes=own.quotes,
-        nearest=own.nearest,
         ids=sentence.ids,
         line=sentence.line,
         by_paragraph=shared,
@@ -209,7 +203,8 @@ class Summary:
         for sentence in report.sentences:
             if sentence.by_paragraph.verdict == "contradicted" and len(self.contradicted) < _SHOWN:
                 self.contradicted.append(_shown(sentence, report.answer_id))
-            if _is_open(sentence.by_paragraph) and len(self.open) < _MOST_OPEN:
+            is_open = sentence.by_paragraph.verdict == "cannot_tell" and sentence.by_paragraph.score is not None
+            if is_open and len(self.open) < _MOST_OPEN:
                 self.open.append(_shown(sentence, report.answer_id))
         self.marks += len(report.unresolved)
         self.unresolved += report.unresolved[: _SHOWN - len(self.unresolved)]
@@ -283,11 +278,6 @@ def _name_of(reading: Reading | VerifiedSentence) -> str:
     if reading.verdict != "supported":
         return reading.verdict
     return _BY_MODEL if reading.by == "model" else _OWN_WORDS
-
-
-def _is_open(reading: Reading) -> bool:
-    """Whether a page was read, and its words do not decide."""
-    return reading.verdict == "cannot_tell" and reading.score is not None
 
 
 def _shown(sentence: VerifiedSentence, answer_id: str | None) -> str:
