@@ -5,7 +5,7 @@ Research and `pipeline verify` ask through it, so that the same question has the
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
@@ -118,6 +118,25 @@ class Model:
                 raise ProviderError(f"The model {self.name!r} gave no answer for {purpose}: {said.error}")
             self.note(f"{NO_USE} for {purpose}: {plain_reason(said.error)}")
         return said.value
+
+    async def ask_all(self, asked: Iterable[Awaitable[Value | None]]) -> tuple[list[Value | None], list[ProviderError]]:
+        """What comes of several questions in their order, None for each that failed, and the failures.
+
+        Raises:
+            ProviderError: all of them failed.
+        """
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        found: list[Value | None] = []
+        failures: list[ProviderError] = []
+        for result in results:
+            if isinstance(result, ProviderError):
+                failures.append(result)
+            elif isinstance(result, BaseException):
+                raise result
+            found.append(None if isinstance(result, ProviderError) else result)
+        if failures and len(failures) == len(results):
+            raise failures[0]
+        return found, failures
 
     async def answer(
         self,

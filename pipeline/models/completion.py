@@ -194,18 +194,16 @@ def _unwrap(value: Any) -> Any:
     """
     if isinstance(value, str):
         return _find_json(value)
-    if not isinstance(value, dict) or (len(value) > 1 and isinstance(_first_field(value), dict)):
+    if not isinstance(value, dict):
+        return None
+    first = next((value[name] for name in _FIELDS if value.get(name)), None)
+    if len(value) > 1 and isinstance(first, dict):
         return None
     try:
         completion = body_content(value, 1)
     except (ProviderError, RecursionError):
         return None
     return _find_json(completion.content) if completion else None
-
-
-def _first_field(value: dict[str, Any]) -> Any:
-    """The value of the first of the contract's fields that the object has; None where it has none."""
-    return next((value[name] for name in _FIELDS if value.get(name)), None)
 
 
 def _fenced(text: str) -> Iterator[str]:
@@ -280,7 +278,7 @@ async def read_structured(
     if not content.strip():
         return first
     try:
-        repaired = await ask_again(_repair_prompt(content))
+        repaired = await ask_again(f"{content}\n\n{REPAIR_ORDER}")
     except ProviderError as error:
         return first._replace(status="http_error", error=f"provider_error: {error}")
     return _read_once(repaired, to_value)._replace(payloads=(text, repaired))
@@ -322,8 +320,3 @@ def _mended_object(content: str) -> dict[str, Any]:
         return value if isinstance(value, dict) and _parse(json.dumps(value)) else {}  # `_parse` refuses NaN
     except (ValueError, RecursionError):  # it goes down no further than Python's stack
         return {}
-
-
-def _repair_prompt(content: str) -> str:
-    """The prompt that asks the model to put its own words into the form that was wanted."""
-    return f"{content}\n\n{REPAIR_ORDER}"

@@ -56,7 +56,7 @@ def aggregate_context(pages: Iterable[tuple[str, str]]) -> str:
     Raises:
         InputError: a URL is empty or holds white space, so no header can carry it.
     """
-    return "\n\n".join(f"### [PAGE] {_header_url(url)}\n{_defuse_headers(text)}" for url, text in pages)
+    return "\n\n".join(f"### [PAGE] {_header_url(url)}\n{_HEADER_SIGN.sub(_DEFUSED_SIGN, text)}" for url, text in pages)
 
 
 def _header_url(url: str) -> str:
@@ -68,11 +68,6 @@ def _header_url(url: str) -> str:
     if url.split() != [url]:
         raise InputError(f"The URL {url[:80]!r} is empty or holds white space; it cannot head a page of a context.")
     return url
-
-
-def _defuse_headers(text: str) -> str:
-    """The text, of the same length, without a line that begins like a header."""
-    return _HEADER_SIGN.sub(_DEFUSED_SIGN, text)
 
 
 def read_context(aggregated_context: str) -> NormalisedContext:
@@ -221,7 +216,7 @@ def _check_item(
     if asked.url_key not in context.keys:
         return "url_not_in_headers"
     trimmed = trim_snippet(asked.snippet, max_snippet_len)
-    for page in _pages_to_search(context, asked.url_key):
+    for page in sorted(context.pages, key=lambda page: page.key != asked.url_key):  # those of the URL first
         at = page.form.find(asked.form)
         if at < 0:
             continue
@@ -229,11 +224,6 @@ def _check_item(
             return "snippet_on_other_page"
         return _place_trimmed(page, at, asked.url, trimmed) or "missing"
     return "snippet_not_verbatim"
-
-
-def _pages_to_search(context: NormalisedContext, url_key: str) -> list[ContextPage]:
-    """The context's pages, those of the URL first."""
-    return sorted(context.pages, key=lambda page: page.key != url_key)
 
 
 def _place_trimmed(page: ContextPage, at: int, url: str, trimmed: str) -> Evidence | None:

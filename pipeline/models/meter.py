@@ -59,17 +59,6 @@ class Book(Protocol):
         """Keep what the call took; nothing where nobody answered."""
 
 
-class _Forgetful:
-    """A book for calls whose answers nobody resumes from."""
-
-    def begin(self, most: Spent) -> int:
-        """The same number for every call, for none is looked up."""
-        return 0
-
-    def settle(self, number: int, took: Spent) -> None:
-        """Keep no record of the call."""
-
-
 class Meter:
     """Lets calls start as limits allow, and counts what they took.
 
@@ -96,7 +85,7 @@ class Meter:
         self.model = model
         self.prices = dict(prices or {})
         self.limits = limits or SpendLimits()
-        self.book = book or _Forgetful()
+        self.book = book
         self.may_ask = may_ask
         self.heard = heard
         self.spent = Spent()
@@ -134,7 +123,7 @@ class Meter:
             most = await self.reserve(size)
             is_lost = True
             try:
-                number = self.book.begin(most)
+                number = self.book.begin(most) if self.book else 0
                 payload = await send()
                 took = self.learn(payload, size)
                 is_lost = False
@@ -149,7 +138,8 @@ class Meter:
                 if is_lost:
                     self.cut_off = added(self.cut_off, most)
                 else:
-                    self.book.settle(number, took)
+                    if self.book:
+                        self.book.settle(number, took)
                     self.spent = added(self.spent, took)
                     self.heard(self.spent)
             return payload

@@ -66,7 +66,9 @@ def structured_request(
 
     Servers that refuse a form answer with status 400 or 422.
     """
-    asked = question._replace(system=_with_schema(question.system, question.schema), schema=closed(question.schema))
+    order = f"{_SCHEMA_ORDER}\n{json.dumps(question.schema, ensure_ascii=False)}"
+    system = f"{question.system}\n\n{order}" if question.system else order
+    asked = question._replace(system=system, schema=closed(question.schema))
     if provider == "openai" and openai_api != "responses":
         return _ask_chat(asked, form, openai_api)
     if provider == "claude":
@@ -155,12 +157,6 @@ def _chat_format(schema: Mapping[str, Any], form: Form) -> dict[str, Any] | None
         named = {"name": SCHEMA_NAME, "schema": schema, "strict": is_closed(schema)}
         return {"type": "json_schema", "json_schema": named}
     return {"type": "json_object"} if form == "json_object" else None
-
-
-def _with_schema(system: str, schema: Mapping[str, Any]) -> str:
-    """The system prompt followed by the order to answer with JSON of the schema."""
-    order = f"{_SCHEMA_ORDER}\n{json.dumps(schema, ensure_ascii=False)}"
-    return f"{system}\n\n{order}" if system else order
 
 
 def closed(schema: Any) -> Any:

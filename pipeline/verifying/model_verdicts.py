@@ -129,15 +129,9 @@ def _overlap(first: Passage, second: Passage) -> bool:
 
 async def ask_verdict(question: OpenQuestion, model: Model) -> Structured[VerdictAnswer]:
     """What the model answers, or why there is no answer; never an exception."""
-    return await model.answer(
-        _TASK, _texts_of(question), VerdictAnswer.model_json_schema(), VerdictAnswer.model_validate
-    )
-
-
-def _texts_of(question: OpenQuestion) -> list[tuple[str, str]]:
-    """The claim and the passages by their names."""
-    passages = ((f"PASSAGE {number}", each.text) for number, each in enumerate(question.passages, start=1))
-    return [("CLAIM", question.text), *passages]
+    texts = [("CLAIM", question.text)]
+    texts += [(f"PASSAGE {number}", each.text) for number, each in enumerate(question.passages, start=1)]
+    return await model.answer(_TASK, texts, VerdictAnswer.model_json_schema(), VerdictAnswer.model_validate)
 
 
 def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:
@@ -183,15 +177,26 @@ def _located(snippets: Sequence[str], passages: Sequence[Passage]) -> tuple[Quot
 def _place_of(snippet: str, passages: Sequence[Passage]) -> Quote | None:
     """The quote in the first passage that has it; None for none."""
     for each in passages:
-        key = membership_key(each.page.url)
-        shown = ContextPage(each.page.url, key, each.start, each.end, normal_form(each.text))
-        item = {"url": each.page.url, "snippet": snippet}
-        context = NormalisedContext((shown,), frozenset((key,)))
-        items = validate_and_normalize_evidence(context, [item], per_page=True).items
-        if items and each.page.ends_words((items[0].char_start, items[0].char_end)):
-            start, end = items[0].char_start, items[0].char_end
-            return Quote(each.page.url, each.page.text[start:end], start, end)
+        found = quote_in(snippet, each.page.url, each.page.text, each.start, each.end)
+        if found and each.page.ends_words((found.start, found.end)):
+            return found
     return None
+
+
+def quote_in(snippet: str, url: str, text: str, start: int, end: int, longest: int = 320) -> Quote | None:
+    """The quote in a stretch of a page's text; None where it does not stand there word for word. A longer one is cut.
+
+    Source: pipeline/contracts/evidence.md#snippets.
+    """
+    key = membership_key(url)
+    shown = ContextPage(url, key, start, end, normal_form(text[start:end]))
+    context = NormalisedContext((shown,), frozenset((key,)))
+    items = [{"url": url, "snippet": snippet}]
+    found = validate_and_normalize_evidence(context, items, 1, longest, per_page=True).items
+    if not found:
+        return None
+    first, last = found[0].char_start, found[0].char_end
+    return Quote(url, text[first:last], first, last)
 
 
 def _not_borne_out(question: OpenQuestion, quotes: Sequence[Quote]) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Claims with the quotes that they rest on: the pages' own sentences, or what a model reads in numbered passages."""
 
-import asyncio
 import re
 from collections.abc import Collection, Sequence
 from itertools import islice
@@ -8,14 +7,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
-from pipeline.models.evidence import aggregate_context, validate_and_normalize_evidence
-from pipeline.research.stages._passages import ResearchPassage, best_passages, passages_of, readable_pages
+from pipeline.research.stages._passages import Passage, best_passages, passages_of, readable_pages
 from pipeline.research.stages._reading_list import claims_of, reading_list
 from pipeline.research.values import Plan, plan_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.words import content_words, numbers_in
+from pipeline.verifying.model_verdicts import quote_in
 from pipeline.verifying.values import Claim, Page, Quote
 
 _MODEL_PASSAGES = 10
@@ -50,7 +48,7 @@ class ClaimsAnswer(BaseModel):
 
 
 async def _claims_of_model(
-    plan: Plan, passages: Sequence[ResearchPassage], model: Model, before: Sequence[Claim], wanted: Collection[int]
+    plan: Plan, passages: Sequence[Passage], model: Model, before: Sequence[Claim], wanted: Collection[int]
 ) -> dict[int, list[Claim]]:
     """The model's claims by section, without ids; a section is missing where it gave no usable answer.
 
@@ -65,25 +63,15 @@ async def _claims_of_model(
         for number, section in enumerate(plan.sections)
         if number in wanted
     ]
-    results = await asyncio.gather(*asked, return_exceptions=True)
-    found: dict[int, list[Claim]] = {number: [] for number in range(len(plan.sections)) if number not in wanted}
-    failures = []
-    for number, result in zip(sorted(wanted), results, strict=True):
-        if isinstance(result, ProviderError):
-            failures.append(result)
-        elif isinstance(result, BaseException):
-            raise result
-        elif result is not None:
-            found[number] = result
-    if failures and len(failures) == len(results):
-        raise failures[0]
+    results, failures = await model.ask_all(asked)
     for failure in failures:
         model.note(str(failure))
-    return found
+    found: dict[int, list[Claim]] = {number: [] for number in range(len(plan.sections)) if number not in wanted}
+    return found | {number: each for number, each in zip(sorted(wanted), results, strict=True) if each is not None}
 
 
 async def _section_claims(
-    plan: Plan, number: int, passages: Sequence[ResearchPassage], model: Model, before: Sequence[Claim]
+    plan: Plan, number: int, passages: Sequence[Passage], model: Model, before: Sequence[Claim]
 ) -> list[Claim] | None:
     """The model's claims about one section whose quotes were found; None where its answer is no use.
 
@@ -131,7 +119,7 @@ def _task_words() -> str:
     )
 
 
-def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[ResearchPassage]) -> Claim | None:
+def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[Passage]) -> Claim | None:
     """The claim with the place of its quote; None where that stands nowhere, is a heading, or is too short for any.
 
     A claim with a number that its quote lacks, with an address, a citation mark or too many words gives way to the
@@ -153,22 +141,11 @@ def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[Researc
     return None
 
 
-def _quote_in(passage: ResearchPassage, quoted: str) -> Quote | None:
-    """The quote with its place in the page; None where the passage does not hold it word for word.
-
-    Source: pipeline/contracts/evidence.md#snippets.
-    """
+def _quote_in(passage: Passage, quoted: str) -> Quote | None:
+    """The quote with its place in the page; None where the passage does not hold it, or it is too short."""
     if len(set(content_words(quoted))) < _LEAST_QUOTED:
         return None
-    url = passage.page.url
-    context = aggregate_context([(url, passage.text)])
-    items = [{"url": url, "snippet": quoted}]
-    found = validate_and_normalize_evidence(context, items, 1, _LONGEST_QUOTE, per_page=True).items
-    if not found:
-        return None
-    start = passage.start + found[0].char_start - found[0].page_start
-    end = passage.start + found[0].char_end - found[0].page_start
-    return Quote(url, passage.page.text[start:end], start, end)
+    return quote_in(quoted, passage.page.url, passage.page.text, passage.start, passage.end, _LONGEST_QUOTE)
 
 
 def is_fit(text: str, quote: str) -> bool:

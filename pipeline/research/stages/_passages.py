@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pipeline.research.values import Plan, plan_language
 from pipeline.sources.choosing.chunk import page_chunks
 from pipeline.sources.choosing.select import rank_passages
-from pipeline.sources.headings import headings_of
+from pipeline.sources.headings import headings_above, headings_of
 from pipeline.sources.schema import Chunk
 from pipeline.text.language import detect_language
 from pipeline.verifying.values import Page
@@ -22,26 +22,22 @@ _ENOUGH_PARAGRAPHS, _LEAST_PARAGRAPH, _MOST_LINES = 3, 60, 500
 """How many paragraphs make a page one of two languages, how long they are, and where they are looked for."""
 
 
-class ResearchPassage(NamedTuple):
+class Passage(NamedTuple):
     """A stretch of a page: `page.text[start:end]`."""
 
     page: Page
-    """The page."""
     start: int
-    """First code point."""
     end: int
-    """The code point after the last one."""
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """Its words, line by line."""
         return self.page.text[self.start : self.end]
 
     @property
-    def with_headings(self) -> str:
-        """The same below the page's title and the headings that it stands under or holds."""
-        headings = headings_of(self.page.headings, self.start, self.end)
-        return "\n".join([self.page.title, *headings, self.text])
+    def headings(self) -> tuple[str, ...]:
+        """The headings above it, the highest first."""
+        return headings_above(self.page.headings, self.start)
 
 
 def readable_pages(plan: Plan, pages: Sequence[Page], *, first: bool) -> list[Page]:
@@ -59,13 +55,13 @@ def _speaks(page: Page, language: str) -> bool:
     return page.lang == language or sum(1 for _ in islice(told, _ENOUGH_PARAGRAPHS)) == _ENOUGH_PARAGRAPHS
 
 
-def passages_of(pages: Sequence[Page]) -> list[ResearchPassage]:
+def passages_of(pages: Sequence[Page]) -> list[Passage]:
     """The passages of the pages in order, without overlap; those that stand on two pages only for the first."""
-    found: dict[str, ResearchPassage] = {}
+    found: dict[str, Passage] = {}
     for page in pages:
         for chunk in chunks_of(page):
             start, end = chunk.start or 0, chunk.end or 0
-            found.setdefault(chunk.hash, ResearchPassage(page, start, end))
+            found.setdefault(chunk.hash, Passage(page, start, end))
     return list(found.values())
 
 
@@ -75,9 +71,13 @@ def chunks_of(page: Page) -> tuple[Chunk, ...]:
     return tuple(page_chunks(page.url, page.text, page.lang, _CHUNK_TOKENS))
 
 
-def best_passages(section: str, passages: Sequence[ResearchPassage], most: int, language: str) -> list[ResearchPassage]:
+def best_passages(section: str, passages: Sequence[Passage], most: int, language: str) -> list[Passage]:
     """At most so many passages for a section, the best first, at most 4 of one page."""
-    order = rank_passages(section, "", [passage.with_headings for passage in passages], language)
+    texts = [
+        "\n".join([each.page.title, *headings_of(each.page.headings, each.start, each.end), each.text])
+        for each in passages
+    ]
+    order = rank_passages(section, "", texts, language)
     taken: dict[str, int] = {}
     chosen = []
     for place in order:

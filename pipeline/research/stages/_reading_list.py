@@ -15,9 +15,9 @@ from typing import NamedTuple
 from pipeline.research.full_text import FullText, SearchWord, Weights, any_of, search_words
 from pipeline.research.output.layout import title_of
 from pipeline.research.output.report_words import report_words
+from pipeline.research.stages._passages import Passage
 from pipeline.research.values import Intake, Plan, Written, plan_language
-from pipeline.sources.headings import headings_above
-from pipeline.sources.passages import PassagePlace, is_index, is_label, passage_places
+from pipeline.sources.passages import is_index, is_label, passage_places
 from pipeline.text.normal_form import normalise
 from pipeline.text.sentences import sentence_spans
 from pipeline.verifying.values import Claim, Page, Paragraph, Quote
@@ -34,25 +34,6 @@ _PRONOUN = re.compile(
 _SAYS = re.compile(r"[^\W_]")
 
 
-class Passage(NamedTuple):
-    """A passage of a page that was read."""
-
-    page: Page
-    """The page."""
-    place: PassagePlace
-    """Where it stands in the page's text."""
-
-    @property
-    def text(self) -> str:
-        """Its words, line by line."""
-        return self.page.text[self.place.start : self.place.end]
-
-    @property
-    def headings(self) -> tuple[str, ...]:
-        """The headings above it, the highest first."""
-        return headings_above(self.page.headings, self.place.start)
-
-
 def reading_list(plan: Plan, pages: Sequence[Page]) -> list[list[Passage]]:
     """The passages for each section of the plan, the best first: at most five, none twice in the whole list.
 
@@ -60,7 +41,7 @@ def reading_list(plan: Plan, pages: Sequence[Page]) -> list[list[Passage]]:
     last. A section without any has an empty list.
     """
     passages = list(
-        _distinct(Passage(page, place) for page in pages for place in passage_places(page.text, page.headings))
+        _distinct(Passage(page, *place) for page in pages for place in passage_places(page.text, page.headings))
     )
     index = FullText()
     index.add((each.page.title, "\n".join(each.headings), each.text) for each in passages)
@@ -105,7 +86,7 @@ def _ranked(index: FullText, words: Sequence[SearchWord]) -> list[int]:
 
 def _sentences(passage: Passage) -> Iterator[Quote]:
     """The sentences of a passage in order, lines of code and rows of tables included; the label of a box is none."""
-    page, start = passage.page, passage.place.start
+    page, start = passage.page, passage.start
     for begin, end in sentence_spans(passage.text, page.lang):
         text = passage.text[begin:end]
         if _SAYS.search(text) and not is_label(text):
@@ -165,7 +146,7 @@ def _around(claim: Claim, pages: Mapping[str, Page]) -> Passage | None:
     quote = claim.quotes[0]
     page = pages.get(quote.url)
     places = passage_places(page.text, page.headings) if page else ()
-    return next((Passage(page, each) for each in places if page and each.start <= quote.start < each.end), None)
+    return next((Passage(page, *each) for each in places if page and each.start <= quote.start < each.end), None)
 
 
 def _heading_of(passage: Passage, words: Sequence[SearchWord], language: str) -> str:

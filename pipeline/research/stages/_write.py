@@ -1,13 +1,11 @@
 """The paragraphs of a report by a model: verified claims in a readable order, in its checked words or in their own."""
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.research.output.layout import title_of
 from pipeline.research.stages._disputes import dispute_paragraphs
@@ -82,23 +80,17 @@ async def _drafted_texts(
         _draft_section(plan.sections[section], section, places, paragraphs, model)
         for section, places in sections.items()
     ]
-    results = await asyncio.gather(*asked, return_exceptions=True)
+    results, failures = await model.ask_all(asked)
     by_url = {page.url: page for page in pages}
     texts: dict[int, str] = {}
-    failures, refused = [], 0
+    refused = 0
     for places, result in zip(sections.values(), results, strict=True):
-        if isinstance(result, ProviderError):
-            failures.append(result)
-        elif isinstance(result, BaseException):
-            raise result
-        else:
+        if result is not None:
             drafts = {place: _checked_draft(answer, paragraphs[place], by_url) for place, answer in result.items()}
             texts |= {place: draft.text for place, draft in drafts.items()}
             refused += sum(draft.refused for draft in drafts.values())
             if len(result) < len(places):
                 model.note("Some paragraphs are the sources' own sentences: the model did not draft them.")
-    if failures and len(failures) == len(results):
-        raise failures[0]
     for failure in failures:
         model.note(str(failure))
     if refused:
