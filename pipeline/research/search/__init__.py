@@ -7,25 +7,21 @@ and keeps it for a run that goes on.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Protocol, get_args
 
 from pipeline.errors import InputError
+from pipeline.research.contracts import SearchName
 
 if TYPE_CHECKING:
     from pipeline.sources.schema import SearchResult
     from pipeline.sources.store import Store
-
-_SearchName = Literal["duckduckgo", "tavily", "brave", "bing", "local"]
-"""The providers of the run's configuration (pipeline/contracts/research.md#config), and the user's own documents."""
-
-_NAMES: tuple[_SearchName, ...] = get_args(_SearchName)
 
 
 class SearchProvider(Protocol):
     """Somebody who knows pages."""
 
     name: str
-    """One of `_SearchName`."""
+    """One of `SearchName`."""
 
     async def search(self, query: str, k: int) -> "list[SearchResult]":
         """At most `k` pages for the query, the best first; empty where there are none.
@@ -73,7 +69,7 @@ def search_provider(
         from pipeline.research.search._api import SearchApi, brave, tavily
 
         return SearchApi((tavily if name == "tavily" else brave)(base_url), environment)
-    others = ", ".join(each for each in _NAMES if each != "bing")
+    others = ", ".join(each for each in get_args(SearchName) if each != "bing")
     if name == "bing":
         raise InputError(f"Microsoft retired the Bing Search API on 2025-08-11. Choose one of {others}.")
     raise InputError(f"There is no search provider {name!r}. Choose one of {others}.")
