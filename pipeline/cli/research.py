@@ -284,7 +284,6 @@ def _answer_to(question: str) -> str:
 
 
 def _tell_questions(questions: Sequence[str]) -> None:
-    """Print what must be answered, and how."""
     for question in questions:
         click.echo(question)
     click.echo("The topic must be clarified first; nothing was researched.", err=True)
@@ -292,7 +291,6 @@ def _tell_questions(questions: Sequence[str]) -> None:
 
 
 def _tell_stopped(options: "ResearchOptions") -> None:
-    """Print how a stopped run goes on."""
     click.echo("Stopped; what was answered and read is kept.", err=True)
     click.echo(f"Next: citejury pipeline research --run-id {options.run_id}{_place(options)} goes on", err=True)
 

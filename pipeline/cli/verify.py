@@ -257,7 +257,6 @@ def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
 
 
 def _next_step(path: Path, unread: bool, away: bool, summary: "Summary", has_model: bool, strict: bool) -> str:
-    """What to do next."""
     again = f"citejury pipeline verify {click.format_filename(path)}"
     if unread:
         return f"{again} reads the cited pages"

@@ -240,7 +240,6 @@ def _place_trimmed(page: ContextPage, at: int, url: str, trimmed: str) -> Eviden
 
 
 def _compared_forms(context: NormalisedContext, asked: _Asked, kind: EvidenceError | Literal[""]) -> Forms:
-    """What was compared for the item."""
     own = [page for page in context.pages if page.key == asked.url_key]
     shared, shown = 0, ""
     for page in own or context.pages:

@@ -419,7 +419,6 @@ class Spent(NamedTuple):
     calls: int = 0
     """Payloads, those of repairs and of forms that brought no word included."""
     tokens_in: int = 0
-    """Tokens that went in."""
     tokens_out: int = 0
     """Tokens that came out, thoughts included."""
     cost: float = 0.0

@@ -54,7 +54,6 @@ class FullText:
     """Texts in memory, each with its title and the headings above it."""
 
     def __init__(self) -> None:
-        """Begin without texts."""
         self.database = sqlite3.connect(":memory:", isolation_level=None)
         self.database.execute(_CREATE)
         self.count = 0

@@ -23,7 +23,6 @@ class Intake(NamedTuple):
     lang: str
     """ISO 639-1 code of the report's language."""
     depth: Depth
-    """How far to go."""
 
 
 class Plan(NamedTuple):
@@ -52,7 +51,6 @@ class AskedQuery(NamedTuple):
     """One query that was searched for."""
 
     query: str
-    """The query."""
     urls: tuple[str, ...]
     """Canonical URLs of its results, whatever became of them."""
 
@@ -72,7 +70,6 @@ class Written(NamedTuple):
     """The report before it is laid out."""
 
     title: str
-    """Its heading."""
     paragraphs: tuple[Paragraph, ...]
     """In the order of the report."""
     left_out: tuple[Checked, ...] = ()

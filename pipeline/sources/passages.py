@@ -57,12 +57,10 @@ _Kind = Literal["label", "prose", "item", "row", "other"]
 
 
 class PassagePlace(NamedTuple):
-    """Where a passage stands in its page's text."""
+    """Where a passage stands in its page's text: `text[start:end]`."""
 
     start: int
-    """First code point."""
     end: int
-    """The code point after the last one."""
 
 
 class _Line(NamedTuple):

@@ -73,18 +73,13 @@ class StoredPage(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of one URL, as far as it tells whether to fetch it again."""
+    """What came of one URL, as far as it tells whether to fetch it again; the fields are those of `StoredPage`."""
 
     reason: str
-    """Why the page is in its state."""
     detail: str = ""
-    """The same in plain words; empty where there is nothing to add."""
     added: bool = False
-    """Whether the user gave the page as a file."""
     etag: str = ""
-    """The server's `ETag`; empty where it gave none."""
     last_modified: str = ""
-    """The server's `Last-Modified`; empty where it gave none."""
 
 
 class StoredEvent(NamedTuple):
@@ -93,13 +88,11 @@ class StoredEvent(NamedTuple):
     id: str
     """`<run_id>#<seq>`."""
     run_id: str
-    """The run."""
     seq: int
     """Its place in the run, counted from 1."""
     ts: str
     """When it was stored: ISO 8601, UTC."""
     kind: TraceKind
-    """What it tells."""
     payload: dict[str, Any]
     """What happened, by kind."""
 
@@ -108,7 +101,6 @@ class StoredRun(NamedTuple):
     """One research run."""
 
     id: str
-    """The run's id."""
     topic: str
     """What was asked."""
     created_at: str
@@ -262,7 +254,6 @@ def _page_from_row(row: StoredPage) -> StoredPage:
 
 
 def _row_from_run(run: StoredRun) -> tuple[Any, ...]:
-    """The run as its columns hold it."""
     columns = run._asdict() | {
         "topic": _storable(run.topic),
         "report_md": _pack(run.report_md.encode("utf-8", "surrogatepass")),
@@ -283,7 +274,6 @@ def _run_from_row(row: StoredRun) -> StoredRun:
 
 
 def _json_text(value: Mapping[str, Any]) -> str:
-    """The value as JSON in plain UTF-8."""
     return _storable(json.dumps(value, ensure_ascii=False))
 
 

@@ -94,7 +94,6 @@ class _Writer:
     """Puts a normal form together, stretch by stretch."""
 
     def __init__(self, text: str) -> None:
-        """Begin at the start of the text."""
         self.text = text
         self.parts: list[str] = []
         self.form = NormalForm("", [], [], [])

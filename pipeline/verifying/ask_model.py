@@ -50,7 +50,6 @@ class _KeptReplies:
     """The replies of a file, as `Model` keeps the calls of a run."""
 
     def __init__(self, replies: Replies[_Question], model: str) -> None:
-        """Those of this model."""
         self.replies = replies
         self.model = model
 
@@ -59,7 +58,6 @@ class _KeptReplies:
         return self.replies.find(_Question(self.model, key)) or None
 
     def __setitem__(self, key: str, payloads: list[str], /) -> None:
-        """Keep the payloads of the call."""
         self.replies.keep(_Question(self.model, key), payloads)
 
     def spent(self, prices: Mapping[str, Price]) -> Spent:
@@ -74,7 +72,6 @@ class ModelLimits(NamedTuple):
     spend: SpendLimits = SpendLimits()
     """What all of its answers together may take, those of earlier starts included."""
     at_once: int = 4
-    """Calls at once."""
     prices: Mapping[str, Price] = {}
     """What tokens cost, by the model."""
 
@@ -102,7 +99,6 @@ class OpenClaims:
     """Sentences that words leave open: asked about all together, then decided one by one."""
 
     def __init__(self, chosen: ChosenModel, limits: ModelLimits) -> None:
-        """Ask this model within these limits."""
         self.chosen = chosen
         self.limits = limits
         self.decided: dict[_Place, Decided | None] = {}

@@ -70,7 +70,6 @@ class _Sides:
     """A disagreement that grows."""
 
     def __init__(self) -> None:
-        """Begin without claims and quotes; `add` brings them."""
         self.ids: list[str] = []
         self.one: list[Quote] = []
         self.other: list[Quote] = []

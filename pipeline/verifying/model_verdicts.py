@@ -74,11 +74,8 @@ class Passage(NamedTuple):
     """A stretch of a page: `page.text[start:end]`."""
 
     page: PageText
-    """The page."""
     start: int
-    """First code point."""
     end: int
-    """The code point after the last one."""
 
     @property
     def text(self) -> str:

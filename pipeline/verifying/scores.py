@@ -28,7 +28,6 @@ class Scores(NamedTuple):
     """What was counted; the shares are None where nothing was there to count."""
 
     sentences: int = 0
-    """Sentences."""
     supported: int = 0
     """Sentences that all their citations together support."""
     citations: int = 0

@@ -265,7 +265,6 @@ class _SourceTally:
     """One source while it is counted."""
 
     def __init__(self) -> None:
-        """Begin without title, ids and sentences."""
         self.title = ""
         self.ids: dict[str, None] = {}
         self.sentences = 0

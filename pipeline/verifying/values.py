@@ -33,7 +33,6 @@ class CitedSentence(NamedTuple):
     """One sentence and its marks, not yet looked up; one without text only lists what it links to."""
 
     text: str
-    """Its words."""
     marks: tuple[Mark, ...]
     """Its marks and links in order."""
     line: int
@@ -123,9 +122,7 @@ class Quote(NamedTuple):
     text: str
     """`page.text[start:end]`."""
     start: int
-    """First code point."""
     end: int
-    """The code point after the last one."""
 
 
 class Decided(NamedTuple):
@@ -164,7 +161,6 @@ class Checked(NamedTuple):
     """A claim held against the pages that it cites."""
 
     claim: Claim
-    """The claim."""
     verdict: StoredVerdict
     """What its pages say of it."""
     score: float

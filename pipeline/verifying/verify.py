@@ -59,7 +59,6 @@ class Reader:
     """The pages that reports cite, as a store has them; without one, no page is read."""
 
     def __init__(self, store: Store | None) -> None:
-        """Read from this store."""
         self.store = store
         self.page = lru_cache(_PAGES_HELD)(self.read_page)
 
@@ -180,7 +179,6 @@ class Summary:
     """Counts over all reports."""
 
     def __init__(self) -> None:
-        """Start all counts at zero."""
         self.reports = self.sentences = self.marks = 0
         self.verdicts: Counter[str] = Counter()
         self.by_paragraph: Counter[str] = Counter()

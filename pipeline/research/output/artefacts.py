@@ -255,7 +255,6 @@ def _line_of(value: BaseModel) -> bytes:
 
 
 def _write_json(path: Path, value: BaseModel) -> None:
-    """Write the value as a file of its own."""
     write_text(path, json_text(value.model_dump(mode="json")) + "\n")
 
 

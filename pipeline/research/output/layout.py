@@ -205,7 +205,6 @@ def title_of(topic: str) -> str:
 
 
 def _mark_of(numbers: Sequence[int], form: CitationForm) -> str:
-    """The citation mark of these sources."""
     if form == "n":
         return f"[{', '.join(map(str, numbers))}]"
     return f"({', '.join(map(cid, numbers))})"

@@ -42,15 +42,12 @@ class FinishedRun(NamedTuple):
     """What of a run the jury needs."""
 
     run_id: str
-    """The run."""
     depth: Depth
-    """How far it went."""
     model: str
     """The model, or `extractive`."""
     created_at: str
     """When it began: ISO 8601 with offset."""
     report: Report
-    """The report."""
     markdown: str
     """`final/report.md`; what there is to read where the report cites nothing."""
     claims: Sequence[Checked]
@@ -119,7 +116,6 @@ def _record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
 
 
 def _claims_of_report(run: FinishedRun) -> list[Checked]:
-    """The claims that the report makes."""
     made = {citation.claim_id for citation in run.report.citations}
     return [checked for checked in run.claims if checked.claim.id in made]
 

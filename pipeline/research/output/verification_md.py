@@ -88,7 +88,6 @@ def _counts(
     disagreeing: int,
     stop_reason: str,
 ) -> list[tuple[str, str]]:
-    """The rows of the first table."""
     verdicts = Counter(each.verdict for each in verified.claims)
     rows = [("claims checked", str(len(verified.claims)))]
     rows += [(f"{verdict}: {meaning}", str(verdicts[verdict])) for verdict, meaning in _VERDICT_MEANINGS.items()]
@@ -105,7 +104,6 @@ def _counts(
 
 
 def _score_rows(scores: Scores) -> list[tuple[str, str, str]]:
-    """The rows of the scores."""
     effective = f"{scores.effective} of {scores.read} citations that could be read are carried by their page"
     return [
         (
@@ -169,7 +167,6 @@ def _single_source_list(alone: Sequence[Checked], sources: Mapping[str, str]) ->
 
 
 def _quoted(quote: Quote, sources: Mapping[str, str]) -> str:
-    """A quote with its source."""
     return f"“{_shown(quote.text)}” — {sources.get(quote.url, plain_markdown(quote.url))}"
 
 

@@ -199,7 +199,6 @@ class JournaledAnswers:
         return None if held is None else list(held)
 
     def __setitem__(self, key: str, payloads: list[str], /) -> None:
-        """Keep the payloads of the call."""
         self.journal.keep_answer(key, payloads)
         call = ToolCall(tool="model", params={"request_sha256": key, "payloads": len(payloads)})
         put_trace(self.store, self.run_id, call)

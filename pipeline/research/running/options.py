@@ -67,7 +67,6 @@ class Budget:
     """What a run has used of its limits; `seconds` and `spent` tell how much that is now."""
 
     def __init__(self, limits: Limits, seconds: Callable[[], float], spent: Callable[[], Spent]) -> None:
-        """Hold these limits against what the run has taken."""
         self.limits = limits
         self.seconds = seconds
         self.spent = spent

@@ -47,7 +47,6 @@ class Stopped(CitejuryError):
     """A signal has stopped the run; it can go on."""
 
     def __init__(self, name: str) -> None:
-        """Keep the signal's name, such as `SIGINT`."""
         self.name = name
         super().__init__(f"The run was stopped by {name}.")
 

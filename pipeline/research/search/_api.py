@@ -26,13 +26,10 @@ class SearchService(NamedTuple):
     """How a search service is asked, and how its answers are read."""
 
     name: str
-    """Its name."""
     base_url: str
-    """Where it is asked."""
     key_variable: str
     """The variable of the environment that holds the key."""
     key_header: str
-    """The header that carries the key."""
     to_request: Callable[[str, int], ProviderRequest]
     """From a query and the number of results wanted to the request."""
     raw_results: Callable[[Any], Iterable[RawResult] | None]

@@ -28,21 +28,17 @@ _MOST_TOGETHER = 8
 
 
 class Place(NamedTuple):
-    """A passage of a page."""
+    """A passage of a page: `text[start:end]`."""
 
     url: str
-    """The page's URL."""
     start: int
-    """First code point of the passage."""
     end: int
-    """The code point after the last one."""
 
 
 class PassageIndex:
     """Pages cut into passages, searchable by the words that they hold."""
 
     def __init__(self) -> None:
-        """Begin without pages."""
         self.texts = FullText()
         self.places: list[Place] = []
         self.lists: set[str] = set()

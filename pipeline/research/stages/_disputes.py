@@ -76,7 +76,6 @@ def dispute_paragraphs(
 
 
 def _paragraph(found: Disagreement, pages: Mapping[str, Page], section: int, words: _Words) -> Paragraph:
-    """The passage on one disagreement."""
     quotes = [quote for side in found.sides for quote in side[:_MOST_OF_A_SIDE]]
     text = words.disagree + " ".join(_said_by(quote, pages[quote.url], words) for quote in quotes)
     return Paragraph(section, text, (), tuple(quote.url for quote in quotes), found.claim_ids)

@@ -33,7 +33,6 @@ class Duplicate(NamedTuple):
     """A page that says what another one says."""
 
     url: str
-    """The page."""
     same_as: str
     """The one that is kept."""
 

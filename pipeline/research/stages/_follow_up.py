@@ -62,13 +62,10 @@ class Known(NamedTuple):
     """What a run knows when it looks for more."""
 
     topic: str
-    """What is researched."""
     plan: Plan
-    """The plan."""
     pages: Sequence[Page]
     """The pages that were read."""
     queries: Sequence[str]
-    """The queries that were asked."""
 
 
 def open_sections(plan: Plan, claims: Sequence[Checked], pages: Iterable[Page]) -> list[OpenSection]:
@@ -122,7 +119,6 @@ class _Asked:
     """The queries that were asked, by the stems of their words."""
 
     def __init__(self, queries: Iterable[str], language: str) -> None:
-        """Begin with these."""
         self.language = language
         self.known = {stems_of(query, language) for query in queries}
 
@@ -216,7 +212,6 @@ def _subject_of(section: Sequence[SubjectWord], topic: Sequence[SubjectWord], la
 
 
 def _stems(words: Iterable[str], language: str) -> frozenset[str]:
-    """The stems of the words."""
     return frozenset[str]().union(*(stems_of(word, language) for word in words))
 
 

@@ -182,9 +182,7 @@ class _Candidate(NamedTuple):
     place: int
     """Its place among all."""
     found: FoundPage
-    """The page."""
     site: str
-    """Its site."""
     handicap: int
     """How many ranks its kind moves it back."""
 

@@ -43,13 +43,11 @@ class _Candidate(NamedTuple):
     """A claim that may stand at the head."""
 
     checked: Checked
-    """The claim."""
     relevance: float
     """The share of the words of the topic, or of its question there, that it holds with the headings above it."""
     score: float
     """By which the best is chosen."""
     sentences: int
-    """How many sentences it has."""
     sides: frozenset[str]
     """The question of the topic that it answers; empty where its section asks something else."""
 
@@ -91,7 +89,6 @@ class _Asked:
     """A topic, asked of the claims of a run."""
 
     def __init__(self, topic: str, plan: Plan, claims: Sequence[Checked], pages: Mapping[str, Page]) -> None:
-        """Ask these claims, which rest on these pages."""
         self.topic = " ".join(topic.split()).casefold()
         self.plan = plan
         self.language = plan_language(plan)

@@ -17,7 +17,6 @@ class Said(NamedTuple):
     words: frozenset[str]
     """The stems of its content words, numbers left out."""
     numbers: frozenset[str]
-    """Its numbers."""
 
 
 def said(text: str, language: str) -> Said:

@@ -73,7 +73,6 @@ def _questions_of(topic: str) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    """The text with one blank for each run of white space."""
     return " ".join(text.split())
 
 

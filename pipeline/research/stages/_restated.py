@@ -98,7 +98,6 @@ class _Wording:
     """A text as the words of its sentences, one after the other."""
 
     def __init__(self, sentences: Iterable[str]) -> None:
-        """Read these sentences."""
         self.sentences = [words for each in sentences if (words := words_said(each))]
         self.words: list[str] = []
         self.bounds = {0}

@@ -27,7 +27,6 @@ class ReadPages(NamedTuple):
     texts: Mapping[str, PageText]
     """By canonical URL, in the order of the pages."""
     titles: Mapping[str, str]
-    """The title of each."""
 
 
 def read_pages(pages: Iterable[Page]) -> ReadPages:

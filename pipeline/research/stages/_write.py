@@ -304,6 +304,5 @@ def _place_of(checked: Checked) -> tuple[str, int]:
 
 
 def _own_words(claims: Sequence[Checked]) -> str:
-    """The claims' own sentences, one after the other."""
     sentences = [checked.claim.text for checked in claims]
     return ("" if _WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences)

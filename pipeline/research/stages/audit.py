@@ -236,7 +236,6 @@ def _ends_in_citation(block: Block) -> bool:
 
 
 def _beginning(block: Block) -> str:
-    """The first words of a block."""
     words = " ".join(plain_words(block.pieces[0].text).split())
     return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
 

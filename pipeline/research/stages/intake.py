@@ -149,7 +149,6 @@ class ClarificationNeeded(InputError):
     """The topic says too little, and nobody is there to ask; `questions` are what must be answered."""
 
     def __init__(self, questions: Sequence[str]) -> None:
-        """Keep the questions."""
         self.questions = tuple(questions)
         super().__init__("The topic says too little to be researched, and nobody may be asked; give a fuller one.")
 

@@ -69,15 +69,12 @@ class Finished(NamedTuple):
     """A finished run."""
 
     run_id: str
-    """Its id."""
     folder: Path
-    """Its folder."""
     passed: bool
     """Whether the report passed the audit."""
     stop_reason: StopReason | None
     """The limit that ended it early; None where none did."""
     metrics: Metrics
-    """Its figures."""
     check: VerifyResult
     """What the audit counted."""
     unusable: int = 0
@@ -99,7 +96,6 @@ class ReportStages:
         budget: Budget,
         meter: Meter,
     ) -> None:
-        """Write the report of this run."""
         self.run = run
         self.environment = environment
         self.options = options

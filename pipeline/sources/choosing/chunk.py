@@ -142,7 +142,6 @@ def page_chunks(url: str, text: str, lang: str, tokens: int, page_starts: Sequen
 
 
 def _chunk_at(document: Document, start: int, end: int, page: int | None) -> Chunk:
-    """The chunk that stands at this place of the document."""
     text = document.text[start:end]
     normal_form = " ".join(text.split()).lower().encode(errors="replace")
     return Chunk(

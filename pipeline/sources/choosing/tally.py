@@ -27,7 +27,6 @@ class Tally:
     """Counts of distinct pages by site, and of the records that cite them."""
 
     def __init__(self) -> None:
-        """Start all counts at zero."""
         self.sites: dict[str, Counter[str]] = {}
         self.reasons: Counter[str] = Counter()
         self.failures: list[_Failure] = []

@@ -73,7 +73,6 @@ class _Unzip:
     """Unpacks gzip and both things that are called deflate, never more than it is told to."""
 
     def __init__(self) -> None:
-        """Begin before the first byte."""
         self.inflate = zlib.decompressobj(wbits=_ANY_HEADER)
         self.begun = False
 

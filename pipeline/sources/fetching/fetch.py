@@ -176,7 +176,6 @@ class TimeBudget:
     """What one URL may still take."""
 
     def __init__(self, seconds: float) -> None:
-        """All of it."""
         self.seconds = seconds
         self.spent = 0.0
 
@@ -200,7 +199,6 @@ class SiteMemory(NamedTuple):
     robots: Mapping[str, RobotsVerdict] = {}
     """What robots.txt says, by scheme, host and port."""
     hosts: Mapping[str, HostMemory] = {}
-    """The hosts that were asked."""
 
 
 class _LeavesSiteError(Exception):
@@ -260,7 +258,6 @@ class Fetcher:
         return SiteMemory(robots, {host: queue.memory() for host, queue in self.hosts.items()})
 
     async def __aenter__(self) -> Self:
-        """The fetcher itself."""
         return self
 
     async def __aexit__(

@@ -137,7 +137,6 @@ class Rule(NamedTuple):
     beginning: str
     """What a path begins with that it concerns, as far as that is written plainly; empty where it may be any."""
     line: str
-    """The line."""
 
 
 class Rules(NamedTuple):

@@ -142,7 +142,6 @@ class PageSigns(NamedTuple):
     """What a page is judged by."""
 
     text: str
-    """Its main text."""
     title: str
     """Its title; empty where it has none."""
     headings: str
@@ -266,7 +265,6 @@ def verdict_on(text: str, title: str = "", marked_paid: bool = False, named: boo
 
 
 def _verdict_of(reason: Reason, found: re.Match[str]) -> Verdict:
-    """The reason, with the words that told it."""
     return Verdict(reason, f"it says {' '.join(found[0].split())[:_SHOWN]!r}")
 
 

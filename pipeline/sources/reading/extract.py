@@ -494,7 +494,6 @@ def _between(line: str, following: str) -> str:
 
 
 def _joined(pages: list[str]) -> tuple[str, tuple[int, ...]]:
-    """The pages as one text, and where each begins."""
     with_text = [f"{page}\n" if page else "" for page in pages]
     starts = list(accumulate((len(page) for page in with_text), initial=0))
     return "".join(with_text).rstrip("\n"), tuple(starts[:-1])

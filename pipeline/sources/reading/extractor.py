@@ -85,7 +85,6 @@ def _answer_requests(
 
 
 def _write_frame(answers: BinaryIO, frame: bytes) -> None:
-    """Send the frame off."""
     answers.write(_LENGTH.pack(len(frame)) + frame)
     answers.flush()
 
@@ -154,7 +153,6 @@ class Extractor:
         self.running: set[Worker] = set()
 
     async def __aenter__(self) -> Self:
-        """Ready for documents."""
         for _ in range(self.count):
             self.free.put_nowait(None)
         return self
