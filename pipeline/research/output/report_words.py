@@ -1,7 +1,8 @@
 """The report's own words: its headings, and what it tells about itself behind the text, in the report's language."""
 
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
+from pipeline.sources.kinds import SourceKind
 from pipeline.verifying.values import Verdict
 
 
@@ -18,6 +19,14 @@ class ReportWords(NamedTuple):
     """Heading in their place where no page answers."""
     disputed: str
     """Heading of what sources disagree about, behind the other sections."""
+    disagree: str
+    kinds: dict[SourceKind, str]
+    document: str
+    """A file of the user's, whose name tells nothing more."""
+    side: str
+    """What one page says of it, and what that is."""
+    beside: str
+    """Between the kind of a page and its date."""
     references: str
     how_to_read: str
     documents: str
@@ -67,12 +76,22 @@ class ReportWords(NamedTuple):
     stops: dict[str, str]
 
 
+def _kinds(*words: str) -> dict[SourceKind, str]:
+    """The words for kinds of sources, in their order."""
+    return dict(zip(get_args(SourceKind), words, strict=True))
+
+
 ENGLISH = ReportWords(
     answer="In short",
     without="{heading} – no page that was read names {names}",
     words_found="words found: {words}",
     no_answer="Not answered by these pages",
     disputed="Where sources disagree",
+    disagree="Pages disagree: ",
+    kinds=_kinds("public office", "research", "its maker", "manual", "web page", "discussion", "shop", "list of links"),
+    document="document",
+    side="{name} ({about}): “{words}”",
+    beside=", ",
     references="References",
     how_to_read="Every paragraph above ends in the sources that hold all of it, or one side of a disagreement each; "
     "{mark} is the first of this list. Each sentence was checked against the stored text of these pages.",
@@ -131,6 +150,11 @@ _GERMAN = ReportWords(
     words_found="gefundene Wörter: {words}",
     no_answer="Von diesen Seiten nicht beantwortet",
     disputed="Worin Quellen einander widersprechen",
+    disagree="Seiten widersprechen einander: ",
+    kinds=_kinds("Behörde", "Forschung", "Hersteller", "Handbuch", "Webseite", "Diskussion", "Shop", "Linkliste"),
+    document="Dokument",
+    side="{name} ({about}): „{words}“",
+    beside=", ",
     references="Quellen",
     how_to_read="Jeder Absatz oben endet mit den Quellen, in denen er ganz steht, bei Widersprüchen je eine Seite; "
     "{mark} ist die erste dieser Liste. Jeder Satz wurde am gespeicherten Text dieser Seiten geprüft.",
@@ -189,6 +213,11 @@ _JAPANESE = ReportWords(
     words_found="見つかった語: {words}",
     no_answer="これらのページには答えがありません",
     disputed="出典が食い違う点",
+    disagree="ページの記述が食い違っています：",
+    kinds=_kinds("公的機関", "研究", "提供元", "マニュアル", "ウェブページ", "掲示板など", "ショップ", "リンク集"),
+    document="文書",
+    side="{name}（{about}）：「{words}」",
+    beside="、",
     references="参考文献",
     how_to_read="上の各段落の末尾には、その内容がすべて (食い違いは片方ずつ) 載っている出典があります。{mark} は"
     "この一覧の最初の出典です。各文は、保存したページの本文と照合されています。",
@@ -246,6 +275,11 @@ _CHINESE = ReportWords(
     words_found="找到的词：{words}",
     no_answer="这些网页没有给出答案",
     disputed="来源说法不一之处",
+    disagree="网页说法不一：",
+    kinds=_kinds("官方机构", "研究", "提供方", "手册", "网页", "讨论", "商店", "链接列表"),
+    document="文档",
+    side="{name}（{about}）：“{words}”",
+    beside="，",
     references="参考文献",
     how_to_read="以上每个段落的末尾列出包含其全部内容的来源（分歧之处各载一方）；{mark} 是本列表的第一个来源。"
     "每个句子都与所存网页的文本核对过。",

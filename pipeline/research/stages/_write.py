@@ -8,18 +8,20 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.models.asking import Model
 from pipeline.research.output.layout import title_of
-from pipeline.research.stages._disputes import dispute_paragraphs
+from pipeline.research.output.report_words import ReportWords, report_words
+from pipeline.research.search.documents import is_document
 from pipeline.research.stages._extract import is_fit
 from pipeline.research.stages._head import claims_of_head
 from pipeline.research.stages._likeness import Said, said, says_again, stems_of
 from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, plan_language
+from pipeline.sources.kinds import source_kind
 from pipeline.text.normal_form import normalise
-from pipeline.text.urls import site_key
+from pipeline.text.urls import site_key, source_domain
 from pipeline.text.words import without_marks
 from pipeline.verifying.claim import check_sentence
-from pipeline.verifying.disagreement import disagreements, disputed_ids
+from pipeline.verifying.disagreement import Disagreement, disagreements, disputed_ids
 from pipeline.verifying.page_text import read_page
-from pipeline.verifying.values import Checked, Page, Paragraph
+from pipeline.verifying.values import Checked, Page, Paragraph, Quote
 
 _WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 _MOST_OF_A_PARAGRAPH = 4
@@ -27,6 +29,12 @@ _MOST_SOURCES = 3
 """Sources that one paragraph cites."""
 _SAID_ALREADY = "another claim of the report says the same"
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"
+_MOST_DISPUTES = 5
+"""Disagreements in a report; `verification.md` has the others."""
+_MOST_OF_A_SIDE = 2
+_LONGEST_SIDE = 300
+_LONGEST_NAME = 80
+_BLANK_BEFORE_STOP = re.compile(r" (?=[.,;。、])")
 
 
 class SentenceAnswer(BaseModel):
@@ -196,7 +204,7 @@ async def write_report(
     ordered = sorted(verified.claims, key=lambda checked: checked.claim.id not in disputed)
     kept, repeated = _without_repeats(ordered, language, stems_of(intake.topic, language))
     stated = [checked for checked in kept if checked.claim.id not in disputed]
-    passages = dispute_paragraphs(found, pages, len(plan.sections), language)
+    passages = _dispute_paragraphs(found, pages, len(plan.sections), language)
     told = [each.disputed_ids for each in passages]
     left = {each.claim.id for each in stated}.union(*told)
     head = claims_of_head(intake.topic, plan, [each for each in kept if each.claim.id in left], pages, told)
@@ -306,3 +314,38 @@ def _place_of(checked: Checked) -> tuple[str, int]:
 def _own_words(claims: Sequence[Checked]) -> str:
     sentences = [checked.claim.text for checked in claims]
     return ("" if _WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences)
+
+
+def _dispute_paragraphs(
+    found: Sequence[Disagreement], pages: Sequence[Page], section: int, language: str
+) -> list[Paragraph]:
+    """A paragraph for each disagreement, at most 5, in order, in the report's language.
+
+    `section` is the index behind the plan's last one. The paragraphs state no claim: they say who says what.
+    """
+    by_url = {page.url: page for page in pages}
+    words = report_words(language)
+    known = [each for each in found if all(quote.url in by_url for side in each.sides for quote in side)]
+    return [_dispute_paragraph(each, by_url, section, words) for each in known[:_MOST_DISPUTES]]
+
+
+def _dispute_paragraph(found: Disagreement, pages: Mapping[str, Page], section: int, words: ReportWords) -> Paragraph:
+    quotes = [quote for side in found.sides for quote in side[:_MOST_OF_A_SIDE]]
+    text = words.disagree + " ".join(_said_by(quote, pages[quote.url], words) for quote in quotes)
+    return Paragraph(section, text, (), tuple(quote.url for quote in quotes), found.claim_ids)
+
+
+def _said_by(quote: Quote, page: Page, words: ReportWords) -> str:
+    """What a page says, behind its title, or its host where it has none, what kind of source it is, and its date."""
+    name = " ".join(page.title.split()) or source_domain(page.url)
+    said = _BLANK_BEFORE_STOP.sub("", " ".join(without_marks(quote.text).split()))
+    dated, day = (words.changed_on, page.changed) if page.changed else (words.read_on, page.fetched_at[:10])
+    kind = source_kind(page.url)
+    told = words.document if kind == "page" and is_document(page.url) else words.kinds[kind]
+    about = words.beside.join((told, dated.replace("{date}", day)))
+    return words.side.format(name=_cut(name, _LONGEST_NAME), about=about, words=_cut(said, _LONGEST_SIDE))
+
+
+def _cut(text: str, longest: int) -> str:
+    """The text, with an ellipsis for what is beyond the longest length."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
