@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pipeline.asking.ask_live import is_priced
 from pipeline.errors import InputError, ProviderError
@@ -168,13 +168,11 @@ class Model:
         return said
 
 
-class _CachedAsker:
+class _CachedAsker(NamedTuple):
     """Asks what was never answered and is not being asked; takes the rest from what was kept, or waits for it."""
 
-    def __init__(self, asker: Asker, model: Model) -> None:
-        """Ask for this model, within its budget."""
-        self.asker = asker
-        self.model = model
+    asker: Asker
+    model: Model
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
         """The payload that answers; it and those before it that held no word are appended to `kept`.

@@ -46,12 +46,11 @@ class _Question(NamedTuple):
     request_sha256: str
 
 
-class _KeptReplies:
-    """The replies of a file, as `Model` keeps the calls of a run."""
+class _KeptReplies(NamedTuple):
+    """The replies of a model in a file, as `Model` keeps the calls of a run."""
 
-    def __init__(self, replies: Replies[_Question], model: str) -> None:
-        self.replies = replies
-        self.model = model
+    replies: Replies[_Question]
+    model: str
 
     def get(self, key: str, /) -> list[str] | None:
         """The payloads of the call, the answer last; None where it was never answered."""

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
@@ -230,23 +230,16 @@ def _append_line(path: Path, value: BaseModel) -> None:
     """Add the value as a line, on the disk when this returns; a last line that a kill tore gives way to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "ab+") as file:
-        _mend_end(file, path)
+        whole = path.read_bytes()
+        if last := whole[whole.rfind(b"\n") + 1 :]:
+            try:
+                json.loads(last)
+                file.write(b"\n")
+            except ValueError:
+                file.truncate(len(whole) - len(last))
         file.write(_line_of(value))
         file.flush()
         os.fsync(file.fileno())
-
-
-def _mend_end(file: BinaryIO, path: Path) -> None:
-    """End the file's last line where it is whole, and cut it off where a kill tore it."""
-    whole = path.read_bytes()
-    last = whole[whole.rfind(b"\n") + 1 :]
-    if not last:
-        return
-    try:
-        json.loads(last)
-        file.write(b"\n")
-    except ValueError:
-        file.truncate(len(whole) - len(last))
 
 
 def _line_of(value: BaseModel) -> bytes:

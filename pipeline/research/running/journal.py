@@ -172,26 +172,20 @@ class Journal:
 
 def read_setup(folder: Path) -> dict[str, Any] | None:
     """What the run in this folder was begun with; None where it has not begun, or its journal is none."""
-    path = folder / JOURNAL
-    if not path.is_file():
-        return None
-    with open(path, "rb") as file:
-        first = file.readline()
     try:
-        setup = json.loads(first)["setup"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        with open(folder / JOURNAL, "rb") as file:
+            setup = json.loads(file.readline())["setup"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return setup if isinstance(setup, dict) else None
 
 
-class JournaledAnswers:
-    """The model's answered calls as `Model` keeps them, those of earlier starts included."""
+class JournaledAnswers(NamedTuple):
+    """The model's answered calls as `Model` keeps them, those of earlier starts included; the trace hears of each."""
 
-    def __init__(self, journal: Journal, store: Store, run_id: str) -> None:
-        """Keep them in the journal; the trace in the store hears of each."""
-        self.journal = journal
-        self.store = store
-        self.run_id = run_id
+    journal: Journal
+    store: Store
+    run_id: str
 
     def get(self, key: str, /) -> list[str] | None:
         """The payloads of the call, the answer last; None where it was never answered."""

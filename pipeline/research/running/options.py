@@ -63,13 +63,14 @@ class Limits(NamedTuple):
         return SpendLimits(self.tokens, self.cost)
 
 
-class Budget:
-    """What a run has used of its limits; `seconds` and `spent` tell how much that is now."""
+class Budget(NamedTuple):
+    """What a run has used of its limits."""
 
-    def __init__(self, limits: Limits, seconds: Callable[[], float], spent: Callable[[], Spent]) -> None:
-        self.limits = limits
-        self.seconds = seconds
-        self.spent = spent
+    limits: Limits
+    seconds: Callable[[], float]
+    """Tells how many seconds of work there were up to now."""
+    spent: Callable[[], Spent]
+    """Tells what the model has taken up to now."""
 
     def used_up(self) -> StopReason | None:
         """The first limit that is reached; None where there is none."""

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter
@@ -86,7 +85,7 @@ class ResearchRun:
         Raises:
             CitejuryError: as `work` and `settle`; the log says so.
         """
-        with _StageLog(self, stage, round_):
+        with _failures_logged(self, stage, round_):
             if (stage, round_) not in self.journal.stages:
                 self.log(stage, round_, "started", StageDetails())
                 self.progress.begin(stage, round_)
@@ -145,35 +144,23 @@ class ResearchRun:
         self.progress.tell(f"Stopping: answers under way are waited for and kept; {words} gives them up.")
 
 
-class _StageLog:
-    """Writes the failure of a stage into log and trace while an error passes through the block."""
+@contextmanager
+def _failures_logged(run: ResearchRun, stage: Stage, round_: int) -> Iterator[None]:
+    """Write the failure of a pass of a stage into log and trace; the error goes on.
 
-    def __init__(self, run: ResearchRun, stage: Stage, round_: int) -> None:
-        """Watch one pass of a stage of this run."""
-        self.run = run
-        self.stage = stage
-        self.round = round_
-
-    def __enter__(self) -> None:
-        """Begin to watch."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Log what failed; the error goes on.
-
-        Of an error that is not ours the kind alone is told: its words may be a page's.
-        """
-        run = self.run
-        if error is None:
-            return
+    Of an error that is not ours the kind alone is told: its words may be a page's.
+    """
+    try:
+        yield
+    except BaseException as error:
         told = redact(str(error))[:_LONGEST_ERROR] if isinstance(error, CitejuryError) else type(error).__name__
         if run.stopped:
             told = f"stopped by {run.stopped}; the same command goes on"
-        run.log(self.stage, self.round, "failed", StageDetails(success=False, error=told))
+        run.log(stage, round_, "failed", StageDetails(success=False, error=told))
         if run.store and not run.stopped:
-            failure = Failure(code=_error_code(error), message=told, category=self.stage, retried=False)
+            failure = Failure(code=_error_code(error), message=told, category=stage, retried=False)
             put_trace(run.store, run.folder.run_id, failure)
+        raise
 
 
 def _error_code(error: BaseException) -> ErrorCode:

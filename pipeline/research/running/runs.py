@@ -1,6 +1,5 @@
 """The research runs of a folder: what each is, and how far it came."""
 
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -21,7 +20,7 @@ from pipeline.research.output.artefacts import (
     VerifyResult,
     checked_run_id,
 )
-from pipeline.research.running.journal import JOURNAL
+from pipeline.research.running.journal import JOURNAL, read_setup
 from pipeline.research.values import Depth
 from pipeline.sources.schema import Contract
 from pipeline.sources.store import Store, StoredRun, open_store
@@ -151,7 +150,7 @@ def _runs_in_store(runs_dir: Path, stack: ExitStack) -> Sequence[StoredRun]:
 
 def _overview(path: Path, stored: StoredRun | None) -> RunOverview:
     """The run in this folder; `stored` is what the store knows of it."""
-    topic = stored.topic if stored else _topic_of_journal(path)
+    topic = stored.topic if stored else str((read_setup(path) or {}).get("topic", ""))
     run = RunOverview(run_id=path.name, topic=topic, state="folder gone", stage="")
     if stored:
         run = run.model_copy(update=_facts_of_store(stored))
@@ -161,15 +160,6 @@ def _overview(path: Path, stored: StoredRun | None) -> RunOverview:
         return run.model_copy(update=dict(_facts_of_folder(RunFolder(path))))
     except InputError as error:
         return run.model_copy(update={"state": "damaged", "error": str(error)})
-
-
-def _topic_of_journal(path: Path) -> str:
-    """The topic with which the run in this folder was begun; empty where its journal does not tell."""
-    try:
-        with open(path / JOURNAL, "rb") as file:
-            return str(json.loads(file.readline())["setup"]["topic"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return ""
 
 
 def _facts_of_store(stored: StoredRun) -> dict[str, object]:

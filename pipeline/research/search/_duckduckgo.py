@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from pipeline.errors import ErrorKind, NotInstalledError, ProviderError
@@ -43,7 +43,8 @@ class DuckDuckGo:
             ProviderError: DuckDuckGo does not answer, or refuses.
         """
         async with self.turn:
-            return readable_results(_raw_results(await self.found(query, k)), k)
+            found = await self.found(query, k)
+        return readable_results((RawResult(each.get("title"), each.get("href"), each.get("body")) for each in found), k)
 
     async def found(self, query: str, k: int) -> list[dict[str, Any]]:
         """What ddgs gives, empty where it says that there is nothing.
@@ -87,11 +88,6 @@ def _ddgs_text() -> _Ask:
         return found
 
     return ask
-
-
-def _raw_results(found: list[dict[str, Any]]) -> Iterator[RawResult]:
-    """The results in ddgs' answer."""
-    return (RawResult(each.get("title"), each.get("href"), each.get("body")) for each in found)
 
 
 def _refusal(error: Exception) -> ProviderError:

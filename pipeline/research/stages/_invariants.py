@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pipeline.errors import InputError
 from pipeline.research.output.layout import LaidOut
 from pipeline.research.values import Verified, Written
-from pipeline.verifying.values import Checked, Page, Quote
+from pipeline.verifying.values import Checked, Page
 
 _MOST_SHOWN = 5
 
@@ -44,13 +44,9 @@ def _broken_claims(claims: Sequence[Checked], texts: Mapping[str, str]) -> Itera
         if not checked.claim.quotes:
             yield f"Claim {name} has no quote."
         for quote in (*checked.claim.quotes, *checked.against):
-            if not _stands(quote, texts):
+            held = texts.get(quote.url, "")[quote.start : quote.end]
+            if not held or held != quote.text:
                 yield f"A quote of claim {name} does not stand on {quote.url!r}."
-
-
-def _stands(quote: Quote, texts: Mapping[str, str]) -> bool:
-    """Whether the quote is on its page, at its place."""
-    return texts.get(quote.url, "")[quote.start : quote.end] == quote.text != ""
 
 
 def _broken_paragraphs(verified: Verified, written: Written, texts: Mapping[str, str]) -> Iterator[str]:

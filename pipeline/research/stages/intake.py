@@ -60,10 +60,13 @@ def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
     Source: pipeline/contracts/research.md#clarification.
     """
     asked = topic.strip()
-    is_short = (
-        _is_short_strictly(asked) if strict else _information(asked) < _WANTED_LETTERS and not _asks_by_name(asked)
-    )
-    is_vague = _is_vague_strictly(asked) if strict else _seems_vague(asked)
+    if strict:
+        lowered = asked.lower()
+        is_short = len(asked) < _WANTED_LETTERS
+        is_vague = not _AMBIGUOUS.isdisjoint(lowered.split()) or lowered in _ABBREVIATIONS
+    else:
+        is_short = _information(asked) < _WANTED_LETTERS and not _asks_by_name(asked)
+        is_vague = _seems_vague(asked)
     if not (is_short or is_vague):
         return ()
     if len(asked) < _NEXT_TO_NOTHING and (strict or not asked):
@@ -104,17 +107,6 @@ def _names_first(topic: str) -> bool:
     first, *later = _NEXT_CLAUSE.split(topic, maxsplit=1)
     names = any(not word.general and not word.deed for word in subject_words(first, topic_language(topic)))
     return bool(later) and names and _AMBIGUOUS_HERE.isdisjoint(re.findall(r"\w+", first.casefold()))
-
-
-def _is_short_strictly(topic: str) -> bool:
-    """Whether the topic has fewer than 20 characters."""
-    return len(topic) < _WANTED_LETTERS
-
-
-def _is_vague_strictly(topic: str) -> bool:
-    """Whether a word of the topic is ambiguous, or the whole of it an abbreviation."""
-    lowered = topic.lower()
-    return not _AMBIGUOUS.isdisjoint(lowered.split()) or lowered in _ABBREVIATIONS
 
 
 def clarified_topic(topic: str, questions: Sequence[str], answers: Sequence[str]) -> str:

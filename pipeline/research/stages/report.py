@@ -60,6 +60,11 @@ class Audited(NamedTuple):
     weaker: tuple[tuple[str, StoredVerdict], ...] = ()
     """The report's sentences that the words of their pages do not support, with what they say of each."""
 
+    @property
+    def words(self) -> str:
+        """Whether the report passed, or how many problems there are."""
+        return "passed" if self.check.passed else f"{len(self.problems)} problems"
+
 
 _WRITTEN = TypeAdapter(WrittenReport)
 _AUDITED = TypeAdapter(Audited)
@@ -83,26 +88,16 @@ class Finished(NamedTuple):
     """Calls of which nobody knows the cost, those that were cut off included."""
 
 
-class ReportStages:
+class ReportStages(NamedTuple):
     """Writes what follows from checked claims, and at the end the report, its audit and its row in the store."""
 
-    def __init__(
-        self,
-        run: ResearchRun,
-        environment: Environment,
-        options: ResearchOptions,
-        intake: Intake,
-        plan: Plan,
-        budget: Budget,
-        meter: Meter,
-    ) -> None:
-        self.run = run
-        self.environment = environment
-        self.options = options
-        self.intake = intake
-        self.plan = plan
-        self.budget = budget
-        self.meter = meter
+    run: ResearchRun
+    environment: Environment
+    options: ResearchOptions
+    intake: Intake
+    plan: Plan
+    budget: Budget
+    meter: Meter
 
     def settle_claims(self, verified: Verified, pages: Sequence[Page]) -> None:
         """Write the supported claims as first paragraphs, and the check of all claims so far."""
@@ -135,7 +130,7 @@ class ReportStages:
             _AUDITED,
             lambda: self.audit(gathered, came),
             lambda value: self.settle_audit(value, laid_out, gathered, came),
-            words=lambda value: _audit_words(value) if came.written.paragraphs else "nothing to check",
+            words=lambda value: value.words if came.written.paragraphs else "nothing to check",
         )
         metrics = await self.run.run_stage(
             "cache",
@@ -279,11 +274,6 @@ class ReportStages:
         model, claims = self.options.model, gathered.verified.claims
         finished = FinishedRun(run_id, self.intake.depth, model, created_at, report, markdown, claims, gathered.pages)
         write_for_jury(self.run.folder, finished)
-
-
-def _audit_words(audited: Audited) -> str:
-    """Whether the report passed, or how many problems there are."""
-    return "passed" if audited.check.passed else f"{len(audited.problems)} problems"
 
 
 def audit_again(folder: RunFolder, store: Store | None) -> Audit:

@@ -111,11 +111,8 @@ def failure_lines(tally: Tally) -> Iterator[str]:
         yield "Not read:"
     for url, reason, detail in tally.failures:
         told = f": {printable(detail)}" if detail else ""
-        yield f"  {state_of(reason)} ({reason}) {_shortened(printable(without_password(url)))}{told}"
+        shown = printable(without_password(url))
+        shown = shown if len(shown) <= _URL_SHOWN else f"{shown[:_URL_SHOWN]}…"
+        yield f"  {state_of(reason)} ({reason}) {shown}{told}"
     if failed > len(tally.failures):
         yield f"  and {failed - len(tally.failures):,} more; each record's `sources` name state and reason of all."
-
-
-def _shortened(url: str) -> str:
-    """The URL, cut where it is longer than a few lines."""
-    return url if len(url) <= _URL_SHOWN else f"{url[:_URL_SHOWN]}…"

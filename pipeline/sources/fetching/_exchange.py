@@ -185,7 +185,10 @@ async def exchange(client: httpx.AsyncClient, url: str, demand: RequestLimits) -
             request = client.build_request("GET", url, headers=headers)
             response = await client.send(request, stream=True, follow_redirects=False)
             try:
-                came = _head_of(response)
+                names = {name.lower(): value for name, value in response.headers.items()}
+                target = response.next_request
+                location = "" if target is None else str(target.url)
+                came = Exchange(response.status_code, names, location=location, reached=True)
                 came = await _take_body(response, came, demand)
             finally:
                 await response.aclose()
@@ -198,13 +201,6 @@ async def exchange(client: httpx.AsyncClient, url: str, demand: RequestLimits) -
     except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as error:
         came = _broken(came, error)
     return came._replace(seconds=clock() - begun)
-
-
-def _head_of(response: httpx.Response) -> Exchange:
-    """The response's head; where it redirects, with the URL that it leads to."""
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    target = response.next_request
-    return Exchange(response.status_code, headers, location="" if target is None else str(target.url), reached=True)
 
 
 async def _take_body(response: httpx.Response, head: Exchange, demand: RequestLimits) -> Exchange:
