@@ -2,13 +2,21 @@
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.text.urls import Link, canonical_url, find_links
 from pipeline.verifying.marks import CID, Block, Mark, heading_words, plain_words
-from pipeline.verifying.values import CitedSentence, ListedSource, ReadReport, Sentence, Unresolved, UnresolvedReason
+from pipeline.verifying.values import (
+    CitedSentence,
+    ListedSource,
+    ReadReport,
+    Sentence,
+    UnresolvedMark,
+    UnresolvedReason,
+)
 
 _EntryKind = Literal["marked", "numbered"]
 """`marked`: a number in square or lenticular brackets, a footnote, or `C001`. `numbered`: `1.`, `(1)`, `1)`."""
@@ -261,26 +269,12 @@ def _resolved(written: str, url: str, title: str) -> Target:
         return Target(written or url, "", title, "not_a_url")
 
 
-class _SourceTally:
-    """One source while it is counted."""
-
-    def __init__(self) -> None:
-        self.title = ""
-        self.ids: dict[str, None] = {}
-        self.sentences = 0
-
-    def add(self, target: Target) -> None:
-        """Add the title and the id of one place that leads to it."""
-        self.title = self.title or target.title
-        if target.id:
-            self.ids.setdefault(target.id)
-
-
 def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
     """The report whose sentences are these; what has no text only names sources."""
     sentences: list[Sentence] = []
-    sources: dict[str, _SourceTally] = {}
-    nowhere: dict[tuple[str, UnresolvedReason], Unresolved] = {}
+    sources: dict[str, list[Target]] = {}
+    counts: Counter[str] = Counter()
+    nowhere: dict[tuple[str, UnresolvedReason], list[int]] = {}
     uncited: list[Target] = []
     for each in cited:
         targets = [target for mark in each.marks for target in lookup.targets(mark, each.line)]
@@ -288,23 +282,32 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
             uncited += targets
             continue
         urls = tuple(dict.fromkeys(target.url for target in targets if target.url))
+        counts.update(urls)
         for target in targets:
             if target.url:
-                sources.setdefault(target.url, _SourceTally()).add(target)
-        for url in urls:
-            sources[url].sentences += 1
-        for lost, reason in {(target.id, target.reason): None for target in targets if target.reason}:
-            earlier = nowhere.get((lost, reason), Unresolved(lost, reason, each.line + 1, 0))
-            nowhere[lost, reason] = earlier._replace(sentences=earlier.sentences + 1)
+                sources.setdefault(target.url, []).append(target)
+        for target in dict.fromkeys(targets):
+            if target.reason:
+                nowhere.setdefault((target.id, target.reason), []).append(each.line + 1)
         ids = tuple(dict.fromkeys(target.id for target in targets if target.id))
         shared = [target.url for mark in each.shared for target in lookup.targets(mark, each.line) if target.url]
         sentences.append(Sentence(each.text, urls, ids, each.line + 1, urls or tuple(dict.fromkeys(shared))))
     uncited += [_resolved(entry.id, entry.url, entry.title) for entry in lookup.entries if entry.url]
     for target in uncited:
         if target.url:
-            sources.setdefault(target.url, _SourceTally()).add(target)
+            sources.setdefault(target.url, []).append(target)
     return ReadReport(
         tuple(sentences),
-        tuple(ListedSource(url, each.title, tuple(each.ids), each.sentences) for url, each in sources.items()),
-        tuple(nowhere.values()),
+        tuple(_listed(url, targets, counts[url]) for url, targets in sources.items()),
+        tuple(
+            UnresolvedMark(id=lost, reason=reason, line=lines[0], sentences=len(lines))
+            for (lost, reason), lines in nowhere.items()
+        ),
     )
+
+
+def _listed(url: str, targets: Sequence[Target], sentences: int) -> ListedSource:
+    """The source to which these places lead."""
+    title = next((each.title for each in targets if each.title), "")
+    ids = tuple(dict.fromkeys(each.id for each in targets if each.id))
+    return ListedSource(url=url, title=title, ids=ids, sentences=sentences)

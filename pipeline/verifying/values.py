@@ -56,26 +56,26 @@ class Sentence(NamedTuple):
     """What it cites where marks at a paragraph's end count for all sentences without a mark; else the same."""
 
 
-class ListedSource(NamedTuple):
+class ListedSource(Frozen):
     """One source of the report."""
 
     url: str
     """Canonical URL."""
     title: str
-    """Title in its source list, or the words of its link; empty where there are none."""
+    """Title as the report gives it; empty where it gives none."""
     ids: tuple[str, ...]
-    """Its numbers in the source lists, in order; empty where the text links to it without one."""
+    """Its numbers in the report's source lists; empty where the text links to it."""
     sentences: int
-    """How many sentences cite it."""
+    """How many sentences cite it; 0 for one that is listed only."""
 
 
-class Unresolved(NamedTuple):
+class UnresolvedMark(Frozen):
     """What stands where a citation should and leads nowhere."""
 
     id: str
-    """The number, `C001`, name of the footnote, or URL."""
+    """The number, `C001`, footnote or URL."""
     reason: UnresolvedReason
-    """Why it leads nowhere."""
+    """`no_entry`: no source list has it. `no_url`: its entry names no URL. `not_a_url`: no http or https URL."""
     line: int
     """Line of the first sentence that has it, counted from 1."""
     sentences: int
@@ -89,7 +89,7 @@ class ReadReport(NamedTuple):
     """Every sentence of the body in order; headings, code and source lists have none."""
     sources: tuple[ListedSource, ...]
     """Every source that is cited or listed, each URL once, in order of its first citation; uncited ones at the end."""
-    unresolved: tuple[Unresolved, ...]
+    unresolved: tuple[UnresolvedMark, ...]
     """What leads nowhere, in order of first appearance."""
 
 
@@ -240,30 +240,9 @@ class VerifiedSentence(Reading, _SentenceText):
     """The same where marks at a paragraph's end cover the paragraph; equal where it has marks of its own."""
 
 
-class UnresolvedMark(Frozen):
-    """What stands where a citation should and leads nowhere."""
-
-    id: str
-    """The number, `C001`, footnote or URL."""
-    reason: UnresolvedReason
-    """`no_entry`: no source list has it. `no_url`: its entry names no URL. `not_a_url`: no http or https URL."""
-    line: int
-    """Line of the first sentence that has it, counted from 1."""
-    sentences: int
-    """How many sentences have it."""
-
-
-class VerifiedSource(Frozen):
+class VerifiedSource(ListedSource):
     """One source of the report and what became of its page."""
 
-    url: str
-    """Canonical URL."""
-    title: str
-    """Title as the report gives it; empty where it gives none."""
-    ids: tuple[str, ...]
-    """Its numbers in the report's source lists; empty where the text links to it."""
-    sentences: int
-    """How many sentences cite it; 0 for one that is listed only."""
     state: SourceState
     """`read`, `unread`, `gone`, `unresolved`, or `unfetched` where nobody tried."""
     reason: str

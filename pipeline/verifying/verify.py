@@ -113,7 +113,7 @@ def verify_report(submitted: SubmittedReport, reader: Reader, decide: Decide = b
         answer_id=submitted.answer_id,
         sentences=tuple(_verify_sentence(sentence, reader, decide) for sentence in report.sentences),
         uncited=_uncited(report.sentences),
-        unresolved=tuple(UnresolvedMark(**each._asdict()) for each in report.unresolved),
+        unresolved=report.unresolved,
         sources=tuple(_verified_source(source, reader) for source in report.sources),
     )
 
@@ -172,7 +172,7 @@ def _uncited(sentences: Sequence[Sentence]) -> Uncited | None:
 def _verified_source(source: ListedSource, reader: Reader) -> VerifiedSource:
     """The source with what became of its page."""
     reason = reader.outcome(source.url).reason
-    return VerifiedSource(**source._asdict(), state=state_of(reason), reason=reason)
+    return VerifiedSource(**dict(source), state=state_of(reason), reason=reason)
 
 
 class Summary:
