@@ -2,7 +2,6 @@
 
 import re
 import zlib
-from collections import Counter
 from collections.abc import Collection, Sequence
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -109,11 +108,6 @@ class PagesRead(NamedTuple):
     """How many were asked for."""
     away: bool = False
     """Whether the network was away, so that pages were not tried."""
-
-    @property
-    def failures(self) -> dict[str, int]:
-        """How many pages were not read, by the reason, the most frequent first."""
-        return dict(Counter(page.reason for page in self.unread).most_common())
 
 
 async def fetch(

@@ -51,7 +51,25 @@ async def make_plan(intake: Intake, model: Model | None) -> Plan:
     own = _plan_from_words(intake)
     if model is None:
         return own
-    return await _planned_by(model, intake, own)
+    task = (
+        "Plan the research on the topic below for a report whose reader has not studied it. `sections` are "
+        f"{_SECTIONS[intake.depth]} to {_MOST_SECTIONS} sub-questions that together answer it, in the order in which a "
+        "reader wants them, each a heading of at most 12 words. `queries` are 5 to 8 queries for a search engine, "
+        f"each on another side of the topic. Write both in the language with the code {intake.lang!r}; a query may be "
+        "in another language where better sources are in that."
+    )
+    said = await model.ask(task, [("TOPIC", intake.topic)], _PLAN_SCHEMA, _read_plan, "the plan")
+    if said is None:
+        model.note("The plan is made from the topic's own words.")
+        return own
+    sections, queries = (_distinct(clean_line(each) for each in lines) for lines in said)
+    for name, lines, most in (("sections", sections, _MOST_SECTIONS), ("queries", queries, _MOST_QUERIES)):
+        if len(lines) > most:
+            model.note(f"The model planned {len(lines):,} {name}; the first {most} are used.")
+    return Plan(
+        tuple(sections[:_MOST_SECTIONS]) or own.sections,
+        tuple(queries[:_MOST_QUERIES]) or own.queries,
+    )
 
 
 def _plan_from_words(intake: Intake) -> Plan:
@@ -83,33 +101,6 @@ def _distinct(texts: Iterable[str]) -> list[str]:
         if text.strip():
             found.setdefault(_one_line(text).rstrip("?？.。 ").casefold(), text.strip())
     return list(found.values())
-
-
-async def _planned_by(model: Model, intake: Intake, own: Plan) -> Plan:
-    """The model's plan within its limits; `own` for what it leaves out.
-
-    Raises:
-        ProviderError: the model cannot be asked.
-    """
-    task = (
-        "Plan the research on the topic below for a report whose reader has not studied it. `sections` are "
-        f"{_SECTIONS[intake.depth]} to {_MOST_SECTIONS} sub-questions that together answer it, in the order in which a "
-        "reader wants them, each a heading of at most 12 words. `queries` are 5 to 8 queries for a search engine, "
-        f"each on another side of the topic. Write both in the language with the code {intake.lang!r}; a query may be "
-        "in another language where better sources are in that."
-    )
-    said = await model.ask(task, [("TOPIC", intake.topic)], _PLAN_SCHEMA, _read_plan, "the plan")
-    if said is None:
-        model.note("The plan is made from the topic's own words.")
-        return own
-    sections, queries = (_distinct(clean_line(each) for each in lines) for lines in said)
-    for name, lines, most in (("sections", sections, _MOST_SECTIONS), ("queries", queries, _MOST_QUERIES)):
-        if len(lines) > most:
-            model.note(f"The model planned {len(lines):,} {name}; the first {most} are used.")
-    return Plan(
-        tuple(sections[:_MOST_SECTIONS]) or own.sections,
-        tuple(queries[:_MOST_QUERIES]) or own.queries,
-    )
 
 
 def _read_plan(value: Any) -> Plan:

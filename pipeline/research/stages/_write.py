@@ -326,13 +326,12 @@ def _dispute_paragraphs(
     by_url = {page.url: page for page in pages}
     words = report_words(language)
     known = [each for each in found if all(quote.url in by_url for side in each.sides for quote in side)]
-    return [_dispute_paragraph(each, by_url, section, words) for each in known[:_MOST_DISPUTES]]
-
-
-def _dispute_paragraph(found: Disagreement, pages: Mapping[str, Page], section: int, words: ReportWords) -> Paragraph:
-    quotes = [quote for side in found.sides for quote in side[:_MOST_OF_A_SIDE]]
-    text = words.disagree + " ".join(_said_by(quote, pages[quote.url], words) for quote in quotes)
-    return Paragraph(section, text, (), tuple(quote.url for quote in quotes), found.claim_ids)
+    paragraphs = []
+    for each in known[:_MOST_DISPUTES]:
+        quotes = [quote for side in each.sides for quote in side[:_MOST_OF_A_SIDE]]
+        text = words.disagree + " ".join(_said_by(quote, by_url[quote.url], words) for quote in quotes)
+        paragraphs.append(Paragraph(section, text, (), tuple(quote.url for quote in quotes), each.claim_ids))
+    return paragraphs
 
 
 def _said_by(quote: Quote, page: Page, words: ReportWords) -> str:
