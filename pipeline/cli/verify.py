@@ -175,12 +175,11 @@ def _open_claims(options: _ModelOptions) -> "OpenClaims | None":
         return None
     from pipeline.models.meter import SpendLimits
     from pipeline.settings import read_settings
-    from pipeline.verifying.ask_model import ModelLimits, OpenClaims
+    from pipeline.verifying.ask_model import OpenClaims
 
     settings = read_settings()
     chosen = named_model(settings, options.model, options.provider, options.base_url, options.max_cost)
-    limits = ModelLimits(SpendLimits(options.max_tokens, options.max_cost), options.calls, settings.prices)
-    return OpenClaims(chosen, limits)
+    return OpenClaims(chosen, SpendLimits(options.max_tokens, options.max_cost), options.calls, settings.prices)
 
 
 def _ask(claims: "OpenClaims", file: Path, reader: "Reader", replies: Path) -> "Asked":

@@ -65,16 +65,6 @@ class _KeptReplies(NamedTuple):
         return spent_of((each for one in questions for each in self.replies.find(one)), self.model, prices)
 
 
-class ModelLimits(NamedTuple):
-    """How a model is asked."""
-
-    spend: SpendLimits = SpendLimits()
-    """What all of its answers together may take, those of earlier starts included."""
-    at_once: int = 4
-    prices: Mapping[str, Price] = {}
-    """What tokens cost, by the model."""
-
-
 class Asked(NamedTuple):
     """What came of asking."""
 
@@ -97,14 +87,15 @@ class Asked(NamedTuple):
 class OpenClaims:
     """Sentences that words leave open: asked about all together, then decided one by one."""
 
-    def __init__(self, chosen: ChosenModel, limits: ModelLimits) -> None:
+    def __init__(self, chosen: ChosenModel, limits: SpendLimits, at_once: int, prices: Mapping[str, Price]) -> None:
+        """Ask this model within these limits, which all of its answers count against, those of earlier starts too."""
         self.chosen = chosen
-        self.limits = limits
+        self.at_once = at_once
         self.decided: dict[_Place, Decided | None] = {}
         self.unusable = self.failed = self.failed_in_a_row = self.done = 0
         self.failure = ""
-        self.state = RunState(Limits(limits.at_once))
-        self.meter = Meter(chosen.model, limits.prices, limits.spend, limits.at_once, may_ask=self.goes_on)
+        self.state = RunState(Limits(at_once))
+        self.meter = Meter(chosen.model, prices, limits, at_once, may_ask=self.goes_on)
 
     def goes_on(self) -> bool:
         """Whether neither a signal nor a silent server has ended the asking."""
@@ -125,12 +116,12 @@ class OpenClaims:
             OutputError: the file holds something else, cannot be written, or is another process's.
             SettingsError: the key cannot be used.
         """
-        client = ApiClient(self.chosen.endpoint, RetryPolicy(), self.limits.at_once, accept_body)
+        client = ApiClient(self.chosen.endpoint, RetryPolicy(), self.at_once, accept_body)
         self.state.stop_waiting = client.stop
         with open_replies(path, _Question, "pipeline verify") as replies:
             kept = _KeptReplies(replies, self.chosen.model)
-            self.meter.spent = kept.spent(self.limits.prices)
-            model = Model(Asker(client, self.chosen, meter=self.meter), kept, self.limits.prices)
+            self.meter.spent = kept.spent(self.meter.prices)
+            model = Model(Asker(client, self.chosen, meter=self.meter), kept, self.meter.prices)
 
             async def work() -> None:
                 async with client:
@@ -140,7 +131,7 @@ class OpenClaims:
             left = sum(each is None for each in self.decided.values())
             nobody_answered = bool(self.failed) and not self.meter.answered
             stopped: StopReason = self.stopped() if left else "away" if nobody_answered else ""
-            spent = kept.spent(self.limits.prices)
+            spent = kept.spent(self.meter.prices)
             return Asked(len(self.decided), self.unusable, self.failed, self.failure, left, stopped, spent)
 
     async def ask_all(self, claims: Iterator[_Cited], model: Model, report: Callable[[int], None], tell: Tell) -> None:
@@ -151,7 +142,7 @@ class OpenClaims:
         """
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(self.limits.at_once):
+                for _ in range(self.at_once):
                     self.state.tasks.append(group.create_task(self.ask_some(claims, model, report)))
                 with stopping_on_signals(partial(self.state.stop, tell=tell)):
                     await asyncio.gather(*self.state.tasks, return_exceptions=True)

@@ -95,9 +95,6 @@ def _passage_spans(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-_Tell = Callable[[str], None]
-
-
 class LocalSearch:
     """Documents of the user's, or the store's pages, as a search provider.
 
@@ -106,7 +103,7 @@ class LocalSearch:
 
     name = "local"
 
-    def __init__(self, documents: Path | None, store: Store, tell: _Tell = lambda line: None) -> None:
+    def __init__(self, documents: Path | None, store: Store, tell: Callable[[str], None] = lambda line: None) -> None:
         """Check that the folder is there; `tell` hears of files that are left out when it is read.
 
         Raises:

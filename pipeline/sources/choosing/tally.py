@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple, get_args
+from typing import get_args
 
 from pipeline.records import QueryResponse, SourceState
 from pipeline.sources.schema import state_of
@@ -15,21 +15,14 @@ _FAILURES_SHOWN = 100
 _URL_SHOWN = 160
 
 
-class _Failure(NamedTuple):
-    """A page that was not read."""
-
-    url: str
-    reason: str
-    detail: str
-
-
 class Tally:
     """Counts of distinct pages by site, and of the records that cite them."""
 
     def __init__(self) -> None:
         self.sites: dict[str, Counter[str]] = {}
         self.reasons: Counter[str] = Counter()
-        self.failures: list[_Failure] = []
+        self.failures: list[tuple[str, str, str]] = []
+        """URL, reason and detail of pages that were not read, the first ones."""
         self.records = self.with_passages = self.sources = self.read_sources = self.short = self.left_out = 0
 
     def add_page(self, site: str, url: str, reason: str, detail: str) -> None:
@@ -37,7 +30,7 @@ class Tally:
         self.sites.setdefault(site or "(no site)", Counter())[reason] += 1
         self.reasons[reason] += 1
         if state_of(reason) not in ("read", "unfetched") and len(self.failures) < _FAILURES_SHOWN:
-            self.failures.append(_Failure(url, reason, detail))
+            self.failures.append((url, reason, detail))
 
     def add_record(self, record: QueryResponse, left_out: int) -> None:
         """Count a record; `left_out` are its pages for which the tokens were not enough."""

@@ -127,15 +127,6 @@ class Worker(NamedTuple):
     answers: asyncio.StreamReader
 
 
-class _Named(NamedTuple):
-    """What else `extract_document` is told of a body."""
-
-    content_type: str
-    charset: str
-    url: str
-    asked: str
-
-
 class Extractor:
     """Extracts documents in up to `workers` processes, each started when it is needed and used again.
 
@@ -175,9 +166,8 @@ class Extractor:
         try:
             if worker is None or worker.process.returncode is not None:
                 worker = await self.started(worker)
-            found = await asyncio.wait_for(
-                self.asked(worker, body, _Named(content_type, charset, url, asked)), _PATIENCE * self.seconds
-            )
+            named = {"content_type": content_type, "charset": charset, "url": url, "asked": asked}
+            found = await asyncio.wait_for(self.asked(worker, body, named), _PATIENCE * self.seconds)
             kept = None if found.detail == _TOO_MUCH_MEMORY else worker  # what it took may never be given back
             return found
         except TimeoutError:
@@ -215,15 +205,15 @@ class Extractor:
             ) from None
         return worker
 
-    async def asked(self, worker: Worker, body: bytes, named: _Named) -> Extracted:
-        """The process's answer.
+    async def asked(self, worker: Worker, body: bytes, named: dict[str, str]) -> Extracted:
+        """The process's answer; `named` is what else `extract_document` is told of the body.
 
         Raises:
             IncompleteReadError: it ended.
             ConnectionError: it ended before it had read everything.
             ValueError: it answers something else.
         """
-        head = json.dumps(named._asdict()).encode()
+        head = json.dumps(named).encode()
         worker.requests.write(_LENGTH.pack(len(head)) + head + _LENGTH.pack(len(body)))
         worker.requests.write(body)
         await worker.requests.drain()
