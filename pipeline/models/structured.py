@@ -192,7 +192,6 @@ DATA_RULE = (
 )
 """Goes on with what the model does with the texts."""
 
-
 Value = TypeVar("Value")
 
 _OPENROUTER = "openrouter"

@@ -8,7 +8,6 @@ from pipeline.verifying.values import Checked, Paragraph
 ANSWER = -1
 """The section of a report's first paragraphs, which answer the whole topic."""
 
-
 Depth = Literal["brief", "medium", "deep"]
 Stage = Literal["intake", "plan", "harvest", "fetch", "extract", "verify", "write", "audit", "cache"]
 

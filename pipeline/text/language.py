@@ -7,7 +7,6 @@ from typing import Any
 _KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
-
 _MIN_LETTERS = 20
 _MIN_IDEOGRAPHS = 8
 _MIN_PROBABILITY = 0.5

@@ -20,7 +20,6 @@ _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 # Longer chains of marks on one letter are no writing but an attack on the screen.
 _LONGEST_GRAPHEME = 40
 
-
 _SPACED_STOP = r"[.!?…।؟۔]"
 _FULL_STOPS = "。｡！？"
 _OPENING = "(„“\"'«["

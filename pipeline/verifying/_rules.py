@@ -131,7 +131,6 @@ _NEAR = 0.2
 _BESIDE = 3
 """Words before a number, and one less behind it, that bound it."""
 
-
 _LOOSE_MARK = re.compile(r"\s+\[\d{1,6}\]|(?<![\w\s])\[\d{1,6}\]")
 _QUOTED = re.compile(r"\"[^\"]*\"[.!]?|[「『][^」』]*[」』]。?")
 _ASKS = ("?", "？")

@@ -34,7 +34,6 @@ from pipeline.verifying.values import CitedSentence, ReadReport
 
 _REPORT = Path("final") / "report.md"
 
-
 _MOST_LETTERS = 5_000
 """Characters by which the language is told, the first ones."""
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")

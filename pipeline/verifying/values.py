@@ -24,7 +24,6 @@ StoredVerdict = Annotated[Verdict, BeforeValidator(_in_words_of_today)]
 DecidedBy = Literal["rules", "model"]
 ClaimType = Literal["fact", "estimate", "opinion"]
 
-
 UnresolvedReason = Literal["no_entry", "no_url", "not_a_url"]
 """Why a mark leads nowhere: no source list has its number, the entry names no URL, or its URL is no http(s) one."""
 

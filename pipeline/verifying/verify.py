@@ -45,7 +45,6 @@ _WIDTH = 79
 # What moves a terminal's cursor or turns the direction of writing, and halves of emoji, which no UTF-8 can hold.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
-
 _MOST_NEAREST = 3
 """Sentences of pages that stand beside one that is not supported."""
 _PAGES_HELD = 64

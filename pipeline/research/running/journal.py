@@ -24,7 +24,6 @@ from pipeline.sources.store import Store
 
 _SEARCHES = "searches.jsonl"
 
-
 Value = TypeVar("Value")
 
 JOURNAL = Path(".state") / "journal.jsonl"

@@ -112,23 +112,11 @@ def _unpacker_of(encoding: str) -> _Unpacked | _Unzip | None:
 _MAX_DETAIL = 200
 SUCCESS = (200, 203)
 
+UNTOLD = ("", "application/octet-stream", "binary/octet-stream")
+"""What names no type: the bytes tell whether it is a PDF."""
+DOWNLOADS = ("application/download", "application/x-download", "application/force-download")
 # What holds text, or may turn out to be a PDF; `text/*` and `*+xml`, `*+json` besides.
-_READABLE = frozenset(
-    {
-        "",
-        "application/xhtml+xml",
-        "application/xml",
-        "application/json",
-        "application/ld+json",
-        "application/pdf",
-        "application/x-pdf",
-        "application/octet-stream",
-        "binary/octet-stream",
-        "application/download",
-        "application/x-download",
-        "application/force-download",
-    }
-)
+_READABLE = (*UNTOLD, *DOWNLOADS, "application/xml", "application/json", "application/pdf", "application/x-pdf")
 _NO_TEXT = frozenset({"image/svg+xml", "text/css", "text/javascript", "text/event-stream"})
 
 _TRANSPORT_WORDS: dict[type[Exception], str] = {

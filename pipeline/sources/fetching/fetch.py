@@ -13,7 +13,16 @@ import httpx
 
 from pipeline.errors import InputError
 from pipeline.providers.http.retry import time_there, wait_seconds
-from pipeline.sources.fetching._exchange import SUCCESS, Exchange, RequestLimits, exchange, media_type, named_charset
+from pipeline.sources.fetching._exchange import (
+    DOWNLOADS,
+    SUCCESS,
+    UNTOLD,
+    Exchange,
+    RequestLimits,
+    exchange,
+    media_type,
+    named_charset,
+)
 from pipeline.sources.fetching._forwarding import forwarding_target, leads_to_itself
 from pipeline.sources.fetching.guard import web_target
 from pipeline.sources.fetching.politeness import MAX_BYTES as ROBOTS_BYTES
@@ -23,11 +32,8 @@ from pipeline.text.urls import canonical_url, has_user_name, site_key
 
 _REASONS = {401: "login", 402: "paywall", 407: "login"}
 _NOT_MODIFIED = 304
-# What names no type: the bytes tell whether it is a PDF.
-_UNTOLD = ("", "application/octet-stream", "binary/octet-stream")
-_DOWNLOADS = ("application/download", "application/x-download", "application/force-download")
 _PDF = "application/pdf"
-_PDF_TYPES = ("application/x-pdf", *_UNTOLD, *_DOWNLOADS)
+_PDF_TYPES = ("application/x-pdf", *UNTOLD, *DOWNLOADS)
 
 
 class Trail(NamedTuple):
@@ -134,8 +140,6 @@ def _header_value(text: str) -> str:
     """The text where a header can carry it, otherwise nothing: it comes from a server, and goes to one."""
     return text if len(text) <= 1000 and text.isascii() and text.isprintable() else ""
 
-
-__all__ = ["FetchPolicy", "Fetched", "Fetcher"]
 
 # https://fetch.spec.whatwg.org/#http-redirect-fetch allows 20; what is cited needs a few.
 _MAX_REDIRECTS = 10

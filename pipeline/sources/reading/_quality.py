@@ -108,7 +108,6 @@ _NOTHING = re.compile(
     re.I | re.X,
 )
 
-
 _SIGNS_OF_NO_USE: tuple[tuple[Reason, re.Pattern[str], bool, int], ...] = (
     ("captcha", _CAPTCHA_TITLE, True, _WALL_WORDS),
     ("captcha", _CAPTCHA, False, _WALL_WORDS),
