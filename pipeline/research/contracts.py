@@ -41,11 +41,6 @@ def aware_time(time: datetime) -> datetime:
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
-def _distinct(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Each URL once, in order of first appearance."""
-    return tuple(dict.fromkeys(urls))
-
-
 def _endpoint_as_given(url: str) -> str:
     """The URL as it came in.
 
@@ -87,7 +82,7 @@ class Citation(Contract):
 
     claim_id: ClaimId
     """The claim."""
-    urls: Annotated[tuple[CanonicalUrl, ...], AfterValidator(_distinct)]
+    urls: Annotated[tuple[CanonicalUrl, ...], AfterValidator(lambda urls: tuple(dict.fromkeys(urls)))]
     """URLs of the pages that it rests on, each once, in order."""
 
 

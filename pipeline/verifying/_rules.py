@@ -115,6 +115,7 @@ _PART = re.compile(
     rf"|{'|'.join(_WORDS_UNSPACED)}|[{UNSPACED}]|[$€£¥%‰\xa7#<>≤≥+±=]"
     rf"|[^\W{UNSPACED}]+(?:[-'/:.,&][^\W{UNSPACED}]+)*"
 )
+_YEAR = re.compile(r"1[1-9]\d\d|2[01]\d\d")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
 _LEAST_WORDS = 4
 """Words of a sentence that another one can contradict; of a shorter one too little is the same."""
@@ -276,7 +277,7 @@ def _is_denied(ours: _Statement, theirs: _Statement) -> bool:
 def _excludes(ours: _Statement, theirs: _Statement, at: int) -> bool:
     """Whether the number, unit or date at this place of one sentence cannot be right beside that of the other."""
     one, another = ours.words[at], theirs.words[at]
-    if all("month" in each for each in (one, another)) or all(map(_is_year, (one, another))):
+    if all("month" in each for each in (one, another)) or all(map(_YEAR.fullmatch, (one, another))):
         is_once = not _ONCE.isdisjoint(ours.words) or _ONCE_UNSPACED.search("".join(ours.words))
         return bool(is_once) and re.sub(r"\d+", "", one) == re.sub(r"\d+", "", another)
     if _NUMBER.fullmatch(one) and _NUMBER.fullmatch(another):
@@ -289,11 +290,6 @@ def _excludes(ours: _Statement, theirs: _Statement, at: int) -> bool:
         and _DIMENSION[one] == _DIMENSION.get(another)
         and any(_NUMBER.fullmatch(each) for each in beside)
     )
-
-
-def _is_year(word: str) -> bool:
-    """Whether the word may be a year."""
-    return re.fullmatch(r"1[1-9]\d\d|2[01]\d\d", word) is not None
 
 
 def _is_label(statement: _Statement, at: int) -> bool:

@@ -248,18 +248,13 @@ def without_citations(text: str) -> PlainText:
         before = plain_words(text[position : mark.start])
         shown = plain_words(mark.shown)
         if not shown:
-            before = before.rstrip(" \t") + _gap(text, mark)
+            before = before.rstrip(" \t") + (" " if _SPACED_WORD.match(text, mark.end) else "")
         parts += [before, shown]
         length += len(before) + len(shown)
         marks.append((length, mark))
         position = mark.end
     parts.append(plain_words(text[position:]))
     return PlainText("".join(parts), tuple(marks))
-
-
-def _gap(text: str, mark: Mark) -> str:
-    """What keeps apart the words on both sides of a mark that goes away."""
-    return " " if _SPACED_WORD.match(text, mark.end) else ""
 
 
 def plain_words(markdown: str) -> str:

@@ -111,17 +111,15 @@ def _nearest_passages(pages: Sequence[PageText], places: Sequence[SentencePlace]
         for sentence in page.around_spans(place.sentence):
             start, end = min(start, sentence[0]), max(end, sentence[1])
         new = Passage(page, start, min(end, start + _LONGEST_PASSAGE))
-        at = next((at for at, each in enumerate(found) if _overlap(each, new)), None)
+        overlapping = (
+            at for at, each in enumerate(found) if each.page is page and each.start < new.end and new.start < each.end
+        )
+        at = next(overlapping, None)
         if at is None:
             found.append(new)
         else:
             found[at] = Passage(page, min(found[at].start, new.start), max(found[at].end, new.end))
     return tuple(found)
-
-
-def _overlap(first: Passage, second: Passage) -> bool:
-    """Whether the two share a part of their page."""
-    return first.page is second.page and first.start < second.end and second.start < first.end
 
 
 async def ask_verdict(question: OpenQuestion, model: Model) -> Structured[VerdictAnswer]:

@@ -79,17 +79,12 @@ def open_sections(plan: Plan, claims: Sequence[Checked], pages: Iterable[Page]) 
     found = []
     for number, heading in enumerate(plan.sections):
         about = _stems((word.text for word in subject_words(heading, language) if not word.general), language)
-        own = tuple(each for each in claims if each.claim.section == number and _answers(each, about, language))
+        supported = [each for each in claims if each.claim.section == number and each.verdict == "supported"]
+        own = tuple(each for each in supported if not about or about & stems_of(each.claim.text, language))
         sources = {sites[url] for each in own for url in each.supporters if url in sites}
         if len(own) < _ENOUGH_CLAIMS or len(sources) < _ENOUGH_SOURCES:
             found.append(OpenSection(number, heading, own))
     return sorted(found, key=lambda section: len(section.claims))
-
-
-def _answers(checked: Checked, about: frozenset[str], language: str) -> bool:
-    """Whether the claim counts as an answer."""
-    names_it = not about or not about.isdisjoint(stems_of(checked.claim.text, language))
-    return checked.verdict == "supported" and names_it
 
 
 async def follow_up(missing: Sequence[OpenSection], known: Known, model: Model) -> tuple[str, ...]:

@@ -265,7 +265,7 @@ def _paragraphs_of(claims: Sequence[Checked], pages: Sequence[Page], *, word_for
     grouped = [
         _ParagraphClaims(section, cited[group[0].claim.id], part)
         for (section, _), group in found.items()
-        for part in _even_parts(sorted(group, key=_place_of))
+        for part in _even_parts(sorted(group, key=lambda each: (each.claim.quotes[0].url, each.claim.quotes[0].start)))
     ]
     return sorted(grouped, key=lambda each: each.section)
 
@@ -303,12 +303,6 @@ def _cited_pages(checked: Checked, languages: Mapping[str, str], texts: Mapping[
             urls.append(url)
             sites.add(site_key(url))
     return tuple(urls[:_MOST_SOURCES])
-
-
-def _place_of(checked: Checked) -> tuple[str, int]:
-    """Where the claim's first quote stands."""
-    quote = checked.claim.quotes[0]
-    return quote.url, quote.start
 
 
 def _own_words(claims: Sequence[Checked]) -> str:
