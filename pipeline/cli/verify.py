@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 _FAILED = 3
 """Exit code of `--strict` where something does not hold."""
 _WHY_LEFT = {
-    "SIGINT": "Stopped",
-    "SIGTERM": "Stopped",
     "cost": "`--max-cost` is reached",
     "tokens": "`--max-tokens` is reached",
     "away": "The model does not answer",
-    "": "Stopped",
 }
+_EXITS = {**SIGNAL_EXITS, "away": 1}
+"""Exit codes by what stopped the asking; a limit ends well."""
 
 
 class _ModelOptions(NamedTuple):
@@ -147,8 +146,8 @@ def verify(
     goes_on = _how_it_goes_on(asked)
     unread = no_fetch or (offline and summary.read_nothing)
     click.echo(f"Next: {goes_on or _next_step(path, unread, away, summary, claims is not None, strict)}", err=True)
-    if asked and asked.stopped:
-        _end_stopped(asked.stopped)
+    if asked and asked.stopped in _EXITS:
+        raise click.exceptions.Exit(_EXITS[asked.stopped])
     if strict and not summary.holds:
         raise click.exceptions.Exit(_FAILED)
 
@@ -211,21 +210,9 @@ def _tell_asked(asked: "Asked") -> None:
         click.echo(f"Replies kept: {spent}.", err=True)
     if asked.left:
         how = f", with a higher `--max-{asked.stopped}`" if asked.stopped in ("cost", "tokens") else ""
-        click.echo(f"{_WHY_LEFT[asked.stopped]}: {counted(asked.left, 'question')} left{how}.", err=True)
+        click.echo(f"{_WHY_LEFT.get(asked.stopped, 'Stopped')}: {counted(asked.left, 'question')} left{how}.", err=True)
     elif asked.stopped:
-        click.echo(f"{_WHY_LEFT[asked.stopped]}: no question was answered.", err=True)
-
-
-def _end_stopped(stopped: str) -> None:
-    """End with the exit code of what stopped the asking; a limit ends well.
-
-    Raises:
-        click.exceptions.Exit: a signal did, or the model is away.
-    """
-    if stopped in SIGNAL_EXITS:
-        raise click.exceptions.Exit(SIGNAL_EXITS[stopped])
-    if stopped == "away":
-        raise click.exceptions.Exit(1)
+        click.echo(f"{_WHY_LEFT.get(asked.stopped, 'Stopped')}: no question was answered.", err=True)
 
 
 def nearest_store(file: Path) -> Path:

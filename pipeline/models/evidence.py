@@ -84,7 +84,6 @@ def read_context(aggregated_context: str) -> NormalisedContext:
 
 
 EvidenceError = Literal["missing", "url_not_in_headers", "snippet_not_verbatim", "snippet_on_other_page"]
-EvidenceStatus = Literal["ok", "invalid_evidence"]
 
 
 class Evidence(NamedTuple):
@@ -147,7 +146,7 @@ class Validated(NamedTuple):
         return tuple(each.message for each in self.rejected)
 
     @property
-    def status(self) -> EvidenceStatus:
+    def status(self) -> Literal["ok", "invalid_evidence"]:
         """`ok` where one item or more was found."""
         return "ok" if self.items else "invalid_evidence"
 

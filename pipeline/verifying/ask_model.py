@@ -29,8 +29,6 @@ _GIVE_UP_AFTER = 8
 StopReason = Literal["", "SIGINT", "SIGTERM", "tokens", "cost", "away"]
 """Why the asking ended before its end, or came to nothing; empty where all went well."""
 _WHY: Mapping[StopReason, str] = {
-    "SIGINT": "the run was stopped",
-    "SIGTERM": "the run was stopped",
     "tokens": "`--max-tokens` is reached",
     "cost": "`--max-cost` is reached",
     "away": "it does not answer",

@@ -44,7 +44,7 @@ class Redirects(NamedTuple):
     reasons: dict[str, int]
 
 
-async def resolve_citations(path: Path, client: httpx.AsyncClient, concurrency: int = _CONCURRENCY) -> Redirects:
+async def resolve_citations(path: Path, client: httpx.AsyncClient) -> Redirects:
     """The redirects of a `citations.jsonl` that had no `resolved_url`; the file has their targets afterwards.
 
     It is written anew only where there is something to add. A failure is counted and fails nothing.
@@ -53,7 +53,7 @@ async def resolve_citations(path: Path, client: httpx.AsyncClient, concurrency: 
         InputError: a line is none of such a file.
     """
     wanted = {line["url"] for line in read_citations(path) if not line.get("resolved_url")}
-    redirects = await resolve_redirects(sorted(wanted), client, concurrency)
+    redirects = await resolve_redirects(sorted(wanted), client)
     if redirects.targets:
         write_resolved(path, redirects.targets)
     return redirects
