@@ -60,11 +60,7 @@ def aggregate_context(pages: Iterable[tuple[str, str]]) -> str:
 
 
 def _header_url(url: str) -> str:
-    """The URL where a header can carry it.
-
-    Raises:
-        InputError: it is empty or holds white space.
-    """
+    """The URL where a header can carry it, else an InputError."""
     if url.split() != [url]:
         raise InputError(f"The URL {url[:80]!r} is empty or holds white space; it cannot head a page of a context.")
     return url

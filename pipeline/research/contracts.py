@@ -42,11 +42,7 @@ def aware_time(time: datetime) -> datetime:
 
 
 def _endpoint_as_given(url: str) -> str:
-    """The URL as it came in.
-
-    Raises:
-        ValueError: it is no http(s) URL, or holds a user name or password.
-    """
+    """Refuse what is no http(s) URL or holds a user name or password; the URL stays as it came in."""
     stored_url(url)
     return url
 
@@ -117,11 +113,7 @@ class Report(Contract):
 
     @model_validator(mode="after")
     def check_numbers(self) -> "Report":
-        """The report itself.
-
-        Raises:
-            ValueError: the references are not numbered 1 to N in their order.
-        """
+        """Refuse references that are not numbered 1 to N in their order."""
         found = [reference.n for reference in self.references]
         if found != list(range(1, len(found) + 1)):
             raise ValueError(f"references are to be numbered 1 to {len(found)} in their order, found {found}")

@@ -43,11 +43,7 @@ class Clarify(Frozen):
 
     @model_validator(mode="after")
     def check_status(self) -> "Clarify":
-        """The file's content itself.
-
-        Raises:
-            ValueError: status, answers and reason contradict each other.
-        """
+        """Refuse status, answers and reason that contradict each other."""
         if self.status == "failed" and (self.answers or not self.failure_reason):
             raise ValueError("with status `failed` there are no answers, and there is a `failure_reason`")
         if self.status != "failed" and self.failure_reason is not None:
@@ -137,11 +133,7 @@ class StageEvent(Frozen):
 
     @model_validator(mode="after")
     def check_details(self) -> "StageEvent":
-        """The line itself.
-
-        Raises:
-            ValueError: the details do not fit the status.
-        """
+        """Refuse details that do not fit the status."""
         wanted = {"started": (None,), "completed": (True,), "failed": (False, None)}[self.status]
         if self.details.success not in wanted or (self.details.error and self.status != "failed"):
             raise ValueError(f"the details of a stage that {self.status} say otherwise")

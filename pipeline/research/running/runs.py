@@ -274,11 +274,7 @@ def _remove_folder(path: Path) -> None:
 
 @contextmanager
 def _removal_errors(path: Path) -> Iterator[None]:
-    """Turn what the system refuses into our error.
-
-    Raises:
-        OutputError: the folder, or something in it, cannot be removed.
-    """
+    """Turn what the system refuses in the block into an OutputError."""
     try:
         yield
     except OSError as error:
