@@ -44,7 +44,6 @@ class MarkedWords(NamedTuple):
     """The words of one passage that a mark is on."""
 
     passage: MarkedPassage
-    """The passage."""
     start: int
     """Where they begin in its original text, in code points."""
     end: int

@@ -58,7 +58,6 @@ class DatasetDefinition(NamedTuple):
     """One task's dataset in one language and round."""
 
     task: TaskName
-    """The task."""
     name: str
     """Its name in Argilla."""
     settings: "rg.Settings"

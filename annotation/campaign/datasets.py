@@ -15,9 +15,7 @@ class JuryDataset(NamedTuple):
     """One of our datasets on the server."""
 
     id: str
-    """Its id."""
     name: str
-    """Its name."""
     workspace: str
     """Name of its workspace."""
     task: TaskName

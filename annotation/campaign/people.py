@@ -152,7 +152,6 @@ class Revocation(NamedTuple):
     """What became of what a user had to come in with."""
 
     role: str
-    """Her role."""
     ended: bool
     """Whether all that she was logged in with ended; False where the server cannot, which is no server of ours."""
     new_key: bool

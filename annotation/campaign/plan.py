@@ -64,7 +64,6 @@ class Step(NamedTuple):
     kind: Literal["workspace", "dataset", "annotator"]
     """What it is."""
     name: str
-    """Its name."""
     done: Done
     """What is done about it."""
     note: str = ""
@@ -130,7 +129,6 @@ class Plan(NamedTuple):
     workspaces: dict[str, str | None]
     """Ids of the workspaces by name; None where one is to be created."""
     datasets: tuple[DatasetPlan, ...]
-    """The datasets."""
     members: tuple[MemberPlan, ...]
     """The people."""
 

@@ -64,7 +64,6 @@ class WorkItem(NamedTuple):
     series: Series
     """Its task, language and round."""
     name: str
-    """Its name."""
     url: str
     """Where it opens."""
     records: int = 1

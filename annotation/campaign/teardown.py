@@ -25,11 +25,9 @@ class _Contents(NamedTuple):
     """What a dataset holds; two that differ show that somebody worked in between."""
 
     records: int
-    """Records."""
     submitted: int
     """Submitted responses."""
     drafts: int
-    """Drafts."""
     discarded: int
     """Discarded responses."""
     annotators: frozenset[str]
@@ -42,9 +40,7 @@ class DatasetToDelete(NamedTuple):
     """A dataset that is to go."""
 
     id: str
-    """Its id."""
     name: str
-    """Its name."""
     contents: _Contents
     """What goes with it."""
 
@@ -53,7 +49,6 @@ class UserToDelete(NamedTuple):
     """A member of the workspace, and why she stays."""
 
     id: str
-    """Her id."""
     username: str
     """Her name."""
     stays: str
@@ -66,7 +61,6 @@ class Teardown(NamedTuple):
     workspace: str
     """The workspace's name."""
     workspace_id: str
-    """Its id."""
     datasets: tuple[DatasetToDelete, ...]
     """The datasets that go, in order of their names."""
     is_whole: bool

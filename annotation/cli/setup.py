@@ -214,7 +214,6 @@ def _tell_empty(argilla: "Argilla", plan: "Plan") -> None:
 
 
 def _plan_rows(steps: "Sequence[Step]", qualified: bool) -> list[tuple[str, str, str, str]]:
-    """One row for each step."""
     return [
         (
             step.kind,

@@ -44,7 +44,6 @@ class Known(NamedTuple):
     line: int
     """The line of the file."""
     task: TaskName
-    """Its task."""
     record: QueryResponse
     """The record that it is a unit of."""
     chunk_id: str

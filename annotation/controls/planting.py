@@ -52,7 +52,6 @@ class Planted(NamedTuple):
     """One unit with known answers, as the program proposes it."""
 
     task: TaskName
-    """The task."""
     kind: Kind
     """How it came about."""
     record: QueryResponse

@@ -35,7 +35,6 @@ class RepeatReport(NamedTuple):
     """What is repeated in one dataset."""
 
     dataset: JuryDataset
-    """The dataset."""
     new: Mapping[str, int]
     """New repeats by user id; who gets none is missing."""
     there: Mapping[str, int]
@@ -50,7 +49,6 @@ class _Done(NamedTuple):
     """An answer of which somebody submitted all units in the dataset."""
 
     units: tuple[Unit, ...]
-    """Its units."""
     place: int
     """How many of her submissions came after the last of them."""
 

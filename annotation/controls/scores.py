@@ -109,9 +109,7 @@ class ControlAnswer(NamedTuple):
     annotator: str
     """Who."""
     task: TaskName
-    """The task."""
     label: str
-    """The label."""
     kind: str
     """How the control came about; `repeat` for a repeat."""
     record_id: str

@@ -151,7 +151,6 @@ def paces(population: Population, cells: Iterable[Cell], work: Work | None) -> d
 
 
 def _pace(cell: Cell, population: Population, timed: Mapping[Cell, Sequence[tuple[str, float]]]) -> Pace:
-    """The pace of one cell."""
     of_task = {each: taken for each, taken in timed.items() if each[0] == cell[0] and taken}
     count = sum(map(len, of_task.values()))
     own = of_task.get(cell, ())
@@ -256,5 +255,4 @@ class _Pooled:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """The mean."""
     return sum(values) / len(values)

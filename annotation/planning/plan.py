@@ -62,7 +62,6 @@ class PlannedSample(NamedTuple):
     """A plan with its sample."""
 
     plan: Plan
-    """The plan."""
     sample: bytes
     """The bytes of `sample.csv`."""
 

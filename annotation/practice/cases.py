@@ -73,7 +73,6 @@ class Case(NamedTuple):
     """One case in one language."""
 
     task: TaskName
-    """Its task."""
     locale: str
     """Language of its texts and explanations."""
     record: QueryResponse

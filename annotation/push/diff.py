@@ -54,7 +54,6 @@ class Repair(NamedTuple):
     """An answer that Markdown would have changed, and that annotators see as it was written."""
 
     record_uuid: str
-    """The record."""
     repairs: Mapping[str, int]
     """How much of it was kept, by its kind."""
     given_up: str
@@ -72,7 +71,6 @@ class Target(NamedTuple):
     place: Place
     """Workspace, language and round."""
     datasets: Mapping[TaskName, JuryDataset]
-    """The datasets by task."""
     wording: Wording
     """What annotators read there."""
 
@@ -106,7 +104,6 @@ class Unit(NamedTuple):
     """One record body of one task, and what is to become of it."""
 
     task: TaskName
-    """Its task."""
     body: dict[str, Any]
     """What Argilla is sent."""
     change: Change

@@ -52,7 +52,6 @@ class Backlog(NamedTuple):
     """What one dataset lacks, and who can add to it."""
 
     task: TaskName
-    """Its task."""
     members: frozenset[str]
     """User ids of its annotators."""
     needed: int

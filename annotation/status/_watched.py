@@ -19,7 +19,6 @@ class WatchedDataset(NamedTuple):
     """A dataset of ours, and who can work in it."""
 
     dataset: JuryDataset
-    """The dataset."""
     is_ready: bool
     """Whether annotators can work in it: it is published, and all its records are in it."""
     is_superseded: bool

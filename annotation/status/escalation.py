@@ -23,7 +23,6 @@ class EscalatedDataset(NamedTuple):
     """What becomes of one dataset's split units."""
 
     workspace: str
-    """Its workspace."""
     dataset: str
     """Its name."""
     split: int

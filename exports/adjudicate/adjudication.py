@@ -27,7 +27,6 @@ class UnitId(NamedTuple):
     """One unit that an adjudicator may settle."""
 
     task: TaskName
-    """Its task."""
     record_uuid: str
     """Id of its record."""
     chunk_id: str
@@ -47,9 +46,7 @@ class Undecided(NamedTuple):
     """A unit and label on which adjudicators differ."""
 
     unit: UnitId
-    """The unit."""
     label: str
-    """The label."""
     votes: dict[str, bool]
     """What each adjudicator said, by name."""
 

@@ -67,7 +67,6 @@ class _SourceRecord(NamedTuple):
     """One record that annotators work on."""
 
     unit: UnitId
-    """Its unit."""
     workspace: str
     """Workspace of its dataset."""
     locale: str
@@ -232,7 +231,6 @@ class _Copy(NamedTuple):
     """A record that is before adjudicators."""
 
     unit: UnitId
-    """Its unit."""
     record_id: str
     """Argilla's id."""
     labels: tuple[str, ...] | None

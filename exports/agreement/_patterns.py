@@ -30,7 +30,6 @@ class Entries(NamedTuple):
     patterns: IntArray
     """Pattern of each number."""
     columns: IntArray
-    """Its column."""
     values: FloatArray
     """The number."""
     width: int
@@ -41,7 +40,6 @@ class LabelPatterns(NamedTuple):
     """The ratings of one label by pattern; where there are too many patterns, each unit is one of its own."""
 
     label: str
-    """The label."""
     patterns: IntArray
     """Pattern of each rating, in rising order; within one, ratings are sorted by annotator."""
     raters: IntArray
@@ -55,7 +53,6 @@ class LabelPatterns(NamedTuple):
     units: IntArray
     """Units of each pattern."""
     unit_patterns: IntArray
-    """Pattern of each unit."""
     columns: slice
     """Where the label's patterns stand among those of all labels."""
 
@@ -79,7 +76,6 @@ class TaskPatterns(NamedTuple):
     n_records: int
     """Records of the task."""
     unit_records: IntArray
-    """Record of each unit."""
     labels: tuple[LabelPatterns, ...]
     """The labels in the order of the task."""
     counts: FloatArray | SparseSums | None

@@ -45,7 +45,6 @@ class SparseSums(NamedTuple):
     records: IntArray
     """Number of the record of each entry, in rising order; one record may have several entries in a column."""
     columns: IntArray
-    """Its column."""
     values: FloatArray
     """What it adds."""
     shape: tuple[int, int]

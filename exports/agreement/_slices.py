@@ -53,7 +53,6 @@ class Part(NamedTuple):
     """The responses of one part, by the units and records that have any there."""
 
     name: str
-    """Its name."""
     records: IntArray
     """Numbers of its records, sorted."""
     unit_records: IntArray
@@ -163,7 +162,6 @@ def _alpha_intervals(part: Part, resamples: int, seed: int) -> list[Interval | N
 
 
 def _slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Interval | None) -> SliceLabel:
-    """One label in one part."""
     total = totals(part.votes.zeros[:, column], part.votes.ones[:, column])
     found = coefficients(total)
     yes, n_ratings = part.yes[:, column], part.ratings[:, column]

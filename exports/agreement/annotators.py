@@ -193,7 +193,6 @@ class _AgainstRest(NamedTuple):
     """Counts of every annotator on one label: one number an annotator."""
 
     ratings: IntArray
-    """Ratings."""
     yes: IntArray
     """Ratings that say yes."""
     cells: IntArray

@@ -194,9 +194,7 @@ class ConsensusLabel(NamedTuple):
     """What the jury says on one label of one unit."""
 
     task: TaskName
-    """The task."""
     label: str
-    """The label."""
     record_uuid: str
     """Id of the record."""
     chunk_id: str

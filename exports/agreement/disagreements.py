@@ -115,7 +115,6 @@ class _LabelView(NamedTuple):
     """What describing a disagreement on one label needs."""
 
     label: str
-    """The label."""
     column: int
     """Its place in the task."""
     votes: _LabelRatings

@@ -107,7 +107,6 @@ class JudgedColumn(NamedTuple):
     """One label of one judge, beside the jury's."""
 
     label: str
-    """The label."""
     values: LabelArray
     """The judge's answer to each unit: 1 yes, 0 no, -1 missing."""
     p_yes: FloatArray

@@ -25,7 +25,6 @@ class Ratings(NamedTuple):
     """
 
     task: TaskName
-    """The task."""
     annotators: tuple[str, ...]
     """Names of everyone with a response, sorted."""
     records: tuple[str, ...]

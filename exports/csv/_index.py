@@ -75,7 +75,6 @@ class IndexedRecord(NamedTuple):
     id: str
     """The server's id."""
     task: TaskName
-    """Its task."""
     state: str
     """A hash of what its rows depend on."""
     record_uuid: str
@@ -83,7 +82,6 @@ class IndexedRecord(NamedTuple):
     chunk_id: str
     """The passage; empty outside retrieval."""
     language: str
-    """Its language."""
     told: int | None
     """Number of its provenance; None where none of its responses is in a file."""
     cut: int

@@ -40,7 +40,6 @@ class MergedProvenance(NamedTuple):
     """What all datasets together tell of one record."""
 
     record_uuid: str
-    """The record."""
     cells: Mapping[str, str]
     """The columns behind `record_uuid`, by name."""
     contradicted: tuple[str, ...]

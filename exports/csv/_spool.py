@@ -84,7 +84,6 @@ class KeptRecord(NamedTuple):
     chunk_id: str = ""
     """The passage; empty outside retrieval."""
     language: str = ""
-    """Its language."""
     told: tuple[str, ...] | None = None
     """Its provenance; None where none of its responses is in a file."""
     cut: int = 0

@@ -62,7 +62,6 @@ class Now(NamedTuple):
     folder: Path
     """Where it is."""
     own_index: Index | None
-    """Its index."""
     filters: ExportFilters
     """What was asked for."""
     annotators: frozenset[str]

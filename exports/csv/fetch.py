@@ -96,7 +96,6 @@ class ReadDataset(NamedTuple):
     """A dataset that was read."""
 
     dataset: JuryDataset
-    """The dataset."""
     records: int
     """Records that it holds."""
     tally: Tally

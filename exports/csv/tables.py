@@ -205,7 +205,6 @@ class Span(NamedTuple):
     """The lines of a file that are about one unit; they follow each other."""
 
     record_uuid: str
-    """The record."""
     chunk_rank: int
     """Rank of the passage; 0 where there is none."""
     chunk_id: str

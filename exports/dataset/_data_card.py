@@ -20,7 +20,6 @@ class TaskFacts(NamedTuple):
     """Counts of one task."""
 
     task: TaskName
-    """The task."""
     n_units: int
     """Units with a response."""
     n_records: int
@@ -30,11 +29,9 @@ class TaskFacts(NamedTuple):
     languages: dict[str, int]
     """Units by language, by code."""
     split_records: dict[str, int]
-    """Records in each split."""
     split_rows: dict[str, int]
     """Responses in each split."""
     split_units: dict[str, int]
-    """Units in each split."""
     n_incomplete: int
     """Responses that leave a label out: their vector is null."""
     sources: dict[str, dict[str, int]]

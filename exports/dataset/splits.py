@@ -45,7 +45,6 @@ class Placed(NamedTuple):
     """Where a record belongs."""
 
     split: SplitName
-    """Its split."""
     group: str
     """16 hexadecimal digits, the same for all records that must stay together."""
 

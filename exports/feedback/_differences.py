@@ -33,9 +33,7 @@ class LabelFeedback(NamedTuple):
     """One annotator's answers to one question, compared."""
 
     task: TaskName
-    """The task."""
     label: str
-    """The label."""
     compared: int
     """Her answers that could be compared."""
     differences: tuple[Difference, ...]

@@ -272,7 +272,6 @@ class TableRows(NamedTuple):
     """A table that is no file: what `ResponseReader` reads."""
 
     task: TaskName
-    """Its task."""
     source: str
     """What stands before a row's position in a sentence, such as `frame 1, row`."""
     header: tuple[str, ...]

@@ -23,7 +23,6 @@ class Weights(NamedTuple):
     sampled: dict[str, float]
     """The same for every record of the file."""
     file: InputFile
-    """The file."""
     remarks: list[str]
     """Plain sentences about rows that do not count."""
 

@@ -23,7 +23,6 @@ def audit_sentences(audit: Audit) -> Iterator[str]:
 
 
 def _label_sentence(found: AuditedLabel) -> str:
-    """One label."""
     ties = f", {found.n_ties:,} left out because annotators tie" if found.n_ties else ""
     before = f"{found.label}: {_right(found.before)} of {counted(found.before.n, 'control')} right before the audit"
     if not found.n_decided:

@@ -62,9 +62,7 @@ class Pattern(NamedTuple):
     """The same votes by the same annotators on one label."""
 
     task: TaskName
-    """The task."""
     label: str
-    """The label."""
     pattern: str
     """Who said what."""
     n_units: int

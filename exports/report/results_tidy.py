@@ -140,7 +140,6 @@ def _group_cells(results: Results, by: Mapping[str, str]) -> Cells:
 
 
 def _rate_cells(rate: Rate) -> Cells:
-    """The cells of one rate."""
     return {
         "rate": rate.rate,
         **_interval_cells(rate.interval),

@@ -116,7 +116,6 @@ def markdown_text(mark: str, sections: Iterable[Section]) -> str:
 
 
 def _markdown_blocks(section: Section) -> Iterator[str]:
-    """The blocks of one section."""
     if section.folded:
         yield f"<details><summary>{escape_markdown(section.title)}</summary>"
     elif section.title:

@@ -42,7 +42,6 @@ class Powered(NamedTuple):
     """A rate with the judge's help."""
 
     rate: float
-    """The rate."""
     ends: tuple[float, float]
     """The ends of its 95 % interval."""
     method: str

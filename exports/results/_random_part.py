@@ -29,7 +29,6 @@ class Division(NamedTuple):
     """The records by one column."""
 
     column: str
-    """The column."""
     names: tuple[str, ...]
     """Its values; empty where it is not known."""
     of_record: IntArray
@@ -40,7 +39,6 @@ class Gap(NamedTuple):
     """A group whose share of labelled records is not that of the others."""
 
     column: str
-    """The column."""
     name: str
     """Its value."""
     share: float

@@ -231,7 +231,6 @@ def _conditional_table(figures: TaskAgreement, rules: Sequence[ConditionalAgreem
 
 
 def _rule_row(figures: TaskAgreement, found: ConditionalAgreement) -> Element:
-    """One rule."""
     whole = figures.labels[found.label]
     broken = figures.constraint_violations.get(found.rule, 0)
     return row(

@@ -42,7 +42,6 @@ class _Map(NamedTuple):
     """The pairs of one label, with the annotators in the order in which they are drawn."""
 
     label: str
-    """The label."""
     names: Mapping[str, str]
     """The annotators, each with the form of the name that stands beside the map."""
     pairs: Mapping[_Key, PairAgreement]

@@ -98,7 +98,6 @@ def _difference_parts(differences: Sequence[JudgeDifference]) -> Iterator[Child]
 
 
 def _judge_parts(judge: JudgeAgreement) -> Iterator[Child]:
-    """One judge."""
     for task, found in judge.tasks.items():
         yield from _task_parts(judge.model, task, found)
     yield [element("p", element("bdi", sentence), class_="note") for sentence in other_task_sentences(judge)]

@@ -55,7 +55,6 @@ class _Panel(NamedTuple):
     """What the rows of all labels share."""
 
     differences: Axis
-    """The axis of Δα."""
     pooled: dict[str, float | None]
     """The share of yes among all ratings, by label."""
 

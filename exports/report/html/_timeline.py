@@ -48,9 +48,7 @@ class _Point(NamedTuple):
     x: float
     """Pixels from the left."""
     week: _Week
-    """The week."""
     alpha: float
-    """Its α."""
     interval: Interval | None
     """α's interval."""
 
