@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import api_url_option, tasks_option, workspaces_option
+from annotation.cli.options import api_url_option, rounds_option, tasks_option, workspaces_option
 from pipeline.cli.sections import SectionedCommand
 from pipeline.tables import Table
 from pipeline.text.terminal import counted
@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 @click.command(cls=SectionedCommand, rare="--again --api-url")
 @workspaces_option
 @tasks_option
-@click.option(
-    "--round",
-    "rounds",
-    multiple=True,
-    metavar="NAME",
-    help="Only this round of annotation, such as production; may be given more than once.",
-)
+@rounds_option
 @click.option("--dry-run", is_flag=True, help="Say what would be escalated, and change nothing.")
 @click.option(
     "--again", is_flag=True, help="Also units that were escalated before, have that answer too and are still split."

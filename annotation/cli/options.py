@@ -1,5 +1,7 @@
 """Options that several commands share, of this group and of `exports`."""
 
+from pathlib import Path
+
 import click
 
 TASK_NAMES = ("retrieval", "grounding", "generation")
@@ -20,3 +22,30 @@ workspaces_option = click.option(
     "given more than once.",
 )
 api_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+rounds_option = click.option(
+    "--round",
+    "rounds",
+    multiple=True,
+    metavar="NAME",
+    help="Only this round of annotation, such as calibration; may be given more than once.",
+)
+annotators_option = click.option(
+    "--annotator",
+    "annotators",
+    multiple=True,
+    metavar="NAME",
+    help="Only responses of this annotator, by user name or user id; may be given more than once.",
+)
+anonymized_option = click.option(
+    "--anonymize", "anonymized", is_flag=True, help="Write annotator-01, … instead of annotators' names."
+)
+spreadsheet_option = click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="Put ' before cells that a spreadsheet takes for formulas, and a BOM at the start. This changes texts.",
+)
+decisions_option = click.option(
+    "--decisions",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A decisions.csv of adjudicators; their decisions come before all votes.",
+)

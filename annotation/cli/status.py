@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import api_url_option, workspaces_option
+from annotation.cli.options import api_url_option, rounds_option, workspaces_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @workspaces_option
-@click.option(
-    "--round",
-    "rounds",
-    multiple=True,
-    metavar="NAME",
-    help="Only this round of annotation, such as calibration; may be given more than once.",
-)
+@rounds_option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with each half-done answer.")
 @click.option(
     "--html",

@@ -2,7 +2,6 @@
 
 import math
 import signal
-from collections.abc import Collection
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
-from exports.cli.schema import schema_option
+from exports.cli.schema import safe_tables_option, schema_option
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
@@ -45,20 +44,6 @@ def read_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     return values
 
 
-def _agreement_model() -> "type[Agreement]":
-    """The model behind `agreement.json`."""
-    from exports.agreement.schema import Agreement
-
-    return Agreement
-
-
-def _optional_fields() -> Collection[str]:
-    """The fields that stand only where annotators are many."""
-    from exports.agreement.schema import OPTIONAL
-
-    return OPTIONAL
-
-
 @click.command(
     "agreement",
     cls=SectionedCommand,
@@ -86,11 +71,7 @@ def _optional_fields() -> Collection[str]:
     show_default=True,
     help="Seed of the resampling.",
 )
-@click.option(
-    "--spreadsheet-safe",
-    is_flag=True,
-    help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
-)
+@safe_tables_option
 @click.option(
     "--judge",
     "judges",
@@ -143,7 +124,7 @@ def _optional_fields() -> Collection[str]:
     callback=read_labels,
     help="--fail-under looks at this label only; may be given more than once.",
 )
-@schema_option("agreement.json", _agreement_model, _optional_fields)
+@schema_option("agreement.json", "exports.agreement.schema")
 @click.pass_context
 def agreement(
     ctx: click.Context,

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import api_url_option, tasks_option, workspaces_option
+from annotation.cli.options import (
+    annotators_option,
+    anonymized_option,
+    api_url_option,
+    spreadsheet_option,
+    tasks_option,
+    workspaces_option,
+)
 from pipeline.cli.next_step import tell_next
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
@@ -84,13 +91,7 @@ SINCE = click.Option(
     callback=_read_moment,
     help="Responses as they were at this moment, from the history that citejury's own server keeps.",
 )
-@click.option(
-    "--annotator",
-    "annotators",
-    multiple=True,
-    metavar="NAME",
-    help="Only responses of this annotator, by user name or user id; may be given more than once.",
-)
+@annotators_option
 @click.option(
     "--language",
     "languages",
@@ -116,17 +117,13 @@ SINCE = click.Option(
     help="Append statuses, ids, times, broken rules, provenance, round, dataset and workspace.",
 )
 @click.option("--discarded", is_flag=True, help="Write discarded responses too, to <task>_discarded.csv.")
-@click.option("--anonymize", "anonymized", is_flag=True, help="Write annotator-01, … instead of annotators' names.")
+@anonymized_option
 @click.option(
     "--key-file",
     type=click.Path(path_type=Path),
     help="Where the pseudonyms are kept, outside OUT; OUT.annotators.json beside it if not given.",
 )
-@click.option(
-    "--spreadsheet-safe",
-    is_flag=True,
-    help="Put ' before cells that a spreadsheet takes for formulas, and a BOM at the start. This changes texts.",
-)
+@spreadsheet_option
 @click.option("--yes", is_flag=True, help="Do not ask before rows vanish whose responses are gone from the server.")
 @api_url_option
 def csv_command(

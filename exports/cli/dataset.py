@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from annotation.cli.options import decisions_option
 from exports.cli.csv import SINCE, csv_command
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
@@ -87,11 +88,7 @@ def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Spli
     show_default=True,
     help="How votes become one label: by majority, or by the Dawid–Skene model where it is identified.",
 )
-@click.option(
-    "--decisions",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A decisions.csv of adjudicators; their decisions come before all votes.",
-)
+@decisions_option
 def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted: Any) -> None:
     """Make a dataset for training and analysis in the folder OUT: Parquet, Hugging Face datasets, a data card.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from annotation.cli.options import api_url_option
+from annotation.cli.options import api_url_option, decisions_option
 from exports.cli.dataset import source_of
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
@@ -21,11 +21,7 @@ from pipeline.interrupts import interrupted_by
     metavar="PATH",
     help="Export folder or CSV file to read instead of Argilla; may be given more than once.",
 )
-@click.option(
-    "--decisions",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A decisions.csv of adjudicators; their decisions come before all votes.",
-)
+@decisions_option
 @click.option(
     "--others",
     "fewest",

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import api_url_option, tasks_option, workspaces_option
+from annotation.cli.options import (
+    annotators_option,
+    anonymized_option,
+    api_url_option,
+    rounds_option,
+    spreadsheet_option,
+    tasks_option,
+    workspaces_option,
+)
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
@@ -24,32 +32,16 @@ _KINDS = {"insert": "given", "update": "changed", "delete": "deleted"}
 @click.argument("out", type=click.Path(path_type=Path))
 @workspaces_option
 @tasks_option
-@click.option(
-    "--round",
-    "rounds",
-    multiple=True,
-    metavar="NAME",
-    help="Only this round of annotation, such as calibration; may be given more than once.",
-)
-@click.option(
-    "--annotator",
-    "annotators",
-    multiple=True,
-    metavar="NAME",
-    help="Only responses of this annotator, by user name or user id; may be given more than once.",
-)
-@click.option("--anonymize", "anonymized", is_flag=True, help="Write annotator-01, … instead of annotators' names.")
+@rounds_option
+@annotators_option
+@anonymized_option
 @click.option(
     "--key-file",
     type=click.Path(path_type=Path),
     help="Where the pseudonyms are kept; that of `exports csv` gives the same ones. OUT.annotators.json beside OUT if "
     "not given.",
 )
-@click.option(
-    "--spreadsheet-safe",
-    is_flag=True,
-    help="Put ' before cells that a spreadsheet takes for formulas, and a BOM at the start. This changes texts.",
-)
+@spreadsheet_option
 @api_url_option
 def history(
     out: Path, workspaces: tuple[str, ...], key_file: Path | None, api_url: str | None, **wanted: object

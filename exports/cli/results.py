@@ -1,20 +1,17 @@
 """The command `exports results`."""
 
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from exports.cli.schema import schema_option
+from exports.cli.schema import safe_tables_option, schema_option
 from pipeline.cli.next_step import tell_next
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
-
-if TYPE_CHECKING:
-    from exports.results.schema import Results
 
 
 def _read_columns(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -29,20 +26,6 @@ def _read_columns(ctx: click.Context, param: click.Parameter, value: str) -> tup
             "name columns of provenance.csv with commas between them, such as model_name,language."
         )
     return names
-
-
-def _results_model() -> "type[Results]":
-    """The model behind `results.json`."""
-    from exports.results.schema import Results
-
-    return Results
-
-
-def _optional_fields() -> Collection[str]:
-    """The fields that stand only where a judge helps."""
-    from exports.results.schema import OPTIONAL
-
-    return OPTIONAL
 
 
 def _check_together(given: Mapping[str, Any]) -> None:
@@ -130,12 +113,8 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the sign flips behind p."
 )
-@click.option(
-    "--spreadsheet-safe",
-    is_flag=True,
-    help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
-)
-@schema_option("results.json", _results_model, _optional_fields)
+@safe_tables_option
+@schema_option("results.json", "exports.results.schema")
 def results(
     paths: tuple[Path, ...],
     out: Path | None,

@@ -1,35 +1,38 @@
-"""The option `--schema`: the JSON Schema of a file that a command writes."""
+"""Options of commands that write figures: `--schema`, the JSON Schema of the file, and tables for spreadsheets."""
 
 import json
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from importlib import import_module
 
 import click
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """What pydantic writes: https://docs.pydantic.dev/latest/concepts/json_schema/."""
 
 
-def schema_option(
-    file: str, load: "Callable[[], type[BaseModel]]", optional: Callable[[], Collection[str]] = tuple
-) -> Callable[[click.decorators.FC], click.decorators.FC]:
-    """An option that prints the schema of the model behind `file` and ends; the model is loaded only then.
+safe_tables_option = click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
+)
 
-    `optional` gives the names of fields that are not always written.
+
+def schema_option(file: str, module: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    """An option that prints the schema of `file`, such as `results.json`, and ends.
+
+    Its model is the class `Results` of the module, which is loaded only then; `OPTIONAL` there has the names of fields
+    that are not always written.
     """
 
     def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
         if not wanted or ctx.resilient_parsing:
             return
-        left_out = optional()
-        schema = load().model_json_schema(mode="serialization")
+        loaded = import_module(module)
+        schema = getattr(loaded, file.removesuffix(".json").capitalize()).model_json_schema(mode="serialization")
         for model in (schema, *schema["$defs"].values()):
             if "properties" in model:
                 # Those with a default are always written too, save a few.
-                model["required"] = [name for name in model["properties"] if name not in left_out]
+                model["required"] = [name for name in model["properties"] if name not in loaded.OPTIONAL]
         click.echo(json.dumps({"$schema": _DIALECT, **schema}, indent=2, ensure_ascii=False))
         ctx.exit()
 
