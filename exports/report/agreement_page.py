@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from annotation.controls.scores import AnnotatorScores, Share
+from annotation.controls.scores import AnnotatorScores, Scores, Share
 from annotation.labels import TaskName
-from exports.agreement.audit import Audit
-from exports.agreement.schema import Agreement, JudgedLabel, LabelAgreement, TaskAgreement
-from exports.report.audit_words import HEADING, audit_sentences
+from exports.agreement.audit import Audit, AuditedLabel, RightShare
+from exports.agreement.schema import Agreement, JudgedLabel, JudgedTask, LabelAgreement, TaskAgreement
 from exports.report.judge_words import (
     JUDGE_LEGEND,
     conclusion_sentences,
@@ -87,14 +86,22 @@ _JUDGED: tuple[Column[_Judged], ...] = (
     Column("Brier", lambda row: decimal(row[1].calibration.brier), ("page",)),
     Column("ECE", lambda row: decimal(row[1].calibration.ece), ("page",)),
 )
-_CONTROLS: tuple[Column[AnnotatorScores], ...] = (
-    Column("", lambda each: each.annotator),
-    Column("controls", lambda each: str(each.controls)),
-    Column("sensitivity", lambda each: _share(each.together.sensitivity)),
-    Column("specificity", lambda each: _share(each.together.specificity)),
-    Column("repeats", lambda each: str(each.repeats)),
-    Column("self-consistency", lambda each: _share(each.together.consistency)),
+_Scored = tuple[str, Scores, int, int]
+"""An annotator or a label, and how many controls and repeats were answered."""
+_CONTROLS: tuple[Column[_Scored], ...] = (
+    Column("", lambda row: row[0]),
+    Column("controls", lambda row: f"{row[2]:,}"),
+    Column("sensitivity", lambda row: _share(row[1].sensitivity)),
+    Column("specificity", lambda row: _share(row[1].specificity)),
+    Column("repeats", lambda row: f"{row[3]:,}"),
+    Column("self-consistency", lambda row: _share(row[1].consistency)),
 )
+_CONTROLS_LEGEND = (
+    "Sensitivity: share of known yeses to which they said yes; specificity: of known noes, no; self-consistency: share "
+    "of answers to repeats that are what they said before. Intervals of 95 % (Wilson), as if answers were independent."
+)
+_CHANCE = "How often each of these sentences is said of somebody who looks: annotation/contracts/controls.md#notices."
+HEADING = "Before and after the audit"
 
 
 def short_sections(agreement: Agreement, results: Results | None = None) -> Iterator[Section]:
@@ -132,10 +139,7 @@ def agreement_sections(
         yield Section("Judges against the jury", depth=2)
         yield from judge_sections(agreement, "page")
     yield from audit_sections(agreement.audit)
-    if controls:
-        notices = [f"{each.annotator} {notice}." for each in controls for notice in each.notices]
-        table = described(_CONTROLS, controls, "page")
-        yield Section("Controls", tables=(table,), points=marked("* ", notices), depth=2)
+    yield from control_sections(controls)
 
 
 def _task_sections(agreement: Agreement, task: TaskName, figures: TaskAgreement) -> Iterator[Section]:
@@ -174,12 +178,22 @@ def judge_sections(agreement: Agreement, place: Place) -> Iterator[Section]:
     """Each judge on each task, what tells judges apart, then the legend; nothing where there are none."""
     for judge in agreement.judges:
         for task, found in judge.tasks.items():
-            yield Section(
-                title=f"{judge.model} against the jury: {task}",
-                lead=(*marked("= ", [coverage_sentence(found)]), *marked("! ", left_out_sentences(found))),
-                tables=(described(_JUDGED, list(found.labels.items()), place),) if found.labels else (),
-                points=marked("* ", conclusion_sentences(found)) if found.labels else (),
-            )
+            yield judge_section(judge.model, task, found, place)
+    yield from closing_sections(agreement)
+
+
+def judge_section(model: str, task: TaskName, found: JudgedTask, place: Place) -> Section:
+    """One judge on one task."""
+    return Section(
+        title=f"{model} against the jury: {task}",
+        lead=(*marked("= ", [coverage_sentence(found)]), *marked("! ", left_out_sentences(found))),
+        tables=(described(_JUDGED, list(found.labels.items()), place),) if found.labels else (),
+        points=marked("* ", conclusion_sentences(found)) if found.labels else (),
+    )
+
+
+def closing_sections(agreement: Agreement) -> Iterator[Section]:
+    """What is known of all judges together; nothing where there are none."""
     others = [sentence for judge in agreement.judges for sentence in other_task_sentences(judge)]
     if others:
         yield Section(points=marked("! ", others))
@@ -194,6 +208,31 @@ def audit_sections(audit: Audit | None) -> Iterator[Section]:
     """What an audit did to the labels; nothing where there was none."""
     if audit:
         yield Section(HEADING, points=marked("= ", audit_sentences(audit)), depth=2)
+
+
+def control_sections(controls: Sequence[AnnotatorScores]) -> Iterator[Section]:
+    """Of whom something is said, everybody's figures, then each one's label by label; nothing without any answer."""
+    if not controls:
+        return
+    notices = [f"{each.annotator} {notice}." for each in controls for notice in each.notices]
+    people = [(each.annotator, each.together, each.controls, each.repeats) for each in controls]
+    yield Section(
+        "Controls",
+        lead=marked("* ", notices or ["Nothing is to be said of anybody."]),
+        tables=(described(_CONTROLS, people, "page"),),
+        notes=(_CONTROLS_LEGEND, _CHANCE) if notices else (_CONTROLS_LEGEND,),
+        depth=2,
+    )
+    for each in controls:
+        labels = [_scored(label, found) for found_of in each.labels.values() for label, found in found_of.items()]
+        table = described(_CONTROLS, labels, "page")
+        yield Section(f"Label by label: {each.annotator}", tables=(table,), folded=True)
+
+
+def _scored(label: str, found: Scores) -> _Scored:
+    """The figures of one label with the numbers that they are of."""
+    known = sum(each.of for each in (found.sensitivity, found.specificity) if each)
+    return label, found, known, found.consistency.of if found.consistency else 0
 
 
 def _sizes(figures: TaskAgreement) -> str:
@@ -224,5 +263,34 @@ def _confusion(found: JudgedLabel) -> str:
 
 
 def _share(found: Share | None) -> str:
-    """A share with its interval; a dash without any."""
-    return f"{percent(found.value)} [{percent(found.low)}, {percent(found.high)}]" if found else UNDEFINED
+    """A share with its interval, and of how many; a dash without any."""
+    return (
+        f"{percent(found.value)} [{percent(found.low)}, {percent(found.high)}] of {found.of:,}" if found else UNDEFINED
+    )
+
+
+def audit_sentences(audit: Audit) -> Iterator[str]:
+    """Which version of the labels is meant, and on each label how many controls are right before and after."""
+    disputed = f", {audit.n_disputed:,} of them where a judge and the jury differ" if audit.n_disputed else ""
+    yield (
+        f"Labels {audit.version_after}: {counted(audit.n_decisions, 'decision')} of adjudicators{disputed}, before the "
+        f"votes of annotators ({audit.version_before})."
+    )
+    if not audit.labels:
+        yield "Whether the labels are better for it cannot be told: nobody has answered a control."
+    for each in audit.labels:
+        yield _audited_sentence(each)
+
+
+def _audited_sentence(found: AuditedLabel) -> str:
+    ties = f", {found.n_ties:,} left out because annotators tie" if found.n_ties else ""
+    before = f"{found.label}: {_right(found.before)} of {counted(found.before.n, 'control')} right before the audit"
+    if not found.n_decided:
+        return f"{before}; adjudicators decided on none of them{ties}."
+    changed = f"{found.n_changed:,} of {found.n_decided:,} decided against the majority"
+    return f"{before}, {_right(found.after)} after; {changed}{ties}."
+
+
+def _right(found: RightShare) -> str:
+    """A share with its interval."""
+    return f"{percent(found.share)} [{percent(found.low)}, {percent(found.high)}]"

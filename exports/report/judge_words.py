@@ -19,7 +19,8 @@ from exports.report.words import decimal, percent
 from pipeline.text.terminal import counted
 
 JUDGE_LEGEND = (
-    "Judges: n: units with a majority of the jury, which counts as right; a single vote is one. κ: Cohen's kappa with "
+    "Judges: n: units with a majority of the jury, which counts as right; a single vote is one, and ties are left out. "
+    "tp: both say yes; fp: only the judge; fn: only the jury; tn: neither. κ: Cohen's kappa with "
     "its 95 % interval over records. ω, ρ: alternative annotator test: share of people against whom the judge wins, "
     "mean share of units on which it is as near to the others as they are. prec, rec: precision and recall of yes. "
     "AUC: of the P(yes) that the judge states. –: undefined, or too few to tell."
@@ -38,6 +39,13 @@ _JUDGE_REASONS: dict[JudgeReason, str] = {
     "nobody_says_yes": "neither ever says yes",
     "constant_both_raters": "both give the same answer everywhere",
     "jury_is_constant": "the jury gives the same answer everywhere",
+}
+_NAMES = {
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "accuracy": "accuracy",
+    "cohen_kappa": "κ",
 }
 _REFUSED_INTERVALS: dict[RefusedInterval, str] = {
     "few_units": "fewer than 20 units are compared",
@@ -67,9 +75,11 @@ def left_out_sentences(found: JudgedTask) -> Iterator[str]:
     if ties:
         yield f"Left out because the jury ties: {', '.join(ties)}."
     for label, figures in found.labels.items():
-        reason = figures.confusion.undefined.get("cohen_kappa")
-        if reason:
-            yield f"κ of {label} is undefined: {_JUDGE_REASONS[reason]}."
+        undefined = figures.confusion.undefined
+        for reason in dict.fromkeys(undefined.values()):
+            names = [name for field, name in _NAMES.items() if undefined.get(field) == reason]
+            told = f"{', '.join(names)} of {label} {'is' if len(names) == 1 else 'are'}"
+            yield f"{told} undefined: {_JUDGE_REASONS[reason]}."
     for refused, meaning in _REFUSED_INTERVALS.items():
         without = [label for label, figures in found.labels.items() if _lacks_interval(figures, refused)]
         if without:

@@ -6,7 +6,7 @@ page, and lets no address through but those of the web and of the page itself.
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Literal
@@ -15,7 +15,9 @@ from xml.etree.ElementTree import Element, tostring
 
 from annotation.defuse import harmless_characters
 from exports.agreement.schema import Interval, RefusedReason, UndefinedReason
+from exports.report.sections import Section
 from exports.report.words import UNDEFINED, bounds, decimal
+from pipeline.tables import Table
 
 SHORT_REASONS: dict[UndefinedReason, str] = {
     "no_pairable_items": "no overlap",
@@ -32,6 +34,7 @@ _SHORT_REFUSALS: dict[RefusedReason, str] = {
     "too_few_rare_ratings": "the rarer value is too rare",
 }
 _CODE = re.compile(r"`([a-z_. -]+)`")
+_ESTIMATE = re.compile(r"(\S+)( \[.+\])")
 
 
 Child = Element | str | None | Iterable["Child"]
@@ -209,3 +212,46 @@ def sentence(text: str) -> Element:
     """A sentence that may hold names of others; names of figures between backticks stand as code."""
     parts = (element("code", part) if place % 2 else part for place, part in enumerate(_CODE.split(text)))
     return element("bdi", parts, dir="auto")
+
+
+def bullets(sentences: Iterable[str]) -> Element:
+    """A list of sentences."""
+    return element("ul", (element("li", sentence(text)) for text in sentences))
+
+
+def text_table(caption: str, found: Table, meaning: Child = None) -> Element:
+    """A table of texts as every other output has it; the first column names the rows."""
+    columns, *lines = ([str(cell) for cell in line] for line in found.rows)
+    left = len(columns) if found.left is None else found.left
+    rows = (
+        row(
+            head(quoted(first)),
+            *(
+                element("td", _estimate(text), class_="words" if at < left else None)
+                for at, text in enumerate(texts, 1)
+            ),
+        )
+        for first, *texts in lines
+    )
+    return table(
+        caption, [quoted(name) for name in columns], rows, "figures second" if left > 1 else "figures", meaning
+    )
+
+
+def _estimate(text: str) -> Child:
+    """A text, the interval behind a figure paler."""
+    found = _ESTIMATE.fullmatch(text)
+    return [element("b", found[1]), element("span", found[2], class_="bounds")] if found else quoted(text)
+
+
+def section_parts(found: Section, name: str = "") -> Iterator[Child]:
+    """A section as every other output has it, `name` as the id of its heading; a folded one on a click."""
+    title = element(f"h{found.depth}", quoted(found.title), id=name or None) if found.title else None
+    if found.folded:
+        yield folded(title, *section_parts(found._replace(title="", folded=False)))
+        return
+    yield title
+    yield bullets(text for _, text in found.lead) if found.lead else None
+    yield [text_table(found.title, each) for each in found.tables]
+    yield [element("p", sentence(note), class_="note") for note in found.notes]
+    yield bullets(text for _, text in found.points) if found.points else None

@@ -1,12 +1,24 @@
 """What the jury found: composite findings and rates by group with intervals, what differs, what cannot be told."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from annotation.labels import TaskName
 from annotation.wording import read_wording
 from exports.agreement.schema import Agreement
-from exports.report.html._elements import Child, cell, element, folded, head, missing, quoted, row, sentence, table
+from exports.report.html._elements import (
+    Child,
+    bullets,
+    cell,
+    element,
+    folded,
+    head,
+    missing,
+    quoted,
+    row,
+    section_parts,
+    table,
+)
 from exports.report.html._plot import Axis, dot, rule, scale, strip, whisker
 from exports.report.results_differences import DIFFERENCE_MEANING, difference_sentences
 from exports.report.results_gaps import NOT_IN_EVERY_PART, incomparable_sentences
@@ -25,7 +37,6 @@ from exports.report.results_words import (
     share,
     span,
 )
-from exports.report.sections import Section
 from exports.report.words import UNDEFINED
 from exports.results.schema import Denominators, Finding, LabelResults, Rate, Results
 from pipeline.text.terminal import counted
@@ -149,13 +160,8 @@ def _differences(results: Results) -> Iterator[Child]:
 def _sentences(sentences: Sequence[str]) -> list[Child]:
     """The first sentences as a list, the others on a click."""
     more = len(sentences) - _TOLD
-    rest = folded(f"{more:,} more", _bullets(sentences[_TOLD:])) if more > 0 else None
-    return [_bullets(sentences[:_TOLD]), rest]
-
-
-def _bullets(sentences: Iterable[str]) -> Element:
-    """A list of sentences, which hold texts of others."""
-    return element("ul", (element("li", sentence(text)) for text in sentences))
+    rest = folded(f"{more:,} more", bullets(sentences[_TOLD:])) if more > 0 else None
+    return [bullets(sentences[:_TOLD]), rest]
 
 
 def _behind_table(results: Results) -> Element | None:
@@ -200,22 +206,8 @@ def labels_section(results: Results) -> Element | None:
         _labels_table(shown, first),
         element("p", f"{rate_meaning(results)} {DIFFERENCE_MEANING}", class_="note"),
         (folded(element("h3", f"Each label{_of(by)}"), _labels_table(shown, by)) for by in others),
-        (_block(block) for block in landscape_blocks(results)),
+        (section_parts(block._replace(folded=True)) for block in landscape_blocks(results)),
     )
-
-
-def _block(block: Section) -> Element:
-    """What runs tell, or how passages fit, on a click."""
-    tables = (_block_table(block.title, found.rows) for found in block.tables)
-    notes = (element("p", sentence(note), class_="note") for note in block.notes)
-    return folded(element("h3", quoted(block.title)), tables, notes)
-
-
-def _block_table(title: str, rows: Sequence[Sequence[object]]) -> Element:
-    """A table of texts; the first row is its heading."""
-    columns, *lines = rows
-    body = (row(head(quoted(str(first))), *(cell(quoted(str(text))) for text in others)) for first, *others in lines)
-    return table(title, [quoted(str(name)) for name in columns], body, "figures")
 
 
 def _of(by: _By) -> str:

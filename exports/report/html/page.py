@@ -4,7 +4,8 @@ Its Content-Security-Policy lets nothing in but its own style and script, by the
 everything is there but the form that filters the disagreements.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -12,19 +13,43 @@ from xml.etree.ElementTree import Element
 from annotation.controls.scores import AnnotatorScores
 from annotation.labels import TaskName
 from exports.agreement.disagreements import Disagreement
-from exports.agreement.schema import Agreement
-from exports.report.html._agreement import agreement_head, task_details
+from exports.agreement.schema import Agreement, InputFile, TaskAgreement
+from exports.report.agreement_page import audit_sections, control_sections
 from exports.report.html._browser import browser_section
-from exports.report.html._controls import audit_section, controls_section
-from exports.report.html._elements import Child, element, embedded, folded, to_html
+from exports.report.html._elements import (
+    Child,
+    bullets,
+    cell,
+    element,
+    embedded,
+    folded,
+    head,
+    quoted,
+    row,
+    section_parts,
+    table,
+    to_html,
+)
 from exports.report.html._findings import findings_section, labels_section
+from exports.report.html._forest import conditional_section, forest_plot, label_section
+from exports.report.html._heat_map import pair_section
 from exports.report.html._judges import judges_section
 from exports.report.html._people import people_section
-from exports.report.words import label_sentence, macro_sentence
+from exports.report.html._timeline import time_section
+from exports.report.sections import Section
+from exports.report.words import (
+    FITNESS_MEANING,
+    change_sentences,
+    label_sentence,
+    macro_sentence,
+    warning_sentences,
+)
 from exports.results.schema import Results
 from pipeline.errors import OutputError
 from pipeline.staging import staged_file
+from pipeline.text.terminal import counted
 
+_HASH_SHOWN = 12
 _TERMS: tuple[tuple[str, str], ...] = (
     ("Unit", "A query and a passage in retrieval, a record otherwise. Of several responses by one annotator to one "
      "unit the newest counts; drafts and discarded responses are not ratings. Units with one rating count for the "
@@ -92,13 +117,8 @@ def write_report(
 ) -> None:
     """Write the report as one HTML file; an earlier one is replaced as a whole.
 
-    Args:
-        path: Where to.
-        agreement: The figures.
-        disagreements: Where annotators differ, those that weigh most first in each task.
-        remarks: Plain sentences about rows that were left out of the figures.
-        results: What the jury found; the report begins with agreement where that is not known.
-        controls: What controls and repeats tell about each annotator.
+    `disagreements` are those that weigh most first in each task, `remarks` sentences about rows that were left out of
+    the figures. The report begins with agreement where no results are known.
 
     Raises:
         OutputError: the file cannot be written.
@@ -145,14 +165,14 @@ def render_report(
             labels_section(results) if results else None,
             element(
                 "section",
-                agreement_head(agreement, remarks),
-                (task_details(task, figures) for task, figures in agreement.tasks.items()),
+                _agreement_head(agreement, remarks),
+                (_task_details(task, figures) for task, figures in agreement.tasks.items()),
                 class_="agreement",
             ),
             people_section(agreement),
-            controls_section(controls),
-            audit_section(agreement.audit),
-            judges_section(agreement.judges, agreement.judge_differences),
+            _told("controls", control_sections(controls)),
+            _told("audit", audit_sections(agreement.audit)),
+            judges_section(agreement),
             browser_section(disagreements),
             _methods_section(agreement),
         ),
@@ -173,3 +193,94 @@ def _navigation(agreement: Agreement, results: Results | None, *, has_controls: 
     return element(
         "nav", (element("a", text, href=f"#{part}") for part, text in parts), aria_label="Parts of the report"
     )
+
+
+def _told(name: str, sections: Iterable[Section]) -> Element | None:
+    """Sections as every other output has them, `name` as the id of the first heading; None where there are none."""
+    parts = [section_parts(section, "" if place else name) for place, section in enumerate(sections)]
+    return element("section", parts) if parts else None
+
+
+def _agreement_head(agreement: Agreement, remarks: Sequence[str]) -> list[Child]:
+    """Which labels are fit for use, what to mind about each task, and the files that all of it was read from."""
+    counting = bullets(remarks) if remarks else element("p", "Every row counts.", class_="note")
+    return [
+        element("h2", "How far the annotators agree", id="agreement"),
+        forest_plot(agreement),
+        element("p", FITNESS_MEANING, class_="note"),
+        _cautions(agreement),
+        folded("Files read, and what of them did not count", _files_table(agreement.inputs), counting),
+    ]
+
+
+def _files_table(inputs: Sequence[InputFile]) -> Element:
+    """The files, so that anyone can tell whether these are the figures of theirs."""
+    rows = (
+        row(
+            head(quoted(found.file)),
+            cell(f"{found.rows:,}"),
+            element("td", element("code", found.sha256[:_HASH_SHOWN]), title=found.sha256),
+        )
+        for found in inputs
+    )
+    return table("Files read", ("File", "rows", "SHA-256 begins with"), rows)
+
+
+def _cautions(agreement: Agreement) -> Child:
+    """What to mind before reading a figure, by task, under how many things these are."""
+    told = {task: list(warning_sentences(figures)) for task, figures in agreement.tasks.items()}
+    if not any(told.values()):
+        return element("p", "No warning applies.", class_="note")
+    counts = ", ".join(f"{task} {len(sentences)}" for task, sentences in told.items() if sentences)
+    parts = (
+        element("div", element("h3", task.capitalize()), bullets(sentences))
+        for task, sentences in told.items()
+        if sentences
+    )
+    return folded(f"What to mind first: {counts}", element("div", parts, class_="tasks"), class_="mind", id="mind")
+
+
+def _task_details(task: TaskName, figures: TaskAgreement) -> Element:
+    """All figures of one task, on a click."""
+    changes = list(change_sentences(figures))
+    return folded(
+        element("h3", f"{task.capitalize()} in detail"),
+        _coverage(figures),
+        bullets(changes) if changes else None,
+        label_section(figures),
+        pair_section(figures),
+        time_section(figures),
+        conditional_section(figures),
+    )
+
+
+def _coverage(figures: TaskAgreement) -> list[Child]:
+    """How units are shared out among annotators, repeats, and the groups that share no unit."""
+    shared = figures.overlap.units_by_ratings
+    sizes = ", ".join(f"{ratings} for {units:,}" for ratings, units in sorted(shared.items()))
+    repeats = counted(figures.n_duplicates, "older response")
+    sentences = [
+        f"{counted(figures.n_units, 'unit')} of {counted(figures.n_records, 'record')}.",
+        f"Annotators per unit: {sizes}." if sizes else "",
+        f"{repeats} left out because the annotator has a newer one on the unit." if figures.n_duplicates else "",
+        _pairs_sentence(figures),
+    ]
+    groups = figures.overlap.components
+    return [
+        element("p", " ".join(filter(None, sentences)), class_="note"),
+        element("p", _groups_sentence(groups), class_="note") if len(groups) > 1 else None,
+    ]
+
+
+def _pairs_sentence(figures: TaskAgreement) -> str:
+    """How many pairs of annotators share no unit; empty where all share one."""
+    apart, pairs = figures.overlap.pairs_apart, math.comb(len(figures.annotators), 2)
+    return f"{apart:,} of {counted(pairs, 'pair')} of annotators share no unit and cannot be compared." if apart else ""
+
+
+def _groups_sentence(groups: Sequence[Sequence[str]]) -> list[Child]:
+    """The groups of annotators that share no unit with each other."""
+    named: list[Child] = []
+    for place, group in enumerate(groups, start=1):
+        named += [f"({place}) " if place == 1 else f"; ({place}) ", quoted(", ".join(group))]
+    return [f"{len(groups)} groups of annotators share no unit with each other: ", named, "."]
