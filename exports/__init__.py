@@ -7,8 +7,7 @@ loaded before one of them is asked for, so that commands start at once.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from exports.measure.notebook import find_disagreements, measure_agreement
-    from exports.measure.results_notebook import measure_results
+    from exports.measure.notebook import find_disagreements, measure_agreement, measure_results
     from exports.reading.frames import read_task
 
 __all__ = ["find_disagreements", "measure_agreement", "measure_results", "read_task"]
@@ -24,8 +23,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'exports' has no attribute {name!r}")
     from importlib import import_module
 
-    modules = {"read_task": "exports.reading.frames", "measure_results": "exports.measure.results_notebook"}
-    return getattr(import_module(modules.get(name, "exports.measure.notebook")), name)
+    module = "exports.reading.frames" if name == "read_task" else "exports.measure.notebook"
+    return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:

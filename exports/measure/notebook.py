@@ -1,7 +1,9 @@
 """The Python API: agreement and disagreements as objects that a notebook shows."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, overload
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin, overload
 
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement import schema as figures
@@ -9,20 +11,35 @@ from exports.agreement.disagreements import Disagreement, rank_together
 from exports.agreement.disagreements import find_disagreements as disagreements_of_task
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.csv.tables import TEXT_COLUMNS
-from exports.measure._frames import field_types, frame_of_table, typed_frame
 from exports.measure._html import html_sections, html_table
 from exports.measure.files import agreement_json, measure_tables
+from exports.measure.results import ResultsOptions, results_json, results_of_files
 from exports.reading.frames import Source, sort_sources
 from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details
+from exports.report.results_page import results_sections
+from exports.report.results_tidy import results_tables
+from exports.report.results_words import basis, rate_estimate
 from exports.report.tidy import agreement_tables
 from exports.report.words import decimal, estimate
+from exports.results.schema import (
+    CitationGroup,
+    Denominators,
+    Difference,
+    Finding,
+    JudgeHelp,
+    Rate,
+    Results,
+    RunTotals,
+    SiteCount,
+    SiteOverlap,
+)
+from exports.results.study import Consensus
 from pipeline.errors import InputError
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
     import pandas
-
 
 _DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
 _SHOWN = 20
@@ -42,6 +59,14 @@ _ROW_MODELS = (
     Disagreement,
 )
 _OBJECT_COLUMNS = ("votes", "notes", "other_labels")
+_Path: TypeAlias = str | PathLike[str]
+_RESULT_MODELS = (Rate, Denominators, Difference, Finding, RunTotals, CitationGroup, SiteCount, SiteOverlap)
+_FIELD_TYPES = {n: field.annotation for model in _ROW_MODELS for n, field in model.model_fields.items()}
+_RESULTS_TYPES = {
+    **{n: field.annotation for model in _RESULT_MODELS for n, field in model.model_fields.items()},
+    **{f"ppi_{n}": field.annotation for n, field in JudgeHelp.model_fields.items()},
+}
+"""The type of each field by name."""
 
 
 def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
@@ -60,16 +85,14 @@ def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
         for found in disagreements[:_SHOWN]
     ]
     more = len(disagreements) - len(rows)
-    return html_table(Table([_DISAGREEMENT_HEAD, *rows])) + (f"<p>and {more:,} more</p>" if more else "")
+    shown = html_table(Table([_DISAGREEMENT_HEAD, *rows]))
+    return shown + (f"<p>and {more:,} more</p>" if more else "")
 
 
 def _excerpt(text: str) -> str:
     """The beginning of a text on one line."""
     line = " ".join(text.split())
     return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
-
-
-_FIELD_TYPES = field_types(*_ROW_MODELS)
 
 
 class AgreementResult:
@@ -96,7 +119,7 @@ class AgreementResult:
         if f"{table}.csv" not in tables:
             there = ", ".join(name.removesuffix(".csv") for name in tables)
             raise InputError(f"There is no table {table!r}; the tables are {there}.")
-        return frame_of_table(tables[f"{table}.csv"], _FIELD_TYPES)
+        return _frame_of_table(tables[f"{table}.csv"], _FIELD_TYPES)
 
     def to_json(self) -> str:
         """The text of `agreement.json`."""
@@ -140,7 +163,7 @@ class DisagreementResult(Sequence[Disagreement]):
     def to_pandas(self) -> "pandas.DataFrame":
         """A row for each disagreement in their order; `votes` and `notes` are dicts by annotator."""
         rows = [dict(found) for found in self.disagreements]
-        return typed_frame(
+        return _typed_frame(
             {name: [row[name] for row in rows] for name in Disagreement.model_fields}, _FIELD_TYPES, _OBJECT_COLUMNS
         )
 
@@ -210,3 +233,136 @@ def find_disagreements(
         if label in (None, *LABELS[table.task])
     ]
     return DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(_DETAIL_COLUMNS)))
+
+
+class ResultsResult:
+    """What the jury found: figures as a model, as data frames, as JSON, and as tables in a notebook."""
+
+    def __init__(self, results: Results) -> None:
+        """Hold the figures."""
+        self.results = results
+        """Every figure, as in `results.json`; `remarks` says what cannot be told."""
+
+    def to_pandas(self, table: str = "groups") -> "pandas.DataFrame":
+        """One of the tables that `exports results` writes as CSV, with types; what has no figure is NA.
+
+        Args:
+            table: `groups` (`results.csv`: a row for each label and group), `differences` or `findings`; with runs also
+                `runs`, `citations`, `sites` and `overlaps`.
+
+        Raises:
+            InputError: there is no such table.
+        """
+        tables = {name.removesuffix(".csv"): found for name, found in results_tables(self.results).items()}
+        tables = {"groups": tables.pop("results"), **tables}
+        if table not in tables:
+            raise InputError(f"There is no table {table!r}; the tables are {', '.join(tables)}.")
+        return _frame_of_table(tables[table], _RESULTS_TYPES)
+
+    def to_json(self) -> str:
+        """The text of `results.json`."""
+        return results_json(self.results)
+
+    def __repr__(self) -> str:
+        """The composite findings with what they are of."""
+        parts = [
+            f"{finding.title} {rate_estimate(finding)} of {basis(finding, 'answer')}"
+            for finding in self.results.findings.values()
+        ]
+        return f"<ResultsResult {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: composite findings, what differs, the labels of each task, and what to mind."""
+        return html_sections(results_sections(self.results))
+
+
+def measure_results(
+    source: _Path | Sequence[_Path],
+    *,
+    by: str | Sequence[str] = "model_name",
+    runs: Sequence[_Path] = (),
+    weights: _Path | None = None,
+    consensus: Consensus = "share",
+    decisions: _Path | None = None,
+    judge: Sequence[_Path] = (),
+    records: Sequence[_Path] = (),
+    judge_name: str | None = None,
+    seed: int = 0,
+) -> ResultsResult:
+    """What the jury found, the very figures of `exports results`.
+
+    Composite findings are those that `citejury.toml` of the current folder defines.
+
+    Args:
+        source: An export folder or CSV file, or several of them; `provenance.csv` beside them tells who answered.
+        by: Columns of `provenance.csv` that group the answers; two or more are crossed as well.
+        runs: Run folders and files of records that the answers come from.
+        weights: A CSV file with the inclusion probability of each record.
+        consensus: What a unit counts: the `share` of yes, the `majority`, or what was `adjudicated`.
+        decisions: A `decisions.csv`, for `adjudicated`.
+        judge: Files of judgements on what nobody labelled too; they need `records`.
+        records: Files of the records that were judged, labelled or not.
+        judge_name: Which judge helps, where the judgements are of several.
+        seed: Seed of the sign flips; the same files and seed give the same figures.
+
+    Raises:
+        InputError: a source is no export, nobody submitted anything, or a column or file cannot be used.
+        BadRowsError: cells cannot be read; every one of them is listed.
+        SettingsError: `citejury.toml` defines a finding that cannot be used.
+    """
+    paths = [source] if isinstance(source, str | PathLike) else list(source)
+    if consensus not in ("share", "majority", "adjudicated") or seed < 0:
+        raise InputError(
+            f"`consensus` is {consensus!r} and `seed` {seed}; expected share, majority or adjudicated, and 0 or more."
+        )
+    options = ResultsOptions(
+        by=(by,) if isinstance(by, str) else tuple(by),
+        runs=tuple(map(Path, runs)),
+        weights=None if weights is None else Path(weights),
+        consensus=consensus,
+        decisions=None if decisions is None else Path(decisions),
+        judge=tuple(map(Path, judge)),
+        records=tuple(map(Path, records)),
+        judge_name=judge_name,
+        seed=seed,
+    )
+    return ResultsResult(results_of_files(list(map(Path, paths)), options))
+
+
+def _typed_frame(
+    columns: Mapping[str, list[Any]], types: Mapping[str, Any], objects: Collection[str] = ()
+) -> "pandas.DataFrame":
+    """A data frame of the columns.
+
+    Args:
+        columns: The cells of each column by name; None where there is nothing.
+        types: The types of the fields; of what was spread over several columns the name tells it.
+        objects: Columns whose cells stay as they are, such as dicts.
+    """
+    import pandas
+
+    return pandas.DataFrame(
+        {
+            name: pandas.Series(cells, dtype="object" if name in objects else _column_type(name, types))
+            for name, cells in columns.items()
+        }
+    )
+
+
+def _frame_of_table(table: Table, types: Mapping[str, Any]) -> "pandas.DataFrame":
+    """A data frame of a table whose first row names its columns."""
+    names, *rows = table.rows
+    return _typed_frame({str(name): [row[at] for row in rows] for at, name in enumerate(names)}, types)
+
+
+def _column_type(name: str, types: Mapping[str, Any]) -> str:
+    """The pandas type of a column, told by its field in the models or, where an interval was spread, by its name."""
+    annotation = types.get(name)
+    kinds = set() if get_origin(annotation) in (dict, tuple) else {annotation, *get_args(annotation)}
+    if bool in kinds:
+        return "boolean"
+    if int in kinds or (annotation is None and name.startswith("n_")):
+        return "Int64"
+    if float in kinds or name.startswith("p_below") or name.endswith(("_low", "_high", "_share")):
+        return "Float64"
+    return "string"

@@ -6,8 +6,8 @@ import pandas
 import pytest
 
 from exports import measure_results
+from exports.measure.notebook import ResultsResult
 from exports.measure.results import ResultsOptions, results_json, results_of_files
-from exports.measure.results_notebook import ResultsResult
 from exports.reading._runs import read_runs
 from pipeline.errors import InputError
 from tests.support import told_runs
