@@ -15,14 +15,14 @@ from pydantic import ValidationError
 from annotation.labels import TASKS, TaskName
 from exports.agreement.disagreements import Disagreement
 from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
-from exports.csv.tables import TEXT_COLUMNS, csv_line
+from exports.csv.tables import TEXT_COLUMNS
 from exports.reading.collection import Response, ResponseReader, TableRows
 from exports.reading.read import csv_rows, export_files, read_responses, task_of
 from exports.schema import EvidenceRow
-from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.errors import InputError, OutputError
 from pipeline.recording.files import numbered_lines
 from pipeline.staging import staged_file
+from pipeline.tables import Table
 
 _UnitKey = tuple[TaskName, str, str]
 """Task, `record_uuid` and `chunk_id`."""
@@ -242,10 +242,7 @@ def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], s
     try:
         _check_replaceable(path)
         with staged_file(path) as file:
-            if spreadsheet_safe:
-                file.write(codecs.BOM_UTF8)
-            for cells in _table_rows(disagreements):
-                file.write(csv_line([_written(cell, spreadsheet_safe) for cell in cells]))
+            file.write(Table(list(_table_rows(disagreements))).csv(spreadsheet_safe))
     except OSError as error:
         raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
 
@@ -260,7 +257,7 @@ def _check_replaceable(path: Path) -> None:
         return
     with path.open("rb") as file:
         head = file.readline().removeprefix(codecs.BOM_UTF8)
-    if not head.startswith(csv_line(_COLUMNS).rstrip()):
+    if not head.startswith(Table([_COLUMNS]).csv().rstrip()):
         raise OutputError(f"`{path}` holds something else than a list of disagreements. Choose another `--out`.")
 
 
@@ -277,10 +274,3 @@ def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | fl
         marks = "\n".join(f"{name}: {mark}" for name, given in item.marks.items() for mark in given)
         votes = (item.votes.get(name) for name in names)
         yield [*(values[column] for column in _COLUMNS), *votes, *([marks] if marked else [])]
-
-
-def _written(value: str | float | bool | None, spreadsheet_safe: bool) -> str:
-    """The value as a cell; only texts may need an apostrophe, a negative number is no formula."""
-    if value is None:
-        return ""
-    return str(spreadsheet_cell(value)) if spreadsheet_safe and isinstance(value, str) else str(value)
