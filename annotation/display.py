@@ -124,7 +124,7 @@ def _body(
         **(ids or {}),
         "originals": originals,
         "provenance": record.provenance.model_dump(),
-        **({"sources": _source_states(record)} if _tells_sources(record) else {}),
+        **({"sources": dict(Counter(source.state for source in record.sources))} if _tells_sources(record) else {}),
         "content_hash": short_hash([texts, judged]),
     }
     return {"external_id": external_id, "fields": shown, "metadata": {HIDDEN: hidden}}
@@ -133,11 +133,6 @@ def _body(
 def _tells_sources(record: QueryResponse) -> bool:
     """Whether it is known how many sources the answer cites: records of others may come without them."""
     return bool(record.sources) or record.provenance.contexts == "selected"
-
-
-def _source_states(record: QueryResponse) -> dict[str, int]:
-    """How many of the record's sources are in each state, states without any left out."""
-    return dict(Counter(source.state for source in record.sources))
 
 
 def _never_empty(text: str, wording: Wording) -> str:

@@ -134,7 +134,8 @@ def carry_records(argilla: Argilla, old: Mapping[str, Any], new_id: str) -> int:
         for each in (new_id, old_id)
     )
     asks_for_marks = evidence_of(argilla.request("GET", f"/datasets/{new_id}")) != "off"
-    beside = [each for each in argilla.datasets(old["workspace_id"]) if _are_beside(each, old)]
+    place = (locale_of(old), round_of(old))
+    beside = [each for each in argilla.datasets(old["workspace_id"]) if (locale_of(each), round_of(each)) == place]
     queries = read_queries(argilla, beside) if _QUERY in fields - before else {}
     passages = _read_passages(argilla, beside) if asks_for_marks and evidence_of(old) == "off" else {}
     bodies = (
@@ -148,11 +149,6 @@ def carry_records(argilla: Argilla, old: Mapping[str, Any], new_id: str) -> int:
         argilla.request("PUT", f"/datasets/{new_id}/records/bulk", json={"items": batch})
         carried += len(batch)
     return carried
-
-
-def _are_beside(dataset: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether the two datasets are of one round and language."""
-    return (locale_of(dataset), round_of(dataset)) == (locale_of(other), round_of(other))
 
 
 def read_queries(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> dict[str, str]:

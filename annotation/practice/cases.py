@@ -94,7 +94,9 @@ def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
     if practice is None:
         return ()
     if practice.file is None:
-        found = [case for locale in campaign.locales for case in _shipped_cases(locale)]
+        found = [
+            case for locale in campaign.locales for case in _read_cases(LOCALES / "practice" / f"{locale}.toml", locale)
+        ]
     else:
         found = _read_cases(folder / practice.file, campaign.locales[0])
     chosen = [
@@ -104,15 +106,6 @@ def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
         for case in _chosen(found, locale, task, practice)
     ]
     return tuple(chosen)
-
-
-def _shipped_cases(locale: str, folder: Path = LOCALES) -> tuple[Case, ...]:
-    """Our own cases in a language.
-
-    Raises:
-        InputError: there are none, or one is not whole.
-    """
-    return tuple(_read_cases(folder / "practice" / f"{locale}.toml", locale))
 
 
 def body_of(case: Case) -> dict[str, Any]:
@@ -163,15 +156,11 @@ def _read_cases(path: Path, locale: str) -> list[Case]:
         for task in TASKS
         for number, table in enumerate(tables.get(task, ()), start=1)
     ]
-    twice = [case for place, case in enumerate(cases) if case.record.record_uuid in _uuids(cases[:place])]
+    ids = [case.record.record_uuid for case in cases]
+    twice = [case for place, case in enumerate(cases) if ids[place] in ids[:place]]
     if twice:
         raise InputError(f"`{path}` has two cases of {twice[0].task} with one `id`. Give each an id of its own.")
     return cases
-
-
-def _uuids(cases: Iterable[Case]) -> set[str]:
-    """The ids of the cases' records."""
-    return {case.record.record_uuid for case in cases}
 
 
 def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int, locale: str) -> Case:

@@ -10,7 +10,6 @@ from annotation.campaign.standing import as_it_stands
 from annotation.campaign.versions import newest_versions, read_value, write_value
 from annotation.client import Argilla
 from annotation.display import HIDDEN
-from annotation.labels import TaskName
 from annotation.practice.cases import Case, body_of
 from annotation.tasks import PRACTICE
 from pipeline.errors import NotFoundError
@@ -55,7 +54,8 @@ def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases
                 raise NotFoundError(
                     f"Argilla has no practice of {task} in {place.locale!r}. Run `citejury annotation setup`."
                 )
-            bodies = {str(body["external_id"]): body for body in _bodies(cases, task, place.locale)}
+            of_dataset = [body_of(case) for case in cases if (case.task, case.locale) == (task, place.locale)]
+            bodies = {str(body["external_id"]): body for body in of_dataset}
             there = {item["external_id"]: item for _, page in argilla.record_pages(dataset.id, ()) for item in page}
             new = [body for name, body in bodies.items() if name not in there]
             changed = [body for name, body in bodies.items() if name in there and _differs(there[name], body)]
@@ -108,11 +108,6 @@ def _of_practice(described: Iterable[Mapping[str, Any]], workspace: str) -> list
     newest = newest_versions(each for each in described if each["status"] == "ready").values()
     ours = (jury_dataset(each, workspace) for each in newest)
     return [dataset for dataset in ours if dataset and dataset.round == PRACTICE]
-
-
-def _bodies(cases: Iterable[Case], task: TaskName, locale: str) -> list[dict[str, Any]]:
-    """The records of one dataset."""
-    return [body_of(case) for case in cases if (case.task, case.locale) == (task, locale)]
 
 
 def _differs(item: Mapping[str, Any], body: Mapping[str, Any]) -> bool:

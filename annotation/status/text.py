@@ -5,6 +5,7 @@ Names and notes are data, whatever they hold: nothing of them reaches the termin
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from textwrap import wrap
 
 from rich.cells import cell_len
@@ -31,7 +32,9 @@ CONTROLS_MEANING = (
 def status_lines(status: Status) -> Iterator[str]:
     """The lines, without line ends."""
     yield f"{', '.join(map(printable, status.workspaces))} on {printable(status.server)}, {minute(status.moment)} UTC"
-    for (workspace, round_name, language), datasets in groupby(status.datasets, key=_place_of):
+    for (workspace, round_name, language), datasets in groupby(
+        status.datasets, key=attrgetter("workspace", "round", "language")
+    ):
         yield ""
         yield f"{printable(workspace)} · {round_name} · {language}"
         yield from table(_DATASET_HEAD, map(_dataset_row, datasets))
@@ -65,11 +68,6 @@ def out_of_reach(status: Status) -> str:
     parts = [f"{kept_out} of the submissions wait for people who have not passed their practice."] if kept_out else []
     parts += [f"For {lacking} of the submissions too few annotators are left."] if lacking else []
     return " ".join(parts)
-
-
-def _place_of(dataset: DatasetStatus) -> tuple[str, str, str]:
-    """What the datasets of one table share."""
-    return dataset.workspace, dataset.round, dataset.language
 
 
 def _dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:

@@ -181,7 +181,8 @@ def decide(tables: Sequence[Ratings], asked: Mapping[UnitId, Asked]) -> Outcome:
                     continue
                 given = [at for at in responses if ratings.values[at, column] != MISSING]
                 votes = {
-                    ratings.annotators[ratings.response_annotators[at]]: _given_yes(ratings, at, column) for at in given
+                    ratings.annotators[ratings.response_annotators[at]]: bool(ratings.values[at, column] == YES)
+                    for at in given
                 }
                 if len(set(votes.values())) > 1:
                     undecided.append(Undecided(named, label, votes))
@@ -198,11 +199,6 @@ def _responses_by_unit(ratings: Ratings) -> list[list[int]]:
     for response, unit in enumerate(ratings.units.tolist()):
         found[unit].append(response)
     return found
-
-
-def _given_yes(ratings: Ratings, response: int, column: int) -> bool:
-    """Whether the response says yes to the label of that column."""
-    return bool(ratings.values[response, column] == YES)
 
 
 def _to_decision(

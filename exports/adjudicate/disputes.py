@@ -44,12 +44,8 @@ def find_disputes(
 ) -> Disputes:
     """The disputes of a judge with the majority of each unit and label; a tie is none.
 
-    Args:
-        tables: The jury's ratings.
-        controls: The jury's votes on controls, by task, record, passage and label.
-        judged: What the judge says.
-        tasks: Only these tasks; all where it is empty.
-        labels: Only these labels; all where it is empty.
+    `controls` are the jury's votes on them, by task, record, passage and label. Only the named tasks and labels count,
+    where some are named.
     """
     majorities = dict(_majorities(tables, controls))
     known = {unit for unit, _ in majorities}

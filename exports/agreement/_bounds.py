@@ -83,8 +83,7 @@ def _unseen_total(worst: FloatArray) -> float:
     A record of which the worst is w disagrees with a probability π; Π(1 − π) is .05, and Σπw the largest possible:
     π = 1 − λ/w where w is above λ, else 0. Records alike give the Clopper–Pearson bound 1 − .05^(1/n) times w.
 
-    Args:
-        worst: The worst disagreement that each record can hold.
+    `worst` is the worst disagreement that each record can hold.
     """
     heights = np.sort(worst[worst > 0])[::-1]
     if not len(heights):

@@ -250,7 +250,7 @@ def _labels_of_column(
             n_yes=n_yes,
             n_no=n_no,
             vote_share=n_yes / (n_yes + n_no) if n_yes + n_no else None,
-            majority=_majority(n_yes, n_no),
+            majority=None if n_yes == n_no else n_yes > n_no,
             posterior=posterior,
             consensus=value,
             consensus_source=source,
@@ -270,11 +270,6 @@ def _settle(
     if n_yes + n_no == 1:
         return n_yes == 1, "single"
     return n_yes > n_no, "unanimous" if min(n_yes, n_no) == 0 else "majority"
-
-
-def _majority(n_yes: int, n_no: int) -> bool | None:
-    """What most say; None where they tie."""
-    return None if n_yes == n_no else n_yes > n_no
 
 
 def label_posterior(ratings: Ratings, column: int) -> FloatArray:

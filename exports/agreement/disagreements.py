@@ -139,10 +139,7 @@ def find_disagreements(ratings: Ratings, labels: Sequence[str] = (), top: int | 
     Those without which alpha would be undefined come first, then by the size of their influence, then by their share of
     the label's disagreement, then by ids and label.
 
-    Args:
-        ratings: The responses to one task.
-        labels: Only these labels of the task; all when empty.
-        top: At most so many; all when None.
+    Of `labels` only these count, of none all do; with `top` the result has at most so many.
     """
     wanted = [column for column, label in enumerate(LABELS[ratings.task]) if not labels or label in labels]
     views = [_view_label(ratings, column) for column in wanted]

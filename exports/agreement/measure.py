@@ -87,11 +87,8 @@ def measure_agreement(
 
     The same arguments give the same figures to the last digit.
 
-    Args:
-        tables: The ratings of each task.
-        inputs: The files they come from.
-        resamples: Resamples behind each interval, at least 1.
-        seed: Of the resampling and of the exchanges behind each test of change.
+    `resamples` are behind each interval, at least 1; `seed` is that of the resampling and of the exchanges behind each
+    test of change.
     """
     by_task = {ratings.task: ratings for ratings in tables}
     latest = max((ratings.latest for ratings in tables if ratings.latest is not None), default=None)

@@ -175,8 +175,7 @@ class Spool:
 
         Versions and rounds of one workspace stay beside each other.
 
-        Args:
-            workspaces: The workspace of each dataset, by its id.
+        `workspaces` has the workspace of each dataset, by its id.
         """
         self.database.executemany("INSERT INTO workspaces VALUES (?, ?)", workspaces.items())
         doubled = self.database.execute(_DOUBLED).fetchall()

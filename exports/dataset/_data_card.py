@@ -200,7 +200,9 @@ def data_card(manifest: DatasetManifest, facts: Sequence[TaskFacts], agreement: 
 def _yaml_head(manifest: DatasetManifest, facts: Sequence[TaskFacts]) -> str:
     """What Hugging Face reads: configurations with their files, languages, size."""
     lines = ["---", "pretty_name: Judgements of a jury", "task_categories:", "- text-classification"]
-    codes = sorted({code for each in facts for code in each.languages if _is_code(code)})
+    codes = sorted(
+        {code for each in facts for code in each.languages if code != "und" and _LANGUAGE_CODE.fullmatch(code)}
+    )
     lines += ["language:", *(f"- '{code}'" for code in codes)] if codes else []
     rows = sum(each.n_rows for each in facts)
     lines += ["size_categories:", f"- {next((name for limit, name in _SIZES if rows < limit), _LARGEST)}", "configs:"]
@@ -213,11 +215,6 @@ def _yaml_head(manifest: DatasetManifest, facts: Sequence[TaskFacts]) -> str:
                 continue  # `load_dataset` refuses files without a row; `load_from_disk` reads them
             lines += [f"  - split: {split}", f"    path: datasets/{name}/{split}/data-*.arrow"]
     return "\n".join([*lines, "---"])
-
-
-def _is_code(code: str) -> bool:
-    """Whether it is an ISO 639 code of a language, and not `und`."""
-    return _LANGUAGE_CODE.fullmatch(code) is not None and code != "und"
 
 
 def _count_table(facts: Sequence[TaskFacts]) -> str:

@@ -81,7 +81,8 @@ def write_feedback(
                 f"No answer could be compared: no unit has a decision or the answers of {fewest + 1} people. Name "
                 "`--decisions`, or count fewer with `--others`."
             )
-        texts = _texts_of(files, {each[:2] for shown in _shown(found) for each in shown})
+        shown = (each.differences[:_SHOWN] for labels in found.by_annotator.values() for each in labels)
+    texts = _texts_of(files, {each[:2] for differences in shown for each in differences})
     everybody = sorted({name for table in tables for name in table.annotators})
     names = {name: path.replace("sheet-", "feedback-", 1) for name, path in sheet_names(everybody).items()}
     pages = {name: out / names[name] for name in found.by_annotator}
@@ -92,11 +93,6 @@ def write_feedback(
         if path not in pages.values() and _NAME.fullmatch(path.name) and _OURS in path.read_text("utf-8", "replace"):
             path.unlink()
     return WrittenFeedback(pages, found, tuple(name for name in everybody if name not in pages))
-
-
-def _shown(found: Feedback) -> Iterable[Sequence[Difference]]:
-    """The differences that pages show, question by question."""
-    return (each.differences[:_SHOWN] for labels in found.by_annotator.values() for each in labels)
 
 
 def _check_practice(files: Iterable[Path]) -> None:

@@ -37,9 +37,7 @@ def tell_narratives(traces: Mapping[str, RecordTraces], folders: Sequence[str]) 
 
     An id that stands for different queries in different exports is one narrative for each of them.
 
-    Args:
-        traces: What is known of each record by `record_uuid`.
-        folders: How sentences call the exports.
+    `folders` is how sentences call the exports.
     """
     apart = _ids_apart(traces)
     clusters: dict[str, str] = {}
@@ -118,9 +116,10 @@ def _apart_remarks(
     """Sentences about ids with several queries, across exports and within one."""
     found = []
     if apart:
-        where = sorted({folders[part] for parts in apart.values() for part in parts.values()})
+        names = {folders[part] for parts in apart.values() for part in parts.values()}
+        where = [f"`{name}`" for name in sorted(names)]
         found.append(
-            f"Narrative ids that mean different queries in {' and '.join(map(_quoted, where))}: {len(apart):,} "
+            f"Narrative ids that mean different queries in {' and '.join(where)}: {len(apart):,} "
             f"({_examples(apart)}). They are kept apart, and no group is compared across them."
         )
     texts: dict[tuple[str, int], set[str]] = defaultdict(set)
@@ -157,8 +156,3 @@ def _unknown_remarks(
 def _examples(names: Collection[str]) -> str:
     """The first names."""
     return ", ".join(map(repr, sorted(names)[:_EXAMPLES])) + (", …" if len(names) > _EXAMPLES else "")
-
-
-def _quoted(name: str) -> str:
-    """The name of an export in a sentence."""
-    return f"`{name}`"

@@ -37,8 +37,7 @@ _LETTER = re.compile(r"\w")
 def read_verdict_patterns(path: Path | None = None) -> dict[str, VerdictPatterns]:
     """The patterns of the file by language; empty where it gives none, or is missing.
 
-    Args:
-        path: The file; `citejury.toml` in the current folder if not given.
+    The file is `citejury.toml` in the current folder if not given.
 
     Raises:
         SettingsError: the file is no TOML in UTF-8, or a pattern is no text that can be found in an answer.

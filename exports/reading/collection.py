@@ -224,10 +224,7 @@ def _newest(rows: Columns) -> tuple[IntArray, IntArray]:
 def _first_languages(units: IntArray, languages: IntArray, names: Sequence[str]) -> tuple[str, ...]:
     """The language of each unit; where its rows differ, the first in the alphabet that is known.
 
-    Args:
-        units: Number of the unit of each row, in rising order, every unit at least once.
-        languages: Number of the language of each row.
-        names: The languages by number.
+    `units` and `languages` are numbers by row, those of units rising and every one there at least once.
     """
     if not len(units):
         return ()

@@ -21,8 +21,7 @@ _TITLE_LENGTH = 60
 def read_findings(path: Path | None = None) -> dict[str, FindingDefinition]:
     """The findings of the file by name, in its order; `serious_problem` alone where it defines none, or is missing.
 
-    Args:
-        path: The file; `citejury.toml` in the current folder if not given.
+    The file is `citejury.toml` in the current folder if not given.
 
     Raises:
         SettingsError: the file is no TOML in UTF-8, or a finding has a bad name, no label, or one that is unknown.

@@ -52,9 +52,7 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
     is not known is NA. Cells that are no number or no time there are NA too. A `UserWarning` counts these, and records
     whose model or narrative is not known.
 
-    Args:
-        path: An export folder or one CSV file.
-        task: Which task of a folder; not needed where the folder holds one only.
+    `task` says which of a folder; it is not needed where the folder holds one only.
 
     Raises:
         InputError: there is no such file, the folder holds several tasks and none is named, or it is no export; or
@@ -111,10 +109,7 @@ def _typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Se
 def _with_provenance(frame: "pandas.DataFrame", records: Sequence[str], file: Path) -> "pandas.DataFrame":
     """The frame, followed by the columns of the `provenance.csv` beside its file that it lacks.
 
-    Args:
-        frame: The rows of the file.
-        records: The `record_uuid` of each.
-        file: The file.
+    `records` are the `record_uuid` of each row.
 
     Raises:
         InputError: `provenance.csv` cannot be read.

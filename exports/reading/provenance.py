@@ -80,9 +80,7 @@ def read_provenance(files: Sequence[Path]) -> ReadProvenance:
 def gap_sentences(rows: Mapping[str, Mapping[str, str]], records: Iterable[str]) -> list[str]:
     """A sentence each: records of which nothing is told, and records whose narrative or model is not known.
 
-    Args:
-        rows: What is told of each record, by column.
-        records: The ids of all records that there are, each at least once.
+    `records` are the ids of all records that there are, each at least once.
     """
     wanted = sorted(set(records))
     absent = [record for record in wanted if record not in rows]

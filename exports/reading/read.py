@@ -164,10 +164,7 @@ def fitting_task(
 def read_responses(path: Path, task: TaskName, source: str | None = None) -> Iterator[Response]:
     """The rows of one file in their order; a row with a bad cell is left out and listed at the end.
 
-    Args:
-        path: The file.
-        task: Its task.
-        source: What stands before the line in a sentence about a cell; the file's name and `line` if not given.
+    `source` stands before the line in a sentence about a cell; the file's name and `line` if not given.
 
     Raises:
         InputError: the file is no CSV in UTF-8, or one of discarded responses that does not say so in its rows.

@@ -10,7 +10,6 @@ from exports.agreement.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS,
 from exports.agreement.schema import (
     JudgeAgreement,
     JudgeDifference,
-    JudgedLabel,
     JudgedTask,
     JudgeReason,
     RefusedInterval,
@@ -81,14 +80,13 @@ def left_out_sentences(found: JudgedTask) -> Iterator[str]:
             told = f"{', '.join(names)} of {label} {'is' if len(names) == 1 else 'are'}"
             yield f"{told} undefined: {_JUDGE_REASONS[reason]}."
     for refused, meaning in _REFUSED_INTERVALS.items():
-        without = [label for label, figures in found.labels.items() if _lacks_interval(figures, refused)]
+        without = [
+            label
+            for label, figures in found.labels.items()
+            if figures.confusion.cohen_kappa is not None and figures.refused_interval == refused
+        ]
         if without:
             yield f"κ without an interval, since {meaning}: {', '.join(without)}."
-
-
-def _lacks_interval(found: JudgedLabel, refused: RefusedInterval) -> bool:
-    """Whether the label's kappa is defined and its interval refused for this reason."""
-    return found.confusion.cohen_kappa is not None and found.refused_interval == refused
 
 
 def other_task_sentences(judge: JudgeAgreement) -> Iterator[str]:

@@ -5,7 +5,7 @@ whole.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Literal
 
@@ -130,14 +130,10 @@ def fitness(found: LabelAgreement) -> Fitness:
     return "fit" if interval.low >= _RELIABLE else "tentative"
 
 
-def _labels_by_fitness(labels: Mapping[str, LabelAgreement]) -> dict[Fitness, list[str]]:
-    """The names of the labels by verdict, all verdicts in their order, each with its labels in theirs."""
-    return {verdict: [name for name, found in labels.items() if fitness(found) == verdict] for verdict in FITNESS}
-
-
 def fitness_sentences(figures: TaskAgreement) -> Iterator[str]:
     """A line for each verdict that some label has, such as `Fit for use: helpful.`, the best first."""
-    for verdict, labels in _labels_by_fitness(figures.labels).items():
+    for verdict in FITNESS:
+        labels = [name for name, found in figures.labels.items() if fitness(found) == verdict]
         if labels:
             yield f"{FITNESS[verdict]}: {_named(labels, figures)}."
 
@@ -344,11 +340,8 @@ def gate_failures(
     A label without an α, or without the interval that is asked for, has not shown that it reaches the threshold, and
     fails. So does a label that is named and not in any file.
 
-    Args:
-        agreement: The figures.
-        threshold: The least that passes.
-        on: `lower` asks it of the lower end of α's 95 % interval, `point` of α itself.
-        labels: Only these labels count; all when empty.
+    `on` asks it of the `lower` end of α's 95 % interval or of α itself (`point`). Where labels are named, only these
+    count.
     """
     found = [
         f"{task} {label}: {shortfall}"

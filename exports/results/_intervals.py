@@ -99,10 +99,7 @@ def difference_ends(differences: FloatArray, weights: FloatArray, units: float) 
 
     Source: exports/contracts/results.md#intervals, after Bonett & Price 2012.
 
-    Args:
-        differences: Difference of each narrative's means.
-        weights: Weight of each narrative.
-        units: Units that a group has in a narrative, on average.
+    `differences` are those of each narrative's means; `units` is how many a group has in a narrative, on average.
     """
     share = weights / weights.sum()
     mean = float(share @ differences)

@@ -29,12 +29,8 @@ def measure_passages(
 ) -> tuple[Passages, ...]:
     """The figures of passages that citejury chose, of those that records came with, and of those of unknown origin.
 
-    Args:
-        study: What the values were made of.
-        values: The values of the units of retrieval, in the order of its ratings.
-        records: Every record by the number that stands in `values`.
-        by: Columns of provenance to group by; only passages that came with their records are grouped.
-        seed: Of the sign flips.
+    `values` are in the order of the ratings of retrieval; `records` are by the number that stands in them. Only
+    passages that came with their records are grouped.
     """
     judged = np.unique(values.records)
     known = [study.provenance.get(records[record], {}).get("contexts", "") for record in judged.tolist()]

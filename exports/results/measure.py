@@ -39,13 +39,8 @@ def measure_results(
 ) -> Results:
     """What the jury found: the same arguments give the same figures to the last digit.
 
-    Args:
-        study: Votes, and what is known of the records beside them.
-        by: Columns of provenance to group by: each alone, and two or more also crossed.
-        consensus: How the votes on a unit become its value.
-        findings: Composite findings by name.
-        inputs: The files that it comes from.
-        seed: Of the sign flips.
+    `by` names columns of provenance: each alone, and two or more also crossed. `consensus` is how the votes on a unit
+    become its value, `seed` that of the sign flips.
 
     Raises:
         InputError: a finding names a label that no task has.

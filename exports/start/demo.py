@@ -20,7 +20,7 @@ from annotation.embedded.launch import ServerHandle
 from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
 from exports.csv.fetch import Progress
-from exports.csv.write import Export, export_csv
+from exports.csv.write import export_csv
 from exports.measure.files import AgreementOptions, Measured, measure_and_write
 from pipeline.asking.replay import replay_narratives
 from pipeline.errors import ArgillaError, OutputError
@@ -252,14 +252,10 @@ def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
             answered = sum(_answer_queue(owner, dataset, jury, bars.report) for dataset in datasets)
         say(f"5/6  {answered} new responses. Exporting what was submitted.")
         export = export_csv(owner, WORKSPACE, home / EXPORT)
-    say(f"6/6  {_rows_of(export)}. Computing agreement.")
+    rows = ", ".join(f"{file.rows} rows in {file.file}" for file in export.manifest.files if file.task)
+    say(f"6/6  {rows}. Computing agreement.")
     options = AgreementOptions(runs=(home / ANSWERS, home / RESEARCH / _RUN_ID, home / RECORDS))
     return DemoReport(measure_and_write([home / EXPORT], home / AGREEMENT, options), logins)
-
-
-def _rows_of(export: Export) -> str:
-    """The exported rows in words: `150 rows in retrieval.csv, …`."""
-    return ", ".join(f"{file.rows} rows in {file.file}" for file in export.manifest.files if file.task)
 
 
 def _set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, str]:

@@ -29,9 +29,7 @@ _FEWEST = 2
 def measure_trend(months: Sequence[Month], options: ResultsOptions) -> Results:
     """What the jury found by month, and what differs between a month and the one before or the first.
 
-    Args:
-        months: Finished months, in their order.
-        options: Groups, consensus, decisions and seed of each month's results.
+    The months are finished, and in their order; the options are those of each month's results.
 
     Raises:
         InputError: there are fewer than two months, or the files of one cannot be used.

@@ -79,11 +79,6 @@ def findings_section(results: Results, agreement: Agreement) -> Element:
     )
 
 
-def _first(results: Results) -> LabelResults | None:
-    """What the first screen is about: the first composite finding, or the first label where none is defined."""
-    return next((figure.found for figure in figures(results)), None)
-
-
 def _finding_figure(finding: Finding, results: Results) -> Element:
     """One composite finding: over all, and by group, as points with intervals and in numbers."""
     body = element("tbody", (_rate_row(name, rate) for name, rate in _rates(finding, results.by[:1])))
@@ -166,7 +161,7 @@ def _sentences(sentences: Sequence[str]) -> list[Child]:
 
 def _behind_table(results: Results) -> Element | None:
     """What stands behind the rates, as far as it is known: how many were asked, refused, failed, judged."""
-    found = _first(results)
+    found = next((figure.found for figure in figures(results)), None)
     if found is None:
         return None
     by = results.by[:1]

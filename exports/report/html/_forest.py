@@ -97,7 +97,8 @@ def _task_rows(task: TaskName, figures: TaskAgreement, axis: Axis) -> Element:
 
 def label_section(figures: TaskAgreement) -> list[Child]:
     """The table of every label, and the discards beside it."""
-    return [_label_table(figures), _discard_note(figures)]
+    rows = (_label_row(name, found) for name, found in figures.labels.items())
+    return [table("Figures of each label", _COLUMNS, rows, "figures whole", _MEANING), _discard_note(figures)]
 
 
 def _legend() -> list[Child]:
@@ -167,12 +168,6 @@ def _prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
     share = percent(found.prevalence)
     drawing = strip(f"{name}: {share} yes votes", f"{found.n_ratings:,} ratings", bar(found.prevalence))
     return [element("span", drawing, element("span", share, element("small", " yes")), class_="prevalence")]
-
-
-def _label_table(figures: TaskAgreement) -> Element:
-    """The numbers of every label."""
-    rows = (_label_row(name, found) for name, found in figures.labels.items())
-    return table("Figures of each label", _COLUMNS, rows, "figures whole", _MEANING)
 
 
 def _label_row(name: str, found: LabelAgreement) -> Element:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from annotation.labels import TaskName
 from exports.agreement.schema import Agreement, AnnotatorAgreement, TaskAgreement
 from exports.report.html._elements import (
     SHORT_REASONS,
@@ -76,15 +75,17 @@ def people_section(agreement: Agreement) -> Element:
         if named
         else element("p", nobody if tested else "Cannot be told: nobody could be tested."),
         element("p", _CHANCE, class_="note") if named else None,
-        (_task_people(task, figures) for task, figures in agreement.tasks.items() if figures.annotators),
+        (
+            folded(
+                element("h3", f"{task.capitalize()}: each annotator in figures"),
+                _panel_table(figures),
+                _conduct_table(figures),
+            )
+            for task, figures in agreement.tasks.items()
+            if figures.annotators
+        ),
         class_="people",
     )
-
-
-def _task_people(task: TaskName, figures: TaskAgreement) -> Element:
-    """The figures of everybody on one task, who broke rules between labels, and who discarded."""
-    summary = element("h3", f"{task.capitalize()}: each annotator in figures")
-    return folded(summary, _panel_table(figures), _conduct_table(figures))
 
 
 def _panel_table(figures: TaskAgreement) -> Element | None:

@@ -72,19 +72,15 @@ _TERMS: tuple[tuple[str, str], ...] = (
 
 def _methods_section(agreement: Agreement) -> Element:
     """How every figure of agreement came about, on a click."""
+    terms = ([element("dt", term), element("dd", meaning)] for term, meaning in _TERMS)
     return element(
         "section",
         element("h2", "Methods", id="methods"),
         element("p", _resampling_sentence(agreement)),
-        folded("What the figures of agreement mean", element("dl", (_term(*each) for each in _TERMS))),
+        folded("What the figures of agreement mean", element("dl", terms)),
         folded("Ready to cite", (_task_sentences(agreement, task) for task in agreement.tasks)),
         class_="methods",
     )
-
-
-def _term(term: str, meaning: str) -> list[Child]:
-    """One figure with its meaning."""
-    return [element("dt", term), element("dd", meaning)]
 
 
 def _resampling_sentence(agreement: Agreement) -> str:
