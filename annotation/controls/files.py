@@ -117,10 +117,7 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Col
 
     In a file without the column `confirmed` every row counts as confirmed: somebody wrote down what is known.
 
-    Args:
-        path: The file.
-        records: The records that it may name, by `record_uuid`.
-        skipped: Labels that are not to be scored.
+    Records that it may name are by `record_uuid`.
 
     Raises:
         InputError: it is missing, is no CSV in UTF-8, lacks a column, or no row is confirmed.

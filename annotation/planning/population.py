@@ -89,10 +89,8 @@ def read_population(
     Answers with the same `narrative_id` belong together; without one, those to the same query do, and go to the
     narrative whose id has that query. Of a record that comes twice the one with more passages counts.
 
-    Args:
-        records: In any order.
-        locale_of: The language of the questions about a record, by the record's language.
-        progress: Is told how many records have been read.
+    `locale_of` gives the language of the questions about a record, by the record's language; `progress` hears how many
+    records have been read.
     """
     found: dict[str, _Read] = {}
     repeated = 0

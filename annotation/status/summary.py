@@ -40,13 +40,9 @@ def read_status(
 ) -> Status:
     """How far the work in these workspaces is.
 
-    Args:
-        argilla: The server, as an owner or admin.
-        workspaces: Their names.
-        now: The end of the last 24 hours, in which work is measured.
-        rounds: Only these rounds; all but practice where none is named.
-        languages: In which languages somebody labels, by user name; all for those who are not named.
-        slowly: Called where the server is a stock Argilla, whose answers hold all texts.
+    `now` is the end of the last 24 hours, in which work is measured. Without `rounds` all but practice count.
+    `languages` says in which somebody labels, by user name: all for those who are not named. `slowly` is called where
+    the server is a stock Argilla, whose answers hold all texts.
 
     Raises:
         NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.

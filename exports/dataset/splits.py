@@ -109,11 +109,7 @@ def place_records(
     Where there are earlier placements, all of them are kept if the rule above allows it, and the other groups dealt
     into what room is left. If it does not, a group goes to its earlier split where there is room.
 
-    Args:
-        groups: Group of each record.
-        shares: The wanted shares.
-        seed: Another one deals otherwise.
-        earlier: Splits of an earlier dataset by record; records that are no more do not count.
+    Both `groups` and `earlier` are by record; of the latter, records that are no more do not count.
     """
     sizes = Counter(groups.values())
     order = sorted(sizes, key=lambda group: (-sizes[group], digest(f"{seed} {group}")))

@@ -135,12 +135,7 @@ def write_dataset(
 
     An earlier dataset of the same seed and shares lends its splits, as `place_records` says.
 
-    Args:
-        out: Absent, empty, or an earlier dataset.
-        source: Names the files to read.
-        options: How consensus, splits and intervals are made.
-        decisions: A `decisions.csv` of adjudicators.
-        progress: Told how far the writing is.
+    `progress` is told how far the writing is.
 
     Raises:
         InputError: a file is no export, has no submitted response, or was written for spreadsheets; or

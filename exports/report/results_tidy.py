@@ -10,14 +10,13 @@ from collections.abc import Mapping
 
 from exports.report.results_landscape import more_figures
 from exports.report.results_words import Figure, figures
-from exports.report.tidy import Cells, tidy_table
+from exports.report.tidy import Cells, interval_cells, tidy_table
 from exports.results.schema import (
     CitationGroup,
     Denominators,
     Difference,
     JudgeHelp,
     Rate,
-    RateInterval,
     Results,
     RunTotals,
     SiteCount,
@@ -142,7 +141,7 @@ def _group_cells(results: Results, by: Mapping[str, str]) -> Cells:
 def _rate_cells(rate: Rate) -> Cells:
     return {
         "rate": rate.rate,
-        **_interval_cells(rate.interval),
+        **interval_cells("interval", rate.interval),
         "undefined": rate.undefined,
         "n_units": rate.n_units,
         "n_undecided": rate.n_undecided,
@@ -154,7 +153,7 @@ def _rate_cells(rate: Rate) -> Cells:
 def _helped_cells(rate: Rate, columns: tuple[str, ...]) -> Cells:
     """The cells of a rate with the judge's help; all empty where there is none."""
     told = dict(rate.judge_help) if rate.judge_help else {}
-    interval = _interval_cells(rate.interval_ppi).values()
+    interval = interval_cells("interval_ppi", rate.interval_ppi).values()
     values = (rate.rate_ppi, *interval, *(told.get(name) for name in JudgeHelp.model_fields))
     return dict(zip(columns, values, strict=True)) if columns else {}
 
@@ -162,11 +161,5 @@ def _helped_cells(rate: Rate, columns: tuple[str, ...]) -> Cells:
 def _difference_cells(found: Difference | SiteOverlap) -> Cells:
     """The cells of one difference or overlap; names of groups may hold any character, so `within` is JSON."""
     within = json.dumps(found.within, ensure_ascii=False) if found.within else None
-    values: Cells = {**dict(found), **_interval_cells(found.interval), "within": within}
+    values: Cells = {**dict(found), **interval_cells("interval", found.interval), "within": within}
     return {name: values[name] for name in _with_interval(type(found))}
-
-
-def _interval_cells(interval: RateInterval | None) -> Cells:
-    """Both ends of an interval and its method."""
-    ends = (interval.low, interval.high, interval.method) if interval else (None, None, None)
-    return dict(zip(_INTERVAL_COLUMNS, ends, strict=True))

@@ -21,6 +21,7 @@ from exports.agreement.schema import (
     SliceLabel,
     TaskAgreement,
 )
+from exports.results.schema import RateInterval
 from pipeline.schema import Frozen
 from pipeline.tables import Table
 
@@ -110,7 +111,7 @@ def _task_cells(figures: TaskAgreement) -> Cells:
         "n_duplicates": figures.n_duplicates,
         "n_annotators": len(figures.annotators),
         "macro_alpha": figures.macro_alpha,
-        **_interval_cells("macro_interval", figures.macro_interval),
+        **interval_cells("macro_interval", figures.macro_interval),
         "n_labels_with_alpha": figures.n_labels_with_alpha,
         "identical_vectors": figures.identical_vectors,
         "n_discarded": discards and discards.n_responses,
@@ -139,9 +140,9 @@ def _spread(field: str, value: object) -> Cells:
     match field, value:
         case "intervals", dict() | None:
             found = value or {}
-            return {k: v for metric in METRICS for k, v in _interval_cells(metric, found.get(metric)).items()}
+            return {k: v for metric in METRICS for k, v in interval_cells(metric, found.get(metric)).items()}
         case "interval" | "delta_interval", Interval() | None:
-            return _interval_cells(field, value)
+            return interval_cells(field, value)
         case "positive_rate_interval", tuple() | None:
             low, high = value or (None, None)
             return {f"{field}_low": low, f"{field}_high": high}
@@ -157,7 +158,7 @@ def _spread(field: str, value: object) -> Cells:
     return {field: value}
 
 
-def _interval_cells(name: str, interval: Interval | None) -> Cells:
+def interval_cells(name: str, interval: Interval | RateInterval | None) -> Cells:
     """Both ends of an interval and its method."""
     return {
         f"{name}_low": interval and interval.low,

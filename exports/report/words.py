@@ -5,7 +5,7 @@ whole.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import version
 from typing import Literal
 
@@ -138,10 +138,14 @@ def fitness_sentences(figures: TaskAgreement) -> Iterator[str]:
             yield f"{FITNESS[verdict]}: {_named(labels, figures)}."
 
 
-def undefined_sentences(figures: TaskAgreement) -> Iterator[str]:
-    """For each reason the labels whose α is undefined."""
+def undefined_sentences(figures: TaskAgreement, explaining: Collection[str] = ()) -> Iterator[str]:
+    """For each reason the labels whose α is undefined, without those of which a warning among `explaining` says why."""
     for reason, meaning in _REASONS.items():
-        labels = [name for name, found in figures.labels.items() if found.undefined.get("krippendorff_alpha") == reason]
+        labels = [
+            name
+            for name, found in figures.labels.items()
+            if found.undefined.get("krippendorff_alpha") == reason and not set(explaining).intersection(found.warnings)
+        ]
         if labels:
             yield f"α is undefined for {_named(labels, figures)}: {meaning}."
 
@@ -151,14 +155,7 @@ def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
 
     A warning that says the same as an undefined figure or a missing interval stands for both.
     """
-    for reason, meaning in _REASONS.items():
-        labels = [
-            name
-            for name, found in figures.labels.items()
-            if found.undefined.get("krippendorff_alpha") == reason and not _EXPLAINING.intersection(found.warnings)
-        ]
-        if labels:
-            yield f"α is undefined for {_named(labels, figures)}: {meaning}."
+    yield from undefined_sentences(figures, _EXPLAINING)
     compared = [found for found in figures.annotators_vs_rest if found.disagreement is not None]
     if compared and all(found.p is None for found in compared):
         yield _NOBODY_TOLD
@@ -179,15 +176,10 @@ def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
         ]
         if labels:
             yield f"α has no interval for {_named(labels, figures)}: {meaning}."
-    wide = [name for name, found in figures.labels.items() if _is_conservative(found)]
+    intervals = {name: found.intervals.get("krippendorff_alpha") for name, found in figures.labels.items()}
+    wide = [name for name, interval in intervals.items() if interval is not None and interval.conservative]
     if wide:
         yield f"α's interval is rather too wide for {_named(wide, figures)}: few records hold a disagreement."
-
-
-def _is_conservative(found: LabelAgreement) -> bool:
-    """Whether the interval of the label's α is wider than it need be."""
-    interval = found.intervals.get("krippendorff_alpha")
-    return interval is not None and interval.conservative
 
 
 def _rule_counts(figures: TaskAgreement) -> str:

@@ -144,10 +144,8 @@ def serve_status_rows(list_records_with_all_responses: Any) -> None:
 def _serve_pages(path: str, page_of: Callable[..., Awaitable[str]], list_records_with_all_responses: Any) -> None:
     """Serve pages of a dataset's records, each from the `next` of the one before on, to those who may read them all.
 
-    Args:
-        path: Where.
-        page_of: The page as JSON, given the database, the dataset, the place before it (None for the first), its size.
-        list_records_with_all_responses: argilla-server's policy.
+    `page_of` gives the page as JSON, from the database, the dataset, the place before it (None for the first) and how
+    many records it has.
     """
     from argilla_server.api.policies.v1 import authorize
     from argilla_server.database import get_async_db
