@@ -68,17 +68,9 @@ def push_controls(
     Pushing the same again changes nothing; with other answers, or at another rate, it changes what is kept beside the
     records. Nothing is written unless each label of each place has both answers among its controls.
 
-    Args:
-        argilla: The server, as an owner or admin.
-        workspace: Name of the workspace, the campaign's common one where there is a campaign.
-        campaign: The campaign as its file says; None where there is none.
-        units: The confirmed controls.
-        rate: Share of each person's units that are to be controls and repeats; None for what each dataset has, or a
-            tenth where it has none yet.
-        locale: Which datasets, for all controls; by their own language if not given.
-        round_name: The round.
-        dry_run: Whether nothing is written.
-        progress: Told how far the reading is.
+    `rate` is the share of each person's units that are to be controls and repeats; None for what each dataset has, or a
+    tenth where it has none yet. Where `locale` is None controls go by their own language. `workspace` is the campaign's
+    common one where there is a campaign.
 
     Raises:
         NotFoundError: a workspace or dataset is missing.

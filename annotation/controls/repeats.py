@@ -156,17 +156,8 @@ def push_repeats(
 ) -> list[RepeatReport]:
     """What is repeated in each dataset; run again, only what is wanting to the share by then.
 
-    Args:
-        argilla: Our own server, as an owner or admin.
-        datasets: The datasets.
-        people: Ids of the annotators of each workspace, by its name.
-        share: Share of the units that each person submitted.
-        distance: How many units she submitted since, at least.
-        rate: Share of each person's units that are to be controls and repeats; None for what each dataset has, or a
-            tenth where it has none yet.
-        seed: Seed of the lot.
-        dry_run: Whether nothing is written.
-        progress: Told how far the work is.
+    `people` are ids by the name of their workspace. `share` is of the units that each person submitted, `distance` how
+    many units they submitted since, at least. `rate` is that of controls and repeats together, as for controls.
 
     Raises:
         NotFoundError: the server is a stock Argilla, which would show repeats to everybody.

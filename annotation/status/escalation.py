@@ -51,14 +51,9 @@ def escalate(
 
     Controls, repeats and practice are none of them, nor is what an earlier version of a dataset holds.
 
-    Args:
-        argilla: Our server, as an owner or admin.
-        workspaces: Names of the workspaces.
-        tasks: Only these tasks; all where none is named.
-        rounds: Only these rounds; all but practice where none is named.
-        languages: In which languages somebody labels, by user name; all for those who are not named.
-        again: Also units that were escalated before, have that submission too and are still split.
-        dry_run: Write nothing.
+    Without `tasks` all count, without `rounds` all but practice. `languages` says in which somebody labels, by user
+    name: all for those who are not named. With `again` units count too that were escalated before, have that submission
+    too and are still split.
 
     Raises:
         InputError: it is a stock Argilla, or nobody is left for any of the split units and none was escalated before.

@@ -112,10 +112,7 @@ def bootstrap(statistics: Iterable[Statistic], resamples: int, seed: int) -> dic
     jointly distributed, those of separate calls too. Sums are brought to a grid on which additions are exact, so that
     neither the order of additions nor the number of threads changes a digit.
 
-    Args:
-        statistics: Their sums have a row for every record of the task; equal frames are drawn from once.
-        resamples: How many times to draw.
-        seed: Of the random numbers.
+    The sums of a statistic have a row for every record of the task; equal frames are drawn from once.
     """
     by_frame: dict[bytes, list[Statistic]] = {}
     for statistic in dict.fromkeys(statistics):

@@ -45,13 +45,8 @@ def export_history(
 ) -> HistoryExport:
     """What was written to the file `out`, which appears whole or not at all; an earlier history there is replaced.
 
-    Args:
-        client: citejury's own server, as an owner or an admin of the workspaces.
-        workspaces: Names of the workspaces; an owner may name one that is deleted.
-        out: The file.
-        filters: Tasks, rounds, annotators, pseudonyms and apostrophes of it hold; the rest does not matter.
-        key_file: Where pseudonyms are kept; `<out>.annotators.json` if not given.
-        progress: Told how far the reading is.
+    An owner may name a workspace that is deleted. Of `filters` tasks, rounds, annotators, pseudonyms and apostrophes
+    hold. Pseudonyms are kept in `key_file`, `<out>.annotators.json` if not given.
 
     Raises:
         InputError: a key file was named without pseudonyms, or it is no key file.

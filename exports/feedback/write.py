@@ -57,12 +57,9 @@ def write_feedback(
 ) -> WrittenFeedback:
     """The pages that were written into the folder; pages of earlier calls that are no longer wanted are gone.
 
-    Args:
-        out: Absent, or a folder.
-        source: Given a work folder, names the export folders and CSV files to read; it may make them there.
-        campaign: Says in which languages people read; None takes the language of most of what each answered.
-        decisions: A decisions.csv of adjudicators.
-        fewest: How many others have to have answered for their majority to count.
+    `source` is given a work folder and names what to read; it may make it there. The campaign says in which languages
+    people read; None takes the language of most of what each answered. `fewest` others have to have answered for their
+    majority to count.
 
     Raises:
         InputError: no answer could be compared, or a file cannot be read.

@@ -212,10 +212,7 @@ def _within(size: FloatArray, drawn: FloatArray, own: FloatArray, found: FloatAr
 def misfit(narratives: IntArray, probabilities: FloatArray, divisions: Sequence[Division]) -> Gap | None:
     """The group that a sample with inclusion probabilities misses most, where it stands for another number of records.
 
-    Args:
-        narratives: Number of the narrative of each record that was judged, counted from 0.
-        probabilities: Inclusion probability of the record; NaN where people did not label it.
-        divisions: The records by each column.
+    The records are those that were judged; a probability is NaN where people did not label the record.
     """
     stands_for, n_narratives = _stands_for(narratives, probabilities)
     worst: tuple[float, Gap] | None = None
