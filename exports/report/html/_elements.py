@@ -6,7 +6,7 @@ page, and lets no address through but those of the web and of the page itself.
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Literal
@@ -34,7 +34,7 @@ _SHORT_REFUSALS: dict[RefusedReason, str] = {
     "too_few_rare_ratings": "the rarer value is too rare",
 }
 _CODE = re.compile(r"`([a-z_. -]+)`")
-_ESTIMATE = re.compile(r"(\S+)( \[.+\])")
+_ESTIMATE = re.compile(r"([-+.\d%]+)( \[[-+.\d%, ]+\])( of [\d,]+)?")
 
 
 Child = Element | str | None | Iterable["Child"]
@@ -239,19 +239,22 @@ def text_table(caption: str, found: Table, meaning: Child = None) -> Element:
 
 
 def _estimate(text: str) -> Child:
-    """A text, the interval behind a figure paler."""
+    """A text; of a figure with its interval the interval is paler, and smaller what it is of."""
     found = _ESTIMATE.fullmatch(text)
-    return [element("b", found[1]), element("span", found[2], class_="bounds")] if found else quoted(text)
+    if found is None:
+        return quoted(text)
+    value, interval, basis = found.groups()
+    small = element("small", basis, class_="why") if basis else None
+    return [element("b", value), element("span", interval, class_="bounds"), small]
 
 
-def section_parts(found: Section, name: str = "") -> Iterator[Child]:
+def section_parts(found: Section, name: str = "") -> list[Child]:
     """A section as every other output has it, `name` as the id of its heading; a folded one on a click."""
     title = element(f"h{found.depth}", quoted(found.title), id=name or None) if found.title else None
-    if found.folded:
-        yield folded(title, *section_parts(found._replace(title="", folded=False)))
-        return
-    yield title
-    yield bullets(text for _, text in found.lead) if found.lead else None
-    yield [text_table(found.title, each) for each in found.tables]
-    yield [element("p", sentence(note), class_="note") for note in found.notes]
-    yield bullets(text for _, text in found.points) if found.points else None
+    parts: list[Child] = [
+        bullets(text for _, text in found.lead) if found.lead else None,
+        [text_table(found.title, each) for each in found.tables],
+        [element("p", sentence(note), class_="note") for note in found.notes],
+        bullets(text for _, text in found.points) if found.points else None,
+    ]
+    return [folded(title, *parts)] if found.folded else [title, *parts]
