@@ -59,7 +59,12 @@ async def open_environment(
     async with AsyncExitStack() as stack:
         store = stack.enter_context(open_store(options.runs_dir / STORE))
         search = search_provider(
-            options.search, documents=options.documents, store=store, environment=variables, base_url=search_url
+            options.search,
+            documents=options.documents,
+            store=store,
+            environment=variables,
+            base_url=search_url,
+            tell=report.tell,
         )
         model = await open_model(options, variables, prices or {}, stack)
         client = await stack.enter_async_context(guarded_client(allowed, connections=options.workers))

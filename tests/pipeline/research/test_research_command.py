@@ -189,6 +189,15 @@ def test_a_finished_run_is_read_again_without_its_documents(place: Path) -> None
         assert command(*again).stdout == done.stdout == "runs/own/final/report.md\n"
 
 
+def test_files_that_cannot_be_read_are_named(place: Path) -> None:
+    (place / "papers" / "empty.txt").write_text(" \n", encoding="utf-8")
+    (place / "papers" / "picture.png").write_bytes(b"PNG")
+    done = command(TOPIC, "--run-id", "told", "--documents", "papers", "--model", "extractive")
+    assert done.exit_code == 0, done.output
+    assert "empty.txt" in done.stderr
+    assert "1 file is neither PDF nor HTML nor text, and is left out." in done.stderr
+
+
 def test_ctrl_c_waits_for_answers_under_way_and_says_how_to_go_on(place: Path) -> None:
     script = HangsAt(1)
     with ScriptedModel(script) as model:
