@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from pipeline.sources.headings import Heading
+from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import UNSPACED
 
 _PAGES_KEPT = 64
@@ -18,6 +19,12 @@ _MOST = 3_000
 """Characters from which a list, table or code block goes on in a passage of its own."""
 _MOST_OF_A_BOX = 1_500
 """Characters that a box takes at most: where it ends is not in the text."""
+_INDENT = 2
+"""Blanks before a line below an item of a list that belongs to it."""
+_MOST_CODE_WORDS = 6
+"""Words of a line among lines of code that is code though nothing in it looks so."""
+_LONGEST_OUTPUT = 120
+"""Characters of a line between lines of code that is one of their output, though it ends as a sentence does."""
 _MOST_AT_ONE_PLACE = 20
 """Headings that may stand at one line."""
 _LONG, _LONG_UNSPACED = 80, 40
@@ -33,15 +40,16 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"(?:[-*+•‣◦▪–]\s|\(?\d{1,3}[.)]\s|\(?[a-z][.)]\s|[①-⑳]|[(（]\d{1,2}[)）])")
+_NUMBER = re.compile(r"\(?(\d{1,3})[.)]\s")
 _ROW = re.compile(r"\S\s*\|\s|^\||\t")
 _FENCE = re.compile(r"```|~~~")
 _SENTENCE_END = re.compile(r"[.!?…:;。！？：；][\"'”’“»›)\]」』）]*(?:\s?\[\d{1,4}\])*$")
 _ANNOUNCES = re.compile(r"[:：]$")
-_CODE_START = re.compile(r"[#$>%{}<@/\\;]|>>>|\.\.\.|--|\"\"\"|'''")
+_CODE_START = re.compile(r"[#$>%{}<@/\\;]|>>>|\.\.\.|--|\"\"\"|'''|Traceback \(")
 _OPENS = re.compile(r"[:{(\[,\\=]$")
 """How a line of code ends that goes on."""
 _CODE_SIGN = re.compile(r"[=;{}()<>$\\_\[\]|*]|\w[:/]\S|\S/\w|\w: \S")
-_CAPTION = re.compile(r"[^\W\d_a-z]{3,}(?: [^\W\d_a-z]{2,})* \w")
+_CAPTION = re.compile(r"(?:[A-ZÄÖÜ]{3,}|[A-ZÄÖÜ]{2,} [A-ZÄÖÜ]{2,})(?: [A-ZÄÖÜ]{2,})* \w")
 """Words in capitals before others, as manuals begin the captions of boxes."""
 _PERMALINK = re.compile(r"[\s¶\u00a7🔗]+$")
 _MARKDOWN_HEADING = re.compile(r"^#{1,6}\s+|\s+#+$")
@@ -61,6 +69,8 @@ class PassagePlace(NamedTuple):
 
     start: int
     end: int
+    goes_on: bool = False
+    """Whether it is so long that what belongs to it goes on in the next passage."""
 
 
 class _Line(NamedTuple):
@@ -71,10 +81,15 @@ class _Line(NamedTuple):
     kind: _Kind
     text: str
     """Without blanks around it."""
+    glued: bool
+    """Whether it goes on with the line above: in plain text, where blank lines part paragraphs, or by its indent."""
 
 
 class _Group(list[_Line]):
     """The lines of a passage."""
+
+    is_cut = False
+    """Whether it ends for its length alone."""
 
     @property
     def length(self) -> int:
@@ -86,11 +101,12 @@ class _Group(list[_Line]):
 def passage_places(text: str, headings: tuple[Heading, ...] = ()) -> tuple[PassagePlace, ...]:
     """The passages of a page in order, without overlap; lines of headings are in none. A blank text has none.
 
-    A box (`Warning`, `Hinweis`, `注意`) reaches to the next heading or label, or to 1,500 characters; a list, table or
-    code block reaches to the next paragraph, or to 3,000 characters.
+    A box (`Warning`, `Hinweis`, `注意`, `IN PRACTICE …`) reaches to the next heading or label, or to 1,500 characters;
+    a list, table or code block reaches to the next paragraph, or to 3,000 characters. Plain text with blank lines is
+    parted by them.
     """
     groups = (group for lines, is_box in _sections(text, headings) for group in _cut(lines, is_box))
-    return tuple(PassagePlace(group[0].start, group[-1].end) for group in groups)
+    return tuple(PassagePlace(group[0].start, group[-1].end, group.is_cut) for group in groups)
 
 
 def _sections(text: str, headings: Sequence[Heading]) -> Iterator[tuple[list[_Line], bool]]:
@@ -98,7 +114,8 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[tuple[list[_Li
     named = {_bare(heading.text) for heading in headings}
     left = list(headings)
     lines: list[_Line] = []
-    is_box = in_code = False
+    parts_by_blanks = "\n\n" in text
+    is_box = in_code = follows = False
     at = 0
     for line in text.split("\n"):
         start, at = at, at + len(line) + 1
@@ -113,15 +130,30 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[tuple[list[_Li
             is_box = is_label(begun[-1].text)
             is_heading = is_heading or _bare(words) in {_bare(each.text) for each in begun}
         if not words or is_heading:
+            follows = False
             continue
         fence = _FENCE.match(words)
         in_code = in_code != bool(fence)
         opened = lines and lines[-1].kind == "other" and _OPENS.search(lines[-1].text) and _is_code(lines[-1].text)
         kind: _Kind = "other" if in_code or fence or opened else _kind_of(words)
         begin = start + line.index(words)
-        lines.append(_Line(begin, begin + len(words), kind, words))
+        is_indented = begin - start >= _INDENT and any(each.kind == "item" for each in lines)
+        glued = kind == "prose" and (is_indented or (parts_by_blanks and follows))
+        lines += _pieces(_Line(begin, begin + len(words), kind, words, glued))
+        follows = True
     if lines:
         yield lines, is_box
+
+
+def _pieces(line: _Line) -> Iterator[_Line]:
+    """The line; one of more than 3,000 characters as several, each ending with a sentence where it can."""
+    begin = 0
+    while len(line.text) - begin > _MOST:
+        ends = [end for _, end in sentence_spans(line.text[begin : begin + _MOST])][:-1]
+        end = begin + (ends[-1] if ends else _MOST)
+        yield line._replace(start=line.start + begin, end=line.start + end, text=line.text[begin:end])
+        begin = end
+    yield line._replace(start=line.start + begin, text=line.text[begin:])
 
 
 def _bare(text: str) -> str:
@@ -167,17 +199,18 @@ def _cut(lines: Sequence[_Line], is_box: bool) -> Iterator[_Group]:
     """The lines of a section as groups that are read together, in order."""
     group, boxed = _Group(), is_box
     for at, line in enumerate(lines):
-        following = lines[at + 1].kind if at + 1 < len(lines) else None
-        if line.kind == "label":
-            goes_on = False
-            boxed = True
+        following = lines[at + 1] if at + 1 < len(lines) else None
+        is_label = line.kind == "label" or _is_caption(line, following)
+        length = group.length + len(line.text)
+        if is_label:
+            goes_on, boxed = False, True
         elif boxed:
-            has_text = any(each.kind != "label" for each in group)
-            goes_on = boxed = not has_text or group.length + len(line.text) <= _MOST_OF_A_BOX
-        elif line.kind == "prose":
-            goes_on = bool(group) and all(each.kind == "other" for each in group)
+            has_text = any(each.kind != "label" for each in group[1:])
+            goes_on = boxed = not has_text or length <= _MOST_OF_A_BOX
         else:
-            goes_on = not _begins(group, line, following) and group.length + len(line.text) <= _MOST
+            goes_on = _goes_on(group, line, following)
+            group.is_cut = goes_on and length > _MOST
+            goes_on = goes_on and not group.is_cut
         if group and not goes_on:
             yield group
             group = _Group()
@@ -186,19 +219,52 @@ def _cut(lines: Sequence[_Line], is_box: bool) -> Iterator[_Group]:
         yield group
 
 
-def _begins(group: _Group, line: _Line, following: _Kind | None) -> bool:
-    """Whether a line that is no prose is the caption or the term of what follows it, and no part of what stands above.
+def _is_caption(line: _Line, following: _Line | None) -> bool:
+    """Whether a line in capitals is the caption of a box, as in `IN PRACTICE Shrinking a partition`."""
+    is_above_prose = following is not None and following.kind == "prose"
+    return line.kind == "other" and is_above_prose and _CAPTION.match(line.text) is not None
+
+
+def _goes_on(group: _Group, line: _Line, following: _Line | None) -> bool:
+    """Whether a line belongs to those above it, outside boxes."""
+    if not group or line.glued:
+        return bool(group)
+    if line.kind != "prose":
+        return not _begins(group, line, following)
+    if all(each.kind == "other" or _PERMALINK.search(each.text) for each in group):
+        return True
+    above = group[-1]
+    if above.end == line.start:  # a piece of the same line
+        return True
+    if line.text[0].islower() and not (_SENTENCE_END.search(above.text) or _is_code(above.text)):
+        return True
+    if above.kind == "other" and _is_code(above.text) and following is not None and following.kind == "other":
+        return len(line.text) <= _LONGEST_OUTPUT and not _ANNOUNCES.search(line.text)
+    return _number_before(group) + 1 == _number_of(following) > 1
+
+
+def _number_of(line: _Line | None) -> int:
+    """The number of a numbered item; 0 for other lines."""
+    found = _NUMBER.match(line.text) if line is not None else None
+    return int(found[1]) if found else 0
+
+
+def _number_before(group: _Group) -> int:
+    """The number of the last numbered item; 0 where there is none."""
+    return next((number for line in reversed(group) if (number := _number_of(line))), 0)
+
+
+def _begins(group: _Group, line: _Line, following: _Line | None) -> bool:
+    """Whether a line that is no prose is the term of what follows it, and no part of what stands above.
 
     Behind a line that announces something, or that ends within a sentence, it is a part of that.
     """
-    if not group or _ANNOUNCES.search(group[-1].text):
+    if _ANNOUNCES.search(group[-1].text):
         return False
     if _PERMALINK.search(line.text):
         return True
-    if line.kind != "other" or following not in ("prose", "item"):
+    if line.kind != "other" or following is None or following.kind not in ("prose", "item"):
         return False
-    if _CAPTION.match(line.text):
-        return True
     return group[-1].kind != "other" and not _CODE_START.match(line.text) and not line.text[0].islower()
 
 
@@ -214,14 +280,17 @@ def _is_code(line: str) -> bool:
 
 
 def lines_of(passage: str) -> list[tuple[str, bool]]:
-    """The lines of a passage without blanks around them, in order, each with whether it is one of code.
+    """The lines of a passage in order, each with whether it is one of code, which keeps its indent.
 
-    Of lines in a row that are no prose, item or row all are code where one looks like it.
+    Of lines in a row that are no prose, item or row, short ones are code too where one looks like it.
     """
-    lines = [line.strip() for line in passage.split("\n") if line.strip()]
+    lines = [line.rstrip() for line in passage.split("\n") if line.strip()]
     found: list[tuple[str, bool]] = []
-    for is_other, group in groupby(lines, lambda line: _kind_of(line) == "other"):
+    for is_other, group in groupby(lines, lambda line: _kind_of(line.strip()) == "other"):
         together = list(group)
-        looks_so = is_other and any(map(_is_code, together))
-        found += [(line, looks_so) for line in together]
+        looks_so = is_other and any(_is_code(line.strip()) for line in together)
+        for line in together:
+            is_code = looks_so and (_is_code(line.strip()) or len(line.split()) <= _MOST_CODE_WORDS)
+            is_code = is_code and not (_SENTENCE_END.search(line) and len(line.split()) > _MOST_CODE_WORDS)
+            found.append((line if is_code else line.strip(), is_code))
     return found

@@ -33,7 +33,7 @@ from pipeline.verifying.values import Checked, Page, Paragraph, Quote
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$&!#]|(?<![^\W_])_|_(?![^\W_])|\^(?=\[)")
 _ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bwww)\.|(?<=\w)@(?=\w)", re.IGNORECASE)
-_CITATION = re.compile(r"(?<=[(（\[［])(?=C[0-9]{3})|(?=【)|(?<=[\[［])(?=\^|[0-9]{1,3}(?![0-9]))")
+_CITATION = re.compile(r"(?<=[(（\[［【])(?=C[0-9]{3})|(?<=[\[［【])(?=\^|[0-9]{1,3}(?![0-9]))")
 _LINE_START = re.compile(r"(?P<mark>[-+=])|(?P<number>[0-9]{1,9})(?=[.)](?:\s|$))")
 _BIDI_CONTROL = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 _WORD_JOINER = "\u2060"
@@ -191,11 +191,21 @@ def _block_of(paragraph: Paragraph, mark: str) -> str:
     A passage of several lines is one paragraph with hard line breaks, so that its citation covers all of it.
     """
     lines = f"\\\n{_INDENT}".join(
-        f"`{_BIDI_CONTROL.sub('', line)}`" if is_code and "`" not in line else plain_markdown(line)
-        for line, is_code in lines_of(paragraph.text)
+        _code_span(line) if is_code else plain_markdown(line) for line, is_code in lines_of(paragraph.text)
     )
     heading = f"### {plain_markdown(paragraph.heading)}\n\n" if paragraph.heading else ""
     return f"{heading}{lines} {mark}"
+
+
+def _code_span(line: str) -> str:
+    """A line of code as Markdown shows it letter by letter.
+
+    Source: https://spec.commonmark.org/0.31.2/#code-spans
+    """
+    text = _BIDI_CONTROL.sub("", line)
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    around = " " if text.startswith(("`", " ")) or text.endswith("`") else ""
+    return f"{fence}{around}{text}{around}{fence}"
 
 
 def title_of(topic: str) -> str:
@@ -282,8 +292,9 @@ def _limit_lines(
     sites = {page.url: page.site for page in pages}
     alone = sum(each.claim.id in stated for each in single_source(verified.claims, sites))
     lines: list[str] = []
-    if stated and not account.has_model:
+    if not account.has_model:
         lines.append(words.reading_list)
+    if stated and not account.has_model:
         languages = sorted({page.lang for page in pages if page.url in cited and page.lang})
         told = detect_language(" ".join(paragraph.text for paragraph in written.paragraphs))
         if languages and intake.lang not in (told, *languages):  # a page may be half in another language than its own

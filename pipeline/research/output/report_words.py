@@ -15,6 +15,8 @@ class ReportWords(NamedTuple):
     """Such a heading where no page that was read has names that are asked."""
     words_found: str
     """Behind the place of a passage: which words of the question it holds."""
+    goes_on: str
+    """Behind that of one that is cut for its length."""
     no_answer: str
     """Heading in their place where no page answers."""
     disputed: str
@@ -85,6 +87,7 @@ ENGLISH = ReportWords(
     answer="In short",
     without="{heading} – no page that was read names {names}",
     words_found="words found: {words}",
+    goes_on="it goes on on the page",
     no_answer="Not answered by these pages",
     disputed="Where sources disagree",
     disagree="Pages disagree: ",
@@ -118,7 +121,7 @@ ENGLISH = ReportWords(
     perhaps="{name} (did you mean “{near}”?)",
     not_told="Asked about, and named in no sentence above: {names}.",
     no_section="Nothing on “{section}”: no statement about it could be checked against a page.",
-    no_passage="No passage for “{section}”: none that is not listed above has enough of its words.",
+    no_passage="No passage for “{section}”: none has enough of its words, or those that have are listed above.",
     section_left_out="On “{section}” what pages say is left out, for the reasons below.",
     only_disputed="On “{section}” the pages only disagree; both sides stand above.",
     in_answer="On “{section}” there is nothing beyond what stands at the beginning.",
@@ -148,6 +151,7 @@ _GERMAN = ReportWords(
     answer="Kurz gesagt",
     without="{heading} – keine der gelesenen Seiten nennt {names}",
     words_found="gefundene Wörter: {words}",
+    goes_on="geht auf der Seite weiter",
     no_answer="Von diesen Seiten nicht beantwortet",
     disputed="Worin Quellen einander widersprechen",
     disagree="Seiten widersprechen einander: ",
@@ -181,7 +185,7 @@ _GERMAN = ReportWords(
     perhaps="{name} (gemeint: „{near}“?)",
     not_told="Danach ist gefragt, und kein Satz oben nennt es: {names}.",
     no_section="Nichts zu „{section}“: Keine Aussage dazu ließ sich an einer Seite prüfen.",
-    no_passage="Kein Abschnitt zu „{section}“: Keiner, der nicht schon oben steht, hat genug ihrer Wörter.",
+    no_passage="Kein Abschnitt zu „{section}“: Keiner hat genug ihrer Wörter, oder er steht schon oben.",
     section_left_out="Zu „{section}“ ist ausgelassen, was Seiten sagen; die Gründe stehen unten.",
     only_disputed="Zu „{section}“ widersprechen die Seiten einander nur; beide Seiten stehen oben.",
     in_answer="Zu „{section}“ gibt es nichts über das hinaus, was am Anfang steht.",
@@ -211,6 +215,7 @@ _JAPANESE = ReportWords(
     answer="要点",
     without="{heading}（読んだページのどれにも{names}が出てこない）",
     words_found="見つかった語: {words}",
+    goes_on="ページに続きがあります",
     no_answer="これらのページには答えがありません",
     disputed="出典が食い違う点",
     disagree="ページの記述が食い違っています：",
@@ -243,7 +248,7 @@ _JAPANESE = ReportWords(
     perhaps="{name} (「{near}」のことですか)",
     not_told="質問にあり、上のどの文にも出てこない語: {names}。",
     no_section="「{section}」については、ページと照合できる記述がありませんでした。",
-    no_passage="「{section}」について、語を十分に含み、まだ上に載せていない箇所はありませんでした。",
+    no_passage="「{section}」について、語を十分に含む箇所がないか、すでに上に載せてあります。",
     section_left_out="「{section}」については、ページの記述を下に記す理由で省きました。",
     only_disputed="「{section}」については、ページの記述が食い違うだけでした。双方を上に載せています。",
     in_answer="「{section}」については、冒頭に書いたこと以外に記述はありませんでした。",
@@ -273,6 +278,7 @@ _CHINESE = ReportWords(
     answer="要点",
     without="{heading}（所读网页均未出现{names}）",
     words_found="找到的词：{words}",
+    goes_on="网页上还有后文",
     no_answer="这些网页没有给出答案",
     disputed="来源说法不一之处",
     disagree="网页说法不一：",
@@ -304,7 +310,7 @@ _CHINESE = ReportWords(
     perhaps="{name}（是否指“{near}”？）",
     not_told="问题中有、而上文各句均未提及的词：{names}。",
     no_section="关于“{section}”，没有任何陈述能与网页核对。",
-    no_passage="关于“{section}”，所读网页中没有含有足够用词且未列于上文的段落。",
+    no_passage="关于“{section}”，没有含有足够用词的段落，或者已列于上文。",
     section_left_out="关于“{section}”，网页的陈述因下述理由未采用。",
     only_disputed="关于“{section}”，各网页说法不一，双方说法见上文。",
     in_answer="关于“{section}”，除开头所述之外没有其他陈述。",

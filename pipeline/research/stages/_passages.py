@@ -28,6 +28,8 @@ class Passage(NamedTuple):
     page: Page
     start: int
     end: int
+    goes_on: bool = False
+    """Whether it is cut for its length, and goes on behind its end."""
 
     @property
     def text(self) -> str:

@@ -18,6 +18,7 @@ from pipeline.research.output.report_words import report_words
 from pipeline.research.stages._passages import Passage
 from pipeline.research.values import Intake, Plan, Written, plan_language
 from pipeline.sources.passages import is_index, is_label, passage_places
+from pipeline.text.asking import is_general
 from pipeline.text.normal_form import normalise
 from pipeline.text.sentences import sentence_spans
 from pipeline.verifying.values import Claim, Page, Paragraph, Quote
@@ -71,10 +72,10 @@ def _distinct(passages: Iterable[Passage]) -> Iterator[Passage]:
 def _words_of(plan: Plan, number: int) -> list[SearchWord]:
     """The words of a section's question, and of those before it where it does not name what it asks about."""
     section = plan.sections[number]
-    own = search_words(section)
+    own = [word for word in search_words(section) if not is_general(word.word)]
     if number and (len(own) < _LEAST_WORDS or _PRONOUN.search(section)):
         own += [word for before in plan.sections[:number] for word in search_words(before)]
-    return list({word.query: word for word in own}.values())
+    return list({word.query: word for word in own or search_words(section)}.values())
 
 
 def _ranked(index: FullText, words: Sequence[SearchWord]) -> list[int]:
@@ -157,4 +158,5 @@ def _heading_of(passage: Passage, words: Sequence[SearchWord], language: str) ->
     title = " ".join(passage.page.title.split()) or passage.page.site
     path = [title, *(each for each in passage.headings if each not in title)]
     found = report_words(language)
-    return f"{' › '.join(path)} — {found.words_found.replace('{words}', found.between.join(held))}"
+    cut = f" — {found.goes_on}" if passage.goes_on else ""
+    return f"{' › '.join(path)} — {found.words_found.replace('{words}', found.between.join(held))}{cut}"

@@ -25,6 +25,7 @@ _MOST_JOINED = 4
 _EDITED_FROM = 0.5
 """Share of its words that a sentence has from one of the run, from which it counts as an edit of that one."""
 _SHOWN = 80
+_BETWEEN = "\x1f"
 _PAGES_KEPT = 32
 # Of signs those that say something: a minus, a range, a comparison, a unit, a currency. Others are punctuation.
 _TOKEN = re.compile(
@@ -85,7 +86,7 @@ def restated(report: ReadReport, written: ReadReport | None, page_of: PageOf) ->
 
 def _stands_on(text: str, page: PageText) -> bool:
     """Whether a page has the text word for word, or says it in the same words."""
-    return _wording_of_page(page).says(words_said(text)) or check_sentence(text, [page]).verdict == "supported"
+    return _wording_of_page(page).holds(words_said(text)) or check_sentence(text, [page]).verdict == "supported"
 
 
 def _wordings(sentences: Iterable[Sentence]) -> list[tuple[frozenset[str], "_Wording"]]:
@@ -105,12 +106,21 @@ class _Wording:
             self.words += words
             self.bounds.add(len(self.words))
 
+    def holds(self, words: Sequence[str]) -> bool:
+        """Whether the words stand there in this order, one behind the other."""
+        return _in_a_row(words) in _in_a_row(self.words)
+
     def says(self, words: Sequence[str]) -> bool:
         """Whether the words are one sentence or several whole ones in order."""
         wanted, size = list(words), len(words)
         return any(
             start + size in self.bounds and self.words[start : start + size] == wanted for start in sorted(self.bounds)
         )
+
+
+def _in_a_row(words: Sequence[str]) -> str:
+    """The words as a text in which a run of whole ones can be looked up."""
+    return f"{_BETWEEN}{_BETWEEN.join(words)}{_BETWEEN}"
 
 
 @lru_cache(_PAGES_KEPT)

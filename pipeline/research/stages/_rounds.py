@@ -23,6 +23,7 @@ from pipeline.research.stages._reading_list import claims_of, reading_list, show
 from pipeline.research.stages._verify import ask_verdicts, verify, verify_passages
 from pipeline.research.values import AskedQuery, FoundPage, Plan, Verified
 from pipeline.sources.schema import READ
+from pipeline.text.terminal import counted
 from pipeline.verifying.values import Claim, Page
 
 _HARVEST = TypeAdapter(Harvest)
@@ -146,7 +147,7 @@ class ResearchRounds:
             lambda: self.extract(plan, new, before),
             lambda value: put_new_traces(self.environment.store, self.run.folder.run_id, map(_chunks_made, new)),
             number,
-            lambda value: f"{len(value)} claims",
+            lambda value: counted(len(value), "claim"),
             asks_model=True,
         )
         gathered = Gathered(
@@ -163,7 +164,7 @@ class ResearchRounds:
             lambda: self.verify(plan, gathered, bool(harvested.found)),
             lambda value: self.settle_round(value, gathered.pages),
             number,
-            lambda value: f"{sum(each.verdict == 'supported' for each in value.verified.claims)} claims supported",
+            lambda value: _supported_words(value.verified),
             asks_model=True,
         )
         return gathered._replace(verified=came.verified, stop_reason=came.stop_reason), came.goes_on
@@ -309,3 +310,8 @@ def _trace_of(came: Round) -> list[Payload]:
         ),
         ClaimsVerified(orphan_claims=orphans, follow_up_queries_count=follow_up),
     ]
+
+
+def _supported_words(verified: Verified) -> str:
+    """How many claims are supported."""
+    return f"{counted(sum(each.verdict == 'supported' for each in verified.claims), 'claim')} supported"

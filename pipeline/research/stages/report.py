@@ -26,10 +26,11 @@ from pipeline.research.stages.audit import Audit, audit_run, verify_result
 from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
 from pipeline.sources.choosing.chunk import ENCODING
 from pipeline.sources.store import Store, StoredRun
+from pipeline.text.terminal import counted
 from pipeline.text.urls import site_key
 from pipeline.verifying.disagreement import disagreements
 from pipeline.verifying.scores import Scores, citation_scores, cited_texts, single_source, weaker_sentences
-from pipeline.verifying.values import Page, StoredVerdict
+from pipeline.verifying.values import Page, Paragraph, StoredVerdict
 from pipeline.verifying.verify import Reader
 
 _METRICS = TypeAdapter(Metrics)
@@ -63,7 +64,7 @@ class Audited(NamedTuple):
     @property
     def words(self) -> str:
         """Whether the report passed, or how many problems there are."""
-        return "passed" if self.check.passed else f"{len(self.problems)} problems"
+        return "passed" if self.check.passed else counted(len(self.problems), "problem")
 
 
 _WRITTEN = TypeAdapter(WrittenReport)
@@ -121,7 +122,7 @@ class ReportStages(NamedTuple):
             _WRITTEN,
             lambda: self.write(gathered),
             lambda value: self.settle_report(self.laid_out(gathered, value), gathered, value),
-            words=lambda value: f"{len(value.written.paragraphs)} paragraphs",
+            words=lambda value: counted(len(value.written.paragraphs), "paragraph"),
             asks_model=True,
         )
         laid_out = self.laid_out(gathered, came)
@@ -215,6 +216,8 @@ class ReportStages(NamedTuple):
         check = verify_result(audit, _check_of_claims(gathered.verified, sites, 0))
         # A paragraph without claims says who says what; that one page does not say the other's words is its point.
         stated = [paragraph for paragraph in came.written.paragraphs if paragraph.claim_ids]
+        if stated and all(each.heading for each in stated):
+            return Audited(check, _scores_of_list(gathered.verified, stated), audit.problems)
         cited = cited_texts(stated, plan_language(self.plan))
         weaker = tuple(weaker_sentences(cited, texts))
         return Audited(check, citation_scores(cited, texts), audit.problems, weaker)
@@ -274,6 +277,13 @@ class ReportStages(NamedTuple):
         model, claims = self.options.model, gathered.verified.claims
         finished = FinishedRun(run_id, self.intake.depth, model, created_at, report, markdown, claims, gathered.pages)
         write_for_jury(self.run.folder, finished)
+
+
+def _scores_of_list(verified: Verified, passages: Sequence[Paragraph]) -> Scores:
+    """The scores of a reading list: its sentences are the pages' own, and each passage needs its page."""
+    supported = sum(each.verdict == "supported" for each in verified.claims)
+    count = len(passages)
+    return Scores(len(verified.claims), supported, citations=count, precise=count, read=count, effective=count)
 
 
 def audit_again(folder: RunFolder, store: Store | None) -> Audit:

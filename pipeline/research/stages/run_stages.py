@@ -22,6 +22,7 @@ from pipeline.research.stages.intake import AskQuestions, clarify_topic
 from pipeline.research.stages.report import Finished, ReportStages
 from pipeline.research.values import Intake, Plan
 from pipeline.sources.store import StoredRun
+from pipeline.text.terminal import counted
 
 _INTAKE = TypeAdapter(Intake)
 _PLAN = TypeAdapter(Plan)
@@ -158,7 +159,7 @@ async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: E
         _PLAN,
         lambda: make_plan(intake, model),
         lambda value: _settle_plan(run.folder, options, intake, value),
-        words=lambda value: f"{len(value.sections)} sections, {len(value.queries)} queries",
+        words=lambda value: f"{counted(len(value.sections), 'section')}, {len(value.queries)} queries",
         asks_model=True,
     )
     finishing = ReportStages(run, environment, options, intake, plan, budget, meter)

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 from pipeline.sources.headings import Heading
@@ -21,6 +21,7 @@ _PERMALINK = re.compile(r"[\s¶#\u00a7🔗]+$")
 _NUMBER = re.compile(
     r"^(?:(?:chapter|appendix|section|kapitel|anhang|abschnitt|第)\s*)?[0-9A-Z]{1,3}(?:\.[0-9]+)*[.:章節节]?\s+", re.I
 )
+_CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _MARKDOWN = re.compile(r"^(#{1,6})\s+(\S.{0,200}?)\s*#*$", re.MULTILINE)
 
 
@@ -121,8 +122,13 @@ def placed_on_pages(headings: Iterable[NamedHeading], text: str, page_starts: Se
 
 def markdown_headings(text: str) -> tuple[Heading, ...]:
     """The lines of a plain text that Markdown takes for headings."""
-    found = (Heading(line.start(), len(line[1]), _one_line(line[2])) for line in _MARKDOWN.finditer(text))
-    return tuple(found)[:_MOST]
+    code = [block.span() for block in _CODE_BLOCK.finditer(text)]
+    found = (
+        Heading(line.start(), len(line[1]), _one_line(line[2]))
+        for line in _MARKDOWN.finditer(text)
+        if not any(start <= line.start() < end for start, end in code)
+    )
+    return tuple(islice(found, _MOST))
 
 
 def _lines_with(words: str, text: str, begin: int, end: int) -> Iterator[int]:

@@ -162,7 +162,7 @@ def test_a_report_says_what_was_searched_for_in_vain_and_that_no_model_took_part
     )
     told = back_matter(laid_out("c", Account(queries=queries, has_model=False)))
     assert told["What was looked for and not found"].split("\n") == [
-        "- No passage for “Outlook”: none that is not listed above has enough of its words.",
+        "- No passage for “Outlook”: none has enough of its words, or those that have are listed above.",
         r"- Searched for without any result: “bees \| wasps”.",
         "- Searched for, with results of which none is cited: “outlook”.",
     ]
