@@ -23,10 +23,10 @@ _UNIT_WORDS = """
 percent % prozent パーセント | permille ‰ promille
 $ usd dollar dollars ドル | € eur euro euros ユーロ | £ gbp pound pounds pfund ポンド | ¥ jpy yen 円
 mm millimetre millimetres millimeter millimeters ミリメートル | cm centimetre centimetres centimeter centimeters zentimeter センチメートル | metre metres meter meters metern メートル | km kilometre kilometres kilometer kilometers kilometern キロメートル | mile miles meile meilen マイル | foot feet fuß | inch inches zoll
-mg milligram milligrams milligramm ミリグラム | gram grams gramm グラム | kg kilogram kilograms kilogramm kilo kilos キログラム キロ | tonne tonnes tons tonnen トン
-second seconds sekunde sekunden 秒 | minute minutes minuten 分 | hour hours stunde stunden 時間 | day days tag tage tagen 日 | week weeks woche wochen 週間 | month months monat monate monaten か月 | year years jahr jahre jahren 年 | decade decades jahrzehnt jahrzehnte jahrzehnten | century centuries jahrhundert jahrhunderte
+mg milligram milligrams milligramm ミリグラム | g gram grams gramm グラム | kg kilogram kilograms kilogramm kilo kilos キログラム キロ | tonne tonnes tons tonnen トン
+second seconds sekunde sekunden 秒 | min minute minutes minuten 分 | h hour hours stunde stunden 時間 | day days tag tage tagen 日 | week weeks woche wochen 週間 | month months monat monate monaten か月 | year years jahr jahre jahren 年 | decade decades jahrzehnt jahrzehnte jahrzehnten | century centuries jahrhundert jahrhunderte
 celsius | fahrenheit | kelvin
-litre litres liter liters litern リットル | millilitre millilitres milliliter milliliters ミリリットル | gallon gallons
+l litre litres liter liters litern リットル | ml millilitre millilitres milliliter milliliters ミリリットル | gallon gallons
 hectare hectares hektar | acre acres
 """  # noqa: E501  # a line is a dimension
 _UNITS = [[each.split() for each in line.split("|")] for line in _UNIT_WORDS.strip().splitlines()]

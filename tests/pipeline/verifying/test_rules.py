@@ -131,6 +131,8 @@ CONTRADICTIONS = [
     ("The archive costs two thousand euros a year.", "The archive costs 3000 euros a year."),
     ("Prices rose to €8 a piece.", "Prices rose to $8 a piece."),
     ("The tower is 30 metres high.", "The tower is 30 feet high."),
+    ("The bottle holds 1.5 kg of the gas.", "The bottle holds 1.5 g of the gas."),
+    ("The lamp burns for 3 h each night.", "The lamp burns for 3 min each night."),
     ("Water was kept at −20 °C.", "Water was kept at 20 °C."),
     ("Water was kept at 20 °C.", "Water was kept at 20 °F."),
     ("The bridge was opened on 3 May 1932.", "The bridge was opened on 4 May 1932."),
