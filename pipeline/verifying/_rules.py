@@ -35,7 +35,7 @@ _DIMENSION = {names[0]: number for number, line in enumerate(_UNITS) for names i
 # `about` and `bound`: beside a number they make another one possible. `hedge`: with it a sentence and its negation, or
 # two numbers, can both be true. `partly`: behind a negation it denies no statement. `label`: a number beside it tells
 # one thing from another, as a name does. `start`: a sentence that begins with it orders something, or its subject is
-# unknown or in another sentence. `once`: what happens once; only then does another date or year contradict.
+# unknown or in another sentence.
 _WORD_LISTS = """
 about about around nearly almost approximately roughly circa ca etwa rund fast knapp 約 约
 bound over than least most up between above below under exceeding exceeds exceeded within only maximum minimum
@@ -55,18 +55,14 @@ start a an one another some there here it this that these those he she they we i
 start add use set put take mix stir bake cook heat press click type enter run install wait choose select open close see
 start ein eine einer er sie es wir ich man dies diese dieser dieses ihr ihre sein seine unser unsere mein hier dort
 start これ それ この その ここ そこ ある 彼 彼女 私
-once born died founded established opened inaugurated built completed invented discovered signed published released
-once launched introduced adopted enacted ratified abolished began ended geboren starb gestorben gegründet eröffnet
-once eingeweiht gebaut erbaut erfunden entdeckt unterzeichnet veröffentlicht eingeführt verabschiedet begann endete
 """
 _LINES = [line.split() for line in _WORD_LISTS.strip().splitlines()]
-_ABOUT, _BOUNDS, _HEDGES, _PARTLY, _LABELS, _STARTS, _ONCE = (
+_ABOUT, _BOUNDS, _HEDGES, _PARTLY, _LABELS, _STARTS = (
     frozenset(word for first, *words in _LINES if first == name for word in words)
-    for name in ("about", "bound", "hedge", "partly", "label", "start", "once")
+    for name in ("about", "bound", "hedge", "partly", "label", "start")
 )
-_ONCE_UNSPACED = re.compile(
-    "生まれ|死去|設立|創業|創立|建設|完成|開業|開館|開通|発売|署名|発見|発明|建て|建于|建成|成立|出生"
-)
+_GERMAN_STARTS = {("an", article) for article in ("der", "die", "das", "dem", "den", "diesem", "dieser", "jedem")}
+"""Where `an` is the German word, not the English article."""
 _NOT = "not"
 _REWRITTEN = [
     (re.compile(form, re.IGNORECASE), plain)
@@ -119,6 +115,8 @@ _YEAR = re.compile(r"1[1-9]\d\d|2[01]\d\d")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
 _LEAST_WORDS = 4
 """Words of a sentence that another one can contradict; of a shorter one too little is the same."""
+_OPENING = 2
+"""Words at the beginning that a date may be among: such a sentence says what happened then, perhaps not then alone."""
 _LEAST_SAID = 3
 """Words of a sentence that a page can say; a shorter one is a heading or a name."""
 _MOST_WORDS = 160
@@ -212,7 +210,7 @@ class _Statement(NamedTuple):
         """Whether it says something, without a hedge, of something that it names."""
         return (
             _LEAST_WORDS <= len(self.words) <= _MOST_WORDS
-            and self.words[0] not in _STARTS
+            and (self.words[0] not in _STARTS or self.words[:2] in _GERMAN_STARTS)
             and _HEDGES.isdisjoint(self.words)
         )
 
@@ -278,8 +276,7 @@ def _excludes(ours: _Statement, theirs: _Statement, at: int) -> bool:
     """Whether the number, unit or date at this place of one sentence cannot be right beside that of the other."""
     one, another = ours.words[at], theirs.words[at]
     if all("month" in each for each in (one, another)) or all(map(_YEAR.fullmatch, (one, another))):
-        is_once = not _ONCE.isdisjoint(ours.words) or _ONCE_UNSPACED.search("".join(ours.words))
-        return bool(is_once) and re.sub(r"\d+", "", one) == re.sub(r"\d+", "", another)
+        return at >= _OPENING and re.sub(r"\d+", "", one) == re.sub(r"\d+", "", another)
     if _NUMBER.fullmatch(one) and _NUMBER.fullmatch(another):
         near = {*ours.words[max(0, at - _BESIDE) : at], *ours.words[at + 1 : at + _BESIDE]}
         is_about = not _ABOUT.isdisjoint(ours.words) and _differ_by(one, another) <= _NEAR
