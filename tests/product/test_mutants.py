@@ -58,4 +58,4 @@ def test_all_changes_of_a_line_can_be_asked_for() -> None:
     found = sampled(parsed([f"{path}:{line}"]))
 
     assert {(mutant.path, mutant.line) for mutant in found} == {(path, line)}
-    assert any(mutant.change.endswith("[:2].islower()") for mutant in found)
+    assert any("[:2].islower()" in mutant.change for mutant in found)
