@@ -44,6 +44,7 @@ _NUMBER = re.compile(r"\(?(\d{1,3})[.)]\s")
 _ROW = re.compile(r"\S\s*\|\s|^\||\t")
 _FENCE = re.compile(r"```|~~~")
 _SENTENCE_END = re.compile(r"[.!?…:;。！？：；][\"'”’“»›)\]」』）]*(?:\s?\[\d{1,4}\])*$")
+_STOPS = re.compile(r"[.!?。！？][\"'”’“»›)\]」』）]*$")
 _ANNOUNCES = re.compile(r"[:：]$")
 _CODE_START = re.compile(r"[#$>%{}<@/\\;]|>>>|\.\.\.|--|\"\"\"|'''|Traceback \(")
 _OPENS = re.compile(r"[:{(\[,\\=]$")
@@ -291,6 +292,7 @@ def lines_of(passage: str) -> list[tuple[str, bool]]:
         looks_so = is_other and any(_is_code(line.strip()) for line in together)
         for line in together:
             is_code = looks_so and (_is_code(line.strip()) or len(line.split()) <= _MOST_CODE_WORDS)
-            is_code = is_code and not (_SENTENCE_END.search(line) and len(line.split()) > _MOST_CODE_WORDS)
+            is_sentence = _STOPS.search(line) and len(line.split()) > _MOST_CODE_WORDS
+            is_code = is_code and not (is_sentence and not _CODE_START.match(line.strip()))
             found.append((line if is_code else line.strip(), is_code))
     return found

@@ -235,6 +235,10 @@ def test_lines_of_code_are_told_from_prose_rows_and_items() -> None:
     passage = "You write this:\nPackage: perl\nPin-Priority: 1001\nimport io\n- an item\na | b"
     assert [is_code for _, is_code in lines_of(passage)] == [False, True, True, True, False, False]
     assert lines_of("if x == 1:\n    return y") == [("if x == 1:", True), ("    return y", True)]
+    code = (
+        "def find(name):\n    # Only allow what is safe, and nothing else.\n    if name == 'safe' and name in the_list:"
+    )
+    assert [is_code for _, is_code in lines_of(code)] == [True, True, True]
     assert lines_of("$ ls\nsynaptic ist eine grafische Oberfläche für das Programm APT") == [
         ("$ ls", True),
         ("synaptic ist eine grafische Oberfläche für das Programm APT", False),
