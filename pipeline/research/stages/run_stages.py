@@ -159,7 +159,7 @@ async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: E
         _PLAN,
         lambda: make_plan(intake, model),
         lambda value: _settle_plan(run.folder, options, intake, value),
-        words=lambda value: f"{counted(len(value.sections), 'section')}, {len(value.queries)} queries",
+        words=_planned_words,
         asks_model=True,
     )
     finishing = ReportStages(run, environment, options, intake, plan, budget, meter)
@@ -193,3 +193,9 @@ def _settle_plan(folder: RunFolder, options: ResearchOptions, intake: Intake, pl
     folder.write_plan(
         PlanFile(workers=options.workers, depth=intake.depth, budget=budget, lang=intake.lang, plan=details)
     )
+
+
+def _planned_words(plan: Plan) -> str:
+    """How much the plan asks."""
+    queries = f"{len(plan.queries)} {'query' if len(plan.queries) == 1 else 'queries'}"
+    return f"{counted(len(plan.sections), 'section')}, {queries}"
