@@ -243,7 +243,7 @@ def _plain(part: str) -> str:
     """The word in folded case; a unit by its first name, a number without groups."""
     word = part.casefold()
     sign, number = ("-", word.removeprefix("minus_")) if word.startswith("minus_") else ("", word)
-    return sign + plain_number(number) if number[0].isdigit() else _SAME_UNIT.get(word, word)
+    return sign + plain_number(number) if number[:1].isdigit() else _SAME_UNIT.get(word, word)
 
 
 def denials(text: str) -> int:
@@ -278,6 +278,8 @@ def _excludes(ours: _Statement, theirs: _Statement, at: int) -> bool:
     if all("month" in each for each in (one, another)) or all(map(_YEAR.fullmatch, (one, another))):
         return at >= _OPENING and re.sub(r"\d+", "", one) == re.sub(r"\d+", "", another)
     if _NUMBER.fullmatch(one) and _NUMBER.fullmatch(another):
+        if float(one) == float(another):  # `0` and `0.0`, `7` and `007`
+            return False
         near = {*ours.words[max(0, at - _BESIDE) : at], *ours.words[at + 1 : at + _BESIDE]}
         is_about = not _ABOUT.isdisjoint(ours.words) and _differ_by(one, another) <= _NEAR
         return not (_is_label(ours, at) or is_about or near & _BOUNDS or _is_rounded(one, another))

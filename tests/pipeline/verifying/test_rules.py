@@ -223,6 +223,10 @@ def test_the_same_but_for_one_number_unit_date_or_negation_contradicts(one: str,
         ("橋の長さは300メートル以上である。", "橋の長さは350メートル以上である。"),
         ("雨が降るかもしれない日である。", "雨が降る日である。"),
         ("不过这座桥建成了。", "过这座桥建成了。"),
+        ("The mean of the sample is about 0 at sunrise.", "The mean of the sample is about 0.0 at sunrise."),
+        ("The mean of the sample is -0 at sunrise.", "The mean of the sample is 0 at sunrise."),
+        ("The agent kept the code 007 on her desk.", "The agent kept the code 7 on her desk."),
+        ("The margin is minus_ of the sample at dawn.", "The margin is minus_5 of the sample at dawn."),
     ],
 )
 def test_where_both_can_be_true_nothing_is_said(one: str, other: str) -> None:
@@ -281,6 +285,33 @@ def test_contradiction_is_mutual_and_nothing_contradicts_itself(
 ) -> None:
     assert contradiction(one[0], one[0]) == ""
     assert bool(contradiction(one[0], other[0])) is bool(contradiction(other[0], one[0]))
+
+
+ODD_WORDS = [
+    "0",
+    "-0",
+    "0.0",
+    "007",
+    "7",
+    "²",
+    "½",
+    "٣",
+    "minus_",
+    "minus_5",
+    "month1",
+    "1.2.3",
+    "0 %",
+    "0万",
+    "about",
+    "not",
+]
+
+
+@given(st.lists(st.sampled_from(ODD_WORDS), min_size=1, max_size=8), st.integers(0, 7), st.sampled_from(ODD_WORDS))
+def test_odd_numbers_and_our_own_marks_in_a_text_are_compared(words: list[str], at: int, word: str) -> None:
+    other = [*words[: at % len(words)], word, *words[at % len(words) + 1 :]]
+    one, another = (f"The mean of the sample is {' '.join(each)} at dawn." for each in (words, other))
+    assert bool(contradiction(one, another)) is bool(contradiction(another, one))
 
 
 @given(st.text(max_size=80), st.text(max_size=200))
