@@ -71,7 +71,7 @@ class PassagePlace(NamedTuple):
     start: int
     end: int
     goes_on: bool = False
-    """Whether it is so long that what belongs to it goes on in the next passage."""
+    """Whether it ends for its length alone: what belongs to it, or may belong to it, goes on in the next passage."""
 
 
 class _Line(NamedTuple):
@@ -201,13 +201,13 @@ def _cut(lines: Sequence[_Line], is_box: bool) -> Iterator[_Group]:
     group, boxed = _Group(), is_box
     for at, line in enumerate(lines):
         following = lines[at + 1] if at + 1 < len(lines) else None
-        is_label = line.kind == "label" or _is_caption(line, following)
         length = group.length + len(line.text)
-        if is_label:
+        if line.kind == "label" or _is_caption(line, following):
             goes_on, boxed = False, True
         elif boxed:
             has_text = any(each.kind != "label" for each in group[1:])
             goes_on = boxed = not has_text or length <= _MOST_OF_A_BOX
+            group.is_cut = not goes_on
         else:
             goes_on = _goes_on(group, line, following)
             group.is_cut = goes_on and length > _MOST

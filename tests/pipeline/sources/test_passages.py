@@ -116,6 +116,7 @@ def test_a_box_ends_at_the_next_label_and_after_1500_characters() -> None:
     note, tip, *others = passage_places(text)
     assert text[note.start : note.end] == f"Note\n{sentence}"
     assert 1_400 < tip.end - tip.start <= 1_500
+    assert (note.goes_on, tip.goes_on) == (False, True), "what may belong to a box is never left out in silence"
     assert {text[start:end] for start, end, _ in others} == {sentence}
 
 
