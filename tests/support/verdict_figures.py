@@ -100,7 +100,11 @@ def table_row(each: Figures) -> str:
     counts = ", ".join(str(each.cases[truth]) for truth in TRUTHS)
     right = f"{each.right.of} of {each.right.total} = {each.right} {each.right.interval}" if each.right.total else "–"
     cells = [each.name, each.kind, counts, each.by_truth("supported"), right, str(each.said("cannot_tell", *TRUTHS))]
-    cells += [each.by_truth("contradicted"), f"{short(each.score[0])}; {short(each.plain[0])}"]
+    cells += [
+        each.by_truth("contradicted"),
+        each.by_truth("not_found"),
+        f"{short(each.score[0])}; {short(each.plain[0])}",
+    ]
     return f"| {' | '.join(cells)} |"
 
 
@@ -113,6 +117,8 @@ def rows_of(each: Figures) -> Iterator[str]:
         ("of all, the share of `cannot_tell`", each.said("cannot_tell", *TRUTHS)),
         ("of the wholly supported, the share called `contradicted`", each.said("contradicted", True)),
         ("of all others, the share called `contradicted`", each.said("contradicted", None, False)),
+        ("of the wholly supported, the share called `not_found`", each.said("not_found", True)),
+        ("of all others, the share called `not_found`", each.said("not_found", None, False)),
     ]
     for what, share in shares:
         if share.total:
