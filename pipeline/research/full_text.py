@@ -1,7 +1,7 @@
 """Full-text search with SQLite's FTS5: texts with titles and headings in, ranked by BM25 for the words of a question.
 
 Words are the product's own: stop words and words that fit any question are left out, forms of one word count as one,
-and Chinese, Japanese, Korean and Thai are searched by pairs of signs.
+and Chinese, Japanese, Korean and Thai are searched by pairs of characters.
 
 Source: https://www.sqlite.org/fts5.html#the_bm25_function
 """

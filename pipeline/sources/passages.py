@@ -31,7 +31,7 @@ _LONG, _LONG_UNSPACED = 80, 40
 """Characters from which a line without a full stop is prose, and no caption, term or code."""
 _LEAST_WORDS = 3
 _LEAST_LETTERS = 0.7
-"""Share of letters and digits among a line's signs from which it is prose; code has fewer."""
+"""Share of letters and digits among a line's characters from which it is prose; code has fewer."""
 _LABEL = re.compile(
     r"(?:warning|caution|danger|attention|important|note|tip|hint|notice|see also"
     r"|warnung|achtung|vorsicht|gefahr|wichtig|hinweis|anmerkung|bemerkung|tipp|siehe auch"
