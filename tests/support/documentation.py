@@ -62,7 +62,7 @@ from pipeline.verifying.values import (
     VerifiedSentence,
     VerifiedSource,
 )
-from tests.product.test_layout import ORDER
+from tests.product.test_layout import ORDER, PACKAGES, is_folder, modules, place
 
 HELP_WIDTH = 110
 
@@ -141,15 +141,16 @@ def limits(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def folders() -> str:
-    """The written order of the packages' folders, each with the first sentence of its docstring."""
+    """The packages' folders from top to bottom, each with the first sentence of its docstring."""
+    places = [f"{package}.{folder}" for package, rooms in ORDER.items() for folder in (*rooms, "")]
 
     def said(name: str) -> str:
-        path = Path(name.replace(".", "/"))
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        doc = ast.get_docstring(modules()[name]) or ""
         return sentence(doc.split("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip("."))
 
-    return table(" | ", (f"`{name}` | {said(name)}" for name in ORDER))
+    names = [name for name in modules() if is_folder(name) and name not in PACKAGES]
+    names.sort(key=lambda name: (places.index(place(name)), name))
+    return table(" | ", (f"`{name}` | {said(name)}" for name in names))
 
 
 def providers() -> str:
