@@ -15,9 +15,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.defuse import one_line, plain_text
 from annotation.labels import TaskName
-from annotation.rendering.answer import rendered_answer
+from annotation.rendering import one_line, plain_text, rendered_answer
 from annotation.tasks import COLUMN_FIELDS, short_hash
 from annotation.wording import Wording
 from pipeline.errors import ArgillaError

@@ -7,7 +7,7 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from annotation.defuse import harmless_characters
+from annotation.rendering import harmless_characters
 
 
 def _clean(value: object) -> object:

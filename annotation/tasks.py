@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from annotation.client import load_sdk, unconnected
 from annotation.labels import EVIDENCE, TASKS, Evidence, TaskName
-from annotation.sdk import load_sdk, unconnected
 from annotation.wording import FIELDS, NOTES, Wording, read_wording
 from pipeline.errors import InputError
 

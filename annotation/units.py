@@ -1,13 +1,128 @@
-"""Each record's answers without its texts: from our own server in seconds, from a stock one with everything else."""
+"""The records of a dataset as units of work: what each is for and who gets it, its answers, and how long they took.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+What a record is for stands in a metadata property of its own beside its content. Most records have none: they are to be
+labelled, by as many people as their dataset waits for. The property is declared nowhere, so that the server returns it
+to owners and admins only, and no push of a record's content changes it. Answers come without texts: from our own server
+in seconds, from a stock one with everything else.
+
+Source: annotation/contracts/datasets.md#assignments.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
-from annotation.assignment import COMMON, Assignment, assignment_of, read_assignment
+from pydantic import Field, ValidationError
+
 from annotation.client import Argilla
 from annotation.wording import NOTES
-from pipeline.errors import NotFoundError
+from pipeline.errors import ArgillaError, NotFoundError
+from pipeline.schema import Frozen
+
+ASSIGNMENT = "citejury_assignment"
+"""The metadata property of the record."""
+Purpose = Literal["label", "control", "repeat", "practice"]
+MIXED_IN: tuple[Purpose, ...] = ("control", "repeat")
+"""What comes to annotators among their other work, at a rate, so that nobody can tell which it is."""
+DEFAULT_RATE = 0.1
+"""The rate at which they come where nobody says another."""
+_SET_APART: tuple[Purpose, ...] = (*MIXED_IN, "practice")
+
+
+class Assignment(Frozen):
+    """What one record is for, and who gets it."""
+
+    purpose: Purpose = "label"
+    """`label`: its answers count; `control`: its answers are known; `repeat`: shows one person a unit of hers again;
+    `practice`: its answers are known and explained to who submitted hers."""
+    needed: int | None = Field(default=None, ge=1)
+    """How many submissions it waits for; None for as many as its dataset does."""
+    users: tuple[str, ...] = ()
+    """Ids of the only users who get it; empty where all members do."""
+    rate: float | None = Field(default=None, gt=0, le=0.5)
+    """Of a control or a repeat: which share of each person's units in the dataset all such are to be; None elsewhere.
+    The highest among hers counts."""
+    answers: dict[str, bool] = Field(default_factory=dict)
+    """The known answers by label; labels without a known answer are missing."""
+    explanations: dict[str, str] = Field(default_factory=dict)
+    """Why each known answer of a practice case is right, by label, in the language of its questions."""
+    kind: str = ""
+    """How a control came about, such as `known` or `foreign_passage`; empty for all others."""
+    repeats: str = ""
+    """External id of the record that it shows again; empty where it shows none again."""
+
+
+COMMON = Assignment()
+"""What a record without the property is for."""
+
+
+def assignment_of(record: Mapping[str, Any]) -> Assignment:
+    """What the record is for, as the server returned it to an owner or admin; `COMMON` where nothing is said.
+
+    Raises:
+        ArgillaError: as for `_read_assignment`.
+    """
+    said = (record.get("metadata") or {}).get(ASSIGNMENT)
+    return _read_assignment(said, str(record.get("external_id") or record.get("id"))) if said else COMMON
+
+
+def _read_assignment(said: Any, record: str) -> Assignment:
+    """What `record` is for, by its assignment; what somebody else put there is none, as the queue has it.
+
+    Raises:
+        ArgillaError: it is one of those whose answers are not to be counted among all others, and cannot be read.
+    """
+    try:
+        return Assignment.model_validate(said)
+    except ValidationError as error:
+        purpose = said.get("purpose") if isinstance(said, Mapping) else None
+        if purpose not in _SET_APART:
+            return COMMON
+        wrong = ", ".join(f"`{'.'.join(map(str, each['loc']))}`" for each in error.errors())
+        raise ArgillaError(
+            f"The record {record!r} is a {purpose} by its metadata property `{ASSIGNMENT}`, and this cannot be read: "
+            f"{wrong}. Mend or delete the record, or use the version of citejury that wrote it."
+        ) from error
+
+
+PAUSE = timedelta(minutes=30)
+"""Who sends nothing for as long was not at work."""
+CHARACTERS_A_MINUTE: Mapping[str, int] = {"en": 987, "de": 920, "ja": 357}
+"""Mean speed of adults who read a text aloud, by its language.
+
+Source: Trauzettel-Klosinski and Dietz 2012, IOVS 53(9), table 2 (IReST).
+"""
+CHARACTERS_A_MINUTE_OF_ALPHABETS = 882
+"""The same, mean of 14 languages with alphabets."""
+
+
+class Event(Protocol):
+    """Somebody sent an answer."""
+
+    @property
+    def user_id(self) -> Hashable:
+        """Who."""
+
+    @property
+    def at(self) -> datetime:
+        """When."""
+
+
+E = TypeVar("E", bound=Event)
+
+
+def times_taken(events: Iterable[E]) -> Iterator[tuple[E, float | None]]:
+    """Each event in order of time with the seconds since the same person's event before it, wherever that was.
+
+    None where that is unknown: for her first one, and after a pause. What of several people's and datasets' answers
+    is an event the caller decides: what is left out counts as part of the next one's time.
+    """
+    earlier: dict[Hashable, datetime] = {}
+    for each in sorted(events, key=lambda event: event.at):
+        before, earlier[each.user_id] = earlier.get(each.user_id), each.at
+        taken = each.at - before if before is not None else PAUSE
+        yield each, taken.total_seconds() if taken < PAUSE else None
+
 
 ROWS_PATH = "/citejury/datasets/{dataset_id}/units"
 STATES_PATH = "/citejury/datasets/{dataset_id}/record-states"
@@ -101,7 +216,7 @@ def _units_of_page(page: Mapping[str, Any]) -> Iterator[Unit]:
     """The records of a page of our own endpoint, which says there what it holds; answers that say the same share it."""
     users = page["users"]
     values = [(_yes_and_no(labels), question) for labels, question in page["values"]]
-    assigned = {each: read_assignment(said, each) for each, said in page["assignments"].items()}
+    assigned = {each: _read_assignment(said, each) for each, said in page["assignments"].items()}
     for record_id, external_id, is_open, responses in page["items"]:
         answers = (
             Answer(users[user], status, _moment(at), values[value][0], values[value][1], bool(is_first))

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from annotation.campaign.file import LONGEST_NAME, Annotator
-from annotation.client import Argilla
-from annotation.sdk import connected, load_sdk, user_handle, workspace_handle
+from annotation.client import Argilla, connected, load_sdk, user_handle, workspace_handle
 from pipeline.errors import InputError, NotFoundError, OutputError
 from pipeline.staging import write_private
 

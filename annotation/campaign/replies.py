@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from annotation.defuse import harmless_characters
+from annotation.rendering import harmless_characters
 from pipeline.schema import Frozen
 
 REPLY_PROPERTY = "citejury_reply_"

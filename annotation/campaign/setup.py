@@ -34,9 +34,8 @@ from annotation.campaign.plan import (
 )
 from annotation.campaign.routing import LANGUAGE_WORKSPACES, check_routing, routing_metadata
 from annotation.campaign.versions import CARRYING, append_to_log, carry_records, current_datasets, write_jury
-from annotation.client import Argilla
+from annotation.client import Argilla, connected, load_sdk, user_handle, workspace_handle
 from annotation.labels import TASKS, Evidence, TaskName
-from annotation.sdk import connected, load_sdk, user_handle, workspace_handle
 from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION, DatasetDefinition
 from pipeline.errors import ArgillaError, InputError
 

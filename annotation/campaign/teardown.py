@@ -10,8 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from annotation.client import Argilla
-from annotation.sdk import connected, dataset_handle, user_handle, workspace_handle
+from annotation.client import Argilla, connected, dataset_handle, user_handle, workspace_handle
 from annotation.tasks import task_of
 from annotation.units import HISTORY_PATH, read_units
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError

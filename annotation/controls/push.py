@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-from annotation.assignment import ASSIGNMENT, DEFAULT_RATE, MIXED_IN, Assignment, assignment_of
 from annotation.campaign.datasets import JuryDataset, find_datasets
 from annotation.campaign.file import Campaign, Place, places
 from annotation.campaign.routing import locale_for
@@ -24,7 +23,7 @@ from annotation.marks import add_passages
 from annotation.push.diff import Progress, passages_of
 from annotation.push.send import Batch
 from annotation.tasks import PRODUCTION, lacking_fields
-from annotation.units import STATES_PATH
+from annotation.units import ASSIGNMENT, DEFAULT_RATE, MIXED_IN, STATES_PATH, Assignment, assignment_of
 from annotation.wording import read_wording
 from pipeline.errors import InputError, NotFoundError
 

@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.assignment import ASSIGNMENT, DEFAULT_RATE, MIXED_IN, Assignment
 from annotation.campaign.datasets import JuryDataset, jury_dataset
 from annotation.campaign.versions import newest_versions
 from annotation.client import Argilla
@@ -18,7 +17,7 @@ from annotation.controls.planting import control_uuid
 from annotation.display import HIDDEN
 from annotation.push.diff import Progress
 from annotation.push.send import Batch
-from annotation.units import Unit, read_units
+from annotation.units import ASSIGNMENT, DEFAULT_RATE, MIXED_IN, Assignment, Unit, read_units
 from pipeline.errors import NotFoundError
 
 

@@ -16,8 +16,7 @@ from annotation.campaign.file import Place
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.planning.population import Population
-from annotation.times import times_taken
-from annotation.units import Unit, read_units
+from annotation.units import Unit, read_units, times_taken
 from pipeline.errors import NotFoundError
 
 Cell = tuple[TaskName, str]

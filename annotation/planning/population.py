@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.times import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS
+from annotation.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS
 from pipeline.records import QueryResponse
 
 _SEARCH_SPEED = 2.0

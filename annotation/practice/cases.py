@@ -11,10 +11,10 @@ from uuid import uuid5
 
 from pydantic import Field, ValidationError
 
-from annotation.assignment import ASSIGNMENT, Assignment
 from annotation.campaign.file import Campaign, Practice
 from annotation.display import to_records
 from annotation.labels import LABELS, TASKS, TaskName, broken_rules
+from annotation.units import ASSIGNMENT, Assignment
 from annotation.wording import LOCALES, read_wording
 from pipeline.errors import InputError
 from pipeline.records import (

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.assignment import ASSIGNMENT
 from annotation.campaign.datasets import JuryDataset, jury_dataset
 from annotation.campaign.file import Campaign, practice_places
 from annotation.campaign.standing import as_it_stands
@@ -12,6 +11,7 @@ from annotation.client import Argilla
 from annotation.display import HIDDEN
 from annotation.practice.cases import Case, body_of
 from annotation.tasks import PRACTICE
+from annotation.units import ASSIGNMENT
 from pipeline.errors import NotFoundError
 
 PASS_MARK = "citejury_pass_mark"

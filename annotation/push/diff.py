@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 from uuid import UUID, uuid5
 
-from annotation.assignment import assignment_of
 from annotation.campaign.datasets import JuryDataset
 from annotation.campaign.file import Place
 from annotation.client import Argilla
 from annotation.display import HIDDEN, HIDDEN_VERSION, content_hash, original_text, to_records
 from annotation.labels import TASKS, TaskName
 from annotation.marks import MarkedPassage, add_passages, can_be_marked
-from annotation.rendering.answer import rendered_answer
+from annotation.rendering import rendered_answer
 from annotation.tasks import MARKED_FIELD, short_hash
+from annotation.units import assignment_of
 from annotation.wording import Wording
 from pipeline.records import RECORD_NAMESPACE, QueryResponse, is_uuid
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotation.defuse import one_line
 from annotation.push.sample import RecordChoice
+from annotation.rendering import one_line
 from pipeline.csv_v2.file import is_answers_file
 from pipeline.csv_v2.lines import numbered_rows
 from pipeline.csv_v2.rows import ANSWER_ID, AnswerParts

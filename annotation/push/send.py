@@ -7,12 +7,12 @@ from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
 
-from annotation.assignment import ASSIGNMENT
 from annotation.campaign.datasets import JuryDataset
 from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.push.diff import Progress, Stored, Target, Unit, is_answered_change, moves_marks, stored_unit
 from annotation.tasks import takes_suggestions
+from annotation.units import ASSIGNMENT
 from pipeline.errors import ArgillaError
 
 _POSITION = re.compile(r"position (\d+)")

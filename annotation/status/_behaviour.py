@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from annotation.labels import LABELS, TaskName
 from annotation.status._pace import Submission
-from annotation.times import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS, times_taken
+from annotation.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS, times_taken
 
 _AT_ONCE = timedelta(seconds=1)
 """An answer that follows the one before sooner was not given by reading: the page alone takes .4 s to the next record,

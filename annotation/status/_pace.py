@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from annotation.labels import TaskName
-from annotation.times import PAUSE, times_taken
+from annotation.units import PAUSE, times_taken
 
 TODAY = timedelta(hours=24)
 _LONGEST_FORECAST = timedelta(days=3650)

@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.assignment import ASSIGNMENT
 from annotation.client import Argilla
 from annotation.labels import TaskName
 from annotation.status._watched import find_watched
 from annotation.tasks import PRACTICE
-from annotation.units import CHANGED_PATH, Unit, read_units
+from annotation.units import ASSIGNMENT, CHANGED_PATH, Unit, read_units
 from pipeline.errors import InputError
 
 _IDS = 100  # ids in an address, as our server takes them

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
-from annotation.defuse import one_line, plain_text
 from annotation.display import HIDDEN, shown_anew
 from annotation.labels import DISPUTED, LABELS, TaskName
+from annotation.rendering import one_line, plain_text
 from annotation.tasks import DatasetDefinition, define_dataset
 from annotation.wording import ANSWERS, NOTES, Wording
 from exports.agreement.disagreements import Disagreement

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from annotation.defuse import one_line, plain_text
 from annotation.labels import LABELS, TaskName
+from annotation.rendering import one_line, plain_text
 from annotation.wording import ANSWERS, Wording
 from exports.adjudicate.adjudication import Split, UnitId
 from exports.agreement.audit import ControlLabel, ControlVotes

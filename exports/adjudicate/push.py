@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from annotation.assignment import Purpose, assignment_of
 from annotation.campaign.datasets import jury_dataset
 from annotation.campaign.plan import parts_of
 from annotation.campaign.setup import add_members, create_workspace, make_dataset, refuse_other_dataset
@@ -19,6 +18,7 @@ from annotation.display import hidden_metadata, original_text
 from annotation.labels import DISPUTED, LABELS, TaskName
 from annotation.push.send import Batch
 from annotation.tasks import DatasetDefinition, dataset_name, lacking_fields, locale_of, round_of, task_of
+from annotation.units import Purpose, assignment_of
 from annotation.wording import read_wording
 from exports.adjudicate.adjudication import (
     OWN,

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.assignment import Assignment
 from annotation.campaign.datasets import JuryDataset
 from annotation.display import hidden_metadata
 from annotation.labels import LABELS
-from annotation.units import labels_and_question
+from annotation.units import Assignment, labels_and_question
 from exports.csv.tables import utc
 from exports.schema import ControlRow
 

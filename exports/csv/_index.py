@@ -17,10 +17,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from annotation.assignment import Purpose
 from annotation.campaign.datasets import JuryDataset
 from annotation.labels import TaskName
 from annotation.tasks import short_hash
+from annotation.units import Purpose
 from exports.csv._spool import Spool
 from exports.csv.folder import INDEX_FILE
 from exports.csv.tables import Piece, Span

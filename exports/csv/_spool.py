@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
-from annotation.assignment import Purpose
 from annotation.labels import TaskName
+from annotation.units import Purpose
 from exports.csv.tables import Piece
 
 _SCHEMA = """

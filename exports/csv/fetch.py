@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from annotation.assignment import Purpose, assignment_of
 from annotation.campaign.datasets import JuryDataset
 from annotation.campaign.versions import guideline_version_at
 from annotation.client import Argilla
 from annotation.display import HIDDEN, hidden_metadata
 from annotation.labels import LABELS
+from annotation.units import Purpose, assignment_of
 from exports.csv._controls import control_rows
 from exports.csv._marks import evidence_line, exported_marks
 from exports.csv._provenance import provenance_cells

@@ -6,9 +6,9 @@ import unicodedata
 
 import pytest
 
-from annotation.defuse import plain_text
 from annotation.display import HIDDEN, content_hash, original_text, to_records
 from annotation.labels import TASKS
+from annotation.rendering import plain_text
 from annotation.tasks import COLUMN_FIELDS
 from annotation.wording import FIELDS, read_wording
 from pipeline.errors import ArgillaError

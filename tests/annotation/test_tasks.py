@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from annotation import task_settings
+from annotation.client import load_sdk
 from annotation.labels import LABELS, TASKS
-from annotation.sdk import load_sdk
 from annotation.tasks import (
     COLUMN_FIELDS,
     check_takes_suggestions,

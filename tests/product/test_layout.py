@@ -32,7 +32,6 @@ MOVING = {
     "pipeline.csv_v2.packed": "pipeline.core",
     "pipeline.gathering": "pipeline.asking",
     "annotation": "annotation.argilla",
-    "annotation.rendering": "annotation.argilla",
     "annotation.planning": "annotation.campaign",
     "annotation.controls": "annotation.quality",
     "annotation.practice": "annotation.quality",

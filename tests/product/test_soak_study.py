@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.assignment import Assignment, assignment_of
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName, broken_rules
+from annotation.units import Assignment, assignment_of
 from exports.cli import main
 from pipeline.records import Passage, Provenance, QueryResponse, Source, join_context
 from tests.support.planned_records import write_planned

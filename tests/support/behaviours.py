@@ -7,7 +7,7 @@ import numpy as np
 
 from annotation.labels import LABELS, TaskName
 from annotation.status._pace import Submission
-from annotation.times import CHARACTERS_A_MINUTE
+from annotation.units import CHARACTERS_A_MINUTE
 
 BEGIN = datetime(2026, 11, 23, 8, tzinfo=UTC)
 Answers = list[tuple[str, frozenset[str]]]

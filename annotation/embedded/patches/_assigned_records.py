@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from annotation.assignment import ASSIGNMENT
+from annotation.units import ASSIGNMENT
 
 
 def for_its_users_only(policy: Callable[[Any], Callable[[Any], Awaitable[bool]]]) -> Any:

@@ -21,7 +21,7 @@ from annotation.embedded.queue._holds import Holds, openings, read_holds, wait_f
 from annotation.embedded.queue._mixed import has_restricted, is_for, read_mixed
 from annotation.embedded.queue.practice import is_practice, practice_queue
 from annotation.embedded.queue.tables import HOLDS, QUEUE
-from annotation.times import times_taken
+from annotation.units import times_taken
 
 _TIMED = 500
 _FEWEST_TIMED = 3

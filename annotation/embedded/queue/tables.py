@@ -22,7 +22,7 @@ from sqlalchemy import (
     select,
 )
 
-from annotation.assignment import ASSIGNMENT, MIXED_IN
+from annotation.units import ASSIGNMENT, MIXED_IN
 
 _queue_metadata = MetaData()
 

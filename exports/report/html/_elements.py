@@ -13,7 +13,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, tostring
 
-from annotation.defuse import harmless_characters
+from annotation.rendering import harmless_characters
 from exports.agreement.schema import Interval, RefusedReason, UndefinedReason
 from exports.report.sections import Section
 from exports.report.words import UNDEFINED, bounds, decimal

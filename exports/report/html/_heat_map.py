@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from annotation.defuse import one_line
+from annotation.rendering import one_line
 from exports.agreement.annotators import FEW_SHARED
 from exports.agreement.schema import PairAgreement, TaskAgreement
 from exports.report.html._elements import (

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.assignment import ASSIGNMENT, Assignment, assignment_of
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS
 from annotation.push.push import push_records
+from annotation.units import ASSIGNMENT, Assignment, assignment_of
 from exports.cli import main
 from pipeline.errors import ArgillaError
 from pipeline.recording.files import write_records

@@ -13,12 +13,11 @@ from uuid import uuid4
 import psycopg2
 import pytest
 
-from annotation.assignment import ASSIGNMENT, Assignment
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import Passwords, forget_user, remove_user, renew_password
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
-from annotation.units import read_units, units_with_texts
+from annotation.units import ASSIGNMENT, Assignment, read_units, units_with_texts
 from pipeline.errors import NotAllowedError
 from tests.support.big_stack import run_part, running_web
 from tests.support.history_checks import (

@@ -16,7 +16,7 @@ psycopg2 = pytest.importorskip("psycopg2", reason="The `postgresql` extra is not
 from annotation.embedded.search._query_parser import EVERYTHING, NOTHING, Group, Not, ParsedQuery, Phrase, read_query  # noqa: E402
 from annotation.embedded.search._text_index_postgresql import function_statements  # noqa: E402
 from annotation.embedded.search._tokenizer import visible, words_by_field, words_of  # noqa: E402
-from annotation.rendering.answer import rendered_answer  # noqa: E402
+from annotation.rendering import rendered_answer  # noqa: E402
 from tests.support.nasty_answers import NASTY_ANSWERS  # noqa: E402
 from tests.support.postgresql import running_postgresql  # noqa: E402
 

@@ -17,7 +17,7 @@ from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import to_records
-from annotation.rendering.answer import rendered_answer
+from annotation.rendering import rendered_answer
 from annotation.wording import read_wording
 from pipeline.records import Provenance, QueryResponse
 from tests.support.nasty_answers import NASTY_ANSWERS

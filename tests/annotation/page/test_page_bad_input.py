@@ -15,9 +15,9 @@ from selenium.webdriver.common.keys import Keys
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import NewUser, set_up
 from annotation.client import Argilla
-from annotation.defuse import harmless_characters
 from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
+from annotation.rendering import harmless_characters
 from exports.csv.write import export_csv
 from pipeline.records import Passage, QueryResponse, Source, join_context
 from tests.support.hostile_text import ATTACKS, listening_beacon

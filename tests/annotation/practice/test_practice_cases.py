@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from annotation.assignment import assignment_of
 from annotation.campaign.file import Campaign
 from annotation.labels import LABELS, TASKS, broken_rules
 from annotation.practice.cases import Case, body_of, cases_of
+from annotation.units import assignment_of
 from pipeline.errors import InputError
 
 EVERY_LANGUAGE = ("en", "de", "ja")

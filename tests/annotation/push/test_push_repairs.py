@@ -12,7 +12,7 @@ from annotation.client import Argilla
 from annotation.display import HIDDEN, original_text, shown_anew
 from annotation.labels import LABELS
 from annotation.push.push import push_records
-from annotation.rendering.answer import rendered_answer
+from annotation.rendering import rendered_answer
 from exports.cli import main
 from pipeline.records import QueryResponse
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.assignment import ASSIGNMENT, Assignment
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import Passwords
 from annotation.campaign.plan import plan_setup
@@ -17,7 +16,7 @@ from annotation.embedded.launch import ServerHandle
 from annotation.push.push import push_records
 from annotation.status.escalation import escalate
 from annotation.tasks import PRODUCTION
-from annotation.units import Unit, read_units
+from annotation.units import ASSIGNMENT, Assignment, Unit, read_units
 from annotation.wording import read_wording
 from exports.adjudicate.adjudication import to_adjudicate
 from exports.cli import main

@@ -1,9 +1,24 @@
-"""The seconds that an answer took."""
+"""What a record is for, whoever wrote it, and the seconds that an answer took."""
 
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from annotation.times import PAUSE, times_taken
+import pytest
+
+from annotation.units import ASSIGNMENT, COMMON, PAUSE, assignment_of, times_taken
+from pipeline.errors import ArgillaError
+
+
+@pytest.mark.parametrize("said", ["control", [1], {"purpose": ["control"]}, {"needed": -1}, {"purpose": "theirs"}])
+def test_an_assignment_of_somebody_else_is_none(said: Any) -> None:
+    assert assignment_of({"id": "r1", "metadata": {ASSIGNMENT: said}}) == COMMON
+
+
+def test_a_control_that_cannot_be_read_is_named_and_counts_nowhere() -> None:
+    record = {"external_id": "r1:c2", "metadata": {ASSIGNMENT: {"purpose": "control", "rate": "much", "new": 1}}}
+    with pytest.raises(ArgillaError, match=r"The record 'r1:c2' is a control .* cannot be read: `rate`, `new`\."):
+        assignment_of(record)
+
 
 BEGIN = datetime(2026, 11, 23, 8, tzinfo=UTC)
 
