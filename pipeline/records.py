@@ -3,16 +3,13 @@
 Source: pipeline/contracts/records.md.
 """
 
-import hashlib
 from collections.abc import Iterable
 from typing import Literal
 from uuid import UUID, uuid5
 
 from pydantic import Field
 
-from pipeline.errors import InputError
 from pipeline.schema import Frozen
-from pipeline.text.urls import canonical_url
 
 SourceState = Literal["read", "unread", "gone", "unresolved", "unfetched"]
 Origin = Literal["page", "snippet", "cited_text"]
@@ -108,15 +105,6 @@ class QueryResponse(Frozen):
     """The passages' texts in rank order, joined by ` [CTX_SEP] `; empty without passages."""
     provenance: Provenance = Provenance()
     """Where the answer comes from."""
-
-
-def document_id(url: str, fallback: str = "") -> str:
-    """16 hex digits of sha256 of the canonical URL; of the URL as it is, else of `fallback`, where it has none."""
-    try:
-        key = canonical_url(url)
-    except InputError:
-        key = url or fallback
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def defuse_separator(text: str) -> str:

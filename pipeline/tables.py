@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from pipeline.csv_v2.lines import spreadsheet_cell
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 
 PART = "– "
 """What stands before the name of a row that is a part of the row above."""
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
+"""What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
 
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]|~$]|:(?=//))")
 _LINKED = re.compile(r"([@#]|www(?=\.))", re.IGNORECASE)
@@ -154,3 +156,16 @@ def escape_latex(text: str) -> str:
         _LATEX.get(character, character if character.isascii() or "À" <= character <= "ÿ" else "?")
         for character in printable(text)
     )
+
+
+def spreadsheet_cell(cell: str | int) -> str | int:
+    """The cell, behind an apostrophe where a spreadsheet would run it as a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
+
+
+def unescaped(text: str) -> str:
+    """A cell without the apostrophe that `spreadsheet_cell` put before it, if it did.
+
+    So a file for spreadsheets has the names, units and order of any other, and can be read together with it.
+    """
+    return text[1:] if text[:1] == "'" and text.startswith(FORMULA_STARTS, 1) else text

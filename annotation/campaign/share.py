@@ -19,7 +19,7 @@ from annotation.pages import exact, markdown_to_html, render
 from annotation.tasks import CALIBRATION, ORDER, PRACTICE
 from annotation.wording import LOCALES, Wording, read_texts, read_wording
 from pipeline.errors import NotFoundError, OutputError
-from pipeline.staging import ANYBODY, OWNER_ONLY, staged_file
+from pipeline.files import ANYBODY, OWNER_ONLY, staged_file
 
 _SHEET_TEXTS = (
     "title",

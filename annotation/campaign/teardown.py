@@ -14,7 +14,7 @@ from annotation.client import Argilla, connected, dataset_handle, user_handle, w
 from annotation.tasks import task_of
 from annotation.units import HISTORY_PATH, read_units
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 if TYPE_CHECKING:
     import argilla as rg

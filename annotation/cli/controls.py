@@ -9,10 +9,9 @@ import click
 
 from annotation.cli.options import api_url_option, tasks_option
 from annotation.cli.setup import named_again
-from pipeline.cli.sections import SectionedCommand
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand
 from pipeline.tables import Table
-from pipeline.text.terminal import counted, printable
+from pipeline.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
     from annotation.controls.push import ControlReport

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.options import api_url_option, rounds_option, tasks_option, workspaces_option
-from pipeline.cli.sections import SectionedCommand
+from pipeline.cli.options import SectionedCommand
 from pipeline.tables import Table
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 if TYPE_CHECKING:
     from annotation.labels import TaskName

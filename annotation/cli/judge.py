@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from annotation.cli.options import TASK_NAMES
-from pipeline.cli.named_model import named_model
-from pipeline.cli.sections import SectionedCommand
-from pipeline.interrupts import SIGNAL_EXITS
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand, named_model
 from pipeline.tables import Table
+from pipeline.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from pipeline.cli.next_step import tell_next
-from pipeline.cli.sections import SectionedCommand
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand, tell_next
+from pipeline.terminal import ProgressBars
 
 
 def _positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -123,7 +122,7 @@ def plan(
     from annotation.tasks import PRODUCTION
     from pipeline.errors import BadRowsError
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     check_plan_folder(folder)
     settings = read_settings(api_url=server)

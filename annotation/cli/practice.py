@@ -38,7 +38,7 @@ def show(workspace: str | None, api_url: str | None) -> None:
     from annotation.client import open_argilla
     from annotation.practice.round import standings_of
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     settings = read_settings(workspace=workspace, api_url=api_url)
     rows = []

@@ -10,10 +10,9 @@ import click
 
 from annotation.cli.options import api_url_option
 from annotation.cli.setup import named_again
-from pipeline.cli.next_step import tell_next
-from pipeline.cli.sections import SectionedCommand
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand, tell_next
 from pipeline.tables import Table
+from pipeline.terminal import ProgressBars
 
 if TYPE_CHECKING:
     from annotation.push.diff import Repair
@@ -172,7 +171,7 @@ def _round_for(suggestions: Path | None, round_name: str | None) -> str | None:
 
 def _tell_checked(checked: "CheckedPaths") -> None:
     """Say what the lead should know about the records before they go in."""
-    from pipeline.text.terminal import counted
+    from pipeline.terminal import counted
 
     if checked.unchosen:
         left = f"{checked.unchosen:,} of {checked.unchosen + len(checked.languages):,} records"
@@ -262,7 +261,7 @@ def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
     Raises:
         OutputError: the file cannot be written.
     """
-    from pipeline.staging import staged_file
+    from pipeline.files import staged_file
 
     if repairs:
         given_up = sum(bool(repair.given_up) for repair in repairs)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.options import api_url_option, workspaces_option
-from pipeline.cli.sections import SectionedCommand
+from pipeline.cli.options import SectionedCommand
 
 if TYPE_CHECKING:
     from annotation.status.questions import Asked
@@ -58,7 +58,7 @@ def reply(
     from annotation.client import open_argilla
     from annotation.status.questions import question_named, read_questions, reply_to
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     _check_options(question, text, everyone, guidelines, rule)
     settings = read_settings(api_url=api_url)
@@ -98,7 +98,7 @@ def _check_options(question: str | None, text: str | None, everyone: bool, guide
 def _list_waiting(found: "Sequence[Asked]") -> None:
     """Print the questions without a reply, and how many there are."""
     from annotation.status.text import question_lines
-    from pipeline.text.terminal import counted
+    from pipeline.terminal import counted
 
     waiting = [each.question for each in found if not each.question.reply]
     for each in waiting:

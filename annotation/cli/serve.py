@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from annotation.embedded.home.folder import LONGEST_HOLD_SECONDS
-from pipeline.cli.sections import SectionedCommand
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand
+from pipeline.terminal import ProgressBars
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle

@@ -10,8 +10,7 @@ import click
 from click.core import ParameterSource
 
 from annotation.cli.options import TASK_NAMES, api_url_option
-from pipeline.cli.next_step import tell_next
-from pipeline.cli.sections import SectionedCommand
+from pipeline.cli.options import SectionedCommand, tell_next
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
@@ -272,7 +271,7 @@ def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: 
     from annotation.campaign.share import share_sheets
     from annotation.client import is_loopback, open_argilla
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     campaign = read_campaign()
     settings = read_settings(workspace=workspace, api_url=api_url)

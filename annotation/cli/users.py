@@ -72,7 +72,7 @@ def add(
     from annotation.campaign.setup import add_users
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     settings = read_settings(api_url=api_url)
     campaign = read_campaign()
@@ -144,7 +144,7 @@ def show(api_url: str | None) -> None:
     from annotation.campaign.people import list_users
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     with open_argilla(read_settings(api_url=api_url)) as argilla:
         found = list_users(argilla)
@@ -171,7 +171,7 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     from annotation.campaign.people import Passwords, renew_password
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     with open_argilla(read_settings(api_url=api_url)) as argilla:
         revocation = renew_password(argilla, name, Passwords(passwords, _show_password))
@@ -212,7 +212,7 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     from annotation.campaign.standing import standing_workspaces
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     campaign, settings = read_campaign(), read_settings(api_url=api_url)
     with open_argilla(settings) as argilla:
@@ -268,7 +268,7 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
 
 def _say_what_stays(revocation: "Revocation", name: str) -> None:
     """Say what somebody who has it still comes in with."""
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     if not revocation.ended:
         click.echo(
@@ -308,6 +308,6 @@ def _is_listed(people: "tuple[Annotator, ...]", name: str) -> bool:
 
 def _show_password(user: "NewUser") -> None:
     """Print a password; this is the only time that anybody sees it."""
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     click.echo(f"{printable(user.username)} has the password {user.password} (shown only now)")

@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 from annotation.controls.planting import Planted
 from annotation.labels import LABELS, RULES, TASKS, TaskName, broken_rules
-from pipeline.csv_v2.lines import delimiter_of, numbered_rows, spreadsheet_cell, unescaped
+from pipeline.csv_v2.lines import delimiter_of, numbered_rows
 from pipeline.errors import BadRowsError, InputError
+from pipeline.files import staged_file
 from pipeline.recording.files import write_records
 from pipeline.records import QueryResponse
-from pipeline.staging import staged_file
-from pipeline.text.terminal import counted
+from pipeline.tables import spreadsheet_cell, unescaped
+from pipeline.terminal import counted
 
 _ALL_LABELS = tuple(label for task in TASKS for label in LABELS[task])
 _COLUMNS = (

@@ -40,7 +40,7 @@ from annotation.embedded.home.folder import (
 )
 from annotation.embedded.patches.middleware import BEHIND_TLS_VARIABLE
 from pipeline.errors import ServerStartError
-from pipeline.interrupts import interrupted_by
+from pipeline.terminal import interrupted_by
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 6900

@@ -17,9 +17,9 @@ from annotation.labels import TASKS, TaskName
 from annotation.push.record_sources import read_source
 from pipeline.asking.questions import NO_LIMITS, Limits, Tell
 from pipeline.errors import BadRowsError, InputError, OutputError
+from pipeline.files import staged_file
 from pipeline.models.completion import STATUSES, Status
 from pipeline.recording.files import numbered_lines
-from pipeline.staging import staged_file
 
 
 class Work(NamedTuple):

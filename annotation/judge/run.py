@@ -17,11 +17,11 @@ from annotation.judge.files import Tally, Work, beside, check_work, write_judgem
 from annotation.labels import TaskName
 from pipeline.asking.run_state import RunState
 from pipeline.errors import ProviderError
-from pipeline.interrupts import stopping_on_signals
 from pipeline.models.completion import Structured
 from pipeline.models.replies import Replies, open_replies
 from pipeline.models.structured import Asker, Asks, ChosenModel, Spent, accept_body, ask_structured, spent_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
+from pipeline.terminal import stopping_on_signals
 
 
 class _Question(NamedTuple):

@@ -31,10 +31,10 @@ from annotation.planning._sampling import ALL, Draw, Stratification, draw, narra
 from annotation.planning._schema import Difference, Hours, Plan, PlannedPace, Stratum
 from annotation.planning.pace import FEWEST_TIMED, Cell, Pace, Work, measured_likeness
 from annotation.planning.population import PlannedRecord, Population
-from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.errors import InputError, OutputError
-from pipeline.staging import staged_file
-from pipeline.text.terminal import counted
+from pipeline.files import staged_file
+from pipeline.tables import spreadsheet_cell
+from pipeline.terminal import counted
 
 PLAN_FILE, SAMPLE_FILE = "plan.json", "sample.csv"
 _SAMPLE_COLUMNS = ("record_uuid", "narrative_id", "stratum", "inclusion_probability")

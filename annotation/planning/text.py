@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from annotation.labels import TASKS
 from annotation.planning._schema import Difference, Plan
 from pipeline.tables import Table
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:

@@ -17,16 +17,9 @@ from annotation.labels import LABELS, TASKS, TaskName, broken_rules
 from annotation.units import ASSIGNMENT, Assignment
 from annotation.wording import LOCALES, read_wording
 from pipeline.errors import InputError
-from pipeline.records import (
-    RECORD_NAMESPACE,
-    Passage,
-    QueryResponse,
-    Source,
-    SourceState,
-    document_id,
-    join_context,
-)
+from pipeline.records import RECORD_NAMESPACE, Passage, QueryResponse, Source, SourceState, join_context
 from pipeline.schema import Frozen
+from pipeline.text.urls import document_id
 
 _ANSWERS = {"yes": True, "no": False}
 _OWN_KEYS = ("id", "language")

@@ -19,8 +19,9 @@ from pipeline.errors import BadRowsError, InputError
 from pipeline.providers.body import writable
 from pipeline.recording.files import read_canonical, read_records, research_records
 from pipeline.recording.run import ToldRun, answers_files, read_told_run, record_from_answer
-from pipeline.records import Provenance, QueryResponse, document_id
+from pipeline.records import Provenance, QueryResponse
 from pipeline.schema import CSV_COLUMNS, StoredAnswer
+from pipeline.text.urls import document_id
 
 _TEXT_COLUMNS = ("query", "answer")
 _PASSAGES = "passages"

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.csv_v2.lines import delimiter_of, numbered_rows, unescaped
+from pipeline.csv_v2.lines import delimiter_of, numbered_rows
 from pipeline.errors import InputError
+from pipeline.tables import unescaped
 
 _COLUMN = "record_uuid"
 

@@ -18,7 +18,7 @@ from annotation.status._pace import Submission
 from annotation.status._schema import DatasetStatus, Notice, Question
 from annotation.status._tally import Tally
 from annotation.status._watched import WatchedDataset
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 _DECIDING: Mapping[TaskName, str] = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}
 """The field without which a task's questions cannot be answered."""

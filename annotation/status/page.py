@@ -9,7 +9,7 @@ from annotation.pages import own_style, render
 from annotation.status._schema import DatasetStatus, Status
 from annotation.status.text import CONTROLS_MEANING, minute, out_of_reach, pace, share_text
 from pipeline.errors import OutputError
-from pipeline.staging import staged_file
+from pipeline.files import staged_file
 
 _BAR_WIDTH = 170
 """Width of a bar, in its own units."""

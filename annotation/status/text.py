@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from annotation.controls.scores import AnnotatorScores, Share
 from annotation.status._schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
 from pipeline.tables import Table
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 
 _NOTHING = "-"
 _WIDTH = 80

@@ -40,7 +40,7 @@ from exports.csv.write import export_csv
 from exports.reading.read import export_files, read_tables
 from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 _KINDS: tuple[AdjudicationKind, ...] = ("blind", "votes", "quotes")
 

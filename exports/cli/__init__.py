@@ -16,7 +16,7 @@ from typing import NamedTuple
 import click
 
 from pipeline.errors import CitejuryError
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 
 
 class _Command(NamedTuple):
@@ -74,7 +74,7 @@ class _ErrorBoundary(click.Group):
                 raise
             raise plain_error(error) from error
         except click.Abort as error:
-            from pipeline.cli.next_step import STUDY
+            from pipeline.cli.options import STUDY
 
             if ctx.obj == STUDY or not isinstance(error.__context__, EOFError):
                 raise

@@ -11,10 +11,9 @@ import click
 
 from annotation.cli.options import api_url_option, tasks_option
 from exports.cli.agreement import read_labels
-from pipeline.cli.sections import SectionedCommand
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand
 from pipeline.tables import Table
-from pipeline.text.terminal import counted, printable
+from pipeline.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
     from exports.adjudicate.adjudication import AdjudicationKind, Undecided, UnitId

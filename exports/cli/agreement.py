@@ -10,9 +10,8 @@ import click
 from click.core import ParameterSource
 
 from exports.cli.schema import safe_tables_option, schema_option
-from pipeline.cli.sections import SectionedCommand
-from pipeline.interrupts import interrupted_by
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand
+from pipeline.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
     from exports.agreement.schema import Agreement

@@ -11,10 +11,9 @@ from click.core import ParameterSource
 
 from annotation.cli.options import decisions_option
 from exports.cli.csv import SINCE, csv_command
-from pipeline.cli.sections import SectionedCommand
-from pipeline.interrupts import interrupted_by
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand
 from pipeline.tables import Table
+from pipeline.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
     from exports.dataset.splits import SplitShares

@@ -7,8 +7,8 @@ import click
 
 from annotation.cli.options import api_url_option, decisions_option
 from exports.cli.dataset import source_of
-from pipeline.cli.sections import SectionedCommand
-from pipeline.interrupts import interrupted_by
+from pipeline.cli.options import SectionedCommand
+from pipeline.terminal import interrupted_by
 
 
 @click.command(cls=SectionedCommand, rare="--others --key-file --api-url")
@@ -61,7 +61,7 @@ def feedback(
     """
     from annotation.campaign.file import read_campaign
     from exports.feedback.write import write_feedback
-    from pipeline.text.terminal import counted, printable
+    from pipeline.terminal import counted, printable
 
     if paths and (workspaces or api_url):
         raise click.UsageError("`--workspace` and `--api-url` say what to read from Argilla; leave `--from` out.")

@@ -16,11 +16,9 @@ from annotation.cli.options import (
     tasks_option,
     workspaces_option,
 )
-from pipeline.cli.sections import SectionedCommand
-from pipeline.interrupts import interrupted_by
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand
 from pipeline.tables import Table
-from pipeline.text.terminal import counted
+from pipeline.terminal import ProgressBars, counted, interrupted_by
 
 if TYPE_CHECKING:
     from annotation.labels import TaskName

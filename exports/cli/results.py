@@ -8,10 +8,8 @@ from typing import Any
 import click
 
 from exports.cli.schema import safe_tables_option, schema_option
-from pipeline.cli.next_step import tell_next
-from pipeline.cli.sections import SectionedCommand
-from pipeline.interrupts import interrupted_by
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand, tell_next
+from pipeline.terminal import ProgressBars, interrupted_by
 
 
 def _read_columns(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:

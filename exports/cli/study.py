@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.next_step import STUDY, tell_next
-from pipeline.interrupts import SIGNAL_EXITS
-from pipeline.text.terminal import counted, printable
+from pipeline.cli.options import STUDY, tell_next
+from pipeline.terminal import SIGNAL_EXITS, counted, printable
 
 if TYPE_CHECKING:
     from exports.measure.results import ResultsOptions

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.options import api_url_option
-from pipeline.interrupts import interrupted_by
-from pipeline.progress import ProgressBars
+from pipeline.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
     from annotation.campaign.teardown import Teardown
@@ -67,7 +66,7 @@ def teardown(
     from annotation.client import open_argilla
     from pipeline.errors import InputError
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import counted, printable
+    from pipeline.terminal import counted, printable
 
     settings = read_settings(workspace=workspace, api_url=api_url)
     with interrupted_by(signal.SIGTERM), open_argilla(settings) as argilla:

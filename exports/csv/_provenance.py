@@ -9,8 +9,8 @@ from annotation.display import hidden_metadata
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.tables import Piece, csv_line
 from exports.schema import PROVENANCE_COLUMNS
-from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.records import SourceState
+from pipeline.tables import spreadsheet_cell
 
 _TOLD = PROVENANCE_COLUMNS[1:]
 _STATES: tuple[SourceState, ...] = get_args(SourceState)

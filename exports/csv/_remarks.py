@@ -11,7 +11,7 @@ from exports.csv.folder import EVIDENCE_FILE, file_name
 from exports.csv.tables import utc
 from exports.schema import ExportedDataset, ExportedFile, ExportFilters
 from pipeline.errors import NotFoundError
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 
 def warnings_about_the_past(filters: ExportFilters, unrestored: int) -> list[str]:

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from annotation.client import Argilla
 from pipeline.errors import InputError, OutputError
+from pipeline.files import OWNER_ONLY, staged_file
 from pipeline.schema import Frozen
-from pipeline.staging import OWNER_ONLY, staged_file
 
 
 class KeyedAnnotator(Frozen):

@@ -21,8 +21,8 @@ from exports.csv._index import Index
 from exports.csv.folder import file_name, mapping, read_manifest
 from exports.csv.tables import Piece, csv_line, utc
 from exports.schema import ExportFilters
-from pipeline.csv_v2.lines import unescaped
-from pipeline.text.terminal import counted
+from pipeline.tables import unescaped
+from pipeline.terminal import counted
 
 Kind = Literal["added", "changed", "withdrawn", "gone", "left out"]
 KINDS: tuple[Kind, ...] = ("added", "changed", "withdrawn", "gone", "left out")

@@ -16,7 +16,7 @@ from exports.csv.fetch import Progress, fetched_ahead
 from exports.csv.tables import LINE_END, csv_cells, csv_line, table_head, utc
 from exports.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow
 from pipeline.errors import ArgillaError, InputError, NotFoundError, OutputError
-from pipeline.staging import staged_file
+from pipeline.files import staged_file
 
 _ANSWERS: Mapping[object, str] = {"yes": "True", "no": "False"}
 

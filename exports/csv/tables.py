@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from annotation.display import hidden_metadata, original_text
 from annotation.labels import LABELS, TaskName, broken_rules
 from exports.schema import COLUMNS, ExportedFile, ExportFilters, in_utc
-from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.errors import ArgillaError
 from pipeline.records import Provenance
+from pipeline.tables import spreadsheet_cell
 
 TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
     "retrieval": ("input_query", "chunk"),

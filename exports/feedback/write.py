@@ -21,10 +21,10 @@ from exports.feedback._differences import Difference, Feedback, LabelFeedback, c
 from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
 from exports.reading.read import csv_rows, export_files, read_tables, task_of
-from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import InputError, OutputError
+from pipeline.files import staged_file
 from pipeline.records import CONTEXT_SEPARATOR
-from pipeline.staging import staged_file
+from pipeline.tables import unescaped
 
 _SHOWN = 20
 """So many differences of one question are shown, the clearest ones."""

@@ -5,7 +5,7 @@ from html import escape
 
 from exports.report.sections import Section
 from pipeline.tables import Table
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 
 
 def html_sections(sections: Iterable[Section]) -> str:

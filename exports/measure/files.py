@@ -28,8 +28,8 @@ from exports.report.tidy import agreement_tables
 from exports.report.words import left_out_pairs
 from exports.results.schema import Results
 from pipeline.errors import InputError, OutputError, SettingsError
+from pipeline.files import staged_file
 from pipeline.schema import Frozen
-from pipeline.staging import staged_file
 
 _AGREEMENT_FILE = "agreement.json"
 _MARKDOWN_FILE, _LATEX_FILE = "agreement.md", "agreement.tex"

@@ -19,7 +19,7 @@ from exports.reading.read import input_file
 from pipeline.errors import InputError
 from pipeline.recording.files import read_records
 from pipeline.records import QueryResponse
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 
 class ReadJudged(NamedTuple):

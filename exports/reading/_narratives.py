@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 _EXAMPLES = 3
 

@@ -22,7 +22,7 @@ from pipeline.providers.refusal import is_refusal, is_refusal_error
 from pipeline.recording.files import read_records, research_records
 from pipeline.recording.run import ToldRun, answers_of_run, read_stored, read_told_run, record_from_answer
 from pipeline.schema import PROVIDERS, ErrorLine, StoredAnswer
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 
 class ReadRuns(NamedTuple):

@@ -11,8 +11,8 @@ from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE
 from exports.reading.read import counted_cells, csv_rows, display_names
 from exports.schema import CONTROL_COLUMNS
-from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import BadRowsError, InputError
+from pipeline.tables import unescaped
 
 _BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
 

@@ -12,8 +12,8 @@ from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.tables import csv_line, utc
 from exports.reading.read import counted_cells, csv_rows
 from pipeline.errors import BadRowsError, InputError, OutputError
+from pipeline.files import staged_file
 from pipeline.schema import Frozen
-from pipeline.staging import staged_file
 
 _BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
 

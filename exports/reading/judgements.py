@@ -13,7 +13,7 @@ from exports.agreement.judge import JudgedUnits, UnitKey
 from exports.agreement.schema import JudgeFile
 from pipeline.errors import BadRowsError, InputError
 from pipeline.recording.files import numbered_lines
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 
 BAD_LINES_TOLD = 20
 """So many bad lines of a file are told one by one; how many there are is told of all."""

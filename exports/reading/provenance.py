@@ -10,9 +10,9 @@ from typing import NamedTuple
 from exports.agreement.schema import InputFile
 from exports.csv.folder import PROVENANCE_FILE
 from exports.reading.read import counted_cells, csv_rows, display_names, input_file
-from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import BadRowsError, InputError
-from pipeline.text.terminal import counted
+from pipeline.tables import unescaped
+from pipeline.terminal import counted
 
 RECORD = "record_uuid"
 _COUNTS = frozenset(("n_sources", "n_read", "n_unread", "n_gone", "n_unresolved", "n_unfetched"))

@@ -35,9 +35,9 @@ from exports.reading.read import (
 )
 from exports.reading.weights import read_weights
 from exports.results.study import Judged, Study
-from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import InputError
 from pipeline.records import Provenance
+from pipeline.tables import unescaped
 
 _QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
 _OWN_NAMES = frozenset(file_name(task, discarded) for task in TASKS for discarded in (False, True))

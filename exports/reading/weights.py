@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from exports.agreement.schema import InputFile
 from exports.reading.read import csv_rows, input_file
-from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import BadRowsError, InputError
-from pipeline.text.terminal import counted
+from pipeline.tables import unescaped
+from pipeline.terminal import counted
 
 _RECORD, _PROBABILITY = "record_uuid", "inclusion_probability"
 _SMALLEST = 1e-6

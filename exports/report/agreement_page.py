@@ -36,7 +36,7 @@ from exports.report.words import (
 )
 from exports.results.schema import Results
 from pipeline.tables import Table
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 MARKDOWN_MARK, LATEX_MARK = "<!-- citejury exports agreement -->", "% citejury exports agreement"
 """The first lines: by them the files are known as ours."""

@@ -15,7 +15,7 @@ from exports.agreement.schema import (
     RefusedInterval,
 )
 from exports.report.words import decimal, percent
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 JUDGE_LEGEND = (
     "Judges: n: units with a majority of the jury, which counts as right; a single vote is one, and ties are left out. "

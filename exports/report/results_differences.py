@@ -9,7 +9,7 @@ from exports.report.results_words import NOT_KNOWN, SHARES, Figure, Scale, figur
 from exports.report.words import p_phrase
 from exports.results.reach import narratives_needed, within_reach
 from exports.results.schema import Difference, RateInterval, Results
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 DIFFERENCE_MEANING = (
     "Two groups are compared on the narratives that both have, each narrative against itself. Beyond chance: p below "

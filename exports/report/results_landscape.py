@@ -20,7 +20,7 @@ from exports.results.schema import (
     SiteOverlap,
 )
 from pipeline.tables import PART, Table, cut
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 _NARROW, _SITE = 16, 24
 """Columns for the name of one of two groups, and for that of a site, where columns are few."""

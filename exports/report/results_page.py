@@ -24,7 +24,7 @@ from exports.report.sections import Place, Point, Section, marked
 from exports.report.words import UNDEFINED
 from exports.results.schema import Finding, Results
 from pipeline.tables import PART, Table
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 MARKDOWN_MARK, LATEX_MARK = "<!-- citejury exports results -->", "% citejury exports results"
 """The first lines: by them the files are known as ours."""

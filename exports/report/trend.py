@@ -16,7 +16,7 @@ from exports.report.sections import Section, marked
 from exports.report.words import UNDEFINED, p_phrase
 from exports.results.schema import Difference, GroupRate, RateInterval, Results
 from pipeline.tables import PART, Table
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 MEANING = (
     "Each month is compared with the one before it and with the first, on the narratives that both have, each "

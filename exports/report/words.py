@@ -23,7 +23,7 @@ from exports.agreement.schema import (
     TaskAgreement,
     UndefinedReason,
 )
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 GateEnd = Literal["lower", "point"]
 """What a threshold is held against: the lower end of α's interval, or α itself."""

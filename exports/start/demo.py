@@ -24,14 +24,14 @@ from exports.csv.write import export_csv
 from exports.measure.files import AgreementOptions, Measured, measure_and_write
 from pipeline.asking.replay import replay_narratives
 from pipeline.errors import ArgillaError, OutputError
-from pipeline.progress import ProgressBars
+from pipeline.files import write_private
 from pipeline.recording.files import read_records, write_records
 from pipeline.recording.run import RESEARCH_RUN
 from pipeline.records import QueryResponse
 from pipeline.research.running.environment import open_environment
 from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.stages.run_stages import research
-from pipeline.staging import write_private
+from pipeline.terminal import ProgressBars
 
 # How often an annotator departs from the verdict on a label that people honestly see differently.
 _HARD_SHARE = 0.3

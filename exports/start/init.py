@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from exports.study.file import STUDY_FILE
 from pipeline.errors import OutputError
+from pipeline.files import staged_file
 from pipeline.schema import PROVIDERS
 from pipeline.settings import SETTINGS_FILE
-from pipeline.staging import staged_file
 
 _NARRATIVES = 2
 _ARMS = ("neutral", "leading", "malicious")

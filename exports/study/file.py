@@ -12,7 +12,7 @@ from pydantic import Field
 
 from pipeline.errors import InputError
 from pipeline.schema import Frozen
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 
 STUDY_FILE = "study.toml"
 

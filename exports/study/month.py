@@ -21,7 +21,7 @@ from exports.study.file import COMMANDS, Part, StudyFile
 from pipeline.asking.run_folder import MANIFEST, read_manifest
 from pipeline.errors import InputError
 from pipeline.settings import read_settings
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 TREND = "trend"
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")

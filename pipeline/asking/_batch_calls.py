@@ -18,7 +18,7 @@ from pipeline.providers.body import load_body
 from pipeline.providers.cost import batch_price, cost_of, expected_usage
 from pipeline.providers.request import ProviderRequest, continue_request
 from pipeline.schema import ProviderName
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 
 class Chunk(NamedTuple):

@@ -16,7 +16,7 @@ from pipeline.providers.failure import error_kind, redact
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.retry import ends_the_provider
 from pipeline.schema import ProviderName
-from pipeline.text.terminal import counted, printable
+from pipeline.terminal import counted, printable
 
 _PASSING = ("rate_limit", "server", "network", "timeout")
 _AWAY = ("network", "timeout")

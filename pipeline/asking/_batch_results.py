@@ -14,7 +14,7 @@ from pipeline.providers.batches import BatchApi, BatchResult, BatchState
 from pipeline.providers.failure import redact
 from pipeline.providers.http.client import ApiClient
 from pipeline.schema import ProviderName
-from pipeline.text.terminal import counted, printable
+from pipeline.terminal import counted, printable
 
 # A paused turn is continued at most five times, as in single calls.
 _MOST_BODIES = 6

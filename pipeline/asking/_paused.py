@@ -9,12 +9,12 @@ from pathlib import Path
 from pipeline.asking._lines import Place, append_line, cut_torn, read_at, read_lines
 from pipeline.asking.index import read_index
 from pipeline.asking.run_folder import csv_file
+from pipeline.files import staged_file
 from pipeline.providers.batches import batch_api
 from pipeline.providers.body import as_object, as_text, load_body
 from pipeline.providers.cost import Usage, batch_price, price_of, usage_of
 from pipeline.schema import Frozen, Price, ProviderName
-from pipeline.staging import staged_file
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 PAUSED = "paused.jsonl"
 PAUSING: ProviderName = "claude"

@@ -20,9 +20,9 @@ from pipeline.asking.index import (
 )
 from pipeline.csv_v2.file import HEADER, Place, cut_off, header_end, rows_as_bytes, stored_bytes
 from pipeline.csv_v2.packed import PACKED, pack
+from pipeline.files import staged_file
 from pipeline.providers.cost import Usage
 from pipeline.schema import Answer, StoredAnswer
-from pipeline.staging import staged_file
 
 _PIECE = 1 << 20
 

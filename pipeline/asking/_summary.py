@@ -12,10 +12,10 @@ from pipeline.asking._rewrite import put_in_order
 from pipeline.asking._unread import paid_in_vain
 from pipeline.asking.index import IndexLine, read_index, sync_index
 from pipeline.asking.run_folder import CITATIONS, LastStart, OpenRun, ProviderCounts, RunManifest, csv_file
+from pipeline.files import staged_file
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_of
 from pipeline.recording.run import resolved_earlier
 from pipeline.schema import PROVIDERS, ErrorLine, Price, ProviderName
-from pipeline.staging import staged_file
 
 # The words with which the five say that an answer came to its end, in lower case.
 _WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "reason_stop", "tool_calls", "tool_use"})

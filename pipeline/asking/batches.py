@@ -26,13 +26,13 @@ from pipeline.asking.run import settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest, csv_file
 from pipeline.asking.run_state import RunState, StopReason
 from pipeline.errors import InputError, ProviderError
-from pipeline.interrupts import stopping_on_signals
 from pipeline.providers.batches import BatchApi, batch_api, search_doubt, search_refusal
 from pipeline.providers.cost import batch_price
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.request import KEY_VARIABLES
 from pipeline.schema import PROVIDERS, Price, ProviderName
 from pipeline.sources.fetching.guard import guarded_client
+from pipeline.terminal import stopping_on_signals
 
 DEFAULT_POLICY = BatchPolicy()
 

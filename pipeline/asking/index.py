@@ -16,12 +16,12 @@ from pydantic import ValidationError
 from pipeline.csv_v2.file import Place, append_answer, cut_off, find_whole_answers, header_end
 from pipeline.csv_v2.packed import PACKED
 from pipeline.errors import InputError, ProviderError
+from pipeline.files import staged_file
 from pipeline.prompts import text_digest
 from pipeline.providers.body import load_body, writable
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.recording.run import read_stored
 from pipeline.schema import Answer, Frozen, StoredAnswer
-from pipeline.staging import staged_file
 
 _PIECE = 1 << 20
 

@@ -32,12 +32,12 @@ from pipeline.asking.run_folder import (
 )
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.errors import InputError, ProviderError
-from pipeline.interrupts import stopping_on_signals
 from pipeline.providers import read_body
 from pipeline.providers.body import load_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of, usage_of
 from pipeline.providers.failure import unreadable_error
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
+from pipeline.terminal import stopping_on_signals
 
 _UNKNOWN_MODEL = "unknown"
 

@@ -26,9 +26,9 @@ from pipeline.csv_v2.file import answers_file, error_bytes, read_answers
 from pipeline.csv_v2.identity import find_place
 from pipeline.csv_v2.packed import PACKED, is_packed
 from pipeline.errors import InputError, OutputError
+from pipeline.files import staged_file
 from pipeline.prompts import DEFAULT_PROMPTS, PromptsAsked
 from pipeline.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName
-from pipeline.staging import staged_file
 
 MANIFEST = "manifest.json"
 ERRORS = "errors.jsonl"

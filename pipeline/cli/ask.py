@@ -9,7 +9,7 @@ import click
 
 from pipeline.cli.ask_batch import print_batches
 from pipeline.cli.ask_progress import end_run, progress_bars
-from pipeline.cli.sections import SectionedCommand
+from pipeline.cli.options import SectionedCommand
 
 if TYPE_CHECKING:
     from pipeline.asking.ask_live import Preview, ProviderSelection

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def print_batches(out: Path, selection: "ProviderSelection") -> None:
     """Print a line for each batch under way on stderr, and all of them as one JSON list on stdout."""
     from pipeline.asking.batches import look_at_batches
-    from pipeline.text.terminal import counted, printable
+    from pipeline.terminal import counted, printable
 
     looks = look_at_batches(out, selection)
     for each in looks:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from pipeline.cli.next_step import tell_next
-from pipeline.interrupts import SIGNAL_EXITS
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import tell_next
+from pipeline.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +98,7 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
 def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> None:
     """Print what this start did, after a line for each provider that answered nothing."""
     from pipeline.asking.run_folder import BAD_RESPONSES, read_errors
-    from pipeline.text.terminal import counted, printable
+    from pipeline.terminal import counted, printable
 
     reasons = {error.provider: error.message for error in reversed(read_errors(out))} if last.silent else {}
     for provider, kinds in last.silent.items():

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.sections import SectionedCommand
+from pipeline.cli.options import SectionedCommand
 from pipeline.cli.sources import allow_address_option, opened_store, tell_allowed
-from pipeline.interrupts import SIGNAL_EXITS, interrupted_by
-from pipeline.progress import ProgressBars
+from pipeline.terminal import SIGNAL_EXITS, ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
     from pipeline.models.structured import Spent
@@ -198,7 +197,7 @@ def _audit_again(runs_dir: Path, run_id: str) -> None:
     from pipeline.research.running.runs import STORE, is_run, no_such_run, run_path
     from pipeline.research.stages.audit import verify_result
     from pipeline.research.stages.report import audit_again
-    from pipeline.text.terminal import counted
+    from pipeline.terminal import counted
 
     if not run_id:
         raise click.UsageError("`--verify-only` audits a run that is there; name it with `--run-id`.")
@@ -311,7 +310,7 @@ def _place(options: "ResearchOptions") -> str:
 
 def shortfalls(finished: "Finished") -> Iterator[str]:
     """What to say of a model that gave no usable answers, or whose calls were cut off."""
-    from pipeline.text.terminal import counted
+    from pipeline.terminal import counted
 
     metrics = finished.metrics
     if finished.unusable:
@@ -334,7 +333,7 @@ def _cost_words(cost: float, unpriced: int) -> str:
 def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
     """What the report holds, in figures."""
     from pipeline.research.running.options import EXTRACTIVE
-    from pipeline.text.terminal import counted
+    from pipeline.terminal import counted
 
     check, metrics = finished.check, finished.metrics
     sources, sites = counted(metrics.sources_count, "source"), counted(metrics.domain_diversity, "site")
@@ -352,7 +351,7 @@ def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
 def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
     from pipeline.research.output.report_words import ENGLISH
-    from pipeline.text.terminal import counted
+    from pipeline.terminal import counted
 
     check, metrics = finished.check, finished.metrics
     click.echo(click.format_filename(finished.folder / "final" / "report.md"))

@@ -87,7 +87,7 @@ def delete(run_id: str, runs_dir: Path, yes: bool) -> None:
         citejury pipeline runs delete solar_20261122_101500
     """
     from pipeline.research.running.runs import delete_run, half_deleted, show_run
-    from pipeline.text.terminal import counted
+    from pipeline.terminal import counted
 
     if not yes and not half_deleted(runs_dir, run_id).is_dir():
         run = show_run(runs_dir, run_id)
@@ -120,7 +120,7 @@ def _described(run: "RunOverview") -> Iterator[str]:
 
 def _facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
     """What there is to tell of the run, by name; empty where nothing is known."""
-    from pipeline.text.terminal import counted
+    from pipeline.terminal import counted
 
     yield "run", run.run_id
     yield "topic", _one_line(run.topic)
@@ -168,6 +168,6 @@ def _place(runs_dir: Path) -> str:
 
 def _one_line(text: str) -> str:
     """The text with its white space as single blanks, harmless for a terminal."""
-    from pipeline.text.terminal import printable
+    from pipeline.terminal import printable
 
     return printable(" ".join(text.split()))

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from pipeline.cli.next_step import tell_next
-from pipeline.cli.sections import SectionedCommand
-from pipeline.interrupts import SIGNAL_EXITS
-from pipeline.progress import ProgressBars
+from pipeline.cli.options import SectionedCommand, tell_next
+from pipeline.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

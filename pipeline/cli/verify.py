@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from pipeline.cli.named_model import named_model
-from pipeline.cli.sections import SectionedCommand
+from pipeline.cli.options import SectionedCommand, named_model
 from pipeline.cli.sources import allow_address_option, open_web, opened_store, pages_bar, stoppable
 from pipeline.errors import InputError
-from pipeline.interrupts import SIGNAL_EXITS
-from pipeline.progress import ProgressBars
-from pipeline.text.terminal import printable
+from pipeline.terminal import SIGNAL_EXITS, ProgressBars, printable
 
 if TYPE_CHECKING:
     from pipeline.verifying.ask_model import Asked, OpenClaims
@@ -199,7 +196,7 @@ def _ask(claims: "OpenClaims", file: Path, reader: "Reader", replies: Path) -> "
 def _tell_asked(asked: "Asked") -> None:
     """Print what the model was asked, what came of it, and what it took."""
     from pipeline.models.structured import spent_words
-    from pipeline.text.terminal import counted
+    from pipeline.terminal import counted
 
     of_no_use = f", {counted(asked.unusable, 'answer')} set aside (why: `problems`)" if asked.unusable else ""
     failed = f", {asked.failed:,} not answered" if asked.failed else ""
@@ -228,7 +225,7 @@ def nearest_store(file: Path) -> Path:
 @contextmanager
 def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Writes values as lines of JSON to stdout, or into a file that appears whole at the end."""
-    from pipeline.staging import staged_file
+    from pipeline.files import staged_file
     from pipeline.verifying.verify import json_line
 
     if out is None:

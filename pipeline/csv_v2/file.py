@@ -15,8 +15,8 @@ from pipeline.csv_v2.lines import csv_reader, decoded_lines, numbered_rows
 from pipeline.csv_v2.packed import PACKED, Frame, first_length, is_packed, pack, read_frames
 from pipeline.csv_v2.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells
 from pipeline.errors import InputError, ProviderError
+from pipeline.files import staged_file
 from pipeline.schema import CSV_COLUMNS, ErrorLine, StoredAnswer
-from pipeline.staging import staged_file
 
 # RFC 4180, and the only line end with which Python before 3.13 quotes a lone carriage return in a cell.
 # https://github.com/python/cpython/issues/67230

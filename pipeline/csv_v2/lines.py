@@ -19,21 +19,6 @@ _BOM = b"\xef\xbb\xbf"
 _FIELD_LIMIT = 2**31 - 1
 
 _DELIMITERS = (",", ";", "\t")  # a German Excel saves the second
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
-"""What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
-
-
-def spreadsheet_cell(cell: str | int) -> str | int:
-    """The cell, behind an apostrophe where a spreadsheet would run it as a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
-
-
-def unescaped(text: str) -> str:
-    """A cell without the apostrophe that `spreadsheet_cell` put before it, if it did.
-
-    So a file for spreadsheets has the names, units and order of any other, and can be read together with it.
-    """
-    return text[1:] if text[:1] == "'" and text.startswith(FORMULA_STARTS, 1) else text
 
 
 def decoded_lines(file: Iterable[bytes], damaged: Callable[[int, bytes, int], None]) -> Iterator[str]:

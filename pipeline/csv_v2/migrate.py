@@ -17,10 +17,10 @@ from pipeline.csv_v2.check import shown, wanted_json, wanted_time, wanted_uuid
 from pipeline.csv_v2.file import error_bytes, write_answers
 from pipeline.csv_v2.lines import numbered_rows, open_csv
 from pipeline.errors import BadRowsError, ErrorKind, InputError, OutputError, ProviderError
+from pipeline.files import staged_file
 from pipeline.providers import provider_name, read_payload
 from pipeline.providers.failure import error_kind, redact
 from pipeline.schema import CSV_COLUMNS, Answer, ErrorLine, ProviderName, SearchResult, StoredAnswer
-from pipeline.staging import staged_file
 from pipeline.text.urls import find_links, source_domain
 
 # The contract's table, row by row: the v1 column (None: new in v2) and the v2 column (None: dropped; of

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from pipeline.providers.body import as_number, as_object, as_objects, as_text
 from pipeline.schema import Price
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 
 _PER_MILLION = 1_000_000
 _PER_THOUSAND = 1_000

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pipeline.csv_v2.file import answers_file, read_answers
 from pipeline.csv_v2.identity import place_of
 from pipeline.errors import InputError, ProviderError
+from pipeline.files import staged_file
 from pipeline.providers import read_body
 from pipeline.providers.body import load_body
 from pipeline.recording.citation_form import answer_from_report, to_one_form
@@ -19,14 +20,12 @@ from pipeline.records import (
     Source,
     defuse_separator,
     derived_uuid,
-    document_id,
     is_uuid,
     join_context,
 )
 from pipeline.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
-from pipeline.staging import staged_file
 from pipeline.text.language import detect_language
-from pipeline.text.urls import find_links
+from pipeline.text.urls import document_id, find_links
 
 RESEARCH_RUN = "pipeline"
 

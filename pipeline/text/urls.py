@@ -3,6 +3,7 @@
 Source: pipeline/contracts/urls.md.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -67,6 +68,15 @@ def canonical_url(url: str) -> str:
         host = parsed.host or ""
         raise InputError(f"The URL of {host!r} holds a user name or password before the `@`; remove it.")
     return str(parsed)
+
+
+def document_id(url: str, fallback: str = "") -> str:
+    """16 hex digits of sha256 of the canonical URL; of the URL as it is, else of `fallback`, where it has none."""
+    try:
+        key = canonical_url(url)
+    except InputError:
+        key = url or fallback
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def membership_key(url: str) -> str:

@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple
 
 from pipeline.asking.questions import Limits, Tell
 from pipeline.asking.run_state import RunState
-from pipeline.interrupts import stopping_on_signals
 from pipeline.models.asking import Model
 from pipeline.models.meter import Meter, SpendLimits
 from pipeline.models.replies import Replies, open_replies
 from pipeline.models.structured import Asker, ChosenModel, Spent, accept_body, spent_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.schema import Price
+from pipeline.terminal import stopping_on_signals
 from pipeline.verifying.claim import Finding, check_sentence
 from pipeline.verifying.model_verdicts import OpenQuestion, ask_verdict, decide, open_question, unanswered
 from pipeline.verifying.page_text import PageText

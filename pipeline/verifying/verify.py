@@ -14,7 +14,7 @@ from pipeline.sources.choosing.shelf import cited_page, outcome_of
 from pipeline.sources.choosing.tally import Tally, failure_lines, pages_line
 from pipeline.sources.schema import READ, state_of
 from pipeline.sources.store import Outcome, Store
-from pipeline.text.terminal import counted, printable
+from pipeline.terminal import counted, printable
 from pipeline.text.urls import site_key
 from pipeline.verifying.claim import Finding, check_sentence
 from pipeline.verifying.page_text import PageText

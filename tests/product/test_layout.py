@@ -24,7 +24,6 @@ ORDER = {
 MOVING = {
     "pipeline": "pipeline.core",
     "pipeline.text.urls": "pipeline.citations",
-    "pipeline.text.terminal": "pipeline.core",
     "pipeline.records": "pipeline.records",
     "pipeline.recording": "pipeline.records",
     "pipeline.csv_v2": "pipeline.csv",

@@ -42,7 +42,7 @@ from annotation.embedded.home.versions import (
     software_versions,
 )
 from pipeline.errors import InputError, OutputError
-from pipeline.staging import write_private
+from pipeline.files import write_private
 
 _BUSY_SECONDS = 60.0
 ARCHIVE = "archive.zip"

@@ -22,7 +22,7 @@ from annotation.embedded.home.versions import (
     software_versions,
 )
 from pipeline.errors import InputError, OutputError, ServerStartError
-from pipeline.staging import write_private
+from pipeline.files import write_private
 
 
 def refuse_newer_home(home: Path) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from annotation.embedded.home.folder import DAMAGE_FILE
+from pipeline.files import write_private
 from pipeline.schema import Frozen
-from pipeline.staging import write_private
 
 _CODES = {11, 26}  # SQLITE_CORRUPT and SQLITE_NOTADB, https://www.sqlite.org/rescode.html
 _READS_ONLY = "citejury reads only"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Generic, TypeVar
 
 from annotation.embedded.home.log_files import LARGEST_LOG, open_private, turn_log
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 
 EVENTS_VARIABLE = "CITEJURY_EVENTS"
 LONGEST = 400  # characters; names come from people

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from annotation.embedded.home.log_files import turn_log
 from pipeline.errors import OutputError, ServerStartError, SettingsError
-from pipeline.staging import write_private
+from pipeline.files import write_private
 
 HOLD_SECONDS_SETTING = "CITEJURY_HOLD_SECONDS"
 _HOLD_SECONDS = 15 * 60

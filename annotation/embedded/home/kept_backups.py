@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import AwareDatetime, ValidationError
 
 from annotation.embedded.home.folder import BACKUPS_FILE
+from pipeline.files import write_private
 from pipeline.schema import Frozen
-from pipeline.staging import write_private
 
 _MOST = 200  # of those that the server does not remove; the oldest are forgotten
 

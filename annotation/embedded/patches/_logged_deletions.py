@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from annotation.embedded.home.event_log import EventCounts, tell
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 _SECONDS = 10.0  # records are deleted a hundred at a time
 _LONGEST_NAME = 60  # of several in one line, so that none pushes the others out

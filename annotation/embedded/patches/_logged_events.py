@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from annotation.embedded.home.event_log import MINUTE, EventCounts, repeats, tell, tell_repeatedly
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 _PUSH_SECONDS = 10.0  # a push sends its batches one after the other
 

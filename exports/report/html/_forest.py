@@ -32,7 +32,7 @@ from exports.report.html._plot import (
     whisker,
 )
 from exports.report.words import FITNESS, UNDEFINED, Fitness, discard_sentence, estimate, fitness, percent
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 _CONDITIONAL_MEANING = (
     "Where a rule settles a label, its no says nothing about agreement and flatters AC1 and percent agreement. Here "

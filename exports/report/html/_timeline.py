@@ -22,7 +22,7 @@ from exports.report.html._elements import (
 )
 from exports.report.html._plot import THRESHOLDS, Axis, alpha_axis, figure_svg
 from exports.report.words import SIGNIFICANT, decimal_p, percent
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 _WIDTH, _HEIGHT = 340, 170
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 326, 12, 142

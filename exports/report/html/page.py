@@ -46,8 +46,8 @@ from exports.report.words import (
 )
 from exports.results.schema import Results
 from pipeline.errors import OutputError
-from pipeline.staging import staged_file
-from pipeline.text.terminal import counted
+from pipeline.files import staged_file
+from pipeline.terminal import counted
 
 _HASH_SHOWN = 12
 _TERMS: tuple[tuple[str, str], ...] = (

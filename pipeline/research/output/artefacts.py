@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
 from pipeline.errors import BadRowsError, InputError
+from pipeline.files import staged_file
 from pipeline.research.contracts import Claim, Config, Count, Report, ReportFile, UtcTime, contract_json
 from pipeline.research.values import Depth, Stage
 from pipeline.schema import Frozen
 from pipeline.sources.schema import CanonicalUrl
-from pipeline.staging import staged_file
 
 CitationId = Annotated[str, Field(pattern=r"^C[0-9]{3}$")]
 """Id of a cited source: `C001` … `C999`, in order of first appearance in the report."""

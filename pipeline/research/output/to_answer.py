@@ -12,7 +12,7 @@ from pipeline.csv_v2.file import write_answers
 from pipeline.recording.citation_form import read_marks
 from pipeline.recording.files import RESEARCH_RECORDS, write_records
 from pipeline.recording.run import RESEARCH_RUN, ToldRun, record_from_answer
-from pipeline.records import RECORD_NAMESPACE, QueryResponse, document_id, join_context
+from pipeline.records import RECORD_NAMESPACE, QueryResponse, join_context
 from pipeline.research.contracts import Report, ReportFile, contract_json
 from pipeline.research.output.artefacts import RunFolder, json_text, write_text
 from pipeline.research.values import Depth
@@ -27,7 +27,7 @@ from pipeline.sources.choosing.select import (
     passage_of,
     rank_passages,
 )
-from pipeline.text.urls import source_domain
+from pipeline.text.urls import document_id, source_domain
 from pipeline.verifying.disagreement import disagreements
 from pipeline.verifying.values import Checked, Page, Quote
 

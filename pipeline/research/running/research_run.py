@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import TypeAdapter
 
 from pipeline.errors import CitejuryError, InputError, ProviderError
-from pipeline.interrupts import stopping_on_signals
 from pipeline.models.structured import Spent
 from pipeline.providers.failure import redact
 from pipeline.research.contracts import KINDS, ErrorCode, Failure, Payload, put_trace
@@ -18,6 +17,7 @@ from pipeline.research.output.artefacts import RunFolder, StageDetails, StageEve
 from pipeline.research.running.journal import Journal
 from pipeline.research.values import Stage
 from pipeline.sources.store import Store
+from pipeline.terminal import stopping_on_signals
 
 Value = TypeVar("Value")
 

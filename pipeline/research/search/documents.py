@@ -19,7 +19,7 @@ from pipeline.errors import InputError
 from pipeline.gathering.run_sources import MEDIA_TYPES, added_page, read_file
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.store import Store
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 from pipeline.text.urls import canonical_url
 
 _HOST = "documents.invalid"

@@ -23,7 +23,7 @@ from pipeline.research.stages._reading_list import claims_of, reading_list, show
 from pipeline.research.stages._verify import ask_verdicts, verify, verify_passages
 from pipeline.research.values import AskedQuery, FoundPage, Plan, Verified
 from pipeline.sources.schema import READ
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 from pipeline.verifying.values import Claim, Page
 
 _HARVEST = TypeAdapter(Harvest)

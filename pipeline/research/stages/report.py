@@ -26,7 +26,7 @@ from pipeline.research.stages.audit import Audit, audit_run, verify_result
 from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
 from pipeline.sources.choosing.chunk import ENCODING
 from pipeline.sources.store import Store, StoredRun
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 from pipeline.text.urls import site_key
 from pipeline.verifying.disagreement import disagreements
 from pipeline.verifying.scores import Scores, citation_scores, cited_texts, single_source, weaker_sentences

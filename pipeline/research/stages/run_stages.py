@@ -22,7 +22,7 @@ from pipeline.research.stages.intake import AskQuestions, clarify_topic
 from pipeline.research.stages.report import Finished, ReportStages
 from pipeline.research.values import Intake, Plan
 from pipeline.sources.store import StoredRun
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 
 _INTAKE = TypeAdapter(Intake)
 _PLAN = TypeAdapter(Plan)

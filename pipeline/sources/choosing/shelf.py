@@ -6,12 +6,12 @@ from typing import NamedTuple
 from urllib.parse import urldefrag
 
 from pipeline.errors import InputError
-from pipeline.records import QueryResponse, Source, document_id
+from pipeline.records import QueryResponse, Source
 from pipeline.sources.choosing.chunk import page_chunks
 from pipeline.sources.choosing.select import PageChunks, PassageLimits, Selected, select_passages
 from pipeline.sources.schema import READ, Chunk, state_of
 from pipeline.sources.store import Outcome, Store
-from pipeline.text.urls import canonical_url, has_user_name, is_grounding_redirect, source_domain
+from pipeline.text.urls import canonical_url, document_id, has_user_name, is_grounding_redirect, source_domain
 
 # Answers to one narrative cite the same pages, and stand far apart in the run: one provider's follow another's.
 _CHUNKED_PAGES = 64

@@ -6,7 +6,7 @@ from typing import get_args
 
 from pipeline.records import QueryResponse, SourceState
 from pipeline.sources.schema import state_of
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 from pipeline.text.urls import without_password
 
 STATES: tuple[SourceState, ...] = get_args(SourceState)

@@ -31,7 +31,7 @@ from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main
 from pipeline.records import Passage, QueryResponse
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 
 PATIENCE_SECONDS = 120
 PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")

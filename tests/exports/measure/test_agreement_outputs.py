@@ -13,7 +13,7 @@ from exports.agreement.schema import LabelAgreement
 from exports.report.agreement_page import MARKDOWN_MARK
 from exports.report.tidy import METRICS, agreement_tables
 from pipeline.tables import Table, escape_latex, escape_markdown
-from pipeline.text.terminal import printable
+from pipeline.terminal import printable
 from tests.support.figures_data import HOSTILE, RICH, agreement, label, task
 from tests.support.latex import assert_well_formed, compile_latex
 from tests.support.printed import agreement_latex, agreement_markdown

@@ -15,7 +15,7 @@ from exports.measure.files import AgreementOptions, measure_and_write
 from exports.measure.results import results_json
 from exports.reading._runs import read_runs
 from exports.results.schema import Results
-from pipeline.text.terminal import counted
+from pipeline.terminal import counted
 from tests.support import told_runs
 from tests.support.export_folders import AT, Answer, campaign, write_export, write_rows
 

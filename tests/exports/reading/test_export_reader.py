@@ -14,8 +14,8 @@ from exports.agreement.ratings import Ratings
 from exports.csv.tables import csv_line
 from exports.reading.read import export_files, read_responses, read_tables, task_of
 from exports.schema import COLUMNS
-from pipeline.csv_v2.lines import FORMULA_STARTS, spreadsheet_cell
 from pipeline.errors import BadRowsError, InputError
+from pipeline.tables import FORMULA_STARTS, spreadsheet_cell
 
 CELLS = {
     "proper_action": "True",

@@ -1,16 +1,22 @@
-"""Bars in a terminal only, lines everywhere, and stdout left alone."""
+"""Bars in a terminal only, lines everywhere, stdout left alone; signals end a block at once or call a function."""
 
+import asyncio
 import os
 import pty
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import pytest
+
+from pipeline.terminal import interrupted_by, stopping_on_signals
 from tests.support.places import ROOT
 
 WORK = """
 import sys, time
-from pipeline.progress import QUIET_SECONDS, ProgressBars
+from pipeline.terminal import QUIET_SECONDS, ProgressBars
 with ProgressBars("pages") as bars:
     bars.report("quick [red]")
     bars.tell("a line [red]" if sys.argv[1] != "wide" else "a line of words " * 8)
@@ -73,3 +79,47 @@ def test_longer_work_is_drawn_by_itself_and_stdout_is_left_alone(tmp_path: Path)
     assert "1,200/3,400 pages" in drawn
     assert "2 gone" in drawn
     assert (tmp_path / "out").read_text() == "to stdout\nagain\n"
+
+
+def send_and_wait(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+    signal.pause()
+
+
+def test_a_signal_ends_the_block_as_ctrl_c_does_and_its_handler_comes_back() -> None:
+    earlier = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), interrupted_by(signal.SIGTERM, signal.SIGHUP):
+        send_and_wait(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is earlier
+
+
+def test_in_another_thread_the_block_runs_and_nothing_changes() -> None:
+    ran = []
+
+    def work() -> None:
+        with interrupted_by(signal.SIGTERM):
+            ran.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert ran == [signal.getsignal(signal.SIGTERM)]
+
+
+def test_a_running_loop_is_told_of_each_signal_and_earlier_handlers_come_back() -> None:
+    heard: list[str] = []
+
+    async def work() -> None:
+        with stopping_on_signals(heard.append):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                before = len(heard)
+                os.kill(os.getpid(), number)
+                while len(heard) == before:
+                    await asyncio.sleep(0)
+
+    with interrupted_by(signal.SIGTERM):
+        mine = signal.getsignal(signal.SIGTERM)
+        asyncio.run(work())
+        assert signal.getsignal(signal.SIGTERM) is mine
+    assert heard == ["SIGINT", "SIGTERM"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,0 +1,101 @@
+"""What the commands share: help in two sections, the model that options name, and the line that names the next step."""
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import augment_usage_errors
+
+if TYPE_CHECKING:
+    from pipeline.models.structured import ChosenModel
+    from pipeline.settings import Settings
+
+STUDY = "study"
+"""What click's contexts hold as their object where `study run` runs the command."""
+
+
+class SectionedCommand(click.Command):
+    """A command whose help shows the options that are rarely needed in a section below the common ones.
+
+    `rare` names them with their dashes, a blank between two. `check` raises a usage error where the values of all
+    options, by name, do not go together; it looks at nothing else.
+    """
+
+    def __init__(
+        self,
+        name: str | None,
+        rare: str = "",
+        check: Callable[[Mapping[str, Any]], None] = lambda given: None,
+        **attributes: Any,
+    ) -> None:
+        super().__init__(name, **attributes)
+        self.rare = frozenset(rare.split())
+        self.check = check
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line into the context.
+
+        Raises:
+            click.UsageError: a value cannot be used, or two of them not together.
+        """
+        rest = super().parse_args(ctx, args)
+        with augment_usage_errors(ctx):
+            self.check(ctx.params)
+        return rest
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the common options, then the others."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Rarely needed": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record and isinstance(param, click.Option):
+                sections["Options" if self.rare.isdisjoint(param.opts) else "Rarely needed"].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def tell_next(step: str, done: str = "") -> None:
+    """Print on stderr what was done and what comes next; the latter not inside `study run`, which says its own."""
+    ctx = click.get_current_context(silent=True)
+    following = "" if ctx and ctx.obj == STUDY else f"Next: {step}"
+    if done or following:
+        click.echo(" ".join(filter(None, (done, following))), err=True)
+
+
+def named_model(
+    settings: "Settings", model: str, provider: str, base_url: str, max_cost: float | None
+) -> "ChosenModel":
+    """The model to ask, with its key from the environment; who is asked where is told.
+
+    Raises:
+        click.UsageError: there is no such provider, or a server has no model named.
+        click.BadParameter: the limit is no amount.
+        SettingsError: there is no key, or the base URL is none that a key may be sent to.
+        InputError: a limit of cost cannot be held for want of a price.
+    """
+    from pipeline.errors import InputError
+    from pipeline.models.asking import refuse_unknown_price
+    from pipeline.models.structured import choose_model
+
+    if max_cost is not None and not math.isfinite(max_cost):
+        raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
+    if base_url and not model:
+        raise click.UsageError("A server at `--base-url` needs the name of a model; give it with `--model`.")
+    try:
+        chosen = choose_model(
+            os.environ,
+            model=model,
+            provider=provider,
+            base_url=base_url,
+            base_urls=settings.base_urls,
+            openai_api=settings.openai_api,
+        )
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
+    refuse_unknown_price(chosen, settings.prices, max_cost)
+    click.echo(f"Asking {chosen.model} at {chosen.endpoint.base_url}.", err=True)
+    return chosen
