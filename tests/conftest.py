@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 # A machine that is busy with something else is no failure.
 settings.register_profile("citejury", deadline=None)
 settings.load_profile("citejury")
+
+# Else each of the processes that the tests start compiles all that it imports. `make mutants` changes files within the
+# second in which they were compiled, and needs it so.
+if "MUTANTS" not in os.environ:
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A run of the tests in the background ignores Ctrl-C, and so would every command that they start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parsed(arguments)
     began = time.monotonic()
     os.environ.pop("CI", None)  # In a clone without the shared folder tests skip.
-    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "MUTANTS": "1"}
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as temporary:
         folders = [copied(Path(temporary) / str(number) / "clone") for number in range(options.jobs)]
         for library in LIBRARIES:
