@@ -13,9 +13,9 @@ from annotation.rendering import one_line, plain_text
 from annotation.wording import ANSWERS, Wording
 from exports.adjudicate.adjudication import Split, UnitId
 from exports.agreement.audit import ControlLabel, ControlVotes
-from exports.agreement.coefficients import label_votes
 from exports.agreement.judge import JudgedUnits
 from exports.agreement.ratings import Ratings
+from exports.agreement.statistics import label_votes
 from pipeline.text.normal_form import normal_form, normalise
 
 _QUOTE_LENGTH = 400

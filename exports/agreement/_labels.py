@@ -12,9 +12,9 @@ from annotation.labels import LABELS, RULES, LabelRule
 from exports.agreement._bounds import Support, alpha_interval, alpha_interval_or_none, alpha_support, joint_interval
 from exports.agreement._patterns import LabelPatterns, TaskPatterns, core_entries, dense
 from exports.agreement._resampling import (
+    Estimator,
     Replicates,
     Resampled,
-    Statistic,
     bootstrap,
     central_moments,
     interval,
@@ -22,10 +22,14 @@ from exports.agreement._resampling import (
     shifted_powers,
     undefined_share,
 )
-from exports.agreement.annotators import PairStatistics
-from exports.agreement.coefficients import (
+from exports.agreement.annotators import PairEstimators
+from exports.agreement.distributions import rounded
+from exports.agreement.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings
+from exports.agreement.schema import ConditionalAgreement, Interval, LabelAgreement, RefusedReason
+from exports.agreement.statistics import (
     ALPHA,
     COEFFICIENTS,
+    STATISTICS,
     Sums,
     Votes,
     alpha_sums,
@@ -34,26 +38,20 @@ from exports.agreement.coefficients import (
     coefficients,
     count_votes,
     totals,
+    undefined_reason,
 )
-from exports.agreement.distributions import rounded
-from exports.agreement.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings
-from exports.agreement.schema import ConditionalAgreement, Interval, LabelAgreement, RefusedReason, UndefinedReason
 
-_OVER_ALL_RATED = frozenset(("prevalence", "fleiss_kappa", "gwet_ac1"))
-"""Figures that singletons count in: all rated records are resampled for them."""
-_LIKE_ALPHA = ("fleiss_kappa", "mean_pairwise_kappa", "positive_agreement", "negative_agreement")
-"""Figures that turn on the rarer value as alpha does: where its interval is refused, theirs are."""
 _THRESHOLDS = ("0.667", "0.800")
 """Krippendorff's: below the first nothing follows, above the second conclusions are firm."""
 
 
-class LabelStatistics:
+class LabelEstimators:
     """One label: what it asks of the resamples, and how it reads them."""
 
-    def __init__(self, task: TaskPatterns, label: LabelPatterns, pairs: PairStatistics) -> None:
+    def __init__(self, task: TaskPatterns, label: LabelPatterns, pairs: PairEstimators) -> None:
         """Plan the coefficients; the mean kappa is that of `pairs`, which are of the same label."""
         self.task, self.label, self.pairs = task, label, pairs
-        self.over_pairable = task.statistic(
+        self.over_pairable = task.estimator(
             [(label, core_entries(label))], coefficient_values, task.frame(label, at_least=2)
         )
         """The coefficients over records with a pairable unit."""
@@ -74,14 +72,15 @@ class LabelStatistics:
         if not kappas:
             undefined["mean_pairwise_kappa"] = undefined.get("percent_agreement") or "constant_both_raters"
         intervals = {
-            name: interval(rated if name in _OVER_ALL_RATED else pairable, column)
+            name: interval(rated if STATISTICS[name].over == "rated units" else pairable, column)
             for column, name in enumerate(COEFFICIENTS)
         }
         intervals["krippendorff_alpha"] = alpha_interval(pairable, ALPHA, self.support)
         intervals["mean_pairwise_kappa"] = self.pairs.read_mean(resampled)
-        for name in _LIKE_ALPHA:
-            if isinstance(intervals[name], Interval) and isinstance(intervals["krippendorff_alpha"], str):
-                intervals[name] = intervals["krippendorff_alpha"]
+        refused = intervals["krippendorff_alpha"]
+        for name, entry in STATISTICS.items():
+            if entry.follows_alpha and isinstance(refused, str) and isinstance(intervals[name], Interval):
+                intervals[name] = refused
         return LabelAgreement(
             n_items=int(total.rated),
             n_pairable_items=int(total.pairable),
@@ -120,7 +119,7 @@ class MacroAlpha:
         pairable = np.any([task.frame(label, at_least=2) for label in task.labels], axis=0)
         defined = np.flatnonzero([alpha is not None for alpha in self.alphas])
         parts = [(label, core_entries(label)) for label in task.labels]
-        self.statistic = task.statistic(parts, _mean_alpha(defined), pairable)
+        self.estimator = task.estimator(parts, _mean_alpha(defined), pairable)
         """The mean over the records with a pairable unit on any label."""
 
     def read(self, resampled: Resampled, supports: Sequence[Support]) -> MacroFigures:
@@ -128,7 +127,7 @@ class MacroAlpha:
         alphas = [alpha for alpha in self.alphas if alpha is not None]
         mean = math.fsum(alphas) / len(alphas) if alphas else None
         behind = [support for alpha, support in zip(self.alphas, supports, strict=True) if alpha is not None]
-        return MacroFigures(mean, joint_interval(resampled[self.statistic], 0, *behind), len(alphas))
+        return MacroFigures(mean, joint_interval(resampled[self.estimator], 0, *behind), len(alphas))
 
 
 def _mean_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
@@ -143,16 +142,6 @@ def _mean_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
         return mean
 
     return formula
-
-
-def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
-    """Why a coefficient with these totals is undefined, if it is one.
-
-    Source: exports/contracts/agreement.md#undefined-values.
-    """
-    if total.pairable:
-        return "no_variation"
-    return "single_annotator" if n_annotators == 1 else "no_pairable_items"
 
 
 class _AlphaSpread(NamedTuple):
@@ -255,7 +244,7 @@ def _measure_rule(ratings: Ratings, rule: LabelRule, resamples: int, seed: int) 
     votes = _open_votes(ratings, rule)
     total = totals(votes.zeros[:, 0], votes.ones[:, 0])
     found = coefficients(total)
-    figures = {name: found[name] for name in ("prevalence", "percent_agreement", "krippendorff_alpha", "gwet_ac1")}
+    figures = {name: found[name] for name in ConditionalAgreement.model_fields if name in found}
     reason = undefined_reason(total, len(ratings.annotators))
     return ConditionalAgreement(
         rule=rule.name,
@@ -285,6 +274,6 @@ def _alpha_interval(votes: Votes, ratings: Ratings, resamples: int, seed: int) -
     frame = np.bincount(ratings.unit_records[votes.ratings[:, 0] >= 2], minlength=n_records) > 0
     if not frame.any():
         return None
-    alpha = Statistic(alpha_sums(votes, ratings.unit_records, n_records), alphas, frame)
+    alpha = Estimator(alpha_sums(votes, ratings.unit_records, n_records), alphas, frame)
     support = alpha_support(votes.zeros[:, 0], votes.ones[:, 0], ratings.unit_records, n_records)
     return alpha_interval_or_none(bootstrap([alpha], resamples, seed)[alpha], 0, support)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import LABELS
-from exports.agreement._resampling import BoolArray, SparseSums, Statistic, exact_addends
-from exports.agreement.coefficients import unit_sums
+from exports.agreement._resampling import BoolArray, Estimator, SparseSums, exact_addends
 from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, Ratings
+from exports.agreement.statistics import unit_sums
 
 MOST_PATTERNS = 256
 """With more patterns a label, totals of patterns cost more than they spare."""
@@ -86,22 +86,22 @@ class TaskPatterns(NamedTuple):
         units = (label.ratings >= at_least)[label.unit_patterns]
         return np.bincount(self.unit_records[units], minlength=self.n_records) > 0
 
-    def statistic(
+    def estimator(
         self,
         parts: Sequence[tuple[LabelPatterns, Entries]],
         formula: Callable[[FloatArray], FloatArray],
         frame: BoolArray,
-    ) -> Statistic:
-        """The statistic whose formula takes the totals of the parts' columns, one part after the other."""
+    ) -> Estimator:
+        """The estimator whose formula takes the totals of the parts' columns, one part after the other."""
         if self.counts is None:
-            return Statistic(self.record_sums([entries for _, entries in parts]), formula, frame)
+            return Estimator(self.record_sums([entries for _, entries in parts]), formula, frame)
         n_units = len(self.unit_records)
         sums = [(label.columns, exact_addends(dense(entries, len(label.units)), n_units)) for label, entries in parts]
 
         def from_counts(totals: FloatArray) -> FloatArray:
             return formula(np.concatenate([totals[..., columns] @ each for columns, each in sums], axis=-1))
 
-        return Statistic(self.counts, from_counts, frame)
+        return Estimator(self.counts, from_counts, frame)
 
     def record_sums(self, parts: Sequence[Entries]) -> FloatArray | SparseSums:
         """What the entries of all parts add up to in each record, where every pattern is a unit."""

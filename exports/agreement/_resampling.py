@@ -52,8 +52,8 @@ class SparseSums(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Statistic:
-    """Figures that depend on sums over records alone. `bootstrap` gives its replicates under the statistic itself."""
+class Estimator:
+    """Figures that depend on sums over records alone. `bootstrap` gives its replicates under the estimator itself."""
 
     sums: FloatArray | SparseSums
     """Records × k: the sums of each record. Statistics that name the same array share its totals."""
@@ -64,7 +64,7 @@ class Statistic:
 
 
 class Replicates(NamedTuple):
-    """What resampling tells of the m figures of one statistic."""
+    """What resampling tells of the m figures of one estimator."""
 
     estimates: FloatArray
     """The figures of the records as they are: m."""
@@ -78,7 +78,7 @@ class Replicates(NamedTuple):
     """Records in the frame."""
 
 
-Resampled = Mapping[Statistic, Replicates]
+Resampled = Mapping[Estimator, Replicates]
 """What `bootstrap` gives."""
 
 
@@ -105,32 +105,32 @@ class _Moments(NamedTuple):
         return np.sqrt((self.n - 1) / self.n * self.squares)
 
 
-def bootstrap(statistics: Iterable[Statistic], resamples: int, seed: int) -> dict[Statistic, Replicates]:
-    """The replicates of each statistic, when as many records as its frame has are drawn from it.
+def bootstrap(estimators: Iterable[Estimator], resamples: int, seed: int) -> dict[Estimator, Replicates]:
+    """The replicates of each estimator, when as many records as its frame has are drawn from it.
 
     The records drawn depend on the size of the frame, `resamples` and `seed` alone: figures with the same three are
     jointly distributed, those of separate calls too. Sums are brought to a grid on which additions are exact, so that
     neither the order of additions nor the number of threads changes a digit.
 
-    The sums of a statistic have a row for every record of the task; equal frames are drawn from once.
+    The sums of a estimator have a row for every record of the task; equal frames are drawn from once.
     """
-    by_frame: dict[bytes, list[Statistic]] = {}
-    for statistic in dict.fromkeys(statistics):
-        by_frame.setdefault(statistic.frame.tobytes(), []).append(statistic)
-    found: dict[Statistic, Replicates] = {}
+    by_frame: dict[bytes, list[Estimator]] = {}
+    for estimator in dict.fromkeys(estimators):
+        by_frame.setdefault(estimator.frame.tobytes(), []).append(estimator)
+    found: dict[Estimator, Replicates] = {}
     for group in by_frame.values():
         found |= _bootstrap_frame(group, group[0].frame, resamples, seed)
     return found
 
 
 def _bootstrap_frame(
-    statistics: Sequence[Statistic], frame: BoolArray, resamples: int, seed: int
-) -> dict[Statistic, Replicates]:
-    """The replicates of statistics that have the same frame."""
+    estimators: Sequence[Estimator], frame: BoolArray, resamples: int, seed: int
+) -> dict[Estimator, Replicates]:
+    """The replicates of estimators that have the same frame."""
     n = int(np.count_nonzero(frame))
-    by_sums: dict[int, list[Statistic]] = {}
-    for statistic in statistics:
-        by_sums.setdefault(id(statistic.sums), []).append(statistic)
+    by_sums: dict[int, list[Estimator]] = {}
+    for estimator in estimators:
+        by_sums.setdefault(id(estimator.sums), []).append(estimator)
     groups = [(_framed(group[0].sums, frame), group) for group in by_sums.values()]
     estimates = {each: each.formula(_column_totals(sums)) for sums, group in groups for each in group}
     resampled = {each: np.empty((resamples, len(figures))) for each, figures in estimates.items()}
@@ -138,9 +138,9 @@ def _bootstrap_frame(
     for start, weights in _weight_blocks(n, widest, resamples, seed):
         for sums, group in groups:
             totals = _weighted_totals(weights, sums)
-            for statistic in group:
-                resampled[statistic][start : start + len(weights)] = statistic.formula(totals)
-    found: dict[Statistic, Replicates] = {}
+            for estimator in group:
+                resampled[estimator][start : start + len(weights)] = estimator.formula(totals)
+    found: dict[Estimator, Replicates] = {}
     for sums, group in groups:
         for each, moments in zip(group, _left_out(sums, [(one.formula, estimates[one]) for one in group]), strict=True):
             found[each] = Replicates(estimates[each], resampled[each], moments.acceleration, moments.standard_error, n)

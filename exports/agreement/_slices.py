@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from annotation.labels import LABELS
 from exports.agreement._bounds import Support, alpha_interval_or_none, alpha_support, joint_interval
-from exports.agreement._labels import undefined_reason
-from exports.agreement._resampling import Statistic, bootstrap
-from exports.agreement.coefficients import Votes, alpha_sums, alphas, coefficients, count_votes, totals
+from exports.agreement._resampling import Estimator, bootstrap
 from exports.agreement.distributions import holm
 from exports.agreement.ratings import EPOCH, FloatArray, IntArray, Ratings
 from exports.agreement.schema import AgreementSlice, AlphaChange, Interval, SliceLabel
+from exports.agreement.statistics import Votes, alpha_sums, alphas, coefficients, count_votes, totals, undefined_reason
 
 _PERMUTATIONS = 999
 """Exchanges of records for every step."""
@@ -156,8 +155,8 @@ def _alpha_intervals(part: Part, resamples: int, seed: int) -> list[Interval | N
     """The interval of each label's alpha in one part; None where it is refused."""
     if not part.frame.any():
         return [None] * part.yes.shape[1]
-    statistic = Statistic(part.sums, alphas, part.frame)
-    replicates = bootstrap([statistic], resamples, seed)[statistic]
+    estimator = Estimator(part.sums, alphas, part.frame)
+    replicates = bootstrap([estimator], resamples, seed)[estimator]
     return [alpha_interval_or_none(replicates, column, part.support(column)) for column in range(part.yes.shape[1])]
 
 
@@ -165,7 +164,7 @@ def _slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Inte
     total = totals(part.votes.zeros[:, column], part.votes.ones[:, column])
     found = coefficients(total)
     yes, n_ratings = part.yes[:, column], part.ratings[:, column]
-    figures = {name: found[name] for name in ("prevalence", "krippendorff_alpha", "percent_agreement")}
+    figures = {name: found[name] for name in SliceLabel.model_fields if name in found}
     raters = np.flatnonzero(n_ratings)
     reason = undefined_reason(total, len(raters))
     return SliceLabel(
@@ -241,8 +240,8 @@ def _step_changes(
 ) -> Iterator[AlphaChange]:
     """The changes of the tested labels in one step, with `p_holm` still uncorrected."""
     sums = np.concatenate([step.sums_before, step.sums_after], axis=1)
-    statistic = Statistic(sums, _alpha_difference, np.ones(len(sums), dtype=np.bool_))
-    replicates = bootstrap([statistic], resamples, seed)[statistic]
+    estimator = Estimator(sums, _alpha_difference, np.ones(len(sums), dtype=np.bool_))
+    replicates = bootstrap([estimator], resamples, seed)[estimator]
     for column in np.flatnonzero(step.tested):
         before, after = (_exact_alpha(part, int(column)) for part in (step.before, step.after))
         yield AlphaChange(

@@ -14,7 +14,6 @@ from exports.agreement._bounds import Support, absence_interval
 from exports.agreement._exchange import Exchange
 from exports.agreement._patterns import Entries, LabelPatterns, TaskPatterns
 from exports.agreement._resampling import BoolArray, Resampled, interval, interval_or_none
-from exports.agreement.coefficients import ratio, unit_sums
 from exports.agreement.distributions import wilson_interval
 from exports.agreement.ratings import MISSING, FloatArray, IntArray, Ratings
 from exports.agreement.schema import (
@@ -23,8 +22,8 @@ from exports.agreement.schema import (
     Overlap,
     PairAgreement,
     RefusedReason,
-    UndefinedReason,
 )
+from exports.agreement.statistics import PAIR_STATISTICS, Cells, UndefinedReason, ratio, unit_sums
 
 FEW_SHARED = 20
 """Pairs that share fewer units have no interval, and their figures say little."""
@@ -32,10 +31,9 @@ CROWD = 20
 """Of more annotators not all pairs are listed."""
 PAIRS_KEPT = 200
 """So many of them are."""
-_NEGLIGIBLE = 1e-18
 
 
-class PairStatistics:
+class PairEstimators:
     """The pairs of annotators on one label: what they ask of the resamples, and how they read them."""
 
     def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
@@ -51,7 +49,7 @@ class PairStatistics:
             found = kappas(totals)
             return np.concatenate([found[..., self.with_interval], _mean_of_defined(found)], axis=-1)
 
-        self.statistic = task.statistic([(label, entries)], figures, task.frame(label, at_least=2))
+        self.estimator = task.estimator([(label, entries)], figures, task.frame(label, at_least=2))
         """Kappa of the pairs with an interval, and at last the mean over all that are defined."""
 
     def read(self, resampled: Resampled) -> Iterator[PairAgreement]:
@@ -62,13 +60,13 @@ class PairStatistics:
                 self.label,
                 self.annotators[first],
                 self.annotators[second],
-                tuple(self.cells[place].tolist()),
-                interval_or_none(resampled[self.statistic], columns[place]) if place in columns else None,
+                Cells(*self.cells[place].tolist()),
+                interval_or_none(resampled[self.estimator], columns[place]) if place in columns else None,
             )
 
     def read_mean(self, resampled: Resampled) -> Interval | RefusedReason:
         """The interval of the mean kappa, or why it is refused."""
-        return interval(resampled[self.statistic], len(self.with_interval))
+        return interval(resampled[self.estimator], len(self.with_interval))
 
 
 def _shared_cells(label: LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, Entries]:
@@ -117,39 +115,26 @@ def _mean_of_defined(values: FloatArray) -> FloatArray:
 
 
 def pair_agreement(
-    label: str, rater_a: str, rater_b: str, cells: tuple[int, ...], kappa_interval: Interval | None
+    label: str, rater_a: str, rater_b: str, cells: Cells, kappa_interval: Interval | None
 ) -> PairAgreement:
     """The figures of one pair from its four cells.
 
     Source: exports/contracts/agreement.md#coefficients.
     """
-    n11, n10, n01, n00 = cells
-    n = n11 + n10 + n01 + n00
-    margins = (n11 + n10) * (n01 + n00) * (n11 + n01) * (n10 + n00)
-    chance = (n11 + n10) * (n10 + n00) + (n11 + n01) * (n01 + n00)
-    figures = {
-        "percent_agreement": (n11 + n00) / n if n else None,
-        "cohen_kappa": 2 * (n11 * n00 - n10 * n01) / chance if chance else None,
-        "pabak": (n11 + n00 - n10 - n01) / n if n else None,
-        "prevalence_index": (n11 - n00) / n if n else None,
-        "bias_index": (n10 - n01) / n if n else None,
-        "positive_agreement": 2 * n11 / (2 * n11 + n10 + n01) if n11 + n10 + n01 else None,
-        "negative_agreement": 2 * n00 / (2 * n00 + n10 + n01) if n00 + n10 + n01 else None,
-        "mcc": (n11 * n00 - n10 * n01) / math.sqrt(margins) if margins else None,
-        "mcnemar_p": mcnemar_p(n10, n01) if n else None,
-    }
+    figures = {name: entry.compute(cells) if cells.n else None for name, entry in PAIR_STATISTICS.items()}
     return PairAgreement(
         label=label,
         rater_a=rater_a,
         rater_b=rater_b,
-        n_shared=n,
-        n11=n11,
-        n10=n10,
-        n01=n01,
-        n00=n00,
+        n_shared=cells.n,
+        **cells._asdict(),
         **figures,
         interval=kappa_interval,
-        undefined={name: _pair_undefined_reason(name, n) for name, value in figures.items() if value is None},
+        undefined={
+            name: PAIR_STATISTICS[name].reason if cells.n else "no_pairable_items"
+            for name, value in figures.items()
+            if value is None
+        },
     )
 
 
@@ -167,28 +152,6 @@ def listed_pairs(pairs: Sequence[PairAgreement], n_annotators: int) -> tuple[tup
     return tuple(pair for pair in pairs if (pair.rater_a, pair.rater_b) in kept), len(shared) - PAIRS_KEPT
 
 
-def _pair_undefined_reason(figure: str, n_shared: int) -> UndefinedReason:
-    """Why a figure of a pair is None."""
-    if not n_shared:
-        return "no_pairable_items"
-    return "constant_both_raters" if figure == "cohen_kappa" else "no_variation"
-
-
-def mcnemar_p(only_first: int, only_second: int) -> float:
-    """Exact two-sided p of McNemar's test: twice the smaller tail of a fair coin, at most 1.
-
-    The tail is added up from its largest term downwards until the rest is negligible.
-    """
-    n, k = only_first + only_second, min(only_first, only_second)
-    term = math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
-    tail = 0.0
-    while k >= 0 and term > tail * _NEGLIGIBLE:
-        tail += term
-        term *= k / (n - k + 1)
-        k -= 1
-    return min(1.0, 2 * tail)
-
-
 class _AgainstRest(NamedTuple):
     """Counts of every annotator on one label: one number an annotator."""
 
@@ -203,7 +166,7 @@ class _AgainstRest(NamedTuple):
     """Units with three ratings or more on which she alone says otherwise."""
 
 
-class AnnotatorStatistics:
+class AnnotatorEstimators:
     """Every annotator against the others on one label: what it asks of the resamples, and how it reads them."""
 
     def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
@@ -211,7 +174,7 @@ class AnnotatorStatistics:
         self.annotators, self.label = task.annotators, label
         entries = _without_entries(label, len(task.annotators))
         self.totals = label.total(entries)
-        self.statistic = task.statistic([(label, entries)], _delta_alphas, task.frame(label, at_least=2))
+        self.estimator = task.estimator([(label, entries)], _delta_alphas, task.frame(label, at_least=2))
         """Alpha without each annotator, less alpha of all."""
 
     def read(self, resampled: Resampled, support: Support, exchange: Exchange) -> Iterator[AnnotatorAgreement]:
@@ -227,7 +190,7 @@ class AnnotatorStatistics:
                 counts,
                 (alphas[0], alphas[rater + 1]),
                 bool((self.totals[:2] + self.totals[3 + 3 * rater : 5 + 3 * rater]).any()),
-                absence_interval(resampled[self.statistic], rater, support),
+                absence_interval(resampled[self.estimator], rater, support),
                 {name: None if math.isnan(values[rater]) else float(values[rater]) for name, values in told.items()},
             )
 

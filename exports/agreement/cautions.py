@@ -12,9 +12,9 @@ import numpy as np
 from annotation.labels import LABELS
 from exports.agreement._resampling import FEW_RECORDS, UNDEFINED_SHARE
 from exports.agreement.annotators import FEW_SHARED
-from exports.agreement.coefficients import Votes, count_votes
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
 from exports.agreement.schema import LabelAgreement, LabelWarning, TaskAgreement, TaskWarning
+from exports.agreement.statistics import Votes, count_votes
 
 _FEW_ITEMS = 30
 """Fewer pairable units than this: the next ones can move every figure a lot."""

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.labels import LABELS, TaskName
-from exports.agreement.coefficients import label_votes
 from exports.agreement.ratings import YES, FloatArray, IntArray, LabelArray, Ratings
+from exports.agreement.statistics import label_votes
 
 _MIN_TRIPLED_UNITS = 10
 """Units with three ratings or more that the model must have: two raters leave two of its five figures open."""

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import LABELS, TaskName
-from exports.agreement.coefficients import Votes, label_votes, unit_sums
 from exports.agreement.consensus import BoolArray, label_posterior
 from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
+from exports.agreement.statistics import Votes, label_votes, unit_sums
 from pipeline.schema import Frozen
 
 

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import LABELS, TASKS, TaskName
-from exports.agreement._resampling import BoolArray, Statistic, bootstrap, interval
+from exports.agreement._resampling import BoolArray, Estimator, bootstrap, interval
 from exports.agreement.alt_test import EPSILON, Answers, alternative_annotator_test
 from exports.agreement.annotators import FEW_SHARED, kappas
-from exports.agreement.coefficients import Votes, label_votes, ratio
 from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
 from exports.agreement.schema import (
     Calibration,
@@ -24,6 +23,7 @@ from exports.agreement.schema import (
     RefusedReason,
     ReliabilityBin,
 )
+from exports.agreement.statistics import Votes, label_votes, ratio
 
 _BINS = 10
 _UNDEFINED_WHERE: dict[str, JudgeReason] = {
@@ -219,13 +219,13 @@ def _kappa_intervals(
 ) -> list[Interval | RefusedReason]:
     """The interval of each label's kappa with the majority, or why it is refused; records are drawn for all at once."""
     n_records = len(ratings.records)
-    statistics: list[Statistic] = []
+    estimators: list[Estimator] = []
     for column in columns:
         cells = [np.bincount(ratings.unit_records, each, n_records) for each in column.cells.T]
         frame = np.bincount(ratings.unit_records[column.compared], minlength=n_records) > 0
-        statistics.append(Statistic(np.stack(cells, axis=1).astype(np.float64), kappas, frame))
-    resampled = bootstrap(statistics, resamples, seed)
-    return [interval(resampled[statistic], 0) for statistic in statistics]
+        estimators.append(Estimator(np.stack(cells, axis=1).astype(np.float64), kappas, frame))
+    resampled = bootstrap(estimators, resamples, seed)
+    return [interval(resampled[estimator], 0) for estimator in estimators]
 
 
 def _measure_label(

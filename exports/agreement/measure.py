@@ -8,7 +8,7 @@ import numpy as np
 from annotation.labels import TASKS
 from exports.agreement._exchange import measure_exchange
 from exports.agreement._labels import (
-    LabelStatistics,
+    LabelEstimators,
     MacroAlpha,
     MacroFigures,
     conditional_agreement,
@@ -19,8 +19,8 @@ from exports.agreement._patterns import task_patterns
 from exports.agreement._resampling import bootstrap
 from exports.agreement._slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
 from exports.agreement.annotators import (
-    AnnotatorStatistics,
-    PairStatistics,
+    AnnotatorEstimators,
+    PairEstimators,
     identical_vectors,
     listed_pairs,
     measure_overlap,
@@ -59,15 +59,15 @@ class TaskFigures(NamedTuple):
 def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
     """The figures of a task; records are drawn once for all of them, and each reads its own resamples."""
     task = task_patterns(ratings)
-    pairs = [PairStatistics(task, label) for label in task.labels]
-    labels = [LabelStatistics(task, label, own) for label, own in zip(task.labels, pairs, strict=True)]
-    annotators = [AnnotatorStatistics(task, label) for label in task.labels]
+    pairs = [PairEstimators(task, label) for label in task.labels]
+    labels = [LabelEstimators(task, label, own) for label, own in zip(task.labels, pairs, strict=True)]
+    annotators = [AnnotatorEstimators(task, label) for label in task.labels]
     macro = MacroAlpha(task)
-    statistics = [macro.statistic]
-    statistics += [statistic for each in labels for statistic in (each.over_pairable, each.over_rated)]
-    statistics += [each.statistic for each in pairs]
-    statistics += [each.statistic for each in annotators]
-    resampled = bootstrap(statistics, resamples, seed)
+    estimators = [macro.estimator]
+    estimators += [estimator for each in labels for estimator in (each.over_pairable, each.over_rated)]
+    estimators += [each.estimator for each in pairs]
+    estimators += [each.estimator for each in annotators]
+    resampled = bootstrap(estimators, resamples, seed)
     return TaskFigures(
         labels={each.label.label: each.read(resampled) for each in labels},
         macro=macro.read(resampled, [each.support for each in labels]),

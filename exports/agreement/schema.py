@@ -8,6 +8,7 @@ from typing import Literal
 from annotation.labels import TaskName
 from exports.agreement.alt_test import AltTest
 from exports.agreement.audit import Audit
+from exports.agreement.statistics import LabelFigures, PairFigures, UndefinedReason
 from pipeline.schema import Frozen
 
 JudgeReason = Literal[
@@ -17,9 +18,6 @@ JudgeReason = Literal[
     "nobody_says_yes",
     "constant_both_raters",
     "jury_is_constant",
-]
-UndefinedReason = Literal[
-    "no_pairable_items", "single_annotator", "no_variation", "constant_both_raters", "no_exchange"
 ]
 RefusedReason = Literal["undefined", "undefined_resamples", "single_record", "constant", "too_few_rare_ratings"]
 IntervalMethod = Literal["bca", "expanded_percentile", "one-sided", "bounded"]
@@ -59,35 +57,9 @@ class Interval(Frozen):
     """What was resampled: whole records, with all their units and all their labels."""
 
 
-class LabelAgreement(Frozen):
+class LabelAgreement(LabelFigures):
     """Agreement on one label; a figure that is undefined is None and has its reason in `undefined`."""
 
-    n_items: int
-    """Units with at least one rating."""
-    n_pairable_items: int
-    """Units with at least two ratings."""
-    n_ratings: int
-    """Ratings on all units."""
-    prevalence: float | None
-    """Share of yes among all ratings."""
-    percent_agreement: float | None
-    """Mean over pairable units of the share of agreeing pairs of ratings, between 0 and 1."""
-    krippendorff_alpha: float | None
-    """Krippendorff's alpha, nominal."""
-    fleiss_kappa: float | None
-    """Fleiss' kappa, generalised to varying numbers of ratings."""
-    gwet_ac1: float | None
-    """Gwet's AC1 with two categories."""
-    brennan_prediger: float | None
-    """Brennan and Prediger's coefficient with two categories."""
-    positive_agreement: float | None
-    """Specific agreement on yes."""
-    negative_agreement: float | None
-    """Specific agreement on no."""
-    full_agreement_share: float | None
-    """Share of pairable units on which all ratings are equal."""
-    mean_pairwise_kappa: float | None
-    """Mean of Cohen's kappa over the pairs of annotators that have one (Light)."""
     n_pairs_with_kappa: int
     """Pairs of annotators whose kappa is defined."""
     n_cluster_records: int
@@ -118,43 +90,9 @@ class LabelAgreement(Frozen):
     """What to mind when reading the figures."""
 
 
-class PairAgreement(Frozen):
+class PairAgreement(PairFigures):
     """Two annotators on one label, over the units that both rated; the first name comes first in the alphabet."""
 
-    label: str
-    """The label."""
-    rater_a: str
-    """The first annotator."""
-    rater_b: str
-    """The second annotator."""
-    n_shared: int
-    """Units that both rated."""
-    n11: int
-    """Units on which both say yes."""
-    n10: int
-    """Units on which only the first says yes."""
-    n01: int
-    """Units on which only the second says yes."""
-    n00: int
-    """Units on which both say no."""
-    percent_agreement: float | None
-    """Share of equal ratings."""
-    cohen_kappa: float | None
-    """Cohen's kappa."""
-    pabak: float | None
-    """Kappa adjusted for prevalence and bias: twice the percent agreement less one."""
-    prevalence_index: float | None
-    """(both yes − both no) / shared units."""
-    bias_index: float | None
-    """(only the first − only the second) / shared units: who says yes more often."""
-    positive_agreement: float | None
-    """Specific agreement on yes."""
-    negative_agreement: float | None
-    """Specific agreement on no."""
-    mcc: float | None
-    """Matthews' correlation; None where one of the two says the same everywhere."""
-    mcnemar_p: float | None
-    """Exact two-sided p that the two say yes equally often; None without shared units."""
     interval: Interval | None
     """95 % interval of kappa from the joint bootstrap; None below 20 shared units, where it is refused or undefined."""
     undefined: dict[str, UndefinedReason]

@@ -10,9 +10,10 @@ import numpy as np
 from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import Agreement, TaskAgreement
+from exports.agreement.statistics import columns_at
 from exports.dataset.files import DatasetManifest
 from exports.dataset.splits import SPLITS, Placed, SplitName, SplitShares
-from exports.report.words import alpha_estimate, decimal, discard_sentence, percent, warning_sentences
+from exports.report.words import discard_sentence, figure_text, warning_sentences
 from pipeline.tables import Table, escape_markdown
 
 
@@ -263,18 +264,12 @@ def _agreement_blocks(facts: TaskFacts, figures: TaskAgreement) -> Iterator[str]
     yield f"### {facts.task}"
     sentences = [*warning_sentences(figures), _discards(figures)]
     yield "\n".join(f"- {escape_markdown(sentence)}" for sentence in sentences)
+    columns = columns_at("card")
     rows = [
-        (
-            label,
-            str(found.n_pairable_items),
-            alpha_estimate(found),
-            decimal(found.gwet_ac1),
-            percent(found.percent_agreement),
-            percent(found.prevalence),
-        )
+        (label, str(found.n_pairable_items), *(figure_text(found, name) for name, _, _ in columns))
         for label, found in figures.labels.items()
     ]
-    head = ("label", "units with two answers or more", "α [95 %]", "AC1", "agreement", "yes")
+    head = ("label", "units with two answers or more", *(shown.head for _, _, shown in columns))
     yield Table([head, *rows], left=1).markdown()
 
 

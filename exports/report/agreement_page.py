@@ -1,11 +1,13 @@
 """Agreement as sections: labels with their verdicts, judges, audit and controls, for every form of output."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from annotation.controls.scores import AnnotatorScores, Scores, Share
 from annotation.labels import TaskName
 from exports.agreement.audit import Audit, AuditedLabel, RightShare
 from exports.agreement.schema import Agreement, JudgedLabel, JudgedTask, LabelAgreement, TaskAgreement
+from exports.agreement.statistics import columns_at, legends_at
 from exports.report.judge_words import (
     JUDGE_LEGEND,
     conclusion_sentences,
@@ -21,10 +23,10 @@ from exports.report.words import (
     FITNESS,
     FITNESS_MEANING,
     UNDEFINED,
-    alpha_estimate,
     decimal,
     discard_sentence,
     estimate,
+    figure_text,
     finding_sentences,
     fitness,
     fitness_sentences,
@@ -42,23 +44,27 @@ MARKDOWN_MARK, LATEX_MARK = "<!-- citejury exports agreement -->", "% citejury e
 """The first lines: by them the files are known as ours."""
 
 _Label = tuple[str, LabelAgreement]
-_LABELS: tuple[Column[_Label], ...] = (
-    Column("", lambda row: row[0]),
-    Column("n", lambda row: f"{row[1].n_pairable_items:,}", ("page", "paper")),
-    Column("α [95 %]", lambda row: alpha_estimate(row[1])),
-    Column("P(α < .667)", lambda row: percent(row[1].p_below.get("0.667")), ("page",)),
-    Column("AC1", lambda row: decimal(row[1].gwet_ac1), ("page", "paper")),
-    Column("agr.", lambda row: percent(row[1].percent_agreement), ("page", "paper")),
-    Column("P⁺", lambda row: decimal(row[1].positive_agreement), ("page", "paper")),
-    Column("P⁻", lambda row: decimal(row[1].negative_agreement), ("page", "paper")),
-    Column("yes", lambda row: percent(row[1].prevalence), ("page", "paper")),
-    Column("verdict", lambda row: FITNESS[fitness(row[1])], ("terminal",)),
-)
-_LEGEND = (
-    "n: units with two answers or more. α: Krippendorff's alpha. AC1: Gwet's. agr.: share of agreeing pairs. P⁺, P⁻: "
-    "specific agreement on yes and on no. yes: share of yes among all votes, which counts units with many votes more. "
-    "–: undefined."
-)
+
+
+def _label_table(figures: TaskAgreement, place: Place, left: int | None = 1) -> Table:
+    """The labels of a task as the place shows them; their statistics are those of the table of statistics."""
+    columns = [Column[_Label]("", lambda row: row[0])]
+    if place != "terminal":
+        columns.append(Column("n", lambda row: f"{row[1].n_pairable_items:,}"))
+    for name, _, shown in columns_at(place):
+        columns.append(Column(shown.head, partial(_figure, name)))
+        if name == "krippendorff_alpha" and place == "page":
+            columns.append(Column("P(α < .667)", lambda row: percent(row[1].p_below.get("0.667"))))
+    if place == "terminal":
+        columns.append(Column("verdict", lambda row: FITNESS[fitness(row[1])]))
+    return described(columns, list(figures.labels.items()), place, left)
+
+
+def _figure(name: str, row: _Label) -> str:
+    return figure_text(row[1], name)
+
+
+_LEGEND = " ".join(("n: units with two answers or more.", *legends_at("page"), "–: undefined."))
 _PAGE_LEGEND = (
     f"{_LEGEND} P(α < .667): share of the resamples below that threshold. Annotators are named where chance would name "
     "anybody in at most one file of twenty."
@@ -112,7 +118,7 @@ def short_sections(agreement: Agreement, results: Results | None = None) -> Iter
     for task, figures in agreement.tasks.items():
         yield Section(
             title=f"{task}: {_sizes(figures)}",
-            tables=(described(_LABELS, list(figures.labels.items()), "terminal", left=None),),
+            tables=(_label_table(figures, "terminal", left=None),),
             points=(*marked("! ", undefined_sentences(figures)), *marked("* ", finding_sentences(figures))),
             widths=_WIDTHS,
         )
@@ -152,7 +158,7 @@ def _task_sections(agreement: Agreement, task: TaskName, figures: TaskAgreement)
             *marked("! ", warning_sentences(figures)),
             *marked("! ", discarded),
         ),
-        tables=(described(_LABELS, list(figures.labels.items()), "page"),),
+        tables=(_label_table(figures, "page"),),
         notes=() if figures.macro_alpha is None else (f"{macro_sentence(agreement, task)}.",),
         points=marked("* ", finding_sentences(figures)),
     )
@@ -168,7 +174,7 @@ def paper_sections(agreement: Agreement) -> Iterator[Section]:
         cited = [f"{label}: {label_sentence(agreement, task, label)}." for label in figures.labels]
         yield Section(
             title=f"Agreement between annotators: {task}",
-            tables=(described(_LABELS, list(figures.labels.items()), "paper"),),
+            tables=(_label_table(figures, "paper"),),
             notes=(_LEGEND, *cited[:1]),
             name=f"agreement-{task}",
         )

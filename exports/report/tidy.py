@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from annotation.labels import TaskName
-from exports.agreement.coefficients import COEFFICIENTS
 from exports.agreement.schema import (
     Agreement,
     AgreementSlice,
@@ -21,12 +20,10 @@ from exports.agreement.schema import (
     SliceLabel,
     TaskAgreement,
 )
+from exports.agreement.statistics import STATISTICS
 from exports.results.schema import RateInterval
 from pipeline.schema import Frozen
 from pipeline.tables import Table
-
-METRICS = (*COEFFICIENTS, "mean_pairwise_kappa")
-"""The figures of a label that can have an interval."""
 
 Cells = dict[str, object]
 _SLICE_COLUMNS = ("task", "kind", "name", "n_records", "n_units", "label")
@@ -140,7 +137,7 @@ def _spread(field: str, value: object) -> Cells:
     match field, value:
         case "intervals", dict() | None:
             found = value or {}
-            return {k: v for metric in METRICS for k, v in interval_cells(metric, found.get(metric)).items()}
+            return {k: v for metric in STATISTICS for k, v in interval_cells(metric, found.get(metric)).items()}
         case "interval" | "delta_interval", Interval() | None:
             return interval_cells(field, value)
         case "positive_rate_interval", tuple() | None:

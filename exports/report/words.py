@@ -21,8 +21,8 @@ from exports.agreement.schema import (
     LabelAgreement,
     RefusedReason,
     TaskAgreement,
-    UndefinedReason,
 )
+from exports.agreement.statistics import STATISTICS, UndefinedReason
 from pipeline.terminal import counted
 
 GateEnd = Literal["lower", "point"]
@@ -108,9 +108,12 @@ def estimate(value: float | None, interval: Interval | None) -> str:
     return f"{decimal(value)} {bounds(interval)}".rstrip()
 
 
-def alpha_estimate(found: LabelAgreement) -> str:
-    """The label's α with its interval."""
-    return estimate(found.krippendorff_alpha, found.intervals.get("krippendorff_alpha"))
+def figure_text(found: LabelAgreement, name: str) -> str:
+    """The statistic of this name as tables print it; α with its interval."""
+    if name == "krippendorff_alpha":
+        return estimate(found.krippendorff_alpha, found.intervals.get("krippendorff_alpha"))
+    value = getattr(found, name)
+    return percent(value) if STATISTICS[name].is_share else decimal(value)
 
 
 def _named(labels: Sequence[str], figures: TaskAgreement) -> str:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import LABELS, TaskName
-from exports.agreement.coefficients import count_votes
 from exports.agreement.consensus import BoolArray, UnitLabel
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
+from exports.agreement.statistics import count_votes
 from exports.results.study import Consensus, FindingDefinition
 from pipeline.errors import InputError
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from annotation.embedded.patches.table import PATCHES
 from annotation.judge._units import Evidence, FullJudgement
 from annotation.labels import RULES, TASKS
+from exports.agreement.statistics import PAIR_STATISTICS, STATISTICS, Statistic
 from exports.cli import main
 from exports.csv.tables import EXTENDED_COLUMNS
 from exports.schema import (
@@ -234,6 +235,31 @@ def export_history() -> str:
 
 def export_manifest() -> str:
     return field_tables(Manifest, ExportedDataset, AnnotatorCounts, ExportFilters, ExportedFile, level="####")
+
+
+WHERE = {"terminal": "terminal", "page": "Markdown", "paper": "LaTeX", "report": "report", "card": "data card"}
+
+
+def statistics() -> str:
+    """The statistics of a label: the table that the product reads."""
+
+    def row(name: str, entry: Statistic) -> str:
+        shown = {place for column in entry.shown for place in column.places}
+        where = ", ".join(said for place, said in WHERE.items() if place in shown)
+        return f"{entry.title} | `{name}` | {entry.formula} | {entry.undefined} | {entry.over} | {where}"
+
+    header = "name | key | formula | undefined when | over | read in"
+    return table(header, (row(name, entry) for name, entry in STATISTICS.items()))
+
+
+def pair_statistics() -> str:
+    rows = (f"{e.title} | `{name}` | {e.formula} | {e.undefined}" for name, e in PAIR_STATISTICS.items())
+    return table("name | key | formula | undefined when", rows)
+
+
+def statistic_names() -> str:
+    names = [f"`{name}`" for name in STATISTICS]
+    return f"Statistics of a label: {', '.join(names[:-1])} and {names[-1]}.\n"
 
 
 def label_rules() -> str:

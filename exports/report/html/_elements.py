@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, tostring
 
 from annotation.rendering import harmless_characters
-from exports.agreement.schema import Interval, RefusedReason, UndefinedReason
+from exports.agreement.schema import Interval, RefusedReason
+from exports.agreement.statistics import UndefinedReason
 from exports.report.sections import Section
 from exports.report.words import UNDEFINED, bounds, decimal
 from pipeline.tables import Table

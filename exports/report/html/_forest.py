@@ -5,6 +5,7 @@ from xml.etree.ElementTree import Element
 
 from annotation.labels import TaskName
 from exports.agreement.schema import Agreement, ConditionalAgreement, LabelAgreement, TaskAgreement
+from exports.agreement.statistics import columns_at, legends_at
 from exports.report.html._elements import (
     Child,
     cell,
@@ -46,25 +47,19 @@ _PLOT_COLUMNS = ("Label", "Coefficients", "α [95 %]", "Yes votes", "Verdict")
 SYMBOLS: dict[Fitness, str] = {"fit": "✓", "tentative": "~", "open": "?", "unfit": "✗", "unknown": "–"}
 """What stands before each verdict, so that it can be told without its colour."""
 
+_SIZES: tuple[Child, ...] = ("Label", "N′", "needed", "records", ["n", element("sub", "eff")])
+_ALPHA_COLUMN, *_OTHER_COLUMNS = columns_at("report")
 _COLUMNS: tuple[Child, ...] = (
-    "Label",
-    "N′",
-    "needed",
-    "records",
-    ["n", element("sub", "eff")],
-    "α [95 %]",
+    *_SIZES,
+    _ALPHA_COLUMN[2].head,
     "P(α ≥ .667)",
     "P(α ≥ .800)",
-    "AC1",
-    "P⁺",
-    "P⁻",
-    "agree",
-    "yes votes",
+    *(shown.head for _, _, shown in _OTHER_COLUMNS),
 )
 _MEANING = (
     "N′ units with two ratings or more; needed: as many as would show an α of .667 at this share of yes; records: what "
     "was resampled; n_eff: independent units that would tell as much, at most N′; P(α ≥ …): share of the resamples; "
-    "P⁺ and P⁻: agreement on yes and on no; agree: percent agreement; yes votes: their share among all ratings."
+    f"{'; '.join(legends_at('report'))}."
 )
 
 
@@ -172,7 +167,6 @@ def _prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
 
 def _label_row(name: str, found: LabelAgreement) -> Element:
     """The numbers of one label."""
-    undefined = found.undefined
     return row(
         head(name),
         cell(f"{found.n_pairable_items:,}"),
@@ -181,12 +175,14 @@ def _label_row(name: str, found: LabelAgreement) -> Element:
         cell(UNDEFINED if found.n_effective is None else f"{found.n_effective:,.0f}"),
         cell(_alpha_cell(found)),
         *(cell(_reaches(found, threshold)) for threshold in ("0.667", "0.800")),
-        cell(number(found.gwet_ac1, undefined.get("gwet_ac1"))),
-        cell(number(found.positive_agreement, undefined.get("positive_agreement"))),
-        cell(number(found.negative_agreement, undefined.get("negative_agreement"))),
-        cell(percent(found.percent_agreement)),
-        cell(percent(found.prevalence)),
+        *(cell(_figure(found, name, is_share=entry.is_share)) for name, entry, _ in _OTHER_COLUMNS),
     )
+
+
+def _figure(found: LabelAgreement, name: str, *, is_share: bool) -> Child:
+    """A statistic, or why it is undefined."""
+    value = getattr(found, name)
+    return percent(value) if is_share else number(value, found.undefined.get(name))
 
 
 def _reaches(found: LabelAgreement, threshold: str) -> str:

@@ -5,7 +5,7 @@ everything is there but the form that filters the disagreements.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -14,6 +14,7 @@ from annotation.controls.scores import AnnotatorScores
 from annotation.labels import TaskName
 from exports.agreement.disagreements import Disagreement
 from exports.agreement.schema import Agreement, InputFile, TaskAgreement
+from exports.agreement.statistics import STATISTICS
 from exports.report.agreement_page import audit_sections, control_sections
 from exports.report.html._browser import browser_section
 from exports.report.html._elements import (
@@ -50,17 +51,20 @@ from pipeline.files import staged_file
 from pipeline.terminal import counted
 
 _HASH_SHOWN = 12
+
+
+def _methods_of_statistics() -> Iterator[tuple[str, str]]:
+    """What each statistic means; α first."""
+    for name in dict.fromkeys(("krippendorff_alpha", *STATISTICS)):
+        if method := STATISTICS[name].method:
+            yield method
+
+
 _TERMS: tuple[tuple[str, str], ...] = (
     ("Unit", "A query and a passage in retrieval, a record otherwise. Of several responses by one annotator to one "
      "unit the newest counts; drafts and discarded responses are not ratings. Units with one rating count for the "
      "share of yes, Fleiss' κ and AC1 only."),
-    ("α", "Krippendorff's alpha, nominal: 1 less observed over expected disagreement. Observed: disagreeing pairs of "
-     "ratings within units, each unit weighted by its ratings. Expected: disagreeing pairs among all these ratings, "
-     "whatever their unit. 1 is full agreement, 0 what chance would give."),
-    ("Percent agreement", "The share of agreeing pairs of ratings in a unit, averaged over units."),
-    ("AC1", "Gwet's coefficient: percent agreement corrected for chance, which is 2π(1 − π) with π the mean share of "
-     "yes. It stays high where one value is rare and agreement on the other is common."),
-    ("P⁺, P⁻", "Specific agreement: given that an annotator says yes (or no), how often another one says so too."),
+    *_methods_of_statistics(),
     ("κ", "Cohen's kappa of two annotators on the units that both rated."),
     ("Undefined", "Where all ratings are the same, α and κ are 0/0: such data cannot show that annotators tell yes "
      "from no. They stand as – with the reason, never as 1."),

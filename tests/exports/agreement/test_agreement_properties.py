@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.labels import LABELS
-from exports.agreement._resampling import Statistic, bootstrap, distinct_rows
-from exports.agreement.coefficients import alpha_sums, alphas, count_votes
+from exports.agreement._resampling import Estimator, bootstrap, distinct_rows
 from exports.agreement.measure import measure_figures, measure_task
 from exports.agreement.ratings import MISSING, NO, YES, FloatArray
 from exports.agreement.schema import LabelAgreement
+from exports.agreement.statistics import alpha_sums, alphas, count_votes
 from tests.support.agreement_data import START, Row, ratings_of
 
 RESAMPLES = 40
@@ -100,8 +100,8 @@ def test_doubling_every_record_halves_the_squared_standard_error() -> None:
     def squared_error(values: FloatArray) -> float:
         sums = np.stack([values, np.ones(len(values))], axis=1)
         every = np.ones(len(values), dtype=bool)
-        statistic = Statistic(sums, lambda totals: totals[..., :1] / totals[..., 1:], every)
-        return float(bootstrap([statistic], 10, 0)[statistic].jackknife_se[0] ** 2)
+        estimator = Estimator(sums, lambda totals: totals[..., :1] / totals[..., 1:], every)
+        return float(bootstrap([estimator], 10, 0)[estimator].jackknife_se[0] ** 2)
 
     once, twice = squared_error(agreement), squared_error(np.tile(agreement, 2))
     assert twice / once == pytest.approx(59 / 119)

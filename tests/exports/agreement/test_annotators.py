@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from exports.agreement.annotators import mcnemar_p, measure_overlap, pair_agreement
+from exports.agreement.annotators import measure_overlap, pair_agreement
 from exports.agreement.measure import TaskFigures, measure_figures
 from exports.agreement.schema import AnnotatorAgreement, PairAgreement
+from exports.agreement.statistics import Cells, mcnemar_p
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, SINGLE_LABEL, Row, expected_of_case, ratings_of, ratings_of_case
 from tests.support.places import NO_SHARED
@@ -95,7 +96,7 @@ def test_a_pair_worked_by_hand() -> None:
     # Both yes 4, only anna 3, only ben 1, neither 2; n = 10. p_o = 6/10; anna says yes 7/10, ben 5/10.
     # p_e = .7·.5 + .3·.5 = .5; kappa = (.6 − .5)/.5 = 1/5. MCC = (8 − 3)/√(7·3·5·5) = 5/√525.
     # McNemar on (3, 1): 2·(1 + 4)/2⁴ = 10/16.
-    found = pair_agreement("helpful", "anna", "ben", (4, 3, 1, 2), None)
+    found = pair_agreement("helpful", "anna", "ben", Cells(4, 3, 1, 2), None)
     assert found.n_shared == 10
     assert found.percent_agreement == pytest.approx(0.6)
     assert found.cohen_kappa == pytest.approx(0.2)
@@ -122,7 +123,7 @@ def test_a_pair_worked_by_hand() -> None:
     ids=["both say yes throughout", "one says yes throughout", "each is constant and they differ"],
 )
 def test_what_a_pair_cannot_tell_has_its_reason(cells: tuple[int, ...], undefined: dict[str, str]) -> None:
-    found = pair_agreement("helpful", "anna", "ben", cells, None)
+    found = pair_agreement("helpful", "anna", "ben", Cells(*cells), None)
     assert {name: reason for name, reason in found.undefined.items() if not name.startswith("negative")} == {
         name: reason for name, reason in undefined.items() if not name.startswith("negative")
     }

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.labels import LABELS
-from exports.agreement.coefficients import coefficients, totals
 from exports.agreement.disagreements import Disagreement, find_disagreements, rank_together
 from exports.agreement.ratings import Ratings
+from exports.agreement.statistics import coefficients, totals
 from tests.support.places import SHARED
 
 NAMES = ("anna", "ben", "carla", "dora", "emil")

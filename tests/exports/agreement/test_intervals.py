@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from exports.agreement._resampling import (
+    Estimator,
     Replicates,
-    Statistic,
     bca_ends,
     bias_correction,
     bootstrap,
     interval,
 )
-from exports.agreement.coefficients import alpha_sums, alphas, count_votes
 from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import Interval
+from exports.agreement.statistics import alpha_sums, alphas, count_votes
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_of_case
 from tests.support.places import NO_SHARED
@@ -61,8 +61,8 @@ each_reference = pytest.mark.parametrize("path", REFERENCES, ids=lambda path: pa
 def resample_alpha(ratings: Ratings, resamples: int = RESAMPLES) -> Replicates:
     votes = count_votes(ratings.values[:, :1], ratings.units, len(ratings.unit_records))
     sums = alpha_sums(votes, ratings.unit_records, len(ratings.records))
-    statistic = Statistic(sums, alphas, sums.any(axis=1))
-    return bootstrap([statistic], resamples, SEED)[statistic]
+    estimator = Estimator(sums, alphas, sums.any(axis=1))
+    return bootstrap([estimator], resamples, SEED)[estimator]
 
 
 @cache

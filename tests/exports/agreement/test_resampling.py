@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from exports.agreement._exchange import measure_exchange
-from exports.agreement._labels import LabelStatistics
+from exports.agreement._labels import LabelEstimators
 from exports.agreement._patterns import task_patterns
 from exports.agreement._resampling import (
     UNDEFINED_SHARE,
+    Estimator,
     Replicates,
     SparseSums,
-    Statistic,
     bca_levels,
     bootstrap,
     exact_addends,
@@ -22,7 +22,7 @@ from exports.agreement._resampling import (
     share_below,
     undefined_share,
 )
-from exports.agreement.annotators import AnnotatorStatistics, PairStatistics
+from exports.agreement.annotators import AnnotatorEstimators, PairEstimators
 from exports.agreement.distributions import student_quantile
 from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import FloatArray, Ratings
@@ -68,7 +68,7 @@ def test_a_case_worked_by_hand() -> None:
     # Records 0, 0, 3 and 9; their mean is 3. Leaving one out: 12/3 = 4, 4, 3, 1, whose mean is 3.
     # u = mean − value: −1, −1, 0, 2; Σu² = 6, Σu³ = −1 − 1 + 8 = 6.
     # Acceleration 6/(6·6^1.5) = 6^−1.5; jackknife error √(3/4 · 6) = √4.5.
-    (found,) = bootstrap([Statistic(records_of(0, 0, 3, 9), mean, np.ones(4, dtype=bool))], 500, 0).values()
+    (found,) = bootstrap([Estimator(records_of(0, 0, 3, 9), mean, np.ones(4, dtype=bool))], 500, 0).values()
     assert found.n_records == 4
     assert found.estimates.tolist() == [3]
     assert found.acceleration == pytest.approx([6**-1.5])
@@ -81,7 +81,7 @@ def test_a_case_worked_by_hand() -> None:
 
 def test_only_records_of_the_frame_are_drawn() -> None:
     frame = np.array([True, False, True])
-    (found,) = bootstrap([Statistic(records_of(1, 1000, 2), mean, frame)], 200, 0).values()
+    (found,) = bootstrap([Estimator(records_of(1, 1000, 2), mean, frame)], 200, 0).values()
     assert found.n_records == 2
     assert set(found.resampled[:, 0]) == {1, 1.5, 2}
 
@@ -90,14 +90,14 @@ def test_figures_of_separate_calls_come_from_the_same_resamples() -> None:
     first, second = records_of(*range(30)), records_of(*(5 - 2 * value for value in range(30)))
     wide = np.hstack([second, np.zeros((30, 300))])
     frame = np.ones(30, dtype=bool)
-    (alone,) = bootstrap([Statistic(first, mean, frame)], 700, 3).values()
-    (other,) = bootstrap([Statistic(wide, mean, frame)], 700, 3).values()
+    (alone,) = bootstrap([Estimator(first, mean, frame)], 700, 3).values()
+    (other,) = bootstrap([Estimator(wide, mean, frame)], 700, 3).values()
     assert other.resampled == pytest.approx(5 - 2 * alone.resampled)
 
 
 def test_another_seed_draws_other_records() -> None:
-    statistic = Statistic(records_of(*range(30)), mean, np.ones(30, dtype=bool))
-    first, second = (bootstrap([statistic], 50, seed)[statistic] for seed in (1, 2))
+    estimator = Estimator(records_of(*range(30)), mean, np.ones(30, dtype=bool))
+    first, second = (bootstrap([estimator], 50, seed)[estimator] for seed in (1, 2))
     assert (first.resampled != second.resampled).any()
 
 
@@ -106,8 +106,8 @@ def test_sparse_sums_give_what_dense_ones_do() -> None:
     records, columns = np.nonzero(dense)
     halves = SparseSums(records.repeat(2), columns.repeat(2), (dense[records, columns] / 2).repeat(2), (40, 2))
     frame = np.arange(40) % 4 > 0
-    (one,) = bootstrap([Statistic(dense, mean, frame)], 60, 0).values()
-    (other,) = bootstrap([Statistic(halves, mean, frame)], 60, 0).values()
+    (one,) = bootstrap([Estimator(dense, mean, frame)], 60, 0).values()
+    (other,) = bootstrap([Estimator(halves, mean, frame)], 60, 0).values()
     for field in ("estimates", "resampled", "acceleration", "jackknife_se"):
         assert getattr(one, field) == pytest.approx(getattr(other, field), rel=1e-9), field
 
@@ -123,7 +123,7 @@ def test_added_in_any_order_sums_are_the_same_to_the_last_digit() -> None:
 
 
 def test_without_records_every_figure_is_undefined() -> None:
-    (found,) = bootstrap([Statistic(records_of(1, 2), mean, np.zeros(2, dtype=bool))], 10, 0).values()
+    (found,) = bootstrap([Estimator(records_of(1, 2), mean, np.zeros(2, dtype=bool))], 10, 0).values()
     assert np.isnan(found.estimates).all()
     assert np.isnan(found.resampled).all()
     assert interval(found, 0) == "undefined"
@@ -198,12 +198,12 @@ def test_quantiles_of_student_are_those_of_the_tables(degrees: int, quantile: fl
 def test_figures_do_not_depend_on_what_else_is_resampled_nor_in_what_order() -> None:
     ratings = drawn(units=120, annotators=4, share=0.6, records=40)
     joint, task = measure_figures(ratings, 300, 5), task_patterns(ratings)
-    pairs = [PairStatistics(task, label) for label in task.labels]
-    alone = bootstrap([each.statistic for each in reversed(pairs)], 300, 5)
+    pairs = [PairEstimators(task, label) for label in task.labels]
+    alone = bootstrap([each.estimator for each in reversed(pairs)], 300, 5)
     assert joint.pairs == tuple(found for each in pairs for found in each.read(alone))
-    annotators = [AnnotatorStatistics(task, label) for label in task.labels]
-    alone = bootstrap([each.statistic for each in reversed(annotators)], 300, 5)
-    supports = [LabelStatistics(task, label, own).support for label, own in zip(task.labels, pairs, strict=True)]
+    annotators = [AnnotatorEstimators(task, label) for label in task.labels]
+    alone = bootstrap([each.estimator for each in reversed(annotators)], 300, 5)
+    supports = [LabelEstimators(task, label, own).support for label, own in zip(task.labels, pairs, strict=True)]
     read = zip(annotators, supports, measure_exchange(ratings), strict=True)
     assert joint.annotators == tuple(found for each, *more in read for found in each.read(alone, *more))
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from exports.agreement._bounds import alpha_interval, alpha_support
-from exports.agreement._resampling import Statistic, bootstrap, interval
-from exports.agreement.coefficients import alpha_sums, alphas, count_votes
+from exports.agreement._resampling import Estimator, bootstrap, interval
 from exports.agreement.ratings import FloatArray, IntArray
 from exports.agreement.schema import Interval
+from exports.agreement.statistics import alpha_sums, alphas, count_votes
 from tests.support.agreement_data import ratings_of_matrix
 
 RESAMPLES = 999
@@ -57,11 +57,11 @@ SIMULATIONS = pytest.mark.parametrize(
 )
 
 
-def statistic_of(matrix: FloatArray, records: IntArray) -> Statistic:
+def estimator_of(matrix: FloatArray, records: IntArray) -> Estimator:
     ratings = ratings_of_matrix(matrix, records.tolist())
     votes = count_votes(ratings.values[:, :1], ratings.units, len(ratings.unit_records))
     n_records = len(ratings.records)
-    return Statistic(alpha_sums(votes, ratings.unit_records, n_records), alphas, np.ones(n_records, dtype=np.bool_))
+    return Estimator(alpha_sums(votes, ratings.unit_records, n_records), alphas, np.ones(n_records, dtype=np.bool_))
 
 
 def coverage(simulate: Simulation, alpha: float, runs: int) -> float:
@@ -69,8 +69,8 @@ def coverage(simulate: Simulation, alpha: float, runs: int) -> float:
     random = np.random.default_rng(SEED)
     held = 0
     for run in range(runs):
-        statistic = statistic_of(*simulate(random))
-        found = interval(bootstrap([statistic], RESAMPLES, run)[statistic], 0)
+        estimator = estimator_of(*simulate(random))
+        found = interval(bootstrap([estimator], RESAMPLES, run)[estimator], 0)
         assert isinstance(found, Interval)
         assert found.method == "bca"
         held += found.low <= alpha <= found.high
@@ -80,7 +80,7 @@ def coverage(simulate: Simulation, alpha: float, runs: int) -> float:
 @SIMULATIONS
 def test_the_alpha_that_is_called_true_is_that_of_a_huge_sample(simulate: Simulation, alpha: float) -> None:
     matrix, records = simulate(np.random.default_rng(SEED), 60_000)
-    assert alphas(statistic_of(matrix, records).sums.sum(axis=0))[0] == pytest.approx(alpha, abs=0.01)
+    assert alphas(estimator_of(matrix, records).sums.sum(axis=0))[0] == pytest.approx(alpha, abs=0.01)
 
 
 @SIMULATIONS
@@ -177,8 +177,8 @@ def held(cell: Cell, studies: int, resamples: int, seed: int) -> tuple[list[bool
         records = np.repeat(np.arange(cell.records), cell.passages)
         columns = (zeros, ones, 2 * zeros * ones / (ratings - 1))
         sums = np.stack([np.bincount(records, column, cell.records) for column in columns], axis=1)
-        statistic = Statistic(sums, alphas, np.ones(cell.records, dtype=np.bool_))
-        replicates = bootstrap([statistic], resamples, study)[statistic]
+        estimator = Estimator(sums, alphas, np.ones(cell.records, dtype=np.bool_))
+        replicates = bootstrap([estimator], resamples, study)[estimator]
         support = alpha_support(zeros, ones, records, cell.records)
         for found, kept in ((alpha_interval(replicates, 0, support), told), (interval(replicates, 0), resampled)):
             if isinstance(found, Interval):

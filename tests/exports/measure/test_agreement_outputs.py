@@ -10,8 +10,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from exports.agreement.schema import LabelAgreement
+from exports.agreement.statistics import STATISTICS
 from exports.report.agreement_page import MARKDOWN_MARK
-from exports.report.tidy import METRICS, agreement_tables
+from exports.report.tidy import agreement_tables
 from pipeline.tables import Table, escape_latex, escape_markdown
 from pipeline.terminal import printable
 from tests.support.figures_data import HOSTILE, RICH, agreement, label, task
@@ -51,7 +52,7 @@ def test_tables_have_the_same_columns_without_a_single_row() -> None:
 
 def test_every_float_of_a_label_that_can_have_an_interval_has_columns_for_it() -> None:
     floats = {name for name, field in LabelAgreement.model_fields.items() if field.annotation == float | None}
-    assert floats - set(METRICS) == {"undefined_resamples", "standard_error", "design_effect", "n_effective"}
+    assert floats - set(STATISTICS) == {"undefined_resamples", "standard_error", "design_effect", "n_effective"}
 
 
 def test_tables_keep_hostile_names_as_they_are_unless_a_spreadsheet_is_to_open_them() -> None:
