@@ -26,8 +26,8 @@ from pipeline.text.coverage import (
 )
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words, without_marks
-from pipeline.verifying.claim import Finding, check_sentence
 from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import Finding, check_sentence
 from pipeline.verifying.values import Verdict
 
 _MOST_CLAIMS = 500

@@ -28,9 +28,9 @@ from pipeline.files import write_private
 from pipeline.recording.files import read_records, write_records
 from pipeline.recording.run import RESEARCH_RUN
 from pipeline.records import QueryResponse
-from pipeline.research.running.environment import open_environment
-from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
-from pipeline.research.stages.run_stages import research
+from pipeline.research.options import EXTRACTIVE, ResearchOptions
+from pipeline.research.run import open_environment
+from pipeline.research.stages import research
 from pipeline.terminal import ProgressBars
 
 # How often an annotator departs from the verdict on a label that people honestly see differently.

@@ -16,10 +16,10 @@ from pipeline.terminal import SIGNAL_EXITS, ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
     from pipeline.models.structured import Spent
-    from pipeline.research.running.options import ResearchOptions
-    from pipeline.research.running.research_run import Progress
-    from pipeline.research.stages.intake import AskQuestions
-    from pipeline.research.stages.report import Finished
+    from pipeline.research.intake import AskQuestions
+    from pipeline.research.options import ResearchOptions
+    from pipeline.research.report import Finished
+    from pipeline.research.run import Progress
     from pipeline.research.values import Stage
 
 _UNCLEAR = 2
@@ -122,9 +122,9 @@ def research(
     import asyncio
 
     from pipeline.errors import ProviderError
-    from pipeline.research.running.options import Limits, named_options
-    from pipeline.research.running.research_run import Stopped
-    from pipeline.research.stages.intake import ClarificationNeeded
+    from pipeline.research.intake import ClarificationNeeded
+    from pipeline.research.options import Limits, named_options
+    from pipeline.research.run import Stopped
 
     given = {name: value for name, value in options.items() if value is not None}
     if verify_only:
@@ -161,12 +161,12 @@ async def _run(
     """The finished run; questions are asked before anybody needs a key.
 
     Raises:
-        CitejuryError: as `research` of `pipeline.research.stages.run_stages`.
+        CitejuryError: as `research` of `pipeline.research.stages`.
     """
-    from pipeline.research.running.environment import open_environment
-    from pipeline.research.running.options import EXTRACTIVE
-    from pipeline.research.stages.run_stages import clarified
-    from pipeline.research.stages.run_stages import research as run_stages
+    from pipeline.research.options import EXTRACTIVE
+    from pipeline.research.run import open_environment
+    from pipeline.research.stages import clarified
+    from pipeline.research.stages import research as run_stages
     from pipeline.settings import read_settings
     from pipeline.sources.choosing.chunk import check_counts_tokens
 
@@ -193,10 +193,10 @@ def _audit_again(runs_dir: Path, run_id: str) -> None:
         click.exceptions.Exit: the report did not pass.
     """
     from pipeline.asking.run_folder import locked_folder
-    from pipeline.research.output.artefacts import RunFolder
-    from pipeline.research.running.runs import STORE, is_run, no_such_run, run_path
-    from pipeline.research.stages.audit import verify_result
-    from pipeline.research.stages.report import audit_again
+    from pipeline.research.artefacts import RunFolder
+    from pipeline.research.audit import verify_result
+    from pipeline.research.report import audit_again
+    from pipeline.research.runs import STORE, is_run, no_such_run, run_path
     from pipeline.terminal import counted
 
     if not run_id:
@@ -230,7 +230,7 @@ def _audit_again(runs_dir: Path, run_id: str) -> None:
 @contextmanager
 def shown_progress() -> "Iterator[Progress]":
     """A line for each stage that is done, on stderr; in a terminal, what goes on and what it took stands below."""
-    from pipeline.research.running.research_run import Progress
+    from pipeline.research.run import Progress
 
     with ProgressBars() as bars:
         name = ""
@@ -296,7 +296,7 @@ def _tell_stopped(options: "ResearchOptions") -> None:
 
 def _way_on(options: "ResearchOptions") -> str:
     """How a run goes on for which somebody was away."""
-    from pipeline.research.running.options import EXTRACTIVE
+    from pipeline.research.options import EXTRACTIVE
 
     command = f"citejury pipeline research --run-id {options.run_id}{_place(options)}"
     without = "" if options.model == EXTRACTIVE else ", and with `--max-tokens 0` it ends without the model"
@@ -332,7 +332,7 @@ def _cost_words(cost: float, unpriced: int) -> str:
 
 def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
     """What the report holds, in figures."""
-    from pipeline.research.running.options import EXTRACTIVE
+    from pipeline.research.options import EXTRACTIVE
     from pipeline.terminal import counted
 
     check, metrics = finished.check, finished.metrics
@@ -350,7 +350,7 @@ def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
 
 def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
-    from pipeline.research.output.report_words import ENGLISH
+    from pipeline.research.report_words import ENGLISH
     from pipeline.terminal import counted
 
     check, metrics = finished.check, finished.metrics

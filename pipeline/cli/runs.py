@@ -9,7 +9,7 @@ import click
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
-    from pipeline.research.running.runs import RunOverview
+    from pipeline.research.runs import RunOverview
 
 _RUNS_DIR = click.option(
     "--runs-dir",
@@ -36,7 +36,7 @@ def list_command(runs_dir: Path) -> None:
     Example:
         citejury pipeline runs list
     """
-    from pipeline.research.running.runs import list_runs
+    from pipeline.research.runs import list_runs
 
     found = list_runs(runs_dir)
     if not found:
@@ -60,9 +60,9 @@ def show(run_id: str, runs_dir: Path, as_json: bool) -> None:
         citejury pipeline runs show solar_20261122_101500
         citejury pipeline runs show solar_20261122_101500 --json
     """
+    from pipeline.research.artefacts import json_text
     from pipeline.research.contracts import contract_json
-    from pipeline.research.output.artefacts import json_text
-    from pipeline.research.running.runs import show_run
+    from pipeline.research.runs import show_run
 
     run = show_run(runs_dir, run_id)
     if as_json:
@@ -86,7 +86,7 @@ def delete(run_id: str, runs_dir: Path, yes: bool) -> None:
     Example:
         citejury pipeline runs delete solar_20261122_101500
     """
-    from pipeline.research.running.runs import delete_run, half_deleted, show_run
+    from pipeline.research.runs import delete_run, half_deleted, show_run
     from pipeline.terminal import counted
 
     if not yes and not half_deleted(runs_dir, run_id).is_dir():

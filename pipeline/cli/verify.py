@@ -13,7 +13,7 @@ from pipeline.errors import InputError
 from pipeline.terminal import SIGNAL_EXITS, ProgressBars, printable
 
 if TYPE_CHECKING:
-    from pipeline.verifying.ask_model import Asked, OpenClaims
+    from pipeline.verifying.model_verdicts import Asked, OpenClaims
     from pipeline.verifying.verify import Reader, Summary
 
 _FAILED = 3
@@ -171,7 +171,7 @@ def _open_claims(options: _ModelOptions) -> "OpenClaims | None":
         return None
     from pipeline.models.meter import SpendLimits
     from pipeline.settings import read_settings
-    from pipeline.verifying.ask_model import OpenClaims
+    from pipeline.verifying.model_verdicts import OpenClaims
 
     settings = read_settings()
     chosen = named_model(settings, options.model, options.provider, options.base_url, options.max_cost)
@@ -215,7 +215,7 @@ def _tell_asked(asked: "Asked") -> None:
 def nearest_store(file: Path) -> Path:
     """The store that is nearest above the file; without one, beside a report or the folder of a CSV file."""
     from pipeline.csv_v2.file import is_answers_file
-    from pipeline.research.running.runs import STORE
+    from pipeline.research.runs import STORE
 
     folders = list(file.absolute().parents)[:3]
     found = [folder / STORE for folder in folders if (folder / STORE).is_file()]

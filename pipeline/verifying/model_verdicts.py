@@ -2,25 +2,37 @@
 
 The model reads for meaning; whether the quote is there, and whether numbers, dates, names and negations agree, is
 checked here. Research and `pipeline verify` ask the same question in the same words and read the answer alike.
+`OpenClaims` asks about all that the rules leave open in reports: each distinct question once, within a budget. Every
+reply is kept in a file before anything is done with it, and a run that was stopped or killed goes on from there.
 """
 
+import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
+from pipeline.asking.questions import Limits, Tell
+from pipeline.asking.run_state import RunState
 from pipeline.models.asking import Model
 from pipeline.models.completion import Structured
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
+from pipeline.models.meter import Meter, SpendLimits
+from pipeline.models.replies import Replies, open_replies
+from pipeline.models.structured import Asker, ChosenModel, Spent, accept_body, spent_of
+from pipeline.providers.http.client import ApiClient, RetryPolicy
+from pipeline.schema import Price
+from pipeline.terminal import stopping_on_signals
 from pipeline.text.coverage import SentencePlace, words_and_numbers
 from pipeline.text.normal_form import normal_form
 from pipeline.text.urls import membership_key
 from pipeline.text.words import STOP_WORDS, TOKEN, content_words, without_marks
-from pipeline.verifying._figures import figures_of, in_figures, shown_figure
-from pipeline.verifying._rules import contradiction, denials, stands_on
-from pipeline.verifying.claim import Finding
+from pipeline.verifying.figures import figures_of, in_figures, shown_figure
 from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import Finding, check_sentence, contradiction, denials, stands_on
 from pipeline.verifying.values import Decided, Quote
 
 _LEAST_QUOTED = 3
@@ -137,14 +149,14 @@ def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:
     """
     finding, answer = question.finding, said.value
     if answer is None:
-        return unanswered(finding, f"the model gave no usable answer: {said.error}")
+        return _unanswered(finding, f"the model gave no usable answer: {said.error}")
     if answer.verdict == "not_found":
         return Decided("not_found", "model", ("the model finds nothing of it in the nearest passages",))
     if answer.verdict == "cannot_tell":
         return Decided("cannot_tell", "model", ("the model calls it cannot_tell",))
     quotes = _located(answer.quotes, question.passages)
     if not quotes:
-        return unanswered(finding, f"the model says {answer.verdict}, but its quote stands in no passage")
+        return _unanswered(finding, f"the model says {answer.verdict}, but its quote stands in no passage")
     if answer.verdict == "contradicted":
         if _is_elsewhere(question.text, quotes):
             return Decided("cannot_tell", "model", (_ELSEWHERE,), quotes)
@@ -153,7 +165,7 @@ def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:
     return Decided("cannot_tell" if problems else "supported", "model", problems, quotes)
 
 
-def unanswered(finding: Finding, why: str) -> Decided:
+def _unanswered(finding: Finding, why: str) -> Decided:
     """What comes of a claim where the model's word is no use."""
     return Decided("cannot_tell", "rules", (why, *finding.problems), set_aside=why)
 
@@ -165,11 +177,11 @@ def _located(snippets: Sequence[str], passages: Sequence[Passage]) -> tuple[Quot
 
     Source: pipeline/contracts/evidence.md#snippets.
     """
-    found = (_place_of(each, passages) for each in snippets if len(content_words(each)) >= _LEAST_QUOTED)
+    found = (_quote_place(each, passages) for each in snippets if len(content_words(each)) >= _LEAST_QUOTED)
     return tuple(dict.fromkeys(each for each in found if each))[:_MOST_QUOTES]
 
 
-def _place_of(snippet: str, passages: Sequence[Passage]) -> Quote | None:
+def _quote_place(snippet: str, passages: Sequence[Passage]) -> Quote | None:
     """The quote in the first passage that has it; None for none."""
     for each in passages:
         found = quote_in(snippet, each.page.url, each.page.text, each.start, each.end)
@@ -240,3 +252,169 @@ def _names_in(text: str) -> list[str]:
     capital = (word.casefold().removesuffix("'s") for word in TOKEN.findall(plain)[1:] if word[0].isupper())
     names = (word for word in capital if len(word) > 1 and word not in STOP_WORDS[""])
     return list(dict.fromkeys((*names, *_KATAKANA.findall(plain))))
+
+
+_GIVE_UP_AFTER = 8
+"""Questions in a row that nobody answers, after which nobody is asked any more."""
+
+StopReason = Literal["", "SIGINT", "SIGTERM", "tokens", "cost", "away"]
+"""Why the asking ended before its end, or came to nothing; empty where all went well."""
+_WHY: Mapping[StopReason, str] = {
+    "tokens": "`--max-tokens` is reached",
+    "cost": "`--max-cost` is reached",
+    "away": "it does not answer",
+}
+_Cited = tuple[str, Sequence[PageText]]
+_Place = tuple[str, tuple[str, ...]]
+
+
+class _Question(NamedTuple):
+    """What identifies a reply: the model, and the digest of all that decides its answer."""
+
+    model: str
+    request_sha256: str
+
+
+class _KeptReplies(NamedTuple):
+    """The replies of a model in a file, as `Model` keeps the calls of a run."""
+
+    replies: Replies[_Question]
+    model: str
+
+    def get(self, key: str, /) -> list[str] | None:
+        """The payloads of the call, the answer last; None where it was never answered."""
+        return self.replies.find(_Question(self.model, key)) or None
+
+    def __setitem__(self, key: str, payloads: list[str], /) -> None:
+        self.replies.keep(_Question(self.model, key), payloads)
+
+    def spent(self, prices: Mapping[str, Price]) -> Spent:
+        """What all of them took."""
+        questions = [question for question in self.replies.places if question.model == self.model]
+        return spent_of((each for one in questions for each in self.replies.find(one)), self.model, prices)
+
+
+class Asked(NamedTuple):
+    """What came of asking."""
+
+    questions: int
+    """Distinct questions that the rules leave open."""
+    unusable: int
+    """Those whose answer was no use, or had no quote that is there."""
+    failed: int
+    """Those that nobody answered."""
+    failure: str
+    """Why the last of these was not; empty where there is none."""
+    left: int
+    """Those that were not asked."""
+    stopped: StopReason
+    """Why; empty where none are left. `away` also where every question was asked and the model answered none."""
+    spent: Spent
+    """What all kept replies of the model took."""
+
+
+class OpenClaims:
+    """Sentences that words leave open: asked about all together, then decided one by one."""
+
+    def __init__(self, chosen: ChosenModel, limits: SpendLimits, at_once: int, prices: Mapping[str, Price]) -> None:
+        """Ask this model within these limits, which all of its answers count against, those of earlier starts too."""
+        self.chosen = chosen
+        self.at_once = at_once
+        self.decided: dict[_Place, Decided | None] = {}
+        self.unusable = self.failed = self.failed_in_a_row = self.done = 0
+        self.failure = ""
+        self.state = RunState(Limits(at_once))
+        self.meter = Meter(chosen.model, prices, limits, at_once, may_ask=self.goes_on)
+
+    def goes_on(self) -> bool:
+        """Whether neither a signal nor a silent server has ended the asking."""
+        return not self.state.stopped and self.failed_in_a_row < _GIVE_UP_AFTER
+
+    def stopped(self) -> StopReason:
+        """Why nobody is asked any more; empty where that is not so."""
+        if self.state.stopped in ("SIGINT", "SIGTERM"):
+            return self.state.stopped
+        return "away" if not self.goes_on() else self.meter.used_up() or ""
+
+    def ask(self, claims: Iterator[_Cited], path: Path, report: Callable[[int], None], tell: Tell) -> Asked:
+        """Ask about the sentences that the rules leave open, each distinct one once; keep replies in the file `path`.
+
+        `report` hears how many sentences are done, `tell` prints a line.
+
+        Raises:
+            OutputError: the file holds something else, cannot be written, or is another process's.
+            SettingsError: the key cannot be used.
+        """
+        client = ApiClient(self.chosen.endpoint, RetryPolicy(), self.at_once, accept_body)
+        self.state.stop_waiting = client.stop
+        with open_replies(path, _Question, "pipeline verify") as replies:
+            kept = _KeptReplies(replies, self.chosen.model)
+            self.meter.spent = kept.spent(self.meter.prices)
+            model = Model(Asker(client, self.chosen, meter=self.meter), kept, self.meter.prices)
+
+            async def work() -> None:
+                async with client:
+                    await self.ask_all(claims, model, report, tell)
+
+            asyncio.run(work())
+            left = sum(each is None for each in self.decided.values())
+            nobody_answered = bool(self.failed) and not self.meter.answered
+            stopped: StopReason = self.stopped() if left else "away" if nobody_answered else ""
+            spent = kept.spent(self.meter.prices)
+            return Asked(len(self.decided), self.unusable, self.failed, self.failure, left, stopped, spent)
+
+    async def ask_all(self, claims: Iterator[_Cited], model: Model, report: Callable[[int], None], tell: Tell) -> None:
+        """Settle every sentence, unless signals end it at once.
+
+        Raises:
+            OSError: a reply cannot be kept; the other calls are given up.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self.at_once):
+                    self.state.tasks.append(group.create_task(self.ask_some(claims, model, report)))
+                with stopping_on_signals(partial(self.state.stop, tell=tell)):
+                    await asyncio.gather(*self.state.tasks, return_exceptions=True)
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+
+    async def ask_some(self, claims: Iterator[_Cited], model: Model, report: Callable[[int], None]) -> None:
+        """Settle the sentences of the iterator, which several of these share. After a stop only kept replies count."""
+        for text, pages in claims:
+            place = _place_of(text, pages)
+            question = None if place in self.decided else open_question(text, pages, check_sentence(text, pages))
+            if question:
+                self.decided[place] = None
+                self.decided[place] = await self.ask_about(question, model)
+            self.done += 1
+            report(self.done)
+            await asyncio.sleep(0)  # a kept reply is never waited for, and a signal is to be heard all the same
+
+    async def ask_about(self, question: OpenQuestion, model: Model) -> Decided | None:
+        """What comes of the question; None where it was not asked."""
+        self.state.in_flight += 1
+        try:
+            said = await ask_verdict(question, model)
+        finally:
+            self.state.in_flight -= 1
+        if said.status == "http_error" and self.stopped():
+            return None
+        if said.status == "http_error":
+            self.failed, self.failure = self.failed + 1, said.error
+        self.failed_in_a_row = self.failed_in_a_row + 1 if said.status == "http_error" else 0
+        decided = decide(question, said)
+        self.unusable += bool(decided.set_aside) and said.status != "http_error"
+        return decided
+
+    def decide(self, text: str, pages: Sequence[PageText], finding: Finding) -> Decided:
+        """What comes of the sentence: by the model where the rules leave it open, or why it was not asked."""
+        place = _place_of(text, pages)
+        decided = self.decided.get(place)
+        if decided or (place not in self.decided and not open_question(text, pages, finding)):
+            return decided or Decided(finding.verdict, "rules", finding.problems)
+        return _unanswered(finding, f"the model was not asked: {_WHY.get(self.stopped(), 'the run was stopped')}")
+
+
+def _place_of(text: str, pages: Sequence[PageText]) -> _Place:
+    """What identifies a sentence with its pages."""
+    return text, tuple(page.url for page in pages)

@@ -10,7 +10,7 @@ from pipeline.text.language import detect_language
 from pipeline.text.normal_form import NormalForm, normal_form, normalise
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import UNSPACED_RUN
-from pipeline.verifying._figures import SCALES
+from pipeline.verifying.figures import SCALES
 from pipeline.verifying.values import Page, Quote
 
 _MOST_LETTERS = 5_000

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pipeline.text.sentences import sentence_spans
-from pipeline.verifying.claim import check_sentence
 from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import check_sentence
 from pipeline.verifying.values import Checked, Paragraph, Verdict
 
 

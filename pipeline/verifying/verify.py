@@ -16,9 +16,9 @@ from pipeline.sources.schema import READ, state_of
 from pipeline.sources.store import Outcome, Store
 from pipeline.terminal import counted, printable
 from pipeline.text.urls import site_key
-from pipeline.verifying.claim import Finding, check_sentence
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import SubmittedReport
+from pipeline.verifying.rules import Finding, check_sentence
 from pipeline.verifying.values import (
     Decided,
     ListedSource,

@@ -10,8 +10,8 @@ import sys
 from statistics import median
 from time import perf_counter
 
-from pipeline.research.search._api import MOST_AT_ONCE, SearchApi, tavily
-from pipeline.research.stages._harvest import harvest
+from pipeline.research.pages import harvest
+from pipeline.research.search import MOST_AT_ONCE, SearchApi, tavily
 from pipeline.research.values import Plan
 
 NAME = "harvest"

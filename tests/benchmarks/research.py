@@ -18,9 +18,9 @@ import trafilatura
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from pipeline.research.running.environment import open_environment
-from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
-from pipeline.research.stages.run_stages import research
+from pipeline.research.options import EXTRACTIVE, ResearchOptions
+from pipeline.research.run import open_environment
+from pipeline.research.stages import research
 from tests.support.debian_pages import DEBIAN_REFERENCE, DEVELOPERS_REFERENCE, HANDBOOK, PLACES
 
 TOPIC = "How does Debian verify the signatures of packages, and which risks are left to administrators?"

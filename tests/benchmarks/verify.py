@@ -11,7 +11,7 @@ from time import process_time
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from pipeline.research.stages._verify import verify
+from pipeline.research.claims import verify
 from pipeline.text.coverage import words_and_numbers
 from pipeline.text.normal_form import normal_form
 from pipeline.text.sentences import sentence_spans

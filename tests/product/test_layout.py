@@ -44,7 +44,7 @@ MOVING = {
     "exports.start": "exports.cli",
 }
 # Still to be broken up.
-CIRCLES = ("annotation.embedded.upkeep", "pipeline.gathering.run_sources", "pipeline.research.search")
+CIRCLES = ("annotation.embedded.upkeep", "pipeline.gathering.run_sources")
 HEAVY = {
     "argilla",
     "argilla_server",
@@ -67,7 +67,6 @@ HTTP_FOLDERS = (
     "pipeline.asking",
     "pipeline.gathering",
     "pipeline.providers.http",
-    "pipeline.research.search",
     "pipeline.sources.fetching",
 )
 

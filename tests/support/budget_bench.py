@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import click
 
 from pipeline.models.structured import Spent, added, spent_of
-from pipeline.research.running.options import Limits
-from pipeline.research.running.runs import STORE
-from pipeline.research.stages.report import Finished
+from pipeline.research.options import Limits
+from pipeline.research.report import Finished
+from pipeline.research.runs import STORE
 from pipeline.sources.choosing.chunk import count_tokens
 from pipeline.sources.store import open_store
 from tests.support.provider_server import Behaviour, Hang, Received, Status

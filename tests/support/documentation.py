@@ -41,8 +41,7 @@ from pipeline.providers.batches import BATCH_SUPPORT, batch_api
 from pipeline.providers.options import OPTION_SUPPORT, OTHER_OPTION_SUPPORT
 from pipeline.providers.request import BASE_URLS, DEFAULT_CHAT_MODELS, DEFAULT_MODELS, KEY_VARIABLES
 from pipeline.records import Passage, Provenance, QueryResponse, Source, SourceState
-from pipeline.research.contracts import PAYLOADS, Citation, Claim, Config, Metrics, Reference, Report, Timeouts
-from pipeline.research.output.artefacts import (
+from pipeline.research.artefacts import (
     CitationEntry,
     Clarify,
     ParagraphLine,
@@ -52,6 +51,7 @@ from pipeline.research.output.artefacts import (
     StageEvent,
     VerifyResult,
 )
+from pipeline.research.contracts import PAYLOADS, Citation, Claim, Config, Metrics, Reference, Report, Timeouts
 from pipeline.schema import PROVIDERS, AnswerRow, Api, AskOptions, ErrorLine
 from pipeline.sources.schema import STATES, Chunk, Document, SearchResult, SourceMeta
 from pipeline.verifying.values import (

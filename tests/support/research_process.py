@@ -10,13 +10,11 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.research.running.environment import Environment, open_model
-from pipeline.research.running.options import ResearchOptions
-from pipeline.research.running.research_run import Progress
-from pipeline.research.running.runs import STORE
-from pipeline.research.search import search_provider
-from pipeline.research.stages.report import Finished
-from pipeline.research.stages.run_stages import research
+from pipeline.research.options import ResearchOptions
+from pipeline.research.report import Finished
+from pipeline.research.run import Environment, Progress, open_model, search_provider
+from pipeline.research.runs import STORE
+from pipeline.research.stages import research
 from pipeline.research.values import Stage
 from pipeline.schema import Price
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from pipeline.research.stages.report import Finished
+from pipeline.research.report import Finished
 from pipeline.research.values import Plan
 from pipeline.sources.choosing.chunk import count_tokens
 from pipeline.text.sentences import sentence_spans

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.text.coverage import words_and_numbers
-from pipeline.verifying.claim import Finding, check_sentence
 from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import Finding, check_sentence
 from tests.support.places import DATA, SHARED
 
 CORPORA = SHARED / "corpora"

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.errors import BadRowsError, InputError
-from pipeline.research.output.artefacts import (
+from pipeline.research.artefacts import (
     CitationEntry,
     Clarify,
     ParagraphLine,

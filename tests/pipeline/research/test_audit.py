@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError
+from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
+from pipeline.research.audit import Audit, audit, audit_run, verify_result
 from pipeline.research.contracts import Citation, Reference, Report
-from pipeline.research.output.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
-from pipeline.research.stages.audit import Audit, audit, audit_run, verify_result
 from tests.support.places import NO_SHARED, SHARED
 
 REPORTS = SHARED / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"

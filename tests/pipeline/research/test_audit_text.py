@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.stages._restated import Restated, restated, words_said
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.audit import Restated, restated, words_said
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import read_report
 from pipeline.verifying.values import ReadReport

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
+from pipeline.research.artefacts import SCHEMAS, json_schemas, write_schemas
 from pipeline.research.contracts import (
     PAYLOADS,
     Citation,
@@ -25,8 +26,7 @@ from pipeline.research.contracts import (
     contract_json,
     put_trace,
 )
-from pipeline.research.output.json_schemas import FOLDER, json_schemas, write_schemas
-from pipeline.research.output.to_answer import numbers_in_order
+from pipeline.research.jury import numbers_in_order
 from pipeline.sources.schema import Chunk, Contract, Document, SearchResult
 from pipeline.sources.store import open_store
 
@@ -246,7 +246,7 @@ def test_the_schemas_that_are_shipped_are_those_of_the_models(tmp_path: Path) ->
     (tmp_path / "Gone.schema.json").write_text("{}", encoding="utf-8")
     write_schemas(tmp_path)
     fresh = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    shipped = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
-    assert shipped == fresh, "run `python -m pipeline.research.output.json_schemas`"
+    shipped = {path.name: path.read_bytes() for path in SCHEMAS.iterdir()}
+    assert shipped == fresh, "run `python -m pipeline.research.artefacts`"
     for schema in map(json.loads, shipped.values()):
         jsonschema.Draft202012Validator.check_schema(schema)

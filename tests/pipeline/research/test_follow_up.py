@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.research.stages._follow_up import Known, OpenSection, open_sections, queries_from_words
+from pipeline.research.rounds import Known, OpenSection, open_sections, queries_from_words
 from pipeline.research.values import Plan
 from pipeline.sources.headings import Heading
 from pipeline.verifying.values import Checked, Claim, Page, Quote, Verdict

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from pipeline.errors import ProviderError
 from pipeline.research.contracts import Payload, put_trace
-from pipeline.research.search._api import SEARCH_POLICY, SearchApi, tavily
-from pipeline.research.stages._fetch import PagesRead, fetch
-from pipeline.research.stages._harvest import Harvest, choose, harvest, page_key
+from pipeline.research.pages import Harvest, PagesRead, choose, fetch, harvest, page_key
+from pipeline.research.search import SEARCH_POLICY, SearchApi, tavily
 from pipeline.research.values import FoundPage, Plan
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.reading.extractor import Extractor

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from pipeline.research.output.layout import LaidOut, lay_out
-from pipeline.research.stages._plan import make_plan
-from pipeline.research.stages._write import write_report
-from pipeline.research.stages.audit import audit
+from pipeline.research.audit import audit
+from pipeline.research.intake import make_plan
+from pipeline.research.layout import LaidOut, lay_out
 from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written
+from pipeline.research.write import write_report
 from pipeline.verifying.values import Checked, Claim, Page, Quote
 
 READ_AT = "2026-11-20T10:00:00+00:00"

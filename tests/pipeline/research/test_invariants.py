@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.output.json_schemas import json_schemas
-from pipeline.research.running.journal import JOURNAL
-from pipeline.research.stages.audit import audit_run
+from pipeline.research.artefacts import RunFolder, json_schemas
+from pipeline.research.audit import audit_run
+from pipeline.research.journal import JOURNAL
 from tests.support.budget_bench import read_store
 from tests.support.research_process import FACTS, Servers, options_in, run_here, running_servers
 

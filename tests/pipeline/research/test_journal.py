@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.models.structured import Spent
-from pipeline.research.running.journal import JOURNAL, Journal
+from pipeline.research.journal import JOURNAL, Journal
 
 MOST = Spent(1, 900, 4096, 0.5, 0)
 TOOK = Spent(1, 800, 100, 0.09, 0)
@@ -70,7 +70,7 @@ import resource, signal, sys
 from pathlib import Path
 
 from pipeline.models.structured import Spent
-from pipeline.research.running.journal import Journal
+from pipeline.research.journal import Journal
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 journal = Journal(Path(sys.argv[1]))

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.research.search import SearchProvider, search_provider
-from pipeline.research.search._local import LocalSearch, PassageIndex
-from pipeline.research.search.documents import document_url
+from pipeline.research.documents import LocalSearch, PassageIndex, document_url
+from pipeline.research.run import search_provider
+from pipeline.research.search import SearchProvider
 from pipeline.sources.headings import Heading
 from pipeline.sources.store import Store, open_store
 from pipeline.text.urls import site_key

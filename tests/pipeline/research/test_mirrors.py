@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.research.stages._fetch import without_duplicates
+from pipeline.research.pages import without_duplicates
 from pipeline.verifying.values import Page
 
 ENGLISH = " ".join(

@@ -9,7 +9,7 @@ from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.research.stages._verify import ask_verdicts, verify
+from pipeline.research.claims import ask_verdicts, verify
 from pipeline.research.values import Verified
 from pipeline.verifying.values import Checked, Claim, Page, Quote
 from tests.support.provider_server import Behaviour, Received, Status

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.output.layout import Account, lay_out
-from pipeline.research.running.environment import open_environment
-from pipeline.research.running.journal import JOURNAL
-from pipeline.research.running.options import ResearchOptions
-from pipeline.research.stages._reading_list import claims_of, reading_list, shown_passages, write_list
-from pipeline.research.stages._verify import verify_passages
-from pipeline.research.stages.audit import audit, audit_run
-from pipeline.research.stages.report import Finished, audit_again
-from pipeline.research.stages.run_stages import research
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.audit import audit, audit_run
+from pipeline.research.claims import verify_passages
+from pipeline.research.journal import JOURNAL
+from pipeline.research.layout import Account, lay_out
+from pipeline.research.options import ResearchOptions
+from pipeline.research.passages import claims_of, reading_list, shown_passages, write_list
+from pipeline.research.report import Finished, audit_again
+from pipeline.research.run import open_environment
+from pipeline.research.stages import research
 from pipeline.research.values import Intake, Plan, Verified, Written
 from pipeline.sources.headings import Heading
 from pipeline.sources.store import open_store

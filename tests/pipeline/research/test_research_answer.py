@@ -15,9 +15,9 @@ from exports.reading.judgements import read_judges
 from pipeline.csv_v2.file import read_answers
 from pipeline.recording.run import record_from_answer
 from pipeline.records import QueryResponse
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.output.layout import CitationForm, LaidOut, lay_out
-from pipeline.research.output.to_answer import VERIFIER, FinishedRun, write_for_jury
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.jury import VERIFIER, FinishedRun, write_for_jury
+from pipeline.research.layout import CitationForm, LaidOut, lay_out
 from pipeline.research.values import Intake, Plan, Verified, Written
 from pipeline.sources.store import StoredPage, open_store
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote

@@ -9,8 +9,8 @@ import pytest
 
 from pipeline.cli.research import shortfalls
 from pipeline.models.structured import Spent
-from pipeline.research.running.options import Limits, ResearchOptions
-from pipeline.research.running.runs import STORE
+from pipeline.research.options import Limits, ResearchOptions
+from pipeline.research.runs import STORE
 from tests.support.budget_bench import COST_LIMITS, TOKEN_LIMITS, Counting, overshoot, read_store
 from tests.support.places import ROOT
 from tests.support.provider_server import Status

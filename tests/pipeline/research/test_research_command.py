@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.running.options import Limits, named_options
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.options import Limits, named_options
 from tests.support.places import ROOT
 from tests.support.provider_server import Behaviour, Received
 from tests.support.research_process import FACTS, TOPIC, HangsAt, answers, page_of_facts

@@ -14,12 +14,11 @@ from typing import NamedTuple
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.running.environment import Environment
-from pipeline.research.running.options import ResearchOptions
-from pipeline.research.search import search_provider
-from pipeline.research.stages.audit import audit_run
-from pipeline.research.stages.run_stages import research
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.audit import audit_run
+from pipeline.research.options import ResearchOptions
+from pipeline.research.run import Environment, search_provider
+from pipeline.research.stages import research
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.store import open_store

@@ -5,15 +5,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.running.options import ResearchOptions, new_run_id, topic_language
-from pipeline.research.stages.intake import (
-    ClarificationNeeded,
-    answered_depth,
-    clarified_topic,
-    clarify_topic,
-    gate_questions,
-)
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.intake import ClarificationNeeded, answered_depth, clarified_topic, clarify_topic, gate_questions
+from pipeline.research.options import ResearchOptions, new_run_id, topic_language
 
 # The contract's example.
 SEED_QUESTIONS = (

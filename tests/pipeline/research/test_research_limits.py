@@ -11,12 +11,12 @@ import pytest
 
 from pipeline.errors import InputError, OutputError, ProviderError
 from pipeline.models.structured import Spent
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.running.options import Budget, Limits, ResearchOptions, checked_options
-from pipeline.research.running.runs import STORE
-from pipeline.research.stages._rounds import ResearchRounds
-from pipeline.research.stages.report import Finished
-from pipeline.research.stages.run_stages import open_run, research
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.options import Budget, Limits, ResearchOptions, checked_options
+from pipeline.research.report import Finished
+from pipeline.research.rounds import ResearchRounds
+from pipeline.research.runs import STORE
+from pipeline.research.stages import open_run, research
 from pipeline.research.values import FoundPage
 from pipeline.sources.store import open_store
 from tests.support.provider_server import Status

@@ -13,15 +13,14 @@ from pipeline.models.asking import Model
 from pipeline.models.meter import USED_UP
 from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.research.output.layout import Account, LaidOut, lay_out
-from pipeline.research.stages._extract import extract_claims
-from pipeline.research.stages._plan import make_plan
-from pipeline.research.stages._verify import verify
-from pipeline.research.stages._write import write_report
+from pipeline.research.claims import extract_claims, verify
+from pipeline.research.intake import make_plan
+from pipeline.research.layout import Account, LaidOut, lay_out
 from pipeline.research.values import Intake, Plan, Written
+from pipeline.research.write import write_report
 from pipeline.text.sentences import sentence_spans
-from pipeline.verifying.claim import check_sentence
 from pipeline.verifying.page_text import read_page
+from pipeline.verifying.rules import check_sentence
 from pipeline.verifying.values import Page
 from tests.support.provider_server import Behaviour, HalfBody, Hang, Received, Status, WrongContentType
 from tests.support.scripted_model import ScriptedModel, form_of, prompts_of, refuses, says

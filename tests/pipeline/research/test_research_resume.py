@@ -8,8 +8,8 @@ from typing import get_args
 
 import pytest
 
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.running.runs import STORE
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.runs import STORE
 from pipeline.research.values import Stage
 from pipeline.sources.store import open_store
 from tests.support.places import ROOT

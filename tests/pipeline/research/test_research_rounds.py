@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.research.running.journal import JOURNAL
-from pipeline.research.running.options import Limits
-from pipeline.research.running.runs import STORE
-from pipeline.research.stages.report import Finished
+from pipeline.research.journal import JOURNAL
+from pipeline.research.options import Limits
+from pipeline.research.report import Finished
+from pipeline.research.runs import STORE
 from tests.support.provider_server import Behaviour, Received, Status
 from tests.support.research_process import Servers, marked
 from tests.support.rounds_bench import FACTS, PLAN, Beekeeper, bee_run, bee_servers, cost_of

@@ -9,9 +9,16 @@ from typing import Any
 import pytest
 
 from pipeline.errors import CitejuryError, InputError, ProviderError, SettingsError
-from pipeline.research.search import search_provider
-from pipeline.research.search._api import SEARCH_POLICY, SearchApi, SearchService, brave, tavily
-from pipeline.research.search.results import RecordedSearch, SearchResults
+from pipeline.research.run import search_provider
+from pipeline.research.search import (
+    SEARCH_POLICY,
+    RecordedSearch,
+    SearchApi,
+    SearchResults,
+    SearchService,
+    brave,
+    tavily,
+)
 from tests.support.scripted_search import Answer, Hit, ScriptedSearch, SearchAsked
 
 KEY = "tvly-k3yThatNobodyMaySee-1234567890"
@@ -151,7 +158,7 @@ def test_duckduckgo_asks_again_when_it_is_refused_and_knows_an_empty_answer() ->
     pytest.importorskip("ddgs", reason="the extra `research` is not installed")
     from ddgs.exceptions import DDGSException, RatelimitException
 
-    from pipeline.research.search._duckduckgo import DuckDuckGo
+    from pipeline.research.search import DuckDuckGo
 
     asked: list[str] = []
 
@@ -178,7 +185,7 @@ def test_duckduckgo_asks_again_when_it_is_refused_and_knows_an_empty_answer() ->
 
 def test_duckduckgo_through_the_library_itself_says_that_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ddgs", reason="the extra `research` is not installed")
-    from pipeline.research.search._duckduckgo import DuckDuckGo
+    from pipeline.research.search import DuckDuckGo
 
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.research.running.journal import Journal, RunSearch
-from pipeline.research.stages._fetch import tell_cached
-from pipeline.research.stages._harvest import ask_once
+from pipeline.research.journal import Journal, RunSearch
+from pipeline.research.pages import ask_once, tell_cached
 from pipeline.sources.schema import SearchResult
 from pipeline.sources.store import Store, open_store
 

@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.research.contracts import Citation, ClaimMade, Metrics, Reference, Report, contract_json, put_trace
-from pipeline.research.output.artefacts import (
+from pipeline.research.artefacts import (
     CitationEntry,
     Clarify,
     PlanDetails,
@@ -19,7 +18,8 @@ from pipeline.research.output.artefacts import (
     StageEvent,
     VerifyResult,
 )
-from pipeline.research.running.journal import Journal
+from pipeline.research.contracts import Citation, ClaimMade, Metrics, Reference, Report, contract_json, put_trace
+from pipeline.research.journal import Journal
 from pipeline.research.values import Stage
 from pipeline.sources.store import StoredRun, open_store
 

@@ -3,7 +3,7 @@
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.research.output.verification_md import RunNotes, verification_markdown
+from pipeline.research.report import RunNotes, verification_markdown
 from pipeline.research.values import Verified, Written
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.scores import CitedText, Scores, citation_scores, cited_texts, weaker_sentences

@@ -4,10 +4,10 @@ from itertools import chain
 
 import pytest
 
-from pipeline.research.stages._verify import verify
+from pipeline.research.claims import verify
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.urls import site_key
-from pipeline.verifying.disagreement import Disagreement, disagreements, disputed_ids
+from pipeline.verifying.rules import Disagreement, disagreements, disputed_ids
 from pipeline.verifying.values import Checked, Claim, Page, Quote
 
 READ_AT = "2026-11-20T00:00:00Z"

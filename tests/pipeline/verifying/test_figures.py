@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.verifying._figures import figures_of, in_figures
+from pipeline.verifying.figures import figures_of, in_figures
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 
 from pipeline.models.completion import Structured
-from pipeline.verifying.claim import Finding, check_sentence
 from pipeline.verifying.model_verdicts import OpenQuestion, Passage, VerdictAnswer, decide, open_question
 from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import Finding, check_sentence
 from pipeline.verifying.values import Decided, Quote
 
 TEXT = """The colony of bees keeps its hive at 35 degrees by shivering. Frost outside the hive kills many weak colonies

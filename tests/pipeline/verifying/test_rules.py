@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.text.coverage import SentencePlace
-from pipeline.verifying._rules import contradiction, denials, opposing, stands_on
-from pipeline.verifying.claim import check_sentence
 from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import check_sentence, contradiction, denials, opposing, stands_on
 from tests.support.verdict_data import LANGUAGES, MADE_HERE, sentences_of_pages
 
 PAGE = PageText(

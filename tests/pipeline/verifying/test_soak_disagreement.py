@@ -10,8 +10,8 @@ import pytest
 from pipeline.sources.reading.extract import read_html
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
-from pipeline.verifying.disagreement import contrary
 from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import contrary
 from tests.support.debian_pages import DEBIAN_REFERENCE, debian_pages, handbook
 from tests.support.places import NO_SHARED, SHARED
 

@@ -15,9 +15,9 @@ import pytest
 from exports.agreement.distributions import wilson_interval
 from pipeline.models.completion import Structured
 from pipeline.text.coverage import words_and_numbers
-from pipeline.verifying.claim import check_sentence
 from pipeline.verifying.model_verdicts import OpenQuestion, VerdictAnswer, decide, open_question
 from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import check_sentence
 from pipeline.verifying.values import Verdict
 from tests.support.places import NO_SHARED
 from tests.support.verdict_data import CORPORA, PART_OF, Case, sets

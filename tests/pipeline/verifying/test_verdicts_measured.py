@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.verifying.claim import Finding, check_sentence
 from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import Finding, check_sentence
 from tests.support.places import NO_SHARED
 from tests.support.verdict_data import (
     CORPORA,

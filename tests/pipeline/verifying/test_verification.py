@@ -6,12 +6,10 @@ from collections import Counter
 
 import pytest
 
-from pipeline.research.stages._verify import verify
+from pipeline.research.claims import verify
 from pipeline.sources.reading.extract import read_html
-from pipeline.verifying._rules import denials
-from pipeline.verifying.claim import check_sentence
-from pipeline.verifying.disagreement import disagreements
 from pipeline.verifying.page_text import PageText, read_page
+from pipeline.verifying.rules import check_sentence, denials, disagreements
 from pipeline.verifying.scores import single_source
 from pipeline.verifying.values import Claim, Page, Quote
 from tests.support.debian_pages import handbook

@@ -1,22 +1,26 @@
-"""What the words of a page decide about a sentence: the page says it in the same words, or the same but for one thing.
+"""What the words of pages decide about a sentence, without a model, and which pages contradict each other by them.
 
-A page says a sentence where whole sentences of it are the same in normal form. It contradicts one where all words are
-the same, in the same order, but for one number, unit, date or negation, and both cannot be true. All else is left open:
-a word in the place of another one may be a synonym.
+A claim is `supported` where a page says it in the same words: whole sentences of it are the same in normal form. It is
+`contradicted` where all words of a sentence are the same, in the same order, but for one number, unit, date or
+negation, and both cannot be true. It is `not_found` where no sentence of the pages shares a word with it. All else is
+`cannot_tell`, with the nearest sentences: a word in the place of another one may be a synonym. A page that says both,
+or calls the sentence wrong, contradicts nobody.
 """
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.text.coverage import SentencePlace, cover, words_and_numbers
+from pipeline.text.coverage import SENTENCES, SentencePlace, cover, words_and_numbers
+from pipeline.text.language import detect_language
 from pipeline.text.normal_form import straighten
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import TOKEN, UNSPACED, UNSPACED_RUN, plain_number, without_marks
-from pipeline.verifying._figures import in_figures, shown_figure, with_signs
+from pipeline.text.words import TOKEN, UNSPACED, UNSPACED_RUN, numbers_in, plain_number, without_marks
+from pipeline.verifying.figures import in_figures, shown_figure, with_signs
 from pipeline.verifying.page_text import PageText, same_form
+from pipeline.verifying.values import Checked, Quote, Verdict
 
 # Dimensions a line; the words between two bars are one unit.
 _UNIT_WORDS = """
@@ -170,7 +174,7 @@ def stands_on(text: str, page: PageText) -> int | None:
             run.stop <= len(page.sentences)
             and all(at in page.places_by_form.get(form, ()) for at, form in zip(run, wanted, strict=True))
             and not any(page.text[page.spans[at][1] : page.spans[at + 1][0]].strip() for at in run[:-1])
-            and not is_disclaimed(page, run)
+            and not _is_disclaimed(page, run)
         ):
             return place
     return None
@@ -181,7 +185,7 @@ def _words_of(text: str) -> list[str]:
     return [part for token in TOKEN.findall(text) for part in (token if UNSPACED_RUN.match(token) else [token])]
 
 
-def is_disclaimed(page: PageText, run: range) -> bool:
+def _is_disclaimed(page: PageText, run: range) -> bool:
     """Whether the next sentence calls these wrong, or what introduces them says that they are myths or denied."""
     if run.stop < len(page.sentences) and _REFUTES.search(page.sentences[run.stop]):
         return True
@@ -339,6 +343,176 @@ def opposing(text: str, pages: Sequence[PageText]) -> dict[SentencePlace, str]:
     for place in cover(words, frozenset(), [page.index for page in pages], _CANDIDATES)[1]:
         page, at = pages[place.source], place.sentence
         reason = contradiction(text, page.sentences[at]) if _ENDS.search(page.sentences[at]) else ""
-        if reason and not is_disclaimed(page, range(at, at + 1)):
+        if reason and not _is_disclaimed(page, range(at, at + 1)):
             found[place] = reason
     return found if len({*found.values()}) == 1 else {}
+
+
+_TOGETHER = 3
+"""Sentences that follow each other and may say a claim together."""
+_WORTH_A_LOOK = 0.5
+"""Share of a claim's words that one sentence of a page has to have that it does not cite."""
+_UNREADABLE = "no text of a cited page could be read"
+_NO_CONTENT = "the sentence says nothing that could be looked up"
+_OTHER_LANGUAGE = "the cited pages are in another language, so the words cannot be compared"
+_NO_WORDS = "no sentence of the cited pages has one of its words"
+_OTHER_WORDS = "no sentence of the cited pages says it in the same words"
+_SHOWN_SENTENCE = 300
+
+
+class Finding(NamedTuple):
+    """What pages say of a text."""
+
+    verdict: Verdict
+    """What can be told from the words alone."""
+    score: float
+    """From 0 to 1, for ranking: how much of its words the pages have, together; no chance of being right."""
+    problems: tuple[str, ...] = ()
+    """Why it is not supported, in words; empty where it is."""
+    places: tuple[SentencePlace, ...] = ()
+    """The sentences that come nearest to it, the best first: the index of the page, and of the sentence on it."""
+    against: tuple[Quote, ...] = ()
+    """Ranges of the pages that say otherwise."""
+
+
+def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
+    """What the pages that a sentence cites say of it; `cannot_tell` where none can be compared with it."""
+    words = frozenset[str]().union(*words_and_numbers(text, ""))
+    if not any(page.sentences for page in pages):
+        return Finding("cannot_tell", 0.0, (_UNREADABLE,))
+    if not words:
+        return Finding("cannot_tell", 0.0, (_NO_CONTENT,))
+    _, places = cover(words, frozenset(), [page.index for page in pages], SENTENCES)
+    if not places and _in_other_language(text, pages):
+        return Finding("cannot_tell", 0.0, (_OTHER_LANGUAGE,))
+    if not places:
+        return Finding("not_found", 0.0, (_NO_WORDS,))
+    said = [SentencePlace(at, place) for at, page in enumerate(pages) if (place := stands_on(text, page)) is not None]
+    if said:
+        return Finding("supported", 1.0, (), tuple(dict.fromkeys((*said, *places)))[:SENTENCES])
+    against = {pages[place.source].quote(place.sentence): reason for place, reason in opposing(text, pages).items()}
+    if against:
+        reasons = (f"{reason}: {quote.text[:_SHOWN_SENTENCE]!r}" for quote, reason in against.items())
+        return Finding("contradicted", 0.0, tuple(dict.fromkeys(reasons)), tuple(places), tuple(against))
+    return Finding("cannot_tell", _score(words, pages, places), (_OTHER_WORDS,), tuple(places))
+
+
+def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[SentencePlace]) -> float:
+    """Mean share of the words that the pages have, that one sentence has, and that three in a row have."""
+    known = sum(any(word in page.index.places for page in pages) for word in words)
+    alone = max(pages[place.source].index.count(place.sentence, words) for place in places)
+    together = max(pages[place.source].index.count_around(place.sentence, words, _TOGETHER) for place in places)
+    return round((known + alone + together) / (3 * len(words)), 4)
+
+
+def is_covered(text: str, page: PageText) -> bool:
+    """Whether a sentence of the page has enough of the words of a text that it is worth to look what it says of it."""
+    words = frozenset[str]().union(*words_and_numbers(text, ""))
+    shared = page.index.shared(words)
+    return bool(shared) and max(shared.values()) >= _WORTH_A_LOOK * len(words)
+
+
+def _in_other_language(text: str, pages: Sequence[PageText]) -> bool:
+    """Whether one of the pages is known to be in another language than the text."""
+    languages = {page.lang for page in pages if page.sentences} - {"und"}
+    own = detect_language(text) if languages else "und"
+    return own != "und" and bool(languages - {own})
+
+
+class Disagreement(NamedTuple):
+    """Two sides of which both cannot be right."""
+
+    claim_ids: tuple[str, ...]
+    """The claims that stand on either side, in order."""
+    sides: tuple[tuple[Quote, ...], tuple[Quote, ...]]
+    """What pages say, each page once a side; neither is empty, and no page is on both."""
+
+
+def contrary(text: str, own: Sequence[PageText], others: Sequence[PageText]) -> tuple[Quote, ...]:
+    """The sentences of other pages that contradict a text which pages of its own say.
+
+    None where its own pages contradict it or call it wrong. Of a page that says it as well, none.
+    """
+    if opposing(text, own) or any(_is_called_wrong(text, page) for page in own):
+        return ()
+    return tuple(
+        page.quote(place.sentence)
+        for page in others
+        for place in opposing(text, [page])
+        if stands_on(text, page) is None
+    )
+
+
+def _is_called_wrong(text: str, page: PageText) -> bool:
+    """Whether the page has the text as a sentence that it calls wrong."""
+    places = page.places_by_form.get(same_form(text), ())
+    return any(_is_disclaimed(page, range(place, place + 1)) for place in places)
+
+
+def is_other_edition(title: str, other: str) -> bool:
+    """Whether two pages are about different versions or years of one thing: their titles differ in numbers alone."""
+    names = [re.sub(r"[\d.]+", "", each).casefold().split() for each in (title, other)]
+    return bool(names[0]) and names[0] == names[1] and numbers_in(title) != numbers_in(other)
+
+
+def disagreements(claims: Iterable[Checked]) -> list[Disagreement]:
+    """What pages disagree about, in order of the claims: claims that share a side's words are one disagreement."""
+    found: list[_Sides] = []
+    for checked in claims:
+        own = checked.claim.quotes
+        urls = {quote.url for quote in own}
+        against = [quote for quote in checked.against if quote.url not in urls]
+        if not (own and against):
+            continue
+        sides = next((each for each in found if each.meets(own, against)), None)
+        if sides is None:
+            sides = _Sides()
+            found.append(sides)
+        sides.add(checked.claim.id, own, against)
+    return [Disagreement(tuple(each.ids), (tuple(each.one), tuple(each.other))) for each in found]
+
+
+class _Sides:
+    """A disagreement that grows."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.one: list[Quote] = []
+        self.other: list[Quote] = []
+
+    def meets(self, own: Sequence[Quote], against: Sequence[Quote]) -> bool:
+        """Whether a claim with these quotes, and those against it, is about the same."""
+        held = (*self.one, *self.other)
+        return any(overlap(quote, known) for quote in (*own, *against) for known in held)
+
+    def add(self, claim_id: str, own: Sequence[Quote], against: Sequence[Quote]) -> None:
+        """Put the claim's quotes on its side and those against it on the other; a page stays on its first side."""
+        self.ids.append(claim_id)
+        turned = any(overlap(quote, known) for quote in own for known in self.other) or any(
+            overlap(quote, known) for quote in against for known in self.one
+        )
+        first, second = (against, own) if turned else (own, against)
+        for side, rival, quotes in ((self.one, self.other, first), (self.other, self.one, second)):
+            for quote in quotes:
+                if quote.url not in {known.url for known in (*side, *rival)}:
+                    side.append(quote)
+
+
+def overlap(quote: Quote, other: Quote) -> bool:
+    """Whether two quotes share a part of their page."""
+    return quote.url == other.url and quote.start < other.end and other.start < quote.end
+
+
+def disputed_ids(claims: Sequence[Checked]) -> frozenset[str]:
+    """The claims that stand on a side of a disagreement: their own, or their quotes are part of one."""
+    found = disagreements(claims)
+    quotes = [quote for each in found for side in each.sides for quote in side]
+    quotes += [
+        quote for each in claims for quote in each.against if each.claim.id in {i for f in found for i in f.claim_ids}
+    ]
+    ids = {claim_id for each in found for claim_id in each.claim_ids}
+    return frozenset(ids) | frozenset(
+        each.claim.id
+        for each in claims
+        if any(overlap(quote, known) for quote in each.claim.quotes for known in quotes)
+    )

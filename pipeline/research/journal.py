@@ -17,8 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from pipeline.errors import InputError
 from pipeline.models.structured import Spent, added
 from pipeline.research.contracts import Payload, ToolCall, put_trace
-from pipeline.research.search import SearchProvider
-from pipeline.research.search.results import RecordedSearch, SearchResults, answer_key
+from pipeline.research.search import RecordedSearch, SearchProvider, SearchResults, answer_key
 from pipeline.research.values import Stage
 from pipeline.sources.store import Store
 

@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 from urllib.parse import quote, urldefrag
 
 from pipeline.errors import InputError
+from pipeline.research.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.contracts import Citation, Reference, Report
+from pipeline.research.documents import is_document
 from pipeline.research.full_text import FullText, search_words
-from pipeline.research.output.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
-from pipeline.research.output.report_words import ENGLISH, ReportWords, report_words
-from pipeline.research.search.documents import is_document
+from pipeline.research.report_words import ENGLISH, ReportWords, report_words
 from pipeline.research.values import ANSWER, AskedQuery, Intake, Plan, Verified, Written, plan_language
 from pipeline.sources.headings import headings_above
 from pipeline.sources.passages import lines_of
@@ -27,7 +27,7 @@ from pipeline.text.injection import orders_machine
 from pipeline.text.language import detect_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
-from pipeline.verifying.disagreement import disagreements
+from pipeline.verifying.rules import disagreements
 from pipeline.verifying.scores import single_source
 from pipeline.verifying.values import Checked, Page, Paragraph, Quote
 

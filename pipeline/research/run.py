@@ -1,22 +1,33 @@
-"""One run under way: its stages begun, kept, logged and traced, and skipped where they are done."""
+"""One run under way: what it works with, and its stages begun, kept, logged and traced, and skipped where done."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from pydantic import TypeAdapter
 
-from pipeline.errors import CitejuryError, InputError, ProviderError
-from pipeline.models.structured import Spent
+from pipeline.errors import CitejuryError, InputError, ProviderError, SettingsError
+from pipeline.models.asking import Model, refuse_unknown_price
+from pipeline.models.structured import Asker, Spent, accept_body, choose_model
 from pipeline.providers.failure import redact
-from pipeline.research.contracts import KINDS, ErrorCode, Failure, Payload, put_trace
-from pipeline.research.output.artefacts import RunFolder, StageDetails, StageEvent
-from pipeline.research.running.journal import Journal
+from pipeline.providers.http.client import ApiClient
+from pipeline.research.artefacts import RunFolder, StageDetails, StageEvent
+from pipeline.research.contracts import KINDS, ErrorCode, Failure, Payload, SearchName, put_trace
+from pipeline.research.documents import LocalSearch
+from pipeline.research.journal import Journal
+from pipeline.research.options import EXTRACTIVE, ResearchOptions
+from pipeline.research.runs import STORE
+from pipeline.research.search import DuckDuckGo, SearchApi, SearchProvider, brave, tavily
 from pipeline.research.values import Stage
-from pipeline.sources.store import Store
+from pipeline.schema import Price
+from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store import Store, open_store
 from pipeline.terminal import stopping_on_signals
 
 Value = TypeVar("Value")
@@ -183,3 +194,114 @@ def put_new_traces(store: Store, run_id: str, payloads: Iterable[Payload]) -> No
         shown = payload.model_dump(mode="json", exclude_none=True)
         if (KINDS[type(payload)], repr(sorted(shown.items()))) not in held:
             put_trace(store, run_id, payload)
+
+
+class Environment(NamedTuple):
+    """What a run works with."""
+
+    store: Store
+    """Where pages, traces and runs are kept."""
+    fetcher: Fetcher
+    """Fetches pages; unused where the run is offline."""
+    extractor: Extractor
+    """Turns pages into text."""
+    search: SearchProvider
+    """Who is asked for pages."""
+    model: Model | None = None
+    """Who plans, reads and writes; None where the pages' own words do. The run keeps its answers and its budget."""
+    report: Progress = SILENT
+    """Who hears of it."""
+
+
+@asynccontextmanager
+async def open_environment(
+    options: ResearchOptions,
+    variables: Mapping[str, str],
+    *,
+    allowed: Iterable[tuple[str, int]] = (),
+    prices: Mapping[str, Price] | None = None,
+    search_url: str = "",
+    report: Progress = SILENT,
+) -> AsyncIterator[Environment]:
+    """All that the options name, closed when the block ends; `variables` of the environment hold the keys.
+
+    `allowed` are private addresses that pages may lead to; `search_url` is where tavily and brave are asked instead.
+
+    Raises:
+        InputError: the search provider is none (any more), or a limit of cost cannot be held for want of a price.
+        SettingsError: a key is missing, or cannot be used.
+        NotInstalledError: a library of an extra is missing.
+        OutputError: the store cannot be opened.
+    """
+    async with AsyncExitStack() as stack:
+        store = stack.enter_context(open_store(options.runs_dir / STORE))
+        search = search_provider(
+            options.search,
+            documents=options.documents,
+            store=store,
+            environment=variables,
+            base_url=search_url,
+            tell=report.tell,
+        )
+        model = await open_model(options, variables, prices or {}, stack)
+        client = await stack.enter_async_context(guarded_client(allowed, connections=options.workers))
+        policy = FetchPolicy(concurrency=options.workers, max_seconds=options.fetch_timeout_s)
+        fetcher = await stack.enter_async_context(Fetcher(client, policy))
+        extractor = await stack.enter_async_context(Extractor())
+        yield Environment(store, fetcher, extractor, search, model, report)
+
+
+async def open_model(
+    options: ResearchOptions, variables: Mapping[str, str], prices: Mapping[str, Price], stack: AsyncExitStack
+) -> Model | None:
+    """The model; None for `extractive`.
+
+    Raises:
+        SettingsError: there is no key, or the address is none that a key may be sent to.
+        InputError: a limit of cost cannot be held for want of a price.
+    """
+    if options.model == EXTRACTIVE:
+        return None
+    try:
+        chosen = choose_model(variables, model=options.model, base_url=options.base_url)
+    except SettingsError as error:
+        raise SettingsError(f"{error} With `--model {EXTRACTIVE}` neither a server nor a key is needed.") from error
+    refuse_unknown_price(chosen, prices, options.limits.cost)
+    client = await stack.enter_async_context(ApiClient(chosen.endpoint, None, options.workers, accept_body))
+    return Model(Asker(client, chosen), {}, prices)
+
+
+def search_provider(
+    name: str,
+    *,
+    documents: Path | None = None,
+    store: Store | None = None,
+    environment: Mapping[str, str],
+    base_url: str = "",
+    tell: Callable[[str], None] = lambda line: None,
+) -> SearchProvider:
+    """The provider of this name, not asked yet; `environment` holds the keys, as `os.environ` does.
+
+    `local` searches the folder `documents`, or every page that the store holds where none is named; documents go into
+    the store when they are first searched. `base_url` is where tavily and brave are asked instead of their own address;
+    `tell` hears of documents that are left out.
+
+    Raises:
+        InputError: there is no such provider (any more), or no folder `documents`, or `local` has no store.
+        SettingsError: its key is missing or none.
+        NotInstalledError: its library is missing.
+    """
+    if name == "local":
+        if store is None:
+            raise InputError("The provider `local` needs the store that its pages are in.")
+        return LocalSearch(documents, store, tell)
+    if documents is not None:
+        raise InputError(f"Documents are searched by the provider `local`; {name!r} searches the web. Leave out one.")
+    if name == "duckduckgo":
+        return DuckDuckGo()
+    if name in ("tavily", "brave"):
+        return SearchApi((tavily if name == "tavily" else brave)(base_url), environment)
+    others = ", ".join(each for each in get_args(SearchName) if each != "bing")
+    if name == "bing":
+        raise InputError(f"Microsoft retired the Bing Search API on 2025-08-11. Choose one of {others}.")
+    raise InputError(f"There is no search provider {name!r}. Choose one of {others}.")

@@ -11,16 +11,9 @@ from pydantic import ValidationError
 
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
+from pipeline.research.artefacts import RUN_ID, Clarify, RunFolder, StageEvent, VerifyResult, checked_run_id
 from pipeline.research.contracts import Metrics, Text, UtcTime, aware_time
-from pipeline.research.output.artefacts import (
-    RUN_ID,
-    Clarify,
-    RunFolder,
-    StageEvent,
-    VerifyResult,
-    checked_run_id,
-)
-from pipeline.research.running.journal import JOURNAL, read_setup
+from pipeline.research.journal import JOURNAL, read_setup
 from pipeline.research.values import Depth
 from pipeline.sources.schema import Contract
 from pipeline.sources.store import Store, StoredRun, open_store

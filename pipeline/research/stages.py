@@ -11,15 +11,13 @@ from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
 from pipeline.models.meter import Meter
 from pipeline.models.structured import added, spent_of
-from pipeline.research.output.artefacts import PlanDetails, PlanFile, RunFolder
-from pipeline.research.running.environment import Environment
-from pipeline.research.running.journal import JOURNAL, Journal, JournaledAnswers
-from pipeline.research.running.options import EXTRACTIVE, Budget, ResearchOptions, checked_options, new_run_id
-from pipeline.research.running.research_run import SILENT, Progress, ResearchRun
-from pipeline.research.stages._plan import make_plan
-from pipeline.research.stages._rounds import ResearchRounds
-from pipeline.research.stages.intake import AskQuestions, clarify_topic
-from pipeline.research.stages.report import Finished, ReportStages
+from pipeline.research.artefacts import PlanDetails, PlanFile, RunFolder
+from pipeline.research.intake import AskQuestions, clarify_topic, make_plan
+from pipeline.research.journal import JOURNAL, Journal, JournaledAnswers
+from pipeline.research.options import EXTRACTIVE, Budget, ResearchOptions, checked_options, new_run_id
+from pipeline.research.report import Finished, ReportStages
+from pipeline.research.rounds import ResearchRounds
+from pipeline.research.run import SILENT, Environment, Progress, ResearchRun
 from pipeline.research.values import Intake, Plan
 from pipeline.sources.store import StoredRun
 from pipeline.terminal import counted

@@ -1,5 +1,8 @@
 """The folder of a research run: its files, one model a file or line with exactly its fields, read and written.
 
+The JSON Schemas of a run's contracts and files are shipped in `pipeline/research/schemas`. After a change to a
+contract: `python -m pipeline.research.artefacts`.
+
 Source: pipeline/contracts/research.md#files.
 """
 
@@ -11,13 +14,24 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
+from pydantic.json_schema import GenerateJsonSchema
 
 from pipeline.errors import BadRowsError, InputError
 from pipeline.files import staged_file
-from pipeline.research.contracts import Claim, Config, Count, Report, ReportFile, UtcTime, contract_json
+from pipeline.research.contracts import (
+    CONTRACTS,
+    PAYLOADS,
+    Claim,
+    Config,
+    Count,
+    Report,
+    ReportFile,
+    UtcTime,
+    contract_json,
+)
 from pipeline.research.values import Depth, Stage
 from pipeline.schema import Frozen
-from pipeline.sources.schema import CanonicalUrl
+from pipeline.sources.schema import CanonicalUrl, Chunk, Document, SearchResult
 
 CitationId = Annotated[str, Field(pattern=r"^C[0-9]{3}$")]
 """Id of a cited source: `C001` … `C999`, in order of first appearance in the report."""
@@ -397,3 +411,44 @@ class RunFolder(NamedTuple):
     def write_verification_md(self, markdown: str) -> None:
         """Write `final/verification.md`."""
         write_text(self.path / "final" / "verification.md", markdown)
+
+
+SCHEMAS = Path(__file__).parent / "schemas"
+_OF_SOURCES: tuple[type[BaseModel], ...] = (SearchResult, Document, Chunk)
+_MODELS: dict[str, type[BaseModel]] = {
+    **{model.__name__: model for model in (*_OF_SOURCES, *CONTRACTS)},
+    **{f"payload-{kind}": model for kind, model in PAYLOADS.items()},
+    "clarify.json": Clarify,
+    "paragraphs.jsonl": ParagraphLine,
+    "verify.json": VerifyResult,
+    "pipeline.jsonl": StageEvent,
+    "plan.json": PlanFile,
+}
+
+
+def json_schemas() -> dict[str, dict[str, Any]]:
+    """Each schema by the name of its file: that of a contract, of a kind of trace event, or of a run's file.
+
+    The schema of a `.jsonl` file is that of one line.
+    """
+    named = {name: model.model_json_schema(by_alias=True) for name, model in _MODELS.items()}
+    named["citations.json"] = CITATIONS.json_schema()
+    named["claims.json"] = CLAIMS.json_schema(by_alias=True)
+    return {
+        f"{name}.schema.json": {"$schema": GenerateJsonSchema.schema_dialect, **schema}
+        for name, schema in sorted(named.items())
+    }
+
+
+def write_schemas(folder: Path = SCHEMAS) -> None:
+    """Write every schema into the folder, and remove those of contracts that are no more."""
+    schemas = json_schemas()
+    for name, schema in schemas.items():
+        write_text(folder / name, json_text(schema) + "\n")
+    for path in folder.glob("*.schema.json"):
+        if path.name not in schemas:
+            path.unlink()
+
+
+if __name__ == "__main__":
+    write_schemas()

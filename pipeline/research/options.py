@@ -11,11 +11,11 @@ from pydantic import Field, ValidationError
 from pipeline.errors import InputError
 from pipeline.models.meter import SpendLimits
 from pipeline.models.structured import Spent
+from pipeline.research.artefacts import MAX_SOURCES, checked_run_id, problems
 from pipeline.research.contracts import DEFAULT_BASE_URL, DEFAULT_MODEL, MAX_TOPIC, Config, SearchName, Timeouts
-from pipeline.research.output.artefacts import MAX_SOURCES, checked_run_id, problems
-from pipeline.research.output.layout import CitationForm
-from pipeline.research.running.journal import read_setup
-from pipeline.research.search.documents import document_files
+from pipeline.research.documents import document_files
+from pipeline.research.journal import read_setup
+from pipeline.research.layout import CitationForm
 from pipeline.research.values import Depth
 from pipeline.schema import Frozen
 from pipeline.text.language import detect_language, known_languages

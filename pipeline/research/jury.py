@@ -13,8 +13,8 @@ from pipeline.recording.citation_form import read_marks
 from pipeline.recording.files import RESEARCH_RECORDS, write_records
 from pipeline.recording.run import RESEARCH_RUN, ToldRun, record_from_answer
 from pipeline.records import RECORD_NAMESPACE, QueryResponse, join_context
+from pipeline.research.artefacts import RunFolder, json_text, write_text
 from pipeline.research.contracts import Report, ReportFile, contract_json
-from pipeline.research.output.artefacts import RunFolder, json_text, write_text
 from pipeline.research.values import Depth
 from pipeline.schema import StoredAnswer
 from pipeline.sources.choosing.chunk import page_chunks
@@ -28,7 +28,7 @@ from pipeline.sources.choosing.select import (
     rank_passages,
 )
 from pipeline.text.urls import document_id, source_domain
-from pipeline.verifying.disagreement import disagreements
+from pipeline.verifying.rules import disagreements
 from pipeline.verifying.values import Checked, Page, Quote
 
 _JUDGEMENTS = "judgements.jsonl"

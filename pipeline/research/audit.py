@@ -1,0 +1,518 @@
+"""The stage `audit`: whether the written report keeps what it promises, and still says what its run or its pages say.
+
+Source: pipeline/contracts/research.md#audit, pipeline/contracts/research.md#rules.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple
+
+from pipeline.errors import BadRowsError, InputError
+from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
+from pipeline.research.contracts import Claim, Report
+from pipeline.research.jury import numbers_in_order
+from pipeline.research.layout import LaidOut, cid
+from pipeline.research.values import Verified, Written
+from pipeline.text.normal_form import INVISIBLE
+from pipeline.text.urls import canonical_url
+from pipeline.text.words import UNSPACED, plain_number, without_marks
+from pipeline.verifying.marks import CID, Block, Piece, find_marks, heading_words, plain_words, read_blocks
+from pipeline.verifying.page_text import PageText
+from pipeline.verifying.read import read_report
+from pipeline.verifying.rules import check_sentence
+from pipeline.verifying.source_list import Section, read_entries, sections
+from pipeline.verifying.values import Checked, Page, ReadReport, Sentence, Verdict
+
+PageOf = Callable[[str], PageText | None]
+"""Gives the text of the page with a canonical URL; None where it cannot be read."""
+
+_MOST_JOINED = 4
+"""Sentences of a report that may have been one before, or the other way round."""
+_EDITED_FROM = 0.5
+"""Share of its words that a sentence has from one of the run, from which it counts as an edit of that one."""
+_SENTENCE_SHOWN = 80
+_BETWEEN = "\x1f"
+_PAGES_KEPT = 32
+# Of signs those that say something: a minus, a range, a comparison, a unit, a currency. Others are punctuation.
+_TOKEN = re.compile(
+    r"\d+(?:[.,]\d+)*"
+    rf"|(?<![^\W{UNSPACED}])[-−–](?=[\d.,$€£¥])"
+    r"|(?<=\d)\s?[-−–—~〜～]\s?(?=\d)"
+    rf"|[{UNSPACED}]|(?:[^\W\d_{UNSPACED}]|[\u0300-\u036f])+"
+    r"|[+±▲△~≈<>≤≥=≠%‰°€$£¥₹\u00a7#&@×÷/*^?]"
+)
+_HIDDEN = re.compile(f"[{INVISIBLE}]+")
+_POWER = re.compile(r"(?<=\d)(?=[⁰¹²³⁴-⁹⁻])")
+"""Where a power begins, whose digits become plain ones: `10²` is not 102."""
+_RANGE = re.compile(r"\s?[-−–—~〜～]\s?")
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "æ": "ae"})
+_TWO_LETTERS = re.compile(r"(?<![aeiouyq])([aou])e")
+_TURNED = re.compile(
+    r"(?:wu(?:e)?rde|ko(?:e)?nnte|mo(?:e)?chte|mu(?:e)?sste|du(?:e)?rfte|ha(?:e)?tte|bra(?:e)?uchte|wa(?:e)?re)(?:n|st|t)?"
+    r"|scho(?:e)?n|fo(?:e)?rder\w*|za(?:e)?hle?\w*|dru(?:e)?ck\w*"
+)
+"""German words that an umlaut makes another one of: `konnte` and `könnte`, `fordern` and `fördern`."""
+
+
+class Restated(NamedTuple):
+    """What came of the sentences of a report that cite something."""
+
+    sentences: int = 0
+    """How many there are."""
+    weaker: int = 0
+    """Those that stand as the run wrote them, and whose pages' words alone do not support them."""
+    unread: int = 0
+    """Those of which nothing can be told: nobody knows what the run wrote, and no page could be read."""
+    problems: tuple[str, ...] = ()
+    """Those that neither the run nor their pages say: line, beginning and what is wrong."""
+
+
+def restated(report: ReadReport, written: ReadReport | None, page_of: PageOf) -> Restated:
+    """The report held against the one that its run wrote, and where it says something else, against its pages.
+
+    A sentence that looks like an edit of one of the run has to stand on its pages word for word, for an edit that
+    reverses a fact keeps nearly all words; another one has to be supported. Without `written`, the run's own report,
+    the pages alone decide, and only what they contradict or are silent on is a problem.
+    """
+    cited = [sentence for sentence in report.sentences if sentence.paragraph_urls]
+    held = _wordings(written.sentences) if written else []
+    pages = {url: page_of(url) for sentence in cited for url in sentence.paragraph_urls}
+    weaker = unread = 0
+    problems: list[str] = []
+    for sentence, as_written in zip(cited, _standing(cited, held), strict=True):
+        own = [page for url in sentence.paragraph_urls if (page := pages[url])]
+        if as_written:
+            weaker += bool(own) and not any(_stands_on(sentence.text, page) for page in own)
+        elif not own and written is None:
+            unread += 1
+        elif problem := _problem(sentence, own, [wording for _, wording in held] if written else None):
+            problems.append(problem)
+    return Restated(len(cited), weaker, unread, tuple(problems))
+
+
+def _stands_on(text: str, page: PageText) -> bool:
+    """Whether a page has the text word for word, or says it in the same words."""
+    return _wording_of_page(page).holds(words_said(text)) or check_sentence(text, [page]).verdict == "supported"
+
+
+def _wordings(sentences: Iterable[Sentence]) -> list[tuple[frozenset[str], "_Wording"]]:
+    """What stands with each set of sources, stretch by stretch."""
+    stretches = groupby(sentences, key=lambda each: frozenset(each.paragraph_urls))
+    return [(urls, _Wording(each.text for each in stretch)) for urls, stretch in stretches]
+
+
+class _Wording:
+    """A text as the words of its sentences, one after the other."""
+
+    def __init__(self, sentences: Iterable[str]) -> None:
+        self.sentences = [words for each in sentences if (words := words_said(each))]
+        self.words: list[str] = []
+        self.bounds = {0}
+        for words in self.sentences:
+            self.words += words
+            self.bounds.add(len(self.words))
+
+    def holds(self, words: Sequence[str]) -> bool:
+        """Whether the words stand there in this order, one behind the other."""
+        return _in_a_row(words) in _in_a_row(self.words)
+
+    def says(self, words: Sequence[str]) -> bool:
+        """Whether the words are one sentence or several whole ones in order."""
+        wanted, size = list(words), len(words)
+        return any(
+            start + size in self.bounds and self.words[start : start + size] == wanted for start in sorted(self.bounds)
+        )
+
+
+def _in_a_row(words: Sequence[str]) -> str:
+    """The words as a text in which a run of whole ones can be looked up."""
+    return f"{_BETWEEN}{_BETWEEN.join(words)}{_BETWEEN}"
+
+
+@lru_cache(_PAGES_KEPT)
+def _wording_of_page(page: PageText) -> _Wording:
+    """The page's sentences, read once; citation marks count for nothing."""
+    return _Wording(map(without_marks, page.sentences))
+
+
+def words_said(text: str) -> tuple[str, ...]:
+    """The words, numbers and telling signs of a text, in order, each in the one form of all ways to write it."""
+    seen = _POWER.sub("^", _HIDDEN.sub("", text))
+    plain = unicodedata.normalize("NFKC", seen).casefold()
+    return tuple(_one_form(found[0]) for found in _TOKEN.finditer(plain))
+
+
+def _one_form(token: str) -> str:
+    """The token as it is compared: numbers without groups, dashes alike, letters without marks, umlauts as vowels."""
+    if token[0].isdecimal():
+        return plain_number(token)
+    if _RANGE.fullmatch(token):
+        return "-"
+    if not token.isalpha() or (token.isascii() and not _TWO_LETTERS.search(token)):
+        return token
+    spelt = token.translate(_UMLAUTS)
+    plain = "".join(sign for sign in unicodedata.normalize("NFD", spelt) if not "\u0300" <= sign <= "\u036f")
+    return plain if _TURNED.fullmatch(plain) else _TWO_LETTERS.sub(r"\1", plain)
+
+
+def _standing(cited: Sequence[Sentence], held: Sequence[tuple[frozenset[str], _Wording]]) -> list[bool]:
+    """Whether each sentence, alone or with its next ones, is what the run wrote with the same sources."""
+    words = [words_said(each.text) for each in cited]
+    stands = [not each for each in words]
+    for start, sentence in enumerate(cited):
+        urls = frozenset(sentence.paragraph_urls)
+        own = [wording for sources, wording in held if sources == urls]
+        for end in range(start + 1, min(len(cited), start + _MOST_JOINED) + 1):
+            if stands[start] or frozenset(cited[end - 1].paragraph_urls) != urls:
+                break
+            together = [word for each in words[start:end] for word in each]
+            if any(wording.says(together) for wording in own):
+                stands[start:end] = [True] * (end - start)
+    return stands
+
+
+def _problem(sentence: Sentence, pages: Sequence[PageText], written: Sequence[_Wording] | None) -> str:
+    """What is wrong with a sentence that is not as the run wrote it; empty for nothing."""
+    words = words_said(sentence.text)
+    if any(_wording_of_page(page).says(words) for page in pages):
+        return ""
+    finding = check_sentence(sentence.text, pages)
+    passing: tuple[Verdict, ...] = ("supported", "cannot_tell") if written is None else ("supported",)
+    edited = any(_is_edit(words, other) for each in written or () for other in each.sentences)
+    if finding.verdict in passing and not edited:
+        return ""
+    shown = sentence.text if len(sentence.text) <= _SENTENCE_SHOWN else f"{sentence.text[: _SENTENCE_SHOWN - 1]}…"
+    why = "; ".join(finding.problems) or "they do not have these words in this order"
+    other = "" if written is None else "is not what the run wrote, and "
+    return f"line {sentence.line}, {shown!r}, {other}does not stand on the pages that it cites: {why}."
+
+
+def _is_edit(words: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether a sentence has so many words of another one that it may be made of it; cut ones too."""
+    return len({*words} & {*other}) >= _EDITED_FROM * len({*words})
+
+
+_MOST_SHOWN = 5
+
+
+def check_run(verified: Verified, written: Written, pages: Sequence[Page], laid_out: LaidOut) -> None:
+    """Refuse to write a report whose parts do not belong together.
+
+    Raises:
+        InputError: what does not hold, in plain words; the run's folder was changed, or this is a fault of citejury.
+    """
+    texts = {page.url: page.text for page in pages}
+    broken = [
+        *_broken_claims(verified.claims, texts),
+        *_broken_paragraphs(verified, written, texts),
+        *_broken_report(written, laid_out),
+    ]
+    if broken:
+        more = f" {len(broken) - _MOST_SHOWN} more are wrong." if len(broken) > _MOST_SHOWN else ""
+        raise InputError(
+            f"The run's parts do not belong together, so its report is not written. {' '.join(broken[:_MOST_SHOWN])}"
+            f"{more} Research under another `--run-id`; if nobody has changed the run's folder, please report this."
+        )
+
+
+def _broken_claims(claims: Sequence[Checked], texts: Mapping[str, str]) -> Iterator[str]:
+    """Claims with the id of another, without a quote, or with one that its page does not have at its place."""
+    for name, count in Counter(checked.claim.id for checked in claims).items():
+        if count > 1:
+            yield f"There are {count} claims with the id {name}."
+    for checked in claims:
+        name = checked.claim.id
+        if not checked.claim.quotes:
+            yield f"Claim {name} has no quote."
+        for quote in (*checked.claim.quotes, *checked.against):
+            held = texts.get(quote.url, "")[quote.start : quote.end]
+            if not held or held != quote.text:
+                yield f"A quote of claim {name} does not stand on {quote.url!r}."
+
+
+def _broken_paragraphs(verified: Verified, written: Written, texts: Mapping[str, str]) -> Iterator[str]:
+    """Paragraphs with sources that were not read or claims that do not hold, and claims that are nowhere or twice."""
+    verdicts = {checked.claim.id: checked.verdict for checked in verified.claims}
+    for number, paragraph in enumerate(written.paragraphs, start=1):
+        if not paragraph.urls:
+            yield f"Paragraph {number} cites nothing."
+        for url in paragraph.urls:
+            if url not in texts:
+                yield f"Paragraph {number} cites {url!r}, which the run has not read."
+        for name in paragraph.claim_ids:
+            if verdicts.get(name) != "supported":
+                yield f"Paragraph {number} states claim {name}, which no page supports."
+    stated = [name for paragraph in written.paragraphs for name in paragraph.claim_ids]
+    told = Counter([*stated, *(checked.claim.id for checked in written.left_out)])
+    for name in verdicts:
+        if told[name] != 1:
+            where = "neither in the report nor among those left out" if not told[name] else "told more than once"
+            yield f"Claim {name} is {where}."
+
+
+def _broken_report(written: Written, laid_out: LaidOut) -> Iterator[str]:
+    """Where the report's forms do not have the same paragraphs, claims, sections and sources."""
+    report = laid_out.report
+    stated = {name for paragraph in written.paragraphs for name in paragraph.claim_ids}
+    if stated != {citation.claim_id for citation in report.citations}:
+        yield "The claims of the paragraphs and of the report's citations differ."
+    if len(report.sections) != len(report.outline):
+        yield f"The report has {len(report.outline)} headings and {len(report.sections)} sections."
+    if len(laid_out.paragraphs) != len(written.paragraphs):
+        yield f"Of {len(written.paragraphs)} paragraphs {len(laid_out.paragraphs)} are laid out."
+    if [str(entry.url) for entry in laid_out.citations] != [reference.url for reference in report.references]:
+        yield "The cited sources and the report's references differ."
+
+
+_CLOSING = " \t\r\n.。．*_」』”’\"'|"
+"""What may stand behind the last citation of a paragraph."""
+_SAID = re.compile(r"[.!?。．！？]\W*$")
+_NOTHING_CHECKED = (
+    "Nothing of the text could be checked: the store holds neither run nor pages, and `final/report.json` is missing."
+)
+_SHOWN = 80
+_BOLD = 7
+"""Level that a paragraph has which is bold as a whole."""
+
+
+class Audit(NamedTuple):
+    """What the audit of a report found; every tuple is empty where all is well."""
+
+    total_paragraphs: int
+    """Paragraphs, lists and tables of the report's body."""
+    uncited: tuple[str, ...]
+    """Those of them that do not end in a citation: line and beginning."""
+    paragraph_lines: tuple[str, ...]
+    """What is wrong with `drafts/paragraphs.jsonl`."""
+    citations_found: int
+    """Distinct ids in the body that `evidence/citations.json` knows."""
+    fabricated: tuple[str, ...]
+    """Ids in the body or in `drafts/paragraphs.jsonl` that it does not know, in order of first appearance."""
+    disorder: tuple[str, ...]
+    """Where the sources are not numbered 1 to N in order of first appearance, or the report lists another URL."""
+    report_data: tuple[str, ...] = ()
+    """Where the claims, citations and references of `final/report.json` do not belong together."""
+    text: Restated = Restated()
+    """What the run, or else the stored pages, say of its sentences."""
+    not_checked: tuple[str, ...] = ()
+    """What was not held against anything, a sentence each."""
+    is_held_to_data: bool = False
+    """Whether the text was held against the run's `final/report.json`, for the store does not know the run."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the report keeps all that it promises; one without any paragraph does not."""
+        return self.total_paragraphs > 0 and not self.problems
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Everything that is wrong, a sentence each."""
+        nothing = () if self.total_paragraphs else ("The report's body has no paragraph.",)
+        return (
+            *nothing,
+            *(f"Does not end in a citation: {each}." for each in self.uncited),
+            *self.paragraph_lines,
+            *(f"{each} is cited, and `evidence/citations.json` has no such source." for each in self.fabricated),
+            *self.disorder,
+            *self.report_data,
+            *(f"`final/report.md`, {each}" for each in self.text.problems),
+            *([_NOTHING_CHECKED] if self.text.sentences and self.text.unread == self.text.sentences else []),
+        )
+
+
+def audit(report_md: str, paragraphs: Sequence[ParagraphLine], citations: Sequence[CitationEntry]) -> Audit:
+    """What is wrong with the report, and how much was looked at.
+
+    The body is everything but headings, code and the section of references with what belongs to it. Each of its
+    paragraphs, and each list and table as a whole, ends in `(C001)` or `[1]`; `paragraphs` is `drafts/paragraphs.jsonl`
+    and `citations` is `evidence/citations.json`.
+
+    Source: pipeline/contracts/research.md#audit.
+    """
+    blocks = read_blocks(report_md)
+    parts = sections(blocks)
+    body = [block for part in parts if not part.is_about_sources for block in _body_blocks(part)]
+    cited = list(dict.fromkeys(each for block in body for piece in block.pieces for each in _cited_ids(piece)))
+    written = [each for paragraph in paragraphs for each in paragraph.cite_ids]
+    urls = {entry.cid: str(entry.url) for entry in citations}
+    return Audit(
+        total_paragraphs=len(body),
+        uncited=tuple(
+            f"line {block.line + 1}, {_beginning(block)!r}" for block in body if not _ends_in_citation(block)
+        ),
+        paragraph_lines=() if paragraphs else ("`drafts/paragraphs.jsonl` has no paragraph.",),
+        citations_found=sum(each in urls for each in cited),
+        fabricated=tuple(dict.fromkeys(each for each in (*cited, *written) if each not in urls)),
+        disorder=(*_out_of_order(cited, citations), *_listed_otherwise(report_md, blocks, urls)),
+    )
+
+
+def audit_run(
+    folder: RunFolder, written_md: str = "", page_of: PageOf | None = None, claims: Sequence[Claim] | None = None
+) -> Audit:
+    """The audit of the report that a run folder holds, of whoever's making; a file that is damaged is a problem of it.
+
+    With `page_of`, which gives the stored pages, its text is audited too: against `written_md`, the report as the run
+    wrote it, or else the sections of `final/report.json`, and against the pages. `claims` are those that the run
+    checked, where its journal has them.
+
+    Raises:
+        InputError: the folder has no report, or `evidence/citations.json` or `final/report.json` cannot be read.
+    """
+    report_md = folder.read_report_md()
+    if not report_md.strip():
+        raise InputError(f"{str(folder.path)!r} has no `final/report.md`, so there is nothing to audit.")
+    citations, report = folder.read_citations(), folder.read_report()
+    try:
+        audited = audit(report_md, folder.read_paragraphs(), citations)
+    except BadRowsError as error:
+        lines = tuple(f"`drafts/paragraphs.jsonl`, {row}." for row in error.rows)
+        audited = audit(report_md, (), citations)._replace(paragraph_lines=lines)
+    data_problems = [*_data_problems(report), *_claim_problems(report, folder.read_claims())] if report else []
+    data_problems += _changed_claims(folder, claims)
+    if page_of is None:
+        return audited._replace(report_data=tuple(data_problems))
+    written = read_report(written_md) if written_md else None
+    held = written
+    if report:
+        known = {str(reference.n): reference.url for reference in report.references}
+        data = read_report("\n\n".join(report.sections), known)
+        data_problems += [
+            f"The sections of `final/report.json`, {each}" for each in restated(data, written, page_of).problems
+        ]
+        held = written or data
+    text = restated(read_report(report_md), held, page_of)
+    not_checked = ("`evidence/claims.json`: the run's journal is gone.",) if claims is None else ()
+    return audited._replace(
+        report_data=tuple(data_problems), text=text, not_checked=not_checked, is_held_to_data=held is not written
+    )
+
+
+def _changed_claims(folder: RunFolder, checked: Sequence[Claim] | None) -> Iterator[str]:
+    """Where the list of claims is gone, or has claims otherwise than the run checked them.
+
+    A run of an earlier version has neither that list nor `logs/config.json`.
+    """
+    claims = folder.read_claims()
+    if claims is None:
+        if folder.read_config():
+            yield "`evidence/claims.json` is missing, and the run has written it."
+        return
+    if checked is not None:
+        listed = {claim.id: claim for claim in claims}
+        for claim in checked:
+            if listed.get(claim.id) != claim:
+                state = "otherwise than the run checked it" if claim.id in listed else "not, and the run checked it"
+                yield f"`evidence/claims.json` has the claim {claim.id} {state}."
+        for name in sorted(listed.keys() - {claim.id for claim in checked}):
+            yield f"`evidence/claims.json` has the claim {name}, which the run has not checked."
+
+
+def _claim_problems(report: Report, claims: Sequence[Claim] | None) -> Iterator[str]:
+    """Claims of the report that the list of claims has not, or twice; `claims` is None for a run without that list."""
+    listed = Counter(claim.id for claim in claims or ())
+    for name in dict.fromkeys([*(citation.claim_id for citation in report.citations), *listed]):
+        if claims is not None and listed[name] != 1:
+            yield f"`evidence/claims.json` has the claim {name} {listed[name]} times where once is due."
+
+
+def _data_problems(report: Report) -> Iterator[str]:
+    """What is wrong between the parts of the report as data, each of which may be right for itself.
+
+    Source: pipeline/contracts/research.md#rules: each claim has its citation, each cited URL its reference, in order of
+    first citation.
+    """
+    claims = Counter(citation.claim_id for citation in report.citations)
+    known = {reference.url for reference in report.references}
+    for citation in report.citations:
+        if not citation.urls:
+            yield f"`final/report.json` has no URL for the claim {citation.claim_id}."
+        for url in citation.urls:
+            if url not in known:
+                yield f"`final/report.json` cites {url!r} for the claim {citation.claim_id}, and has no such reference."
+    for claim_id, count in claims.items():
+        if count > 1:
+            yield f"`final/report.json` has the claim {claim_id} {count} times."
+    found = numbers_in_order("\n".join(report.sections))
+    if found != tuple(reference.n for reference in report.references):
+        order = ", ".join(map(str, found)) or "none"
+        yield f"The sections of `final/report.json` cite {order} where 1 to {len(report.references)} are due."
+
+
+def verify_result(audited: Audit, claims: VerifyResult | None) -> VerifyResult:
+    """`evidence/verify.json` after the audit; `claims` is what it was before, whose counts of claims stay."""
+    return VerifyResult(
+        stage="audit",
+        status="completed",
+        verified_claims_count=claims.verified_claims_count if claims else 0,
+        single_source_claims_count=claims.single_source_claims_count if claims else 0,
+        conflicts_count=claims.conflicts_count if claims else 0,
+        total_paragraphs=audited.total_paragraphs,
+        paragraph_without_citation_count=len(audited.uncited),
+        paragraph_end_citation_passed=not audited.uncited,
+        paragraphs_jsonl_cite_ids_passed=not audited.paragraph_lines,
+        citations_found=audited.citations_found,
+        passed=audited.passed,
+    )
+
+
+def _body_blocks(section: Section) -> Iterator[Block]:
+    """What of a section has to end in a citation: text; a bold paragraph that says something is no heading."""
+    heading = section.heading
+    if heading and heading.level == _BOLD and _SAID.search(heading_words(heading)):
+        yield heading
+    for block in section.blocks:
+        if block.kind not in ("code", "rule") and block.pieces:
+            yield block
+
+
+def _cited_ids(piece: Piece) -> Iterator[str]:
+    """The ids of the piece's marks as `C001`; a footnote's name as it is."""
+    for mark in find_marks(piece.text):
+        for each in mark.ids:
+            yield cid(int(each)) if each.isdecimal() else each
+
+
+def _ends_in_citation(block: Block) -> bool:
+    """Whether the last thing in the block is a citation mark; a full stop may follow."""
+    text = block.pieces[-1].text
+    marks = [mark for mark in find_marks(text) if mark.ids]
+    return bool(marks) and not text[marks[-1].end :].strip(_CLOSING)
+
+
+def _beginning(block: Block) -> str:
+    words = " ".join(plain_words(block.pieces[0].text).split())
+    return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
+
+
+def _out_of_order(cited: Sequence[str], citations: Sequence[CitationEntry]) -> Iterator[str]:
+    """What is wrong with the numbers: the list counts from C001 on, and the text cites them first in that order."""
+    listed = [entry.cid for entry in citations]
+    all_listed = frozenset(listed)
+    for number, found in enumerate(listed, start=1):
+        if found != cid(number):
+            yield f"`evidence/citations.json` has {found} where {cid(number)} is due."
+            break
+    known = [each for each in cited if each in all_listed]
+    for number, found in enumerate(known, start=1):
+        if found != cid(number):
+            yield f"The text cites {found} first where {cid(number)} is due."
+            break
+
+
+def _listed_otherwise(report_md: str, blocks: Sequence[Block], urls: Mapping[str, str]) -> Iterator[str]:
+    """Where the report's list of references and `evidence/citations.json` name different URLs for one source."""
+    for entry in read_entries(report_md.split("\n"), blocks, cites_numbers=True):
+        name = cid(int(entry.id)) if entry.id.isdecimal() else entry.id
+        if not (CID.fullmatch(name) and entry.url and name in urls):
+            continue
+        try:
+            same = canonical_url(entry.url) == urls[name]
+        except InputError:
+            same = False
+        if not same:
+            yield f"The report lists {entry.url!r} as {name}, and `evidence/citations.json` has {urls[name]!r}."

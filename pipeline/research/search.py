@@ -1,0 +1,363 @@
+"""Search on the web: Brave, Tavily and DuckDuckGo, what they answer in one form, and a file that keeps it for a run.
+
+Source: pipeline/contracts/research.md#searchresult.
+"""
+
+import asyncio
+import hashlib
+import html
+import json
+import os
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlencode
+
+from pipeline.errors import ErrorKind, InputError, NotInstalledError, ProviderError, SettingsError
+from pipeline.providers.body import as_object, as_objects
+from pipeline.providers.failure import redact
+from pipeline.providers.http.client import ApiClient, RetryPolicy
+from pipeline.providers.request import Endpoint, ProviderRequest, read_base_url
+from pipeline.sources.reading.decode import stored_text
+from pipeline.sources.schema import SearchResult
+from pipeline.text.sentences import trim_snippet
+from pipeline.text.urls import canonical_url
+
+_LONGEST_TITLE = 256
+_LONGEST_SNIPPET = 1024
+# What search engines put around the words that were found.
+_EMPHASIS = re.compile(r"</?(?:strong|b|em|mark|span)(?:\s[^<>]*)?>", re.IGNORECASE)
+
+
+class SearchProvider(Protocol):
+    """Somebody who knows pages."""
+
+    name: str
+    """One of `SearchName`."""
+
+    async def search(self, query: str, k: int) -> list[SearchResult]:
+        """At most `k` pages for the query, the best first; empty where there are none.
+
+        Raises:
+            ProviderError: the provider does not answer, or refuses; what was asked before is not lost.
+            InputError: the documents that are searched cannot be read.
+        """
+        ...
+
+
+class RawResult(NamedTuple):
+    """One result as the provider words it; a value that is no text counts as empty."""
+
+    title: object
+    url: object
+    snippet: object
+
+
+class SearchResults(list[SearchResult]):
+    """The results that can be used, in the provider's order, and how many others there were."""
+
+    def __init__(self, results: Iterable[SearchResult] = (), dropped: int = 0) -> None:
+        """`dropped` results had no http(s) URL."""
+        super().__init__(results)
+        self.dropped = dropped
+
+
+def readable_results(raw: Iterable[RawResult], k: int) -> SearchResults:
+    """The first `k` results that have an http(s) URL, each URL once, and how many of all have none."""
+    results: dict[str, SearchResult] = {}
+    dropped = 0
+    for title, url, snippet in raw:
+        try:
+            canonical = canonical_url(url.strip()) if isinstance(url, str) else ""
+        except InputError:
+            canonical = ""
+        if not canonical:
+            dropped += 1
+        elif canonical not in results and len(results) < k:
+            words = trim_snippet(_plain(snippet), _LONGEST_SNIPPET) or None
+            results[canonical] = SearchResult(title=_plain(title)[:_LONGEST_TITLE], url=canonical, snippet=words)
+    return SearchResults(results.values(), dropped)
+
+
+def _plain(text: object) -> str:
+    """The text on one line, without the marks that search engines put around words that match."""
+    if not isinstance(text, str):
+        return ""
+    return " ".join(stored_text(html.unescape(_EMPHASIS.sub("", text[: 4 * _LONGEST_SNIPPET]))).split())
+
+
+class RecordedSearch:
+    """A provider whose answers stand in a file, a line each; what stands there is not asked again.
+
+    A line that a kill tore is passed over, and its query asked again. One process at a time may write to the file.
+    """
+
+    def __init__(self, provider: SearchProvider, path: Path) -> None:
+        """Read what the file holds; it is made with the first answer."""
+        self.provider = provider
+        self.name = provider.name
+        self.path = path
+        self.answers = _read_answers(path)
+
+    async def search(self, query: str, k: int) -> SearchResults:
+        """The held answer where there is one, else the provider's.
+
+        Raises:
+            ProviderError: as the provider raises; nothing is kept of it.
+            InputError: as the provider raises.
+        """
+        key = answer_key(self.name, query, k)
+        if key not in self.answers:
+            came = await self.provider.search(query, k)
+            answer = SearchResults(came, came.dropped if isinstance(came, SearchResults) else 0)
+            self.keep(key, query, answer)
+            self.answers[key] = answer
+        return self.answers[key]
+
+    def keep(self, key: str, query: str, answer: SearchResults) -> None:
+        """Add an answer to the end of the file."""
+        results = [result.model_dump(mode="json", by_alias=True, exclude_none=True) for result in answer]
+        line = json.dumps({"key": key, "query": query, "dropped": answer.dropped, "results": results})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "ab") as file:
+            # A line feed before each line as well: so the one before, which a kill may have torn, ends there.
+            file.write(f"\n{line}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def answer_key(name: str, query: str, k: int) -> str:
+    """What tells one query to one provider from all others."""
+    return hashlib.sha256(json.dumps([name, query, k]).encode()).hexdigest()
+
+
+def _read_answers(path: Path) -> dict[str, SearchResults]:
+    """The answers in the file by their key; empty where there is no file."""
+    if not path.is_file():
+        return {}
+    answers: dict[str, SearchResults] = {}
+    for line in path.read_bytes().splitlines():
+        try:
+            told = json.loads(line)
+            results = [SearchResult.model_validate(each) for each in told["results"]]
+            answers[told["key"]] = SearchResults(results, int(told["dropped"]))
+        except (ValueError, TypeError, KeyError):  # pydantic's ValidationError is a ValueError
+            continue
+    return answers
+
+
+MOST_AT_ONCE = 5
+SEARCH_POLICY = RetryPolicy(attempts=4, total_seconds=90.0, read_seconds=30.0, connect_seconds=15.0)
+_ADVICE: dict[ErrorKind, str] = {
+    "auth": "Look at the key in `{variable}`.",
+    "quota": "Its plan is used up: raise it, or choose another provider with `--search`.",
+}
+_OTHER_ADVICE = "Try again later, or choose another provider with `--search`."
+_LONGEST_QUERY = 400
+_MOST_RESULTS = 20
+_MOST_BRAVE_WORDS = 50
+
+
+class SearchService(NamedTuple):
+    """How a search service is asked, and how its answers are read."""
+
+    name: str
+    base_url: str
+    key_variable: str
+    """The variable of the environment that holds the key."""
+    key_header: str
+    to_request: Callable[[str, int], ProviderRequest]
+    """From a query and the number of results wanted to the request."""
+    raw_results: Callable[[Any], Iterable[RawResult] | None]
+    """From a body to the results in it; None where it is no answer of this service."""
+
+
+class SearchApi:
+    """A search provider that is asked over HTTP."""
+
+    def __init__(
+        self, service: SearchService, environment: Mapping[str, str], policy: RetryPolicy = SEARCH_POLICY
+    ) -> None:
+        """Find the key and prepare the client; the first query sends first.
+
+        Raises:
+            SettingsError: the environment holds no key for it, or its address is none that a key may be sent to.
+        """
+        self.service = service
+        self.name = service.name
+        key = environment.get(service.key_variable, "").strip()
+        if not key:
+            raise SettingsError(f"There is no key for {service.name}; set `{service.key_variable}`.")
+        url = read_base_url(service.name, service.base_url)
+        endpoint = Endpoint(service.name, url, key, service.key_variable, service.key_header)
+        self.client = ApiClient(endpoint, policy, MOST_AT_ONCE)
+
+    async def search(self, query: str, k: int) -> SearchResults:
+        """At most `k` results, the best first.
+
+        Raises:
+            ProviderError: the service does not answer, refuses, or answers something else.
+        """
+        try:
+            response = await self.client.send(self.service.to_request(query, k))
+        except ProviderError as failure:
+            advice = _ADVICE.get(failure.kind, _OTHER_ADVICE).format(variable=self.service.key_variable)
+            words = f"{self.name} cannot be searched: {str(failure).rstrip('.')}. {advice}"
+            raise ProviderError(words, failure.kind, status=failure.status, attempts=failure.attempts) from None
+        finally:
+            # Nobody closes a search provider, and a run may ask it again after minutes.
+            await self.client.close()
+        raw = self.service.raw_results(response.body)
+        if raw is None:
+            raise ProviderError(f"{self.name} answered with something else than search results. {_OTHER_ADVICE}")
+        return readable_results(raw, k)
+
+
+def brave(base_url: str = "") -> SearchService:
+    """Brave; at `base_url` where that is given.
+
+    Source: https://api-dashboard.search.brave.com/app/documentation/web-search/get-started, read 2026-11.
+    """
+    url = base_url or "https://api.search.brave.com"
+    return SearchService("brave", url, "BRAVE_API_KEY", "x-subscription-token", _ask_brave, _brave_results)
+
+
+def _ask_brave(query: str, k: int) -> ProviderRequest:
+    """The request for a query, web pages alone and no marks around words that match."""
+    words = " ".join(query.split()[:_MOST_BRAVE_WORDS])[:_LONGEST_QUERY]
+    wanted = {"q": words, "count": min(k, _MOST_RESULTS), "result_filter": "web", "text_decorations": "false"}
+    return ProviderRequest(f"/res/v1/web/search?{urlencode(wanted, errors='replace')}", {}, {}, "GET")
+
+
+def _brave_results(body: Any) -> Iterator[RawResult] | None:
+    """The results of an answer, none where it has no part `web`; None where it is no answer of Brave's."""
+    fields = as_object(body)
+    if fields.get("type") != "search" and "web" not in fields:
+        return None
+    results = as_objects(as_object(fields.get("web")).get("results"))
+    return (RawResult(each.get("title"), each.get("url"), each.get("description")) for each in results)
+
+
+def tavily(base_url: str = "") -> SearchService:
+    """Tavily; at `base_url` where that is given.
+
+    Source: https://docs.tavily.com/documentation/api-reference/endpoint/search, read 2026-11.
+    """
+    url = base_url or "https://api.tavily.com"
+    return SearchService("tavily", url, "TAVILY_API_KEY", "authorization", _ask_tavily, _tavily_results)
+
+
+def _ask_tavily(query: str, k: int) -> ProviderRequest:
+    """The request for a query; the cheapest depth, whose content is an excerpt of each page."""
+    body = {"query": query[:_LONGEST_QUERY], "max_results": min(k, _MOST_RESULTS), "search_depth": "basic"}
+    return ProviderRequest("/search", {}, body)
+
+
+def _tavily_results(body: Any) -> Iterator[RawResult] | None:
+    """The results of an answer; None where it is none."""
+    fields = as_object(body)
+    if not isinstance(fields.get("results"), list):
+        return None
+    results = as_objects(fields["results"])
+    return (RawResult(each.get("title"), each.get("url"), each.get("content")) for each in results)
+
+
+_ATTEMPTS = 3
+_TIMEOUT_SECONDS = 20
+_BACKOFF_SECONDS = 5.0
+_NO_RESULTS = "No results found"
+
+_Ask = Callable[[str, int], list[dict[str, Any]]]
+"""From a query and the number of results wanted to what ddgs gives; runs in a thread, and raises what ddgs raises."""
+
+
+class DuckDuckGo:
+    """DuckDuckGo as a search provider: one query at a time, for it refuses those who ask fast.
+
+    The library tells a refusal from a query without results only where DuckDuckGo says so.
+    """
+
+    name = "duckduckgo"
+
+    def __init__(self, ask: _Ask | None = None, backoff: float = _BACKOFF_SECONDS) -> None:
+        """Find the library; `backoff` are the seconds before a second try of a query.
+
+        Raises:
+            NotInstalledError: ddgs is not installed.
+        """
+        self.ask = ask or _ddgs_text()
+        self.backoff = backoff
+        self.turn = asyncio.Lock()
+
+    async def search(self, query: str, k: int) -> SearchResults:
+        """At most `k` results, the best first.
+
+        Raises:
+            ProviderError: DuckDuckGo does not answer, or refuses.
+        """
+        async with self.turn:
+            found = await self.found(query, k)
+        return readable_results((RawResult(each.get("title"), each.get("href"), each.get("body")) for each in found), k)
+
+    async def found(self, query: str, k: int) -> list[dict[str, Any]]:
+        """What ddgs gives, empty where it says that there is nothing.
+
+        Raises:
+            ProviderError: every try failed.
+        """
+        from ddgs.exceptions import DDGSException
+
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return await asyncio.to_thread(self.ask, query, k)
+            except DDGSException as error:
+                if _NO_RESULTS in str(error):
+                    return []
+                if attempt == _ATTEMPTS:
+                    raise _refusal(error) from error
+            await asyncio.sleep(self.backoff * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0))
+        raise AssertionError("there is at least one attempt")
+
+
+def _ddgs_text() -> _Ask:
+    """What asks DuckDuckGo through ddgs.
+
+    Raises:
+        NotInstalledError: ddgs is not installed.
+    """
+    try:
+        from ddgs import DDGS
+    except ImportError as error:
+        raise NotInstalledError(
+            "Searching with duckduckgo needs the library ddgs. Run `pip install '.[research]'` in the checkout of "
+            "citejury, or choose another provider with `--search`."
+        ) from error
+
+    def ask(query: str, k: int) -> list[dict[str, Any]]:
+        # Its own default mixes a dozen engines; and `wt-wt` is its name for no region.
+        found: list[dict[str, Any]] = DDGS(timeout=_TIMEOUT_SECONDS).text(
+            query, region="wt-wt", max_results=k, backend="duckduckgo"
+        )
+        return found
+
+    return ask
+
+
+def _refusal(error: Exception) -> ProviderError:
+    """The error for a query that nobody answered."""
+    from ddgs.exceptions import RatelimitException, TimeoutException
+
+    kind: ErrorKind = "network"
+    if isinstance(error, RatelimitException):
+        kind = "rate_limit"
+    elif isinstance(error, TimeoutException):
+        kind = "timeout"
+    words = redact(str(error)) or "it gives no reason"
+    return ProviderError(
+        f"duckduckgo cannot be searched: {words.rstrip('.')}. Try again later, or choose another provider with "
+        "`--search`.",
+        kind,
+        attempts=_ATTEMPTS,
+    )
