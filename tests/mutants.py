@@ -45,7 +45,7 @@ TARGETS = (
     "pipeline/recording/citation_form.py",
     "pipeline/text/normal_form.py",
     "pipeline/text/sentences.py",
-    "pipeline/sources/fetching/guard.py",
+    "pipeline/sources/guard.py",
     "pipeline/models/evidence.py",
     "pipeline/verifying",
 )

@@ -46,7 +46,7 @@ def demo(home: Path, port: int, end: bool) -> None:
     from annotation.cli.serve import tell_that_it_starts
     from annotation.embedded.launch import DEFAULT_HOST, serve, start_server
     from exports.start.demo import SERVER, check_home
-    from pipeline.sources.choosing.chunk import check_counts_tokens
+    from pipeline.sources.chunk import check_counts_tokens
 
     check_home(home)
     check_counts_tokens()

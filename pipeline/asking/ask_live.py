@@ -44,8 +44,8 @@ from pipeline.providers.request import (
     unsupported_options,
 )
 from pipeline.schema import PROVIDERS, Api, AskOptions, Price, ProviderName
-from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.fetching.redirects import resolve_citations
+from pipeline.sources.guard import guarded_client
+from pipeline.sources.redirects import resolve_citations
 
 # What these answer with says what it cost.
 _STATING_COST: tuple[ProviderName, ...] = ("grok", "perplexity")

@@ -31,7 +31,7 @@ from pipeline.providers.cost import batch_price
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.request import KEY_VARIABLES
 from pipeline.schema import PROVIDERS, Price, ProviderName
-from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.guard import guarded_client
 from pipeline.terminal import stopping_on_signals
 
 DEFAULT_POLICY = BatchPolicy()

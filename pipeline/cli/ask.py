@@ -214,7 +214,7 @@ def ask(
     from pipeline.prompts import DEFAULT_PROMPTS, read_prompt_files
     from pipeline.providers.http.client import RetryPolicy
     from pipeline.settings import read_settings
-    from pipeline.sources.fetching.guard import guarded_client
+    from pipeline.sources.guard import guarded_client
 
     in_batches = batch or batch_status or batch_cancel
     settings = read_settings()

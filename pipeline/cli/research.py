@@ -168,7 +168,7 @@ async def _run(
     from pipeline.research.stages import clarified
     from pipeline.research.stages import research as run_stages
     from pipeline.settings import read_settings
-    from pipeline.sources.choosing.chunk import check_counts_tokens
+    from pipeline.sources.chunk import check_counts_tokens
 
     check_counts_tokens()
     tell_allowed(allowed, progress.tell)

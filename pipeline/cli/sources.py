@@ -141,8 +141,8 @@ def sources(
     """
     from pipeline.errors import InputError
     from pipeline.gathering.run_sources import write_run_records
-    from pipeline.sources.choosing.chunk import check_counts_tokens
-    from pipeline.sources.choosing.select import PassageLimits
+    from pipeline.sources.choose import PassageLimits
+    from pipeline.sources.chunk import check_counts_tokens
 
     if not run.is_dir():
         raise InputError(f"There is no run folder {str(run)!r}. Name the one that `citejury pipeline ask` wrote.")
@@ -204,8 +204,8 @@ def open_web(
 ) -> "Online":
     """How the web is asked; what is `allowed` is told."""
     from pipeline.gathering.gather import Online
-    from pipeline.sources.fetching.fetch import FetchPolicy
-    from pipeline.sources.fetching.guard import guarded_client
+    from pipeline.sources.fetch import FetchPolicy
+    from pipeline.sources.guard import guarded_client
 
     tell_allowed(allowed, tell)
     policy = FetchPolicy(concurrency=concurrency)
@@ -269,7 +269,7 @@ def _end_sources(made: "RunSources", out: Path, store: Path) -> None:
     Raises:
         click.exceptions.Exit: the network was away, and nothing is held.
     """
-    from pipeline.sources.choosing.tally import tally_lines
+    from pipeline.sources.choose import tally_lines
 
     for line in tally_lines(made.tally):
         click.echo(line, err=True)

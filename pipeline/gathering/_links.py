@@ -14,9 +14,9 @@ import httpx
 
 from pipeline.errors import ClusterError
 from pipeline.gathering._pages import FoundPage, Wanted, find_page
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy, SiteMemory, Trail
-from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.extract import Extractor
+from pipeline.sources.fetch import Fetcher, FetchPolicy, SiteMemory, Trail
+from pipeline.sources.guard import guarded_client
 
 # Processes that read pages take a second to start; they wait so long for the next link.
 _IDLE_SECONDS = 30.0

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pipeline.prompts import text_digest
-from pipeline.sources.fetching.fetch import Fetched, Fetcher, Trail
-from pipeline.sources.fetching.politeness import UNREACHABLE
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.extract import Extractor
+from pipeline.sources.fetch import Fetched, Fetcher, Trail
+from pipeline.sources.politeness import UNREACHABLE
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage, row_from_page
 from pipeline.text.urls import source_domain

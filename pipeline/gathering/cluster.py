@@ -24,8 +24,8 @@ from pipeline.gathering._links import Asked, Errand, Link, LinkResult, read_link
 from pipeline.gathering._pages import Gathered, Intake, Report, Wanted
 from pipeline.gathering.gather import missing_pages
 from pipeline.gathering.run_sources import Tell
-from pipeline.sources.fetching.fetch import FetchPolicy, SiteMemory, host_of
-from pipeline.sources.fetching.politeness import Network
+from pipeline.sources.fetch import FetchPolicy, SiteMemory, host_of
+from pipeline.sources.politeness import Network
 from pipeline.sources.store import Store
 from pipeline.text.urls import site_key
 

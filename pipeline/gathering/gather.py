@@ -12,9 +12,9 @@ import httpx
 from pipeline.asking.run_folder import CITATIONS, csv_file
 from pipeline.gathering._pages import FoundPage, Gathered, Intake, Report, Wanted, find_page
 from pipeline.gathering.run_sources import Tell
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy, host_of
-from pipeline.sources.fetching.politeness import UNREACHABLE
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.extract import Extractor
+from pipeline.sources.fetch import Fetcher, FetchPolicy, host_of
+from pipeline.sources.politeness import UNREACHABLE
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Outcome, Store
 from pipeline.text.urls import url_host

@@ -15,11 +15,8 @@ from pipeline.prompts import text_digest
 from pipeline.recording.files import write_records
 from pipeline.recording.run import answers_files, answers_of_run, records_from_run, resolved_earlier
 from pipeline.records import QueryResponse
-from pipeline.sources.choosing.select import PassageLimits
-from pipeline.sources.choosing.shelf import CitedPage, Shelf, cited_page, outcome_of
-from pipeline.sources.choosing.tally import Tally
-from pipeline.sources.reading.extract import Extracted
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, cited_page, outcome_of
+from pipeline.sources.extract import Extracted, Extractor
 from pipeline.sources.store import Store, StoredPage
 from pipeline.text.urls import membership_key, site_key, source_domain, without_password
 

@@ -17,7 +17,7 @@ from pipeline.models.structured import Spent, added
 from pipeline.providers.body import as_object, as_text, load_body
 from pipeline.providers.cost import cost_of, price_of, usage_of
 from pipeline.schema import Price
-from pipeline.sources.choosing.chunk import check_counts_tokens, count_tokens
+from pipeline.sources.chunk import check_counts_tokens, count_tokens
 
 USED_UP = "The budget for the model is used up."
 _PER_MILLION = 1_000_000

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from pipeline.sources.reading.decode import CONTROL, LINE_END, SURROGATE
+from pipeline.sources.decode import CONTROL, LINE_END, SURROGATE
 from pipeline.sources.schema import CanonicalUrl, Contract, stored_url
 from pipeline.sources.store import Store, TraceKind
 from pipeline.verifying.values import ClaimType

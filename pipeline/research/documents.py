@@ -20,9 +20,9 @@ from pipeline.errors import InputError
 from pipeline.gathering.run_sources import MEDIA_TYPES, added_page, read_file
 from pipeline.research.full_text import FullText, Weights, all_of, any_of, search_words
 from pipeline.research.search import RawResult, SearchResults, readable_results
+from pipeline.sources.extract import Extractor
 from pipeline.sources.headings import Heading, headings_of
 from pipeline.sources.passages import is_index
-from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage
 from pipeline.terminal import counted

@@ -17,8 +17,7 @@ from pipeline.research.artefacts import RunFolder, json_text, write_text
 from pipeline.research.contracts import Report, ReportFile, contract_json
 from pipeline.research.values import Depth
 from pipeline.schema import StoredAnswer
-from pipeline.sources.choosing.chunk import page_chunks
-from pipeline.sources.choosing.select import (
+from pipeline.sources.choose import (
     Candidate,
     ChunkPlace,
     PageChunks,
@@ -27,6 +26,7 @@ from pipeline.sources.choosing.select import (
     passage_of,
     rank_passages,
 )
+from pipeline.sources.chunk import page_chunks
 from pipeline.text.urls import document_id, source_domain
 from pipeline.verifying.rules import disagreements
 from pipeline.verifying.values import Checked, Page, Quote

@@ -19,9 +19,9 @@ from pipeline.research.contracts import SearchResults as Answered
 from pipeline.research.documents import is_document
 from pipeline.research.search import SearchProvider, SearchResults
 from pipeline.research.values import AskedQuery, FoundPage, Plan, plan_language
-from pipeline.sources.fetching.fetch import Fetcher
-from pipeline.sources.kinds import PRIMARY, SECONDARY, source_kind
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.address import PRIMARY, SECONDARY, source_kind
+from pipeline.sources.extract import Extractor
+from pipeline.sources.fetch import Fetcher
 from pipeline.sources.schema import READ, SearchResult
 from pipeline.sources.store import Outcome, Store, StoredPage
 from pipeline.text.asking import subject_words

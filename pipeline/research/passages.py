@@ -18,8 +18,8 @@ from pipeline.research.full_text import FullText, SearchWord, Weights, any_of, s
 from pipeline.research.layout import title_of
 from pipeline.research.report_words import report_words
 from pipeline.research.values import Intake, Plan, Written, plan_language
-from pipeline.sources.choosing.chunk import page_chunks
-from pipeline.sources.choosing.select import rank_passages
+from pipeline.sources.choose import rank_passages
+from pipeline.sources.chunk import page_chunks
 from pipeline.sources.headings import headings_above, headings_of
 from pipeline.sources.passages import is_index, is_label, passage_places
 from pipeline.sources.schema import Chunk

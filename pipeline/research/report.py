@@ -25,7 +25,7 @@ from pipeline.research.rounds import Gathered, kept_verified
 from pipeline.research.run import Environment, ResearchRun, put_new_traces
 from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
 from pipeline.research.write import write_report
-from pipeline.sources.choosing.chunk import ENCODING
+from pipeline.sources.chunk import ENCODING
 from pipeline.sources.store import Store, StoredRun
 from pipeline.terminal import counted
 from pipeline.text.urls import site_key

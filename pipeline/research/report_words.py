@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, get_args
 
-from pipeline.sources.kinds import SourceKind
+from pipeline.sources.address import SourceKind
 from pipeline.verifying.values import Verdict
 
 

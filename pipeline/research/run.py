@@ -24,9 +24,9 @@ from pipeline.research.runs import STORE
 from pipeline.research.search import DuckDuckGo, SearchApi, SearchProvider, brave, tavily
 from pipeline.research.values import Stage
 from pipeline.schema import Price
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
-from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.extract import Extractor
+from pipeline.sources.fetch import Fetcher, FetchPolicy
+from pipeline.sources.guard import guarded_client
 from pipeline.sources.store import Store, open_store
 from pipeline.terminal import stopping_on_signals
 

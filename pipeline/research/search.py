@@ -20,7 +20,7 @@ from pipeline.providers.body import as_object, as_objects
 from pipeline.providers.failure import redact
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.request import Endpoint, ProviderRequest, read_base_url
-from pipeline.sources.reading.decode import stored_text
+from pipeline.sources.decode import stored_text
 from pipeline.sources.schema import SearchResult
 from pipeline.text.sentences import trim_snippet
 from pipeline.text.urls import canonical_url

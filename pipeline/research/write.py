@@ -12,8 +12,8 @@ from pipeline.research.documents import is_document
 from pipeline.research.layout import title_of
 from pipeline.research.report_words import ReportWords, report_words
 from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, plan_language
+from pipeline.sources.address import source_kind
 from pipeline.sources.headings import headings_above
-from pipeline.sources.kinds import source_kind
 from pipeline.text.asking import stem, subject_words
 from pipeline.text.normal_form import normalise
 from pipeline.text.sentences import sentence_spans

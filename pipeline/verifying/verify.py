@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pipeline.errors import InputError
-from pipeline.sources.choosing.shelf import cited_page, outcome_of
-from pipeline.sources.choosing.tally import Tally, failure_lines, pages_line
+from pipeline.sources.choose import Tally, cited_page, failure_lines, outcome_of, pages_line
 from pipeline.sources.schema import READ, state_of
 from pipeline.sources.store import Outcome, Store
 from pipeline.terminal import counted, printable

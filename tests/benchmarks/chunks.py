@@ -17,10 +17,9 @@ from pathlib import Path
 from statistics import mean
 from time import perf_counter
 
-from pipeline.sources.choosing.chunk import tokenize_chunk
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
-from pipeline.sources.reading.extract import Extracted
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.chunk import tokenize_chunk
+from pipeline.sources.extract import Extracted, Extractor
+from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.schema import Document, SourceMeta
 from tests.support.web import Page, Web
 

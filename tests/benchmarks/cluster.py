@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pipeline.gathering.cluster import Cluster, fetch_on_cluster
 from pipeline.gathering.gather import Wanted, gather_pages
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
-from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.extract import Extractor
+from pipeline.sources.fetch import Fetcher, FetchPolicy
+from pipeline.sources.guard import guarded_client
 from pipeline.sources.store import Store, open_store
 from tests.support.dask_cluster import dask_cluster
 from tests.support.web import Asked, Page, Web

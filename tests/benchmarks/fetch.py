@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import psutil
 
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
-from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.fetch import Fetcher, FetchPolicy
+from pipeline.sources.guard import guarded_client
 
 NAME = "fetch"
 GOAL = 1.30

@@ -25,11 +25,11 @@ MEASURED = """
 import json, resource, sys, time
 from functools import partial
 from pathlib import Path
-from pipeline.sources.fetching.fetch import FetchPolicy
-from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.fetch import FetchPolicy
+from pipeline.sources.guard import guarded_client
 from pipeline.gathering.gather import Online, fetch_missing
 from pipeline.gathering.run_sources import write_run_records
-from pipeline.sources.choosing.select import PassageLimits
+from pipeline.sources.choose import PassageLimits
 from pipeline.sources.store import open_store
 
 async def loopback(host, port):

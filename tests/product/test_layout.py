@@ -67,7 +67,10 @@ HTTP_FOLDERS = (
     "pipeline.asking",
     "pipeline.gathering",
     "pipeline.providers.http",
-    "pipeline.sources.fetching",
+    "pipeline.sources.exchange",
+    "pipeline.sources.fetch",
+    "pipeline.sources.guard",
+    "pipeline.sources.redirects",
 )
 
 

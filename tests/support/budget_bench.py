@@ -16,7 +16,7 @@ from pipeline.models.structured import Spent, added, spent_of
 from pipeline.research.options import Limits
 from pipeline.research.report import Finished
 from pipeline.research.runs import STORE
-from pipeline.sources.choosing.chunk import count_tokens
+from pipeline.sources.chunk import count_tokens
 from pipeline.sources.store import open_store
 from tests.support.provider_server import Behaviour, Hang, Received, Status
 from tests.support.research_process import PRICES, QUERIES, Servers, answers, options_in, run_here, running_servers

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import httpx
 
-from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.guard import guarded_client
 from tests.support.web import Loopback, Page, read_request, response
 
 PUBLIC = "93.184.215.14"

@@ -17,9 +17,9 @@ from pipeline.research.runs import STORE
 from pipeline.research.stages import research
 from pipeline.research.values import Stage
 from pipeline.schema import Price
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
-from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.extract import Extractor
+from pipeline.sources.fetch import Fetcher, FetchPolicy
+from pipeline.sources.guard import guarded_client
 from pipeline.sources.store import open_store
 from tests.support.provider_server import Behaviour, Hang, Received
 from tests.support.scripted_model import ScriptedModel, prompts_of, says

@@ -16,7 +16,7 @@ import click
 
 from pipeline.research.report import Finished
 from pipeline.research.values import Plan
-from pipeline.sources.choosing.chunk import count_tokens
+from pipeline.sources.chunk import count_tokens
 from pipeline.text.sentences import sentence_spans
 from tests.support.provider_server import Behaviour, Received, Status
 from tests.support.research_process import Servers, marked, options_in, run_here

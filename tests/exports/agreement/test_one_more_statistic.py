@@ -64,7 +64,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for record, votes in VOTES.items():
             for name, vote in zip(("anna", "ben", "carla"), votes, strict=False):
                 at = "2026-03-02T10:00:00+00:00"
-                row = {"record_uuid": record, "annotator_id": name, "helpful": vote, "created_at": at, "task": "generation"}
+                row = {
+                    "record_uuid": record,
+                    "annotator_id": name,
+                    "helpful": vote,
+                    "created_at": at,
+                    "task": "generation",
+                }
                 writer.writerow(row)
     return folder
 

@@ -18,10 +18,10 @@ from pipeline.errors import InputError
 from pipeline.gathering.gather import Online, fetch_missing
 from pipeline.gathering.run_sources import write_run_records
 from pipeline.recording.files import read_records
-from pipeline.sources.choosing.select import PassageLimits
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy, SiteMemory
-from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.fetching.politeness import HostQueue
+from pipeline.sources.choose import PassageLimits
+from pipeline.sources.fetch import Fetcher, FetchPolicy, SiteMemory
+from pipeline.sources.guard import guarded_client
+from pipeline.sources.politeness import HostQueue
 from pipeline.sources.store import open_store
 from tests.support.cited_run import write_run
 from tests.support.dask_cluster import DaskCluster, dask_cluster

@@ -11,10 +11,10 @@ import pytest
 from pipeline.gathering.gather import Online, fetch_missing
 from pipeline.gathering.run_sources import RunSources, write_run_records
 from pipeline.recording.files import read_records
-from pipeline.sources.choosing.select import PassageLimits
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
-from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.fetching.politeness import AWAY_AFTER
+from pipeline.sources.choose import PassageLimits
+from pipeline.sources.fetch import Fetcher, FetchPolicy
+from pipeline.sources.guard import guarded_client
+from pipeline.sources.politeness import AWAY_AFTER
 from pipeline.sources.store import open_store
 from tests.support.cited_run import write_run
 from tests.support.web import Asked, Loopback, Page, Site, Web

@@ -20,9 +20,8 @@ from pipeline.gathering.gather import HostQueues, Online, Wanted, fetch_missing
 from pipeline.gathering.run_sources import RunSources, write_run_records
 from pipeline.recording.files import read_records
 from pipeline.records import QueryResponse
-from pipeline.sources.choosing.select import PassageLimits
-from pipeline.sources.choosing.tally import Tally, tally_lines
-from pipeline.sources.fetching.fetch import FetchPolicy
+from pipeline.sources.choose import PassageLimits, Tally, tally_lines
+from pipeline.sources.fetch import FetchPolicy
 from pipeline.sources.store import open_store
 from tests.support.cited_run import cited_answer, sonar_answer, write_run
 from tests.support.web import Asked, Page, Site, Web

@@ -22,9 +22,9 @@ import json, sys
 from pathlib import Path
 from pipeline.gathering.gather import Online, fetch_missing
 from pipeline.gathering.run_sources import write_run_records
-from pipeline.sources.choosing.select import PassageLimits
-from pipeline.sources.choosing.tally import tally_lines
-from pipeline.sources.fetching.fetch import FetchPolicy
+from pipeline.sources.choose import PassageLimits
+from pipeline.sources.choose import tally_lines
+from pipeline.sources.fetch import FetchPolicy
 from pipeline.sources.store import open_store
 from tests.support.hostile_web import HostileWeb
 from tests.support.peak_memory import peak_bytes

@@ -15,8 +15,8 @@ from pipeline.research.contracts import Payload, put_trace
 from pipeline.research.pages import Harvest, PagesRead, choose, fetch, harvest, page_key
 from pipeline.research.search import SEARCH_POLICY, SearchApi, tavily
 from pipeline.research.values import FoundPage, Plan
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.extract import Extractor
+from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.store import Store, open_store
 from pipeline.text.urls import site_key
 from tests.support.debian_web import debian_web

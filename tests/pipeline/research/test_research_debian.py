@@ -19,8 +19,8 @@ from pipeline.research.audit import audit_run
 from pipeline.research.options import ResearchOptions
 from pipeline.research.run import Environment, search_provider
 from pipeline.research.stages import research
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.extract import Extractor
+from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.store import open_store
 from pipeline.text.sentences import sentence_spans
 from tests.support.debian_web import debian_page_list, debian_web, url_of

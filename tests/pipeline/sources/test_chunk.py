@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.sources.choosing.chunk import count_tokens, tokenize_chunk
+from pipeline.sources.chunk import count_tokens, tokenize_chunk
 from pipeline.sources.schema import Chunk, Document, SourceMeta
 from pipeline.text.sentences import sentence_spans
 

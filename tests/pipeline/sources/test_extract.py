@@ -9,8 +9,8 @@ from statistics import mean
 
 import pytest
 
-from pipeline.sources.reading._quality import verdict_on
-from pipeline.sources.reading.extract import Extracted, extract_document
+from pipeline.sources.extract import Extracted, extract_document
+from pipeline.sources.quality import verdict_on
 from tests.support.places import NO_SHARED, SHARED
 
 ARTICLES = SHARED / "corpora" / "articles"

@@ -12,8 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pipeline.sources.reading.extract import Extracted
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.extract import Extracted, Extractor
 
 GOOD = (
     b"<html><body>" + b"<p>The office is closed on Monday, and it opens again on Tuesday.</p>" * 4 + b"</body></html>"
@@ -22,7 +21,7 @@ SLOW = b"<p " + b" ".join(b"a%d=1" % number for number in range(300_000)) + b">t
 DEEP = b"<html><body>" + b"<div>" * 100_000 + b"text in the depth" + b"</div>" * 100_000
 DIES_WITH_ITS_PARENT = """
 import asyncio, sys
-from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.extract import Extractor
 from tests.pipeline.sources.test_extractor import GOOD, SLOW, html
 async def main():
     async with Extractor(workers=1) as extractor:
@@ -149,5 +148,5 @@ def test_a_process_at_work_ends_with_the_one_that_started_it() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit on Windows")
 def test_a_process_that_holds_its_lock_is_ended_by_the_system() -> None:
-    code = "from pipeline.sources.reading.extractor import limit_processor_time as limit; limit(0)\nwhile True: pass"
+    code = "from pipeline.sources.extract import limit_processor_time as limit; limit(0)\nwhile True: pass"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGXCPU

@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import pytest
 
-from pipeline.sources.fetching.fetch import Fetched, Fetcher, FetchPolicy
-from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.fetching.politeness import SILENT_AFTER
+from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy
+from pipeline.sources.guard import guarded_client
+from pipeline.sources.politeness import SILENT_AFTER
 from pipeline.sources.schema import state_of
 from tests.support.web import Asked, Loopback, Page, Site, Web
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 import pytest
 
-from pipeline.sources.fetching._exchange import MAX_PIECES, read_body
-from pipeline.sources.fetching.fetch import Fetched, Fetcher, FetchPolicy
-from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.exchange import MAX_PIECES, read_body
+from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy
+from pipeline.sources.guard import guarded_client
 from pipeline.sources.schema import state_of
 from tests.support.hostile_web import HOW_IT_ENDS, REFUSED, ROBOTS_SIZE, SLOW, HostileWeb
 from tests.support.web import Loopback

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pipeline.sources.fetching._exchange import Exchange
-from pipeline.sources.fetching._forwarding import forwarding_target
+from pipeline.sources.exchange import Exchange, forwarding_target
 from tests.pipeline.sources.test_fetch import fetch
 from tests.support.web import Page
 

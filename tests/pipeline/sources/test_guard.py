@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.sources.fetching.guard import address_of, host_addresses, is_public, resolve_host, web_target
+from pipeline.sources.guard import address_of, host_addresses, is_public, resolve_host, web_target
 from tests.support.guard_bench import resolver
 
 PUBLIC = "93.184.215.14"

@@ -10,9 +10,8 @@ import httpx
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.sources.fetching._connection import JudgedBackend
-from pipeline.sources.fetching._exchange import Exchange, RequestLimits, exchange
-from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.exchange import Exchange, RequestLimits, exchange
+from pipeline.sources.guard import JudgedBackend, guarded_client
 from tests.support.guard_bench import resolver
 
 

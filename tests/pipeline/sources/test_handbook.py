@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.sources.choosing.chunk import tokenize_chunk
-from pipeline.sources.reading.extract import extract_document
+from pipeline.sources.chunk import tokenize_chunk
+from pipeline.sources.extract import extract_document
 from pipeline.sources.schema import Document, SourceMeta
 from pipeline.text.sentences import sentence_spans
 from tests.support.debian_pages import handbook

@@ -4,9 +4,8 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+from pipeline.sources.extract import Extractor, extract_document
 from pipeline.sources.headings import Heading, headings_above, headings_of
-from pipeline.sources.reading.extract import extract_document
-from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.store import VERSION, open_store
 from tests.support.debian_pages import DEBIAN_REFERENCE, debian_pages, handbook
 from tests.support.store_bench import stored_page

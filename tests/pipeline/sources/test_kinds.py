@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.sources.kinds import PRIMARY, SECONDARY, SourceKind, source_kind
+from pipeline.sources.address import PRIMARY, SECONDARY, SourceKind, source_kind
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from pipeline.sources.reading.extract import extract_document
+from pipeline.sources.extract import extract_document
 from pipeline.text.sentences import sentence_spans
 from tests.support.debian_pages import handbook
 

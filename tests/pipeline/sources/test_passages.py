@@ -2,9 +2,9 @@
 
 import pytest
 
+from pipeline.sources.extract import extract_document
 from pipeline.sources.headings import Heading, headings_above
 from pipeline.sources.passages import is_index, lines_of, passage_places
-from pipeline.sources.reading.extract import extract_document
 
 PAGES = {
     "en": """<html lang="en"><head><title>Saving objects</title></head><body><article><h1>Saving objects</h1>

@@ -4,8 +4,8 @@ from bisect import bisect_right
 
 import pytest
 
-from pipeline.sources.choosing.chunk import tokenize_chunk
-from pipeline.sources.reading.extract import Extracted, extract_document
+from pipeline.sources.chunk import tokenize_chunk
+from pipeline.sources.extract import Extracted, extract_document
 from pipeline.sources.schema import Document, SourceMeta
 from tests.support.debian_pages import DEBIAN_REFERENCE, DEVELOPERS_REFERENCE, debian_pages
 

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from pipeline.sources.reading._quality import verdict_on
-from pipeline.sources.reading._words import count_words
+from pipeline.sources.quality import count_words, verdict_on
 from tests.support.places import DATA
 
 WALLS = json.loads((DATA / "walls.json").read_text(encoding="utf-8"))

@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.recording.run import read_citations, resolved_earlier
-from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.fetching.redirects import Redirects, resolve_citations, resolve_redirects
+from pipeline.sources.guard import guarded_client
+from pipeline.sources.redirects import Redirects, resolve_citations, resolve_redirects
 
 HOST = "vertexaisearch.cloud.google.com"
 Replies = dict[str, str]

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from pipeline.sources.fetching.politeness import MAX_BYTES, read_rules
-from pipeline.sources.reading.decode import charset_of
+from pipeline.sources.decode import charset_of
+from pipeline.sources.politeness import MAX_BYTES, read_rules
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from pipeline.records import Passage, QueryResponse
-from pipeline.sources.choosing.chunk import tokenize_chunk
-from pipeline.sources.choosing.select import PageChunks, PassageLimits, rank_passages, select_passages
+from pipeline.sources.choose import PageChunks, PassageLimits, rank_passages, select_passages
+from pipeline.sources.chunk import tokenize_chunk
 from pipeline.sources.schema import Chunk, Document, SourceMeta
 from tests.support.places import NO_SHARED, SHARED
 

@@ -6,7 +6,7 @@ from html import escape
 
 import pytest
 
-from pipeline.sources.reading.extract import Extracted, extract_document
+from pipeline.sources.extract import Extracted, extract_document
 from pipeline.sources.schema import state_of
 from tests.support.debian_pages import HANDBOOK, debian_pages
 from tests.support.places import NO_SHARED

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.sources.reading.extract import read_html
+from pipeline.sources.html import read_html
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 from pipeline.verifying.page_text import PageText

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from pipeline.research.claims import verify
-from pipeline.sources.reading.extract import read_html
+from pipeline.sources.html import read_html
 from pipeline.verifying.page_text import PageText, read_page
 from pipeline.verifying.rules import check_sentence, denials, disagreements
 from pipeline.verifying.scores import single_source

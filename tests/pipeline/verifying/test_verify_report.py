@@ -13,7 +13,7 @@ from exports.cli import main
 from pipeline.cli.verify import nearest_store
 from pipeline.gathering.gather import Online, fetch_missing
 from pipeline.prompts import text_digest
-from pipeline.sources.fetching.fetch import FetchPolicy
+from pipeline.sources.fetch import FetchPolicy
 from pipeline.sources.store import StoredPage, open_store
 from pipeline.verifying.read import SubmittedReport, read_report
 from pipeline.verifying.verify import Reader, cited_keys, verify_report

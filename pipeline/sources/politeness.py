@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from protego import Protego
 
-from pipeline.sources.fetching._exchange import Exchange
+from pipeline.sources.exchange import Exchange
 
 # Our product token in `User-agent:` lines.
 _TOKEN = "citejury"

@@ -1,13 +1,170 @@
-"""Why a page that was fetched is useless all the same: a wall, a robot's check, an error in disguise, or nothing."""
+"""Why a page that was fetched is useless all the same: a wall, a robot's check, an error in disguise, or nothing.
+
+Sites say with a status of success that there is nothing: in words of en, de and ja, by their form in others.
+"""
 
 import re
+from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pipeline.sources.reading._absence import NOT_FOUND, PARKED, is_name_of_nothing, parts_of_title, status_name
-from pipeline.sources.reading._address import Address
-from pipeline.sources.reading._words import count_words, monotony_of
+from pipeline.sources.address import Address
 from pipeline.sources.schema import Reason
+
+_GAP = r"[^.!?。！？\n]{0,60}?"
+
+# In English, German and Japanese what is missing, and what is said of it; in this order, with a few words between them.
+_SAID: tuple[tuple[str, str], ...] = (
+    (
+        r"(?:page|article|story|post|document|content|url|address|link|file|resource|listing)s?"
+        r"(?:\ (?:that\ |which\ )?(?:you\b|we\b|was\ requested|requested)[^.!?\n]{0,50}?)?",
+        r"(?:\ (?:(?:can(?:not|['’]?t)|could(?:n['’]?t|\ not)|was\ not|was\ never|wasn['’]t|is\ not|isn['’]t|not)"
+        r"\ (?:be\ |been\ )?(?:found|located|here)|(?:does\ not|doesn['’]t|no\ longer|never)\ exists?(?:ed)?"
+        r"|(?:may\ |might\ |could\ )?(?:have|has)\ (?:since\ )?(?:been\ )?(?:permanently\ )?"
+        r"(?:moved|removed|deleted|renamed|retired|unpublished|expired|gone\ missing|taken\ (?:down|offline))"
+        r"|is\ (?:no\ longer|not)\ (?:available(?!\ (?:in|to|for|due))|here|there|online)|is\ (?:missing|gone)))",
+    ),
+    (
+        r"\b(?:seite|artikel|beitrag|inhalt|dokument|adresse|url|meldung)\b",
+        r"(?:nicht\ (?:mehr\ )?(?:gefunden|vorhanden|verfügbar|auffindbar|existier|online|da\b)"
+        r"|existiert\ (?:\w+\ )?nicht|gibt\ es\ (?:\w+\ ){0,2}nicht|gelöscht|entfernt|umgezogen|verschoben)",
+    ),
+    (
+        r"(?:ページ|記事|コンテンツ|URL|アドレス)",
+        r"(?:見つかりません|見つけられません|見当たりません|存在しま(?:せん|せんでした)|存在しない|ありません(?!か)|削除され|移動(?:した|または|され)|公開(?:が|は)?終了)",
+    ),
+)
+
+_OTHER_WORDS = r"""
+    (?:^|\W)(?:error|fehler|エラー)\W{1,3}(?:404|410)\b
+    | \b(?:404|410)\W{1,4}(?:error|fehler|page|seite|not\ found|nicht\ gefunden|エラー)
+    | (?:page|article|document|content|story)\ (?:that\ )?(?:you(?:\ are|\ were|['’]re)?\ (?:looking|searching|trying)
+      |you(?:['’]ve)?\ requested)
+    | the\ requested\ (?:url|page|document)\ .{0,80}(?:not\ found|does\ not\ exist)
+    | (?:we|i)(?:['’]re)?\ (?:really\ |just\ )?(?:can(?:no|['’])t|can\ not|could(?:n['’]t|\ not)
+      |(?:(?:were|are)\ )?unable\ to)\ (?:seem\ to\ )?(?:find|locate)\ (?:the|that|this|what|your|a|any)\b
+    | (?:it\ (?:looks|seems)\ like\ )?nothing\ (?:was\ )?found\ (?:here|at\ this)
+    | (?:it\ (?:looks|seems)\ like|appears\ that)\ .{0,40}(?:broken|dead|outdated)\ link
+    | (?:broken|dead|outdated)\ link\ (?:or|and|has|that|brought)
+    | gibt\ es\ (?:hier\ )?(?:die|diese|den|diesen)\ (?:seite|artikel|beitrag)\ (?:\w+\ ){0,2}nicht
+    | (?:finden|fanden)\ (?:wir\ )?(?:die|diese|den|diesen)\ (?:\w+\ )?(?:seite|artikel|beitrag)\ (?:\w+\ ){0,2}nicht
+    | (?:diese|die)\ (?:gewünschte\ |angeforderte\ )?seite\ ist\ (?:weg|verschwunden)
+    | お探しの(?:ページ|記事|コンテンツ|情報)(?!はこちら) | ご指定の(?:ページ|url|記事)
+    | 掲載(?:期間)?(?:が|は|を)?終了(?:しました|いたしました) | 削除された(?:か|可能性)
+"""
+
+NOT_FOUND = re.compile(
+    "|".join((*(f"(?:{noun}){_GAP}{said}" for noun, said in _SAID[1:]), "".join(_SAID[0]), _OTHER_WORDS)), re.I | re.X
+)
+"""What a page says that is not there."""
+
+_NAME_OF_NOTHING = re.compile(
+    r"""(?:http\ ?|error\ |fehler\ |status\ )?(?:404|410)(?:\ ?[-–—:|]?\ ?(?:error|fehler|seite|page))?
+    | (?:error\ )?(?:404\W{1,4})?(?:page\ |file\ |article\ |story\ |content\ |document\ )?(?:was\ |is\ )?
+      (?:not\ found|gone|missing|no\ longer\ (?:available|exists)|does\ not\ exist)(?:\W{1,4}404)?(?:\ error)?
+    | (?:404\W{1,4})?(?:seite|artikel|inhalt)\ (?:wurde\ )?(?:leider\ )?nicht\ (?:gefunden|vorhanden|verfügbar)
+    | (?:お探しの)?ページ[がは]見つかりません(?:でした)? | nothing\ found""",
+    re.I | re.X,
+)
+_STATUS_FIRST = re.compile(r"\W*(?:404|410)(?!\d).{0,60}")
+_STATUS_LAST = re.compile(r"(?:[^\W\d]+\W+){1,2}(?:404|410)\W*")
+_BETWEEN_NAMES = re.compile(r"\s[-–—|·•:»«]\s|[|｜»«]|:\s|\s?[–—]\s?")
+PARKED = re.compile(
+    r"""(?:buy|acquire|purchase|own|get)\ this\ (?:premium\ )?domain
+    | (?:domain(?:\ name)?(?:\ [\w.-]{4,60})?|[\w-]{1,60}\.(?:com|net|org|info|de|io|co|biz|eu))
+      \ (?:is|may\ be|might\ be|could\ be)\ (?:available\ )?(?:for\ sale|parked|up\ for\ (?:sale|auction))
+    | (?:this|the)\ (?:domain|web\ ?site|account)\ (?:name\ )?(?:has\ expired|(?:has\ been|is)\ (?:suspended|parked))
+    | parked\ (?:free|domain|page)\b | domain\ (?:parking|broker\ service) | sponsored\ listings
+    | make\ an\ offer\ (?:on|for)\ this\ domain | inquire\ about\ this\ domain
+    | domain\ (?:[\w.-]{4,60}\ )?(?:steht|ist)\ (?:\w+\ )?zum\ (?:verkauf|kauf)
+    | (?:domain|domäne)\ (?:kaufen|geparkt|erwerben)
+    | このドメイン(?:は|を)?[^。\n]{0,20}(?:販売|購入|取得されて|売り)""",
+    re.I | re.X,
+)
+"""What the page of a domain says that has no site any more."""
+
+# WordPress's `body_class()`, Shopify's template class, and others' that say the same; a page of number 404 says `-404`.
+# https://developer.wordpress.org/reference/functions/body_class/, https://shopify.dev/docs/storefronts/themes, 2026-11.
+_CLASS_OF_404 = re.compile(
+    r"(?:error|err|http|status|template|is|page-template|error-page)[-_]{0,2}404|page(?:--)?404|(?:page)?[-_]?not[-_]?found",
+    re.I,
+)
+# https://docs.prerender.io/docs/11-best-practices, Next.js's and Nuxt's own state of the page; read 2026-11.
+_STATE_OF_404 = re.compile(
+    r""""page"\s*:\s*"/(?:404|_error)"|<meta[^<>]{1,40}prerender-status-code["'][^<>]{1,20}4(?:04|10)\b"""
+    r"""|"statusCode"\s*:\s*4(?:04|10)\s*,\s*"(?:statusMessage|message|url)\"""",
+    re.I,
+)
+_WORDS_OF_STATE = ('"/404"', '"/_error"', "prerender-status-code", '"statusCode"')  # found in no time
+
+
+def _is_name_of_nothing(title: str) -> bool:
+    """Whether a title or a heading, or a part of it beside the site's name, only says that nothing was found."""
+    return any(_NAME_OF_NOTHING.fullmatch(part.strip(" .!…。！")) for part in (title, *_parts_of_title(title)))
+
+
+def _status_name(title: str, headings: str) -> str:
+    """The heading or part of the title that is the status of a missing page, in any language; empty without one.
+
+    `404 Página no encontrada` begins with it. `Erreur 404` ends with it, and counts where the title does not repeat it:
+    so do the names of cars and roads.
+    """
+    parts = _parts_of_title(title)
+    for name in (*parts, *headings.split("\n")):
+        if _STATUS_FIRST.fullmatch(name) or (_STATUS_LAST.fullmatch(name) and name not in parts):
+            return name
+    return ""
+
+
+def _parts_of_title(title: str) -> list[str]:
+    """What a title is made of: the page's name, its section's, the site's."""
+    return [part for part in map(str.strip, _BETWEEN_NAMES.split(title)) if part]
+
+
+def markup_of_404(tree: Any, page: str) -> str:
+    """What in the page's markup says that it is a site's page for addresses without one; empty where nothing does."""
+    for element in tree.xpath("/html | /html/body | /html/body//main[1]"):
+        for name in (*(element.get("class") or "").split(), element.get("id") or ""):
+            if _CLASS_OF_404.fullmatch(name):
+                return str(name)
+    found = _STATE_OF_404.search(page) if any(word in page for word in _WORDS_OF_STATE) else None
+    return " ".join(found[0].split())[:60] if found else ""
+
+
+_SIGNS_A_WORD = 3
+_READ = 10_000
+_LEAST_LETTERS = 5
+_MANY_LETTERS = 40
+_MANY_WORDS = 20
+_MOST_OF_ONE_WORD = 0.6
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ANY_WORD = re.compile(r"[^\W\d_]+")
+
+
+def count_words(text: str) -> int:
+    """Number of words; three signs of scripts that are written without blanks are one."""
+    signs = len(_IDEOGRAPH.findall(text))
+    return len(_ANY_WORD.findall(_IDEOGRAPH.sub(" ", text))) + -(-signs // _SIGNS_A_WORD)
+
+
+def monotony_of(text: str) -> str:
+    """In plain words how a text says nothing; empty where it says something.
+
+    It has no letter, fewer than five different ones (of at least 40), or more than six of ten words (of at least 20)
+    are the same. In scripts without blanks a sign is a word.
+    """
+    letters = Counter(filter(str.isalpha, text[:_READ].casefold()))
+    if not letters:
+        return "there are no words in it"
+    if len(letters) < _LEAST_LETTERS and letters.total() >= _MANY_LETTERS:
+        return f"it has no other letters than {''.join(sorted(letters))!r}"
+    signs = _IDEOGRAPH.findall(text[:_READ])
+    words = Counter(_ANY_WORD.findall(_IDEOGRAPH.sub(" ", text[:_READ].casefold())) + signs)
+    word, times = words.most_common(1)[0]
+    if words.total() >= _MANY_WORDS and times > _MOST_OF_ONE_WORD * words.total():
+        return f"it says {word[:_SHOWN]!r} {times} times in {words.total()} words"
+    return ""
+
 
 _WALL_WORDS = 150
 _PAYWALL_WORDS = 350
@@ -183,7 +340,7 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
         return Verdict("home_page", "its redirect ends at a home page")
     if in_prose:
         return verdict
-    is_nothing = any(map(is_name_of_nothing, names.split("\n")))
+    is_nothing = any(map(_is_name_of_nothing, names.split("\n")))
     if is_nothing and named is False:
         return Verdict("soft_404", f"it is called {page.title[:80]!r}")
     if named is None and not is_nothing and count_words(page.text) > _SURELY_A_TEXT:
@@ -231,7 +388,7 @@ def _verdict_by_structure(page: PageSigns, otherwise: Verdict) -> Verdict:
     words = count_words(page.own_text())
     if otherwise.reason not in ("page", "empty", "other_page") or words > _HARDLY_ANY_WORDS:
         return otherwise
-    if status := status_name(page.title, page.headings):
+    if status := _status_name(page.title, page.headings):
         return Verdict("soft_404", f"it is called {status[:_SHOWN]!r}")
     is_short = otherwise.reason == "page" and words < _WORDS_OF_PROSE
     if is_short and page.headings and not _names_itself(page.title, page.headings):
@@ -278,8 +435,8 @@ def _has_own_name(title: str, headings: str, host: str) -> bool:
 
     It has three or more words besides those of absence, and is not the site's name.
     """
-    whole, said = title.casefold(), is_name_of_nothing(title)
-    parts = [] if said else [part.casefold() for part in parts_of_title(title)]
+    whole, said = title.casefold(), _is_name_of_nothing(title)
+    parts = [] if said else [part.casefold() for part in _parts_of_title(title)]
     labels = [label for label in host.split(".") if len(label) >= _LETTERS_OF_A_SITE]
     return any(
         heading in (whole, *parts)
@@ -291,7 +448,7 @@ def _has_own_name(title: str, headings: str, host: str) -> bool:
 
 def _names_itself(title: str, headings: str) -> bool:
     """Whether a heading is the title or a part of it, as that of an article is and that of an error mostly is not."""
-    names = {name.casefold() for name in (title, *parts_of_title(title))}
+    names = {name.casefold() for name in (title, *_parts_of_title(title))}
     return any(heading in names for heading in headings.casefold().split("\n"))
 
 

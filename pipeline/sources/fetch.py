@@ -13,21 +13,22 @@ import httpx
 
 from pipeline.errors import InputError
 from pipeline.providers.http.retry import time_there, wait_seconds
-from pipeline.sources.fetching._exchange import (
+from pipeline.sources.decode import charset_of
+from pipeline.sources.exchange import (
     DOWNLOADS,
     SUCCESS,
     UNTOLD,
     Exchange,
     RequestLimits,
     exchange,
+    forwarding_target,
+    leads_to_itself,
     media_type,
     named_charset,
 )
-from pipeline.sources.fetching._forwarding import forwarding_target, leads_to_itself
-from pipeline.sources.fetching.guard import web_target
-from pipeline.sources.fetching.politeness import MAX_BYTES as ROBOTS_BYTES
-from pipeline.sources.fetching.politeness import UNREACHABLE, HostMemory, HostQueue, Network, Rules, read_rules
-from pipeline.sources.reading.decode import charset_of
+from pipeline.sources.guard import web_target
+from pipeline.sources.politeness import MAX_BYTES as ROBOTS_BYTES
+from pipeline.sources.politeness import UNREACHABLE, HostMemory, HostQueue, Network, Rules, read_rules
 from pipeline.text.urls import canonical_url, has_user_name, site_key
 
 _REASONS = {401: "login", 402: "paywall", 407: "login"}

@@ -15,7 +15,7 @@ import httpx
 
 from pipeline.errors import InputError
 from pipeline.recording.run import read_citations, write_resolved
-from pipeline.sources.fetching.guard import web_target
+from pipeline.sources.guard import web_target
 from pipeline.text.urls import is_grounding_redirect
 
 _CONCURRENCY = 8

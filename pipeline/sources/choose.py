@@ -1,0 +1,376 @@
+"""Stored pages and a record go in; the record comes out with its sources' states and its best passages.
+
+Texts that the payload carries are all kept. Of the pages that were read each gets its best passage, then the best of
+the rest follow, up to a number of passages and of tokens (pipeline/contracts/records.md#passages).
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import lru_cache
+from typing import NamedTuple, get_args
+from urllib.parse import urldefrag
+
+from pipeline.errors import InputError
+from pipeline.records import Passage, QueryResponse, Source, SourceState, defuse_separator, join_context
+from pipeline.sources.chunk import page_chunks
+from pipeline.sources.schema import READ, Chunk, state_of
+from pipeline.sources.store import Outcome, Store
+from pipeline.terminal import printable
+from pipeline.text.urls import (
+    canonical_url,
+    document_id,
+    has_user_name,
+    is_grounding_redirect,
+    source_domain,
+    without_password,
+)
+from pipeline.text.words import content_words, without_marks
+
+_SEARCH = "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"
+_OTHER = "x"
+_DIGITS = 9
+"""Scores that differ in later digits only are ties: the sum of the same numbers depends on their order."""
+
+
+def rank_passages(query: str, answer: str, texts: Sequence[str], language: str = "") -> list[int]:
+    """The places of the texts, the best match first; those that match alike, or not at all, keep their order.
+
+    What is matched are the content words, in every language; the citation marks of the answer are none.
+    """
+    asked = {*content_words(query, language), *content_words(without_marks(answer), language)}
+    codes = {word: f"w{number}" for number, word in enumerate(sorted(asked))}
+    scores = [0.0] * len(texts)
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE VIRTUAL TABLE passages USING fts5(words, content='', tokenize='ascii')")
+        rows = ((place, _encoded(text, language, codes)) for place, text in enumerate(texts))
+        database.executemany("INSERT INTO passages (rowid, words) VALUES (?, ?)", rows)
+        # The score of many words is the sum of theirs, and one search for all of them takes time with their square.
+        for code in codes.values():
+            for place, score in database.execute(_SEARCH, [code]):
+                scores[place] += score
+    return sorted(range(len(texts)), key=lambda place: (round(scores[place], _DIGITS), place))
+
+
+def _encoded(text: str, language: str, codes: dict[str, str]) -> str:
+    """The text's content words, each that is asked for as its code, the others as one more that nobody asks for.
+
+    So the search sees the words as they were found here, and none of its own syntax in them; how long the text is
+    counts as well.
+    """
+    return " ".join([codes.get(word, _OTHER) for word in content_words(text, language)])
+
+
+class PassageLimits(NamedTuple):
+    """How much of the pages one record gets; what its payload carries is not counted."""
+
+    passages: int = 5
+    """Passages of pages, unless more pages were read: then one of each."""
+    context_tokens: int = 2000
+    """Tokens of them together, of `o200k_base`."""
+    chunk_tokens: int = 250
+    """Tokens of one passage."""
+
+
+class PageChunks(NamedTuple):
+    """A page that was read: its chunks in the order of its text."""
+
+    url: str
+    """The page's URL, as its passages name it."""
+    doc_id: str
+    """Id of the document."""
+    title: str
+    """The page's title; empty where it has none."""
+    chunks: Sequence[Chunk]
+    """None of them empty."""
+
+
+class ChunkPlace(NamedTuple):
+    """Where a chunk is: the page among the pages and the chunk among its chunks, both counted from 0."""
+
+    page: int
+    position: int
+
+
+class Candidate(NamedTuple):
+    """One chunk of a page."""
+
+    place: ChunkPlace
+    chunk: Chunk
+
+    @property
+    def page(self) -> int:
+        """The page that it is from."""
+        return self.place.page
+
+
+class Selected(NamedTuple):
+    """A record with its passages, and the pages of which the tokens left none."""
+
+    record: QueryResponse
+    left_out: tuple[str, ...]
+
+
+def select_passages(record: QueryResponse, pages: Sequence[PageChunks], limits: PassageLimits) -> Selected:
+    """The record with the best passages of these pages beside those it has, all in the order of their rank.
+
+    A text that stands on two pages is taken from the first, and not again where the payload carries it. A page whose
+    best passage does not fit into the tokens is left out.
+    """
+    held = record.chunks
+    candidates = list(distinct_chunks(pages, (passage.text for passage in held)))
+    texts = [*(passage.text for passage in held), *(candidate.chunk.text for candidate in candidates)]
+    language = "" if record.language == "und" else record.language
+    order = rank_passages(record.query, record.answer, texts, language)
+    chosen = _choose([candidates[place - len(held)] for place in order if place >= len(held)], limits)
+    ranked = [
+        held[place] if place < len(held) else passage_of(pages, candidates[place - len(held)])
+        for place in order
+        if place < len(held) or candidates[place - len(held)].place in chosen
+    ]
+    passages = tuple(passage.model_copy(update={"chunk_rank": rank}) for rank, passage in enumerate(ranked, start=1))
+    left_out = sorted({candidate.page for candidate in candidates} - {page for page, _ in chosen})
+    return Selected(
+        record.model_copy(update={"chunks": passages, "context_set": join_context(passages)}),
+        tuple(pages[page].url for page in left_out),
+    )
+
+
+def distinct_chunks(pages: Sequence[PageChunks], held: Iterable[str]) -> Iterator[Candidate]:
+    """The chunks page by page; of those that differ in white space and case alone the first, none of the texts held."""
+    seen = {_plain(text) for text in held}
+    for number, page in enumerate(pages):
+        for position, chunk in enumerate(page.chunks):
+            if _plain(chunk.text) not in seen:
+                seen.add(_plain(chunk.text))
+                yield Candidate(ChunkPlace(number, position), chunk)
+
+
+def _plain(text: str) -> str:
+    """The text without what a copy of it may change."""
+    return " ".join(text.casefold().split())
+
+
+def _choose(ranked: Sequence[Candidate], limits: PassageLimits) -> set[ChunkPlace]:
+    """The best one of each page, then the best of the rest, as far as the limits go; `ranked` has the best first."""
+    best: dict[int, Candidate] = {}
+    for candidate in ranked:
+        best.setdefault(candidate.page, candidate)
+    firsts = {candidate.place for candidate in best.values()}
+    chosen: set[ChunkPlace] = set()
+    tokens = 0
+    for place, chunk in [*best.values(), *(candidate for candidate in ranked if candidate.place not in firsts)]:
+        wanted = place in firsts or len(chosen) < limits.passages
+        if wanted and tokens + chunk.tokens <= limits.context_tokens:
+            chosen.add(place)
+            tokens += chunk.tokens
+    return chosen
+
+
+def passage_of(pages: Sequence[PageChunks], candidate: Candidate) -> Passage:
+    """The candidate as a passage, its rank still open."""
+    page = pages[candidate.page]
+    return Passage(
+        chunk_id=f"{page.doc_id}#{candidate.place.position}",
+        doc_id=page.doc_id,
+        chunk_rank=1,
+        text=defuse_separator(candidate.chunk.text),
+        title=page.title,
+        url=page.url,
+        origin="page",
+    )
+
+
+# Answers to one narrative cite the same pages, and stand far apart in the run: one provider's follow another's.
+_CHUNKED_PAGES = 64
+
+
+class CitedPage(NamedTuple):
+    """What a cited URL leads to."""
+
+    url: str
+    """The page's URL, canonical, as its passages name it; empty where the cited URL is none."""
+    key: str
+    """What it is fetched and stored by: the same without its fragment; empty where the cited URL is none."""
+    reason: str = ""
+    """Why there is no key: `refused` or `not_a_url`; empty where there is one."""
+
+
+def cited_page(url: str, targets: Mapping[str, str]) -> CitedPage:
+    """What the cited URL leads to; `targets` has those of the provider's redirects that are known."""
+    page = targets.get(url, url)
+    try:
+        canonical = canonical_url(page)
+    except InputError:
+        return CitedPage("", "", "refused" if has_user_name(page) else "not_a_url")
+    return CitedPage(canonical, urldefrag(canonical).url)
+
+
+def outcome_of(cited: CitedPage, store: Store | None) -> Outcome:
+    """What became of the page by the store; `not_tried` where nothing is known of it."""
+    if cited.reason:
+        return Outcome(cited.reason)
+    return (store.outcome(cited.key) if store else None) or Outcome("not_tried")
+
+
+class Shelf:
+    """The store seen from the answers: their sources' states and the chunks of what was read."""
+
+    def __init__(self, store: Store | None, targets: Mapping[str, str], limits: PassageLimits) -> None:
+        """Without a store no page is held."""
+        self.store = store
+        self.targets = targets
+        self.limits = limits
+        self.chunks_of = lru_cache(_CHUNKED_PAGES)(self.read_chunks)
+
+    def read_chunks(self, key: str) -> tuple[str, str, tuple[Chunk, ...]]:
+        """Final URL, title and chunks of a page that was read."""
+        page = self.store.page(key, with_raw=False) if self.store else None
+        if page is None or not page.text.strip():
+            return "", "", ()
+        chunks = page_chunks(page.url, page.text, page.lang, self.limits.chunk_tokens, page.page_starts)
+        return page.final_url, page.title, tuple(chunks)
+
+    def with_pages(self, record: QueryResponse) -> Selected:
+        """The record with every source's state and reason, and with passages of the pages that were read."""
+        pages: dict[str, PageChunks] = {}
+        sources = []
+        for source in record.sources:
+            cited = cited_page(source.url, self.targets)
+            reason = outcome_of(cited, self.store).reason
+            if reason in READ:
+                final_url, title, chunks = self.chunks_of(cited.key)
+                url = _page_url(cited, final_url)
+                pages.setdefault(url, PageChunks(url, document_id(url), title or source.title, chunks))
+                source = _with_state(source, reason, url, title)
+            else:
+                held = source.state == "read"
+                source = _with_state(source, source.reason if held else reason, cited.url or source.url, "")
+            sources.append(source)
+        record = record.model_copy(update={"sources": tuple(sources)})
+        return select_passages(record, list(pages.values()), self.limits)
+
+
+def _page_url(cited: CitedPage, final_url: str) -> str:
+    """The page's URL; for a redirect of the provider whose target nobody has looked up, where it led when fetched."""
+    if not is_grounding_redirect(cited.url) or not final_url:
+        return cited.url
+    return cited_page(final_url, {}).url or cited.url
+
+
+def _with_state(source: Source, reason: str, url: str, title: str) -> Source:
+    """The source with its state, its reason, and the page behind it where the provider's redirect hides one."""
+    redirected = is_grounding_redirect(source.url) and not is_grounding_redirect(url)
+    hidden = is_grounding_redirect(source.host and f"https://{source.host}/")
+    return source.model_copy(
+        update={
+            "state": state_of(reason),
+            "reason": reason,
+            "title": source.title or title,
+            "page_url": url if redirected else "",
+            "host": source_domain(url) if redirected and hidden else source.host,
+        }
+    )
+
+
+STATES: tuple[SourceState, ...] = get_args(SourceState)
+_SITES_SHOWN = 10
+_FAILURES_SHOWN = 100
+_URL_SHOWN = 160
+
+
+class Tally:
+    """Counts of distinct pages by site, and of the records that cite them."""
+
+    def __init__(self) -> None:
+        self.sites: dict[str, Counter[str]] = {}
+        self.reasons: Counter[str] = Counter()
+        self.failures: list[tuple[str, str, str]] = []
+        """URL, reason and detail of pages that were not read, the first ones."""
+        self.records = self.with_passages = self.sources = self.read_sources = self.short = self.left_out = 0
+
+    def add_page(self, site: str, url: str, reason: str, detail: str) -> None:
+        """Count a distinct cited page; the first of those that were not read are kept to be named."""
+        self.sites.setdefault(site or "(no site)", Counter())[reason] += 1
+        self.reasons[reason] += 1
+        if state_of(reason) not in ("read", "unfetched") and len(self.failures) < _FAILURES_SHOWN:
+            self.failures.append((url, reason, detail))
+
+    def add_record(self, record: QueryResponse, left_out: int) -> None:
+        """Count a record; `left_out` are its pages for which the tokens were not enough."""
+        self.records += 1
+        self.with_passages += bool(record.chunks)
+        self.sources += len(record.sources)
+        self.read_sources += sum(source.state == "read" for source in record.sources)
+        self.short += left_out > 0
+        self.left_out += left_out
+
+    @property
+    def pages(self) -> int:
+        """Distinct cited pages."""
+        return self.reasons.total()
+
+    @property
+    def read(self) -> int:
+        """Those that were read."""
+        return self.by_state()["read"]
+
+    def by_state(self) -> Counter[str]:
+        """Distinct pages by state."""
+        states: Counter[str] = Counter()
+        for reason, count in self.reasons.items():
+            states[state_of(reason)] += count
+        return states
+
+
+def pages_line(tally: Tally) -> str:
+    """How many pages there are, and of them how many in each state."""
+    states = tally.by_state()
+    counted = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
+    return f"Cited pages: {tally.pages:,}" + (f" ({counted})." if counted else ".")
+
+
+def tally_lines(tally: Tally) -> Iterator[str]:
+    """The summary, line by line: states, sites, what was not read, records."""
+    yield pages_line(tally)
+    yield from _site_lines(tally)
+    yield from failure_lines(tally)
+    if tally.short:
+        yield f"In {tally.short:,} records the tokens were not enough for {tally.left_out:,} of the pages read,"
+        yield "which stand in the list of sources alone; `--context-tokens` gives more room."
+    yield (
+        f"{tally.records:,} records, {tally.with_passages:,} of them with passages; of {tally.sources:,} citations "
+        f"{tally.read_sources:,} can be read."
+    )
+    yield "Records without passages go to the generation task only."
+
+
+def _site_lines(tally: Tally) -> Iterator[str]:
+    """A line for each of the sites with most pages, and how many others there are."""
+    ordered = sorted(tally.sites.items(), key=lambda item: (-item[1].total(), item[0]))
+    for site, reasons in ordered[:_SITES_SHOWN]:
+        yield f"  {printable(site)}: {_reasons_text(reasons)}"
+    if len(ordered) > _SITES_SHOWN:
+        rest = sum((reasons for _, reasons in ordered[_SITES_SHOWN:]), Counter[str]())
+        yield f"  {len(ordered) - _SITES_SHOWN:,} other sites: {_reasons_text(rest)}"
+
+
+def _reasons_text(reasons: Counter[str]) -> str:
+    """`3 read (page), 1 unread (robots)`, in the order of the states, then of the reasons."""
+    ordered = sorted(reasons.items(), key=lambda item: (STATES.index(state_of(item[0])), item[0]))
+    return ", ".join(f"{count:,} {state_of(reason)} ({reason})" for reason, count in ordered)
+
+
+def failure_lines(tally: Tally) -> Iterator[str]:
+    """A line for each page that was not read, as far as they are named, and how many others there are."""
+    failed = sum(count for reason, count in tally.reasons.items() if state_of(reason) not in ("read", "unfetched"))
+    if failed:
+        yield "Not read:"
+    for url, reason, detail in tally.failures:
+        told = f": {printable(detail)}" if detail else ""
+        shown = printable(without_password(url))
+        shown = shown if len(shown) <= _URL_SHOWN else f"{shown[:_URL_SHOWN]}…"
+        yield f"  {state_of(reason)} ({reason}) {shown}{told}"
+    if failed > len(tally.failures):
+        yield f"  and {failed - len(tally.failures):,} more; each record's `sources` name state and reason of all."

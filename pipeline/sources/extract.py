@@ -1,0 +1,513 @@
+"""A page's bytes turned into the text that is stored, whatever they are: HTML, plain text or PDF."""
+
+import asyncio
+import gc
+import json
+import os
+import queue
+import re
+import signal
+import struct
+import sys
+import threading
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from itertools import accumulate
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, NoReturn, Self, cast
+
+from pipeline.errors import NotInstalledError
+from pipeline.sources.address import Address
+from pipeline.sources.decode import decoded, stored_text, unwrapped
+from pipeline.sources.headings import (
+    Heading,
+    NamedHeading,
+    markdown_headings,
+    placed_in_text,
+    placed_on_pages,
+)
+from pipeline.sources.html import own_text, read_html
+from pipeline.sources.quality import PageSigns, monotony_of, page_verdict
+from pipeline.sources.schema import Reason
+from pipeline.text.language import identifier
+
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+_TEXT_TYPES = (
+    "application/json",
+    "application/ld+json",
+    "application/x-ndjson",
+    "application/yaml",
+    "application/toml",
+)
+_NO_PROSE = ("text/css", "text/javascript", "text/ecmascript")
+_UNKNOWN_TYPES = (
+    "",
+    "application/octet-stream",
+    "binary/octet-stream",
+    "application/download",
+    "application/x-download",
+)
+_XML_TYPES = ("application/xml", "text/xml", "application/rss+xml", "application/atom+xml")
+_HTML_START = re.compile(rb"\s*(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_NOT_TEXT_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_SNIFFED = 4096
+_MOST_UNREADABLE = 0.05
+_LANGUAGE_FROM = 5_000
+
+
+class Extracted(NamedTuple):
+    """What there is to read in one page."""
+
+    text: str
+    """The main text, without control characters, `\\n` between lines. It may be there although the page is useless:
+    the words of a wall, or the beginning that a paywall leaves."""
+    title: str
+    """The page's title; empty where it has none."""
+    language: str
+    """ISO 639-1 code of the text's language; empty where it cannot be told."""
+    content_type: str
+    """The media type that the body was read as, which need not be the one that the server named."""
+    page_starts: tuple[int, ...]
+    """First code point of each page of a PDF; empty for everything else."""
+    reason: Reason
+    """`page` where the text is worth reading, else why it is not."""
+    detail: str
+    """Plain words on the reason; empty for `page`."""
+    headings: tuple[Heading, ...] = ()
+    """The headings that stand in the text, in order."""
+
+
+def extract_document(body: bytes, content_type: str, charset: str, url: str, asked: str = "") -> Extracted:
+    """What there is to read in the body; `charset` is the one that the server named, or empty.
+
+    `asked` is the address that redirects led from to `url`; empty where that was asked for itself.
+
+    A hostile body may take any time and memory, or the process: `Extractor` does this in processes that may be lost.
+    """
+    kind = _kind_of(body, content_type)
+    if not body.strip():
+        return _unread(kind, "empty", "the body is empty")
+    if kind == "application/pdf":
+        return _extract_pdf(body)
+    if kind not in (*_HTML_TYPES, "text/plain"):
+        return _unread(kind, "not_text", f"it is {kind}")
+    text = decoded(body, charset)
+    if text.count("\ufffd") > _MOST_UNREADABLE * len(text):
+        return _unread(kind, "bad_encoding", f"it is not in the charset {charset or 'that it seems to be in'!r}")
+    return _extract_plain(text) if kind == "text/plain" else _extract_html(text, url, asked or url)
+
+
+def _kind_of(body: bytes, content_type: str) -> str:
+    """The media type to read the body as: the one named, or by its first bytes where that says nothing or is wrong."""
+    named = content_type.partition(";")[0].strip().lower()
+    head = body[:_SNIFFED]
+    if b"%PDF-" in head[:1024]:
+        return "application/pdf"
+    if _HTML_START.match(head) and (
+        named in (*_UNKNOWN_TYPES, *_XML_TYPES, *_HTML_TYPES) or named == "application/pdf"
+    ):
+        return "text/html"
+    if named in _HTML_TYPES:
+        return "text/html" if not _looks_binary(head) else "application/octet-stream"
+    if named in _XML_TYPES:
+        return "text/html"
+    if (named.startswith("text/") and named not in _NO_PROSE) or named in (*_TEXT_TYPES, *_UNKNOWN_TYPES):
+        return "text/plain" if not _looks_binary(head) else "application/octet-stream"
+    return named or "application/octet-stream"
+
+
+def _looks_binary(head: bytes) -> bool:
+    """Whether the first bytes are those of no text in any charset; UTF-16 has many zeros, and says so at its start."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[::2].count(0) > len(head) // 8 > head[1::2].count(0):
+        return False
+    if head[1::2].count(0) > len(head) // 8 > head[::2].count(0):
+        return False
+    return len(_NOT_TEXT_BYTES.findall(head)) > len(head) // 50
+
+
+def _extract_html(page: str, url: str, asked: str) -> Extracted:
+    """What an HTML page says, judged."""
+    html = read_html(page, url)
+    signs = PageSigns(
+        html.text, html.title, html.headings, html.markup, html.marked_paid, cache(lambda: own_text(page))
+    )
+    verdict = page_verdict(signs, Address(asked, url))
+    language = _language_of(html.text) or (html.language if len(html.language) == len("de") else "")
+    headings = placed_in_text(html.all_headings, html.text)
+    return Extracted(html.text, html.title, language, "text/html", (), verdict.reason, verdict.detail, headings)
+
+
+def _extract_plain(text: str) -> Extracted:
+    """A plain text or Markdown file as it is, lines of wrapped paragraphs joined."""
+    text = unwrapped(stored_text(text))
+    if not text:
+        return _unread("text/plain", "empty", "there are only blanks in it")
+    if monotony := monotony_of(text):
+        return _unread("text/plain", "empty", monotony)
+    heading = text.partition("\n")[0]
+    title = heading.lstrip("# ") if heading.startswith("#") else ""
+    return Extracted(text, title[:300], _language_of(text), "text/plain", (), "page", "", markdown_headings(text))
+
+
+def _extract_pdf(body: bytes) -> Extracted:
+    """What a PDF says, with the places of its pages."""
+    kind = "application/pdf"
+    try:
+        pdf = _read_pdf(body)
+    except UnreadablePdfError as error:
+        return _unread(kind, "parser_failed", str(error))
+    pages = f"{len(pdf.page_starts)} page{'s' * (len(pdf.page_starts) != 1)}"
+    if not pdf.whole:
+        return _unread(kind, "too_large", f"its text goes on after {pages}")
+    if not pdf.text:
+        return _unread(kind, "empty", f"no text on its {pages}, which may be pictures of text")
+    if monotony := monotony_of(pdf.text):
+        return _unread(kind, "empty", monotony)
+    headings = placed_on_pages(pdf.bookmarks, pdf.text, pdf.page_starts)
+    return Extracted(pdf.text, pdf.title, _language_of(pdf.text), kind, pdf.page_starts, "page", "", headings)
+
+
+def _language_of(text: str) -> str:
+    """ISO 639-1 code of the text's language, told from its beginning; empty where it cannot be told."""
+    from pipeline.text.language import detect_language
+
+    code = detect_language(text[:_LANGUAGE_FROM])
+    return "" if code == "und" else code
+
+
+def _unread(content_type: str, reason: Reason, detail: str) -> Extracted:
+    """A body without anything to read."""
+    return Extracted("", "", "", content_type, (), reason, detail)
+
+
+_BROKEN_WORD = re.compile(r"(?<=\w)[-\u00ad\u2010\x02\ufffe]$")
+_ENDS_A_LINE = re.compile(r"[.!?…:;。！？」)\]\"”’]$")
+_BEGINS_AN_ITEM = re.compile(r"[-*•◦▪–]\s|\(?\d{1,3}(?:\.\d+)*[.)]?\s|[A-Z]\.\s")
+_WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]")
+_FULL_LINE = 0.7
+_AMONG_THE_LONGEST = 0.8
+_LONGEST_TEXT = 20_000_000
+
+
+class _PdfText(NamedTuple):
+    """What a PDF says."""
+
+    text: str
+    """The text of its pages, each on a new line."""
+    title: str
+    """The title in its properties; empty where it has none."""
+    page_starts: tuple[int, ...]
+    """First code point of each page, in order; an empty page begins where the next one does."""
+    whole: bool
+    """Whether all pages are there: reading ends behind 20 million characters."""
+    bookmarks: tuple[NamedHeading, ...] = ()
+    """Its table of contents, as far as it has one to click on."""
+
+
+class UnreadablePdfError(ValueError):
+    """The file is broken, or needs a password."""
+
+
+def _read_pdf(body: bytes) -> _PdfText:
+    """The text of the PDF, paragraphs joined from their lines and words from their halves.
+
+    Raises:
+        UnreadablePdfError: it is broken, or needs a password.
+    """
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(body)
+    except pypdfium2.PdfiumError as error:
+        raise UnreadablePdfError("it is broken, or needs a password") from error
+    try:
+        pages, length = [], 0
+        for number in range(len(document)):
+            pages.append(_page_text(document, number))
+            length += len(pages[-1])
+            if length > _LONGEST_TEXT:
+                break
+        title = " ".join(stored_text(document.get_metadata_dict().get("Title", "")).split())
+        text, page_starts = _joined(pages)
+        return _PdfText(text, title, page_starts, len(pages) == len(document), tuple(_bookmarks(document)))
+    finally:
+        document.close()
+
+
+def _bookmarks(document: Any) -> Iterator[NamedHeading]:
+    """The PDF's table of contents in order; what of it leads nowhere has no page."""
+    for bookmark in document.get_toc():
+        place = bookmark.get_dest()
+        page = place.get_index() if place else None
+        if words := " ".join(stored_text(bookmark.get_title()).split()):
+            yield NamedHeading(bookmark.level + 1, words, page)
+
+
+def _page_text(document: Any, number: int) -> str:
+    """The text of one page, a paragraph a line; empty for a page without text, or one that cannot be read."""
+    import pypdfium2
+
+    try:
+        page = document[number]
+        words = page.get_textpage()
+        text = words.get_text_range(errors="replace")
+    except pypdfium2.PdfiumError:
+        return ""
+    words.close()
+    page.close()
+    lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
+    return stored_text("\n".join(_paragraphs([line for line in lines if line])))
+
+
+def _paragraphs(lines: list[str]) -> list[str]:
+    """The lines of a page joined to paragraphs: a full line that ends in the middle of a sentence goes on below."""
+    lengths = sorted(map(len, lines))
+    full = _FULL_LINE * lengths[int(len(lines) * _AMONG_THE_LONGEST)] if lines else 0.0
+    found: list[str] = []
+    last_length = 0
+    for line in lines:
+        goes_on = (
+            found and last_length >= full and not _ENDS_A_LINE.search(found[-1]) and not _BEGINS_AN_ITEM.match(line)
+        )
+        if found and _BROKEN_WORD.search(found[-1]) and line[0].islower():
+            found[-1] = found[-1][:-1] + line
+        elif goes_on:
+            found[-1] = found[-1] + _between(found[-1], line) + line
+        else:
+            found.append(line)
+        last_length = len(line)
+    return found
+
+
+def _between(line: str, following: str) -> str:
+    """What joins two lines: a blank, or nothing in scripts that are written without."""
+    without = _WRITTEN_WITHOUT_BLANKS.match(line[-1]) and _WRITTEN_WITHOUT_BLANKS.match(following)
+    return "" if without else " "
+
+
+def _joined(pages: list[str]) -> tuple[str, tuple[int, ...]]:
+    with_text = [f"{page}\n" if page else "" for page in pages]
+    starts = list(accumulate((len(page) for page in with_text), initial=0))
+    return "".join(with_text).rstrip("\n"), tuple(starts[:-1])
+
+
+_LENGTH = struct.Struct(">I")
+_MEMORY_BYTES = 2 << 30
+_TOO_MUCH_MEMORY = "reading it takes too much memory"
+_SECONDS = 30.0
+# By the clock a document may take so many times longer: a busy machine gives a process little of its time.
+_PATIENCE = 4
+_MOST_WORKERS = 4
+_LONGEST_ANSWER = 256 << 20
+
+
+def main() -> None:
+    """Answer requests until the input ends; the one argument is the number of seconds for a document."""
+    seconds = float(sys.argv[1])
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a parser prints is no answer
+    _limit_memory()
+    requests: queue.Queue[tuple[dict[str, str], bytes]] = queue.Queue()
+    threading.Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
+    _load_parsers()
+    _write_frame(answers, b"")
+    _answer_requests(requests, answers, seconds)
+
+
+def _load_parsers() -> None:
+    """Load the libraries, which takes a second or two that are not to count for the first document."""
+    import_module("pypdfium2")
+    import_module("trafilatura")
+    identifier()
+    gc.freeze()  # or all of it is looked through again for garbage, page by page
+
+
+def _read_requests(source: BinaryIO, requests: "queue.Queue[tuple[dict[str, str], bytes]]") -> None:
+    """Put each request into the queue; at the end of the input the process ends, whatever it is doing."""
+    while (head := _read_frame(source)) is not None and (body := _read_frame(source)) is not None:
+        requests.put((json.loads(head), body))
+    os._exit(0)
+
+
+def _read_frame(source: BinaryIO) -> bytes | None:
+    """The next frame; None at the end of the input."""
+    head = source.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    body = source.read(length)
+    return body if len(body) == length else None
+
+
+def _answer_requests(
+    requests: "queue.Queue[tuple[dict[str, str], bytes]]", answers: BinaryIO, seconds: float
+) -> NoReturn:
+    """Answer for as long as there is input; the reading thread ends the process."""
+    while True:
+        asked, body = requests.get()
+        limit_processor_time(seconds)
+        try:
+            found = extract_document(body, **asked)
+        except RecursionError:
+            found = _unread(asked["content_type"], "parser_failed", "it is nested too deep")
+        except MemoryError:
+            found = _unread(asked["content_type"], "parser_failed", _TOO_MUCH_MEMORY)
+        _write_frame(answers, json.dumps(found._asdict()).encode())
+
+
+def _write_frame(answers: BinaryIO, frame: bytes) -> None:
+    answers.write(_LENGTH.pack(len(frame)) + frame)
+    answers.flush()
+
+
+def _limit_memory() -> None:
+    """No allocation beyond 2 GiB of addresses; nothing on Windows, which has no such limit."""
+    if sys.platform != "win32":
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = _MEMORY_BYTES if most == resource.RLIM_INFINITY else min(_MEMORY_BYTES, most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
+
+
+def limit_processor_time(seconds: float) -> None:
+    """The system ends this process when it has used so much more time: its parent may be gone, and its lock held."""
+    if sys.platform != "win32":
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        limit = int(used.ru_utime + used.ru_stime + seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+
+
+_KILL = signal.Signals.__members__.get("SIGKILL", signal.SIGTERM)  # Windows has the latter only, which does the same
+# How a process ends that has used up its processor time, where the system can limit that.
+_TOO_LONG = {-number for name, number in signal.Signals.__members__.items() if name == "SIGXCPU"}
+
+
+class Worker(NamedTuple):
+    """A process that extracts, and the two pipes to it."""
+
+    process: Process
+    requests: asyncio.StreamWriter
+    answers: asyncio.StreamReader
+
+
+class Extractor:
+    """Extracts documents in up to `workers` processes, each started when it is needed and used again.
+
+    A document that takes longer than `seconds` of processor time, or four times as long by the clock, ends its process
+    and is a `parser_timeout`; one that breaks it, or takes
+    more than 2 GiB of memory where the system can limit that, is a `parser_failed`. Nothing is left running when the
+    block ends, or the process that it runs in.
+    """
+
+    def __init__(self, workers: int | None = None, seconds: float = _SECONDS) -> None:
+        """Prepare for `workers` processes; without a number as many as there are processors, at most 4."""
+        self.count = workers or min(os.cpu_count() or 1, _MOST_WORKERS)
+        self.seconds = seconds
+        self.free: asyncio.LifoQueue[Worker | None] = asyncio.LifoQueue()
+        self.running: set[Worker] = set()
+
+    async def __aenter__(self) -> Self:
+        for _ in range(self.count):
+            self.free.put_nowait(None)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End every process and wait until it is gone."""
+        for worker in list(self.running):
+            await self.end(worker)
+
+    async def extract(self, body: bytes, content_type: str, charset: str, url: str, asked: str = "") -> Extracted:
+        """What `extract_document` finds, or that no parser came to an end with it.
+
+        Raises:
+            NotInstalledError: no process can be started.
+        """
+        worker = await self.free.get()
+        kept: Worker | None = None
+        try:
+            if worker is None or worker.process.returncode is not None:
+                worker = await self.started(worker)
+            named = {"content_type": content_type, "charset": charset, "url": url, "asked": asked}
+            found = await asyncio.wait_for(self.asked(worker, body, named), _PATIENCE * self.seconds)
+            kept = None if found.detail == _TOO_MUCH_MEMORY else worker  # what it took may never be given back
+            return found
+        except TimeoutError:
+            return self.late(content_type)
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+            if worker is not None and await self.end(worker) in _TOO_LONG:
+                return self.late(content_type)
+            return _unread(content_type, "parser_failed", "the parser broke down on it")
+        finally:
+            if worker is not None and kept is None:
+                await self.end(worker)
+            self.free.put_nowait(kept)
+
+    async def started(self, worn_out: Worker | None) -> Worker:
+        """A new process, in place of one that has ended by itself.
+
+        Raises:
+            NotInstalledError: it ended before it was ready.
+        """
+        if worn_out is not None:
+            await self.end(worn_out)
+        command = (sys.executable, "-m", "pipeline.sources.extract", str(self.seconds))
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+        )
+        worker = Worker(process, cast(asyncio.StreamWriter, process.stdin), cast(asyncio.StreamReader, process.stdout))
+        self.running.add(worker)
+        try:
+            await worker.answers.readexactly(_LENGTH.size)
+        except asyncio.IncompleteReadError:
+            await self.end(worker)
+            raise NotInstalledError(
+                f"The process that reads pages ended with exit code {process.returncode} before its first page; one of "
+                "citejury's libraries may be missing or broken."
+            ) from None
+        return worker
+
+    async def asked(self, worker: Worker, body: bytes, named: dict[str, str]) -> Extracted:
+        """The process's answer; `named` is what else `extract_document` is told of the body.
+
+        Raises:
+            IncompleteReadError: it ended.
+            ConnectionError: it ended before it had read everything.
+            ValueError: it answers something else.
+        """
+        head = json.dumps(named).encode()
+        worker.requests.write(_LENGTH.pack(len(head)) + head + _LENGTH.pack(len(body)))
+        worker.requests.write(body)
+        await worker.requests.drain()
+        (length,) = _LENGTH.unpack(await worker.answers.readexactly(_LENGTH.size))
+        if length > _LONGEST_ANSWER:
+            raise ValueError(f"an answer of {length} bytes")
+        fields = json.loads(await worker.answers.readexactly(length))
+        headings = tuple(Heading(*each) for each in fields["headings"])
+        return Extracted(**{**fields, "page_starts": tuple(fields["page_starts"]), "headings": headings})
+
+    def late(self, content_type: str) -> Extracted:
+        """A document that takes too long."""
+        return _unread(content_type, "parser_timeout", f"no parser came to an end with it in {self.seconds:g} s")
+
+    async def end(self, worker: Worker) -> int:
+        """Kill the process unless it has ended, and say how it ended once it is gone."""
+        if worker.process.returncode is None:
+            # Not by asyncio's `kill`, which may reap a process that ends just now: how it ended is lost then.
+            # https://github.com/python/cpython/issues/87744
+            with suppress(ProcessLookupError):
+                os.kill(worker.process.pid, _KILL)
+        self.running.discard(worker)
+        return await worker.process.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,314 @@
+"""What an HTML page says: its main text, a paragraph, list item or table row a line; its title, language and headings.
+
+Trafilatura keeps the line ends of the HTML within a paragraph, which no browser shows. Of text in a `div` it loses what
+stands before and between `<code>` and the like, half of a manual's sentences; it takes DocBook's boxes, which are
+called `sidebar`, for menus, and anchors that lead nowhere for links. So the page's tree is made such as it reads.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import median
+from typing import Any, NamedTuple
+
+from pipeline.sources.decode import stored_text
+from pipeline.sources.headings import NamedHeading, html_headings
+from pipeline.sources.quality import markup_of_404
+
+_NO_TEXT = frozenset(("script", "style", "template", "svg", "math", "head", "select", "iframe", "object", "canvas"))
+_BLOCKS = """address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1
+h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tr ul"""
+_BREAKS = frozenset(_BLOCKS.split())
+_CELLS = ("td", "th")
+_BETWEEN_CELLS = " | "
+_BREAK = "\u2424"  # the symbol for a line end, as trafilatura makes blanks of line ends
+# Of what trafilatura makes its fallback; of nested ones the outermost.
+_FALLBACK_BLOCKS = "//*[{0}][not(ancestor::*[{0}])]".format(
+    " or ".join(f"self::{name}" for name in ("article", "blockquote", "code", "p", "pre", "q", "quote"))
+)
+_TEXT_IN_SCRIPTS = re.compile(r"application/ld\+json|data-preloaded", re.I)
+_SURELY_ONE_BLOCK = 50
+_LINES_SEEN = 200
+_BLANKS = re.compile(r"\s+")
+_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,200}\?>")
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_NOT_FREE = re.compile(r"\"isAccessibleForFree\"\s*:\s*\"?false", re.I)
+_LEAST_MAIN_TEXT = 100
+_LONGEST_TITLE = 300
+_MOST_HEADINGS = 3
+# No menu is as long as that, whatever is beside it.
+_LONG_LIST, _LINKS_OF_A_LIST = 200_000, 0.5
+_SECTION_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_NO_LETTERS = re.compile(r"[^a-z0-9]+")
+_LEAST_OWN_PROSE = 40
+# What stands on all pages of a site; links besides.
+_NOT_ITS_OWN = ("nav", "footer", "aside", "button", "select", "option", "label", "noscript", "dialog", "menu", "a")
+
+
+class HtmlText(NamedTuple):
+    """What an HTML page says."""
+
+    text: str
+    """The main text, one paragraph, list item or table row a line; all visible text where no main text is found."""
+    title: str
+    """The page's title; empty where it has none."""
+    language: str
+    """The language that the page names, such as `de`; empty where it names none."""
+    marked_paid: bool
+    """Whether the page marks itself as not free to read."""
+    headings: str = ""
+    """Its first main headings, one a line."""
+    markup: str = ""
+    """What in its markup says that it stands for pages that are not there; empty where nothing does."""
+    all_headings: tuple[NamedHeading, ...] = ()
+    """All of its headings in order, those of menus left out."""
+
+
+def read_html(page: str, url: str) -> HtmlText:
+    """What the page says. Comments of readers and hidden parts are left out; nothing is fetched."""
+    import trafilatura
+
+    tree = _parsed(page)
+    if tree is None:
+        return HtmlText("", "", "", False)
+    title, language = _title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
+    first = tree.xpath("//h1")[:_MOST_HEADINGS]
+    headings = "\n".join(" ".join(each.text_content().split())[:_LONGEST_TITLE] for each in first)
+    markup = markup_of_404(tree, page)
+    _drop_hidden(tree)
+    all_headings = tuple(html_headings(tree))
+    if _is_long_list_of_links(tree):
+        return HtmlText(_all_text(page), title, language, bool(_NOT_FREE.search(page)), headings, markup, all_headings)
+    _mark_paragraphs(tree)
+    _keep_named_sections(tree)
+    blocks = "".join(_unparted(block.text_content()) for block in tree.xpath(_FALLBACK_BLOCKS))
+    found = trafilatura.extract(tree, url=url, include_comments=False) or ""
+    text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
+    if len(text) < _LEAST_MAIN_TEXT:
+        text = _all_text(page) or text
+    elif _may_be_glued(text, blocks, page) and _unparted(parted := _parted_text(page)) == _unparted(text):
+        text = parted
+    return HtmlText(text, title, language, bool(_NOT_FREE.search(page)), headings, markup, all_headings)
+
+
+def _is_long_list_of_links(tree: Any) -> bool:
+    """Whether it is an index or a table of contents, with no main text: to look for one may take half a minute."""
+    length = len(tree.text_content())
+    return length > _LONG_LIST and sum(len(link.text_content()) for link in tree.iter("a")) > _LINKS_OF_A_LIST * length
+
+
+def _keep_named_sections(tree: Any) -> None:
+    """Take the ids off sections that are named after their heading and hold prose of their own.
+
+    trafilatura takes a section for what surrounds a text by parts of its id: `shared`, `cookie`, `related`.
+    """
+    for section in tree.xpath("//section[@id] | //div[@id]"):
+        heading = next((child for child in section if child.tag in _SECTION_HEADINGS), None)
+        if heading is None or _NO_LETTERS.sub("", heading.text_content().casefold()) != _NO_LETTERS.sub(
+            "", section.get("id")
+        ):
+            continue
+        linked = sum(len(link.text_content()) for link in section.xpath("./p//a"))
+        if sum(len(paragraph.text_content()) for paragraph in section.xpath("./p")) - linked >= _LEAST_OWN_PROSE:
+            del section.attrib["id"]
+
+
+def own_text(page: str) -> str:
+    """The visible text of the page outside links and what stands on all pages of its site, a block a line."""
+    tree = _parsed(page)
+    _drop_hidden(tree)
+    for element in tree.xpath("//" + " | //".join(_NOT_ITS_OWN)):
+        if element.getparent() is not None:
+            element.drop_tree()
+    return _visible_text(tree)
+
+
+def _all_text(page: str) -> str:
+    """All visible text of the page, parsed anew: looking for the main text takes a tree apart."""
+    tree = _parsed(page)
+    _drop_hidden(tree)
+    return _visible_text(tree)
+
+
+def _may_be_glued(text: str, blocks: str, page: str) -> bool:
+    """Whether the text may be trafilatura's fallback, which is slow to make: a heading tells that it is not.
+
+    The fallback is the text in scripts, or else that of the blocks alone, or of all of the page where they have little.
+    """
+    lines = [_unparted(line) for line in text.split("\n", _LINES_SEEN)[:_LINES_SEEN]]
+    has_blocks = any(len(line) > _LEAST_MAIN_TEXT and line in blocks for line in lines)
+    if _TEXT_IN_SCRIPTS.search(page) or not has_blocks:
+        return True
+    return all(line[:_SURELY_ONE_BLOCK] in blocks for line in lines)
+
+
+def _unparted(text: str) -> str:
+    """The text without what parts its blocks."""
+    return "".join(text.replace("|", " ").split())
+
+
+def _parted_text(page: str) -> str:
+    """What trafilatura falls back on for short pages, a block a line: it glues blocks without a blank between them."""
+    import trafilatura
+
+    tree = _parsed(page)
+    _drop_hidden(tree)
+    _mark_paragraphs(tree)
+    for element in tree.iter(*_BREAKS, *_CELLS):
+        if element.tag in _BREAKS:
+            element.text = _BREAK + (element.text or "")
+            element.tail = _BREAK + (element.tail or "")
+        elif _follows_a_cell(element):
+            element.text = _BETWEEN_CELLS + (element.text or "")
+    return _lines_of(trafilatura.baseline(tree)[1].replace(_BREAK, "\n"))
+
+
+def _lines_of(text: str) -> str:
+    """The lines of the text that hold anything, with single blanks."""
+    lines = (" ".join(line.split()) for line in stored_text(text).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _follows_a_cell(element: Any) -> bool:
+    """Whether it is a cell of a table's row, and not the first one."""
+    before = element.getprevious()
+    return element.tag in _CELLS and before is not None and before.tag in _CELLS
+
+
+def _parsed(page: str) -> Any:
+    """The page's tree, mended where it can be; None where there is nothing in it."""
+    import trafilatura
+    from lxml.etree import ParserError
+    from lxml.html import HTMLParser, document_fromstring
+
+    page = _XML_DECLARATION.sub("", page)
+    tree = trafilatura.load_html(page)  # None for what it takes for a fragment
+    if tree is not None:
+        return tree
+    try:
+        return document_fromstring(page, parser=HTMLParser(remove_comments=True, remove_pis=True, no_network=True))
+    except ParserError:
+        return None
+
+
+def _title_of(tree: Any) -> str:
+    """The title that the page gives to be shown, else its own, else its first heading."""
+    for path in ("//meta[@property='og:title']/@content", "//head/title/text()", "//title/text()", "//h1//text()"):
+        title = " ".join(stored_text(" ".join(tree.xpath(path)[:20])).split())
+        if title:
+            return title[:_LONGEST_TITLE]
+    return ""
+
+
+def _visible_text(tree: Any) -> str:
+    """All text of the page that a browser would show, a block a line; scripts are left out."""
+    from lxml.etree import iterwalk
+
+    parts: list[str] = []
+    walk = iterwalk(tree, events=("start", "end"))
+    for event, element in walk:
+        name = element.tag if isinstance(element.tag, str) else ""
+        if name in _BREAKS:
+            parts.append("\n")
+        elif event == "start" and _follows_a_cell(element):
+            parts.append(_BETWEEN_CELLS)
+        if event == "end":
+            parts.append(_BLANKS.sub(" ", element.tail or ""))
+        elif not name or name in _NO_TEXT:
+            walk.skip_subtree()
+        else:
+            parts.append(_BLANKS.sub(" ", element.text or ""))
+    return _lines_of("".join(parts))
+
+
+def _drop_hidden(tree: Any) -> None:
+    """Take out what the page keeps from view: no reader sees it, and no judge is to be talked to behind their back.
+
+    A body that is hidden stays: a script shows it when the page has loaded.
+    """
+    for element in tree.xpath("//*[@hidden or @style]"):
+        is_hidden = element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "")
+        if is_hidden and element.tag not in ("html", "body"):
+            element.drop_tree()
+
+
+_INLINE_TAGS = """a abbr acronym b bdi bdo cite code del dfn em font i img ins kbd mark q s samp small span strong sub
+sup time tt u var wbr"""
+_INLINE = frozenset(_INLINE_TAGS.split())
+# Of a class that a page gives to its paragraphs there are several, and half of them are as long as a sentence or two.
+_FEWEST = 3
+_LEAST_LENGTH = 100
+_WRAPPED = "//text()[contains(., '\n')][not(ancestor::pre or ancestor::code or ancestor::textarea)]"
+_CODE_IN_ITEMS = "//code[not(contains(., '\n') or ancestor::pre)][ancestor::li or ancestor::dd or ancestor::td]"
+_WHITE_SPACE = re.compile(r"[ \t\n\r\f]+")
+_DOCBOOK = "//meta[@name='generator'][contains(@content, 'DocBook') or contains(@content, 'publican')]"
+
+
+def _mark_paragraphs(tree: Any) -> None:
+    """Make each run of text in such a `div` a `p`, and boxes of DocBook's and what holds anchors part of the text.
+
+    Line ends within a paragraph become blanks.
+    """
+    _join_lines(tree)
+    for anchor in tree.xpath("//a[not(@href)]"):
+        anchor.drop_tag()
+    is_docbook = bool(tree.xpath(_DOCBOOK))
+    if is_docbook:
+        for box in tree.xpath("//div[@class='sidebar']"):
+            box.set("class", "box")
+    for div in list(_paragraphs_of(tree, is_docbook)):
+        if all(map(_is_inline, div.iterdescendants())):
+            div.tag = "p"
+        else:
+            _part(div)
+    for code in tree.xpath(_CODE_IN_ITEMS):
+        code.drop_tag()  # trafilatura leaves no blank before it there
+
+
+def _join_lines(tree: Any) -> None:
+    """Make a blank of each line end that is white space in HTML; those of code stay."""
+    for text in tree.xpath(_WRAPPED):
+        joined = _WHITE_SPACE.sub(" ", text)
+        if text.is_tail:
+            # A blank behind code would make one line of its last one and the paragraph below it.
+            is_behind_code = text.getparent().tag == "pre" and not joined.strip()
+            text.getparent().tail = None if is_behind_code else joined
+        else:
+            text.getparent().text = joined
+
+
+def _paragraphs_of(tree: Any, is_docbook: bool) -> Iterator[Any]:
+    """Each `div` of a class that the page gives to paragraphs, as DocBook does `para`; of several the first counts."""
+    by_class: dict[str, list[Any]] = defaultdict(list)
+    for div in tree.iter("div"):
+        if (div.get("class") or "").strip() and _has_text(div):
+            by_class[div.get("class").split()[0]].append(div)
+    for name, divs in by_class.items():
+        lengths = (len(" ".join(div.text_content().split())) for div in divs)
+        if (is_docbook and name == "para") or (len(divs) >= _FEWEST and median(lengths) >= _LEAST_LENGTH):
+            yield from divs
+
+
+def _has_text(div: Any) -> bool:
+    """Whether it holds text beside that of its elements."""
+    return bool((div.text or "").strip()) or any((child.tail or "").strip() for child in div)
+
+
+def _is_inline(element: Any) -> bool:
+    """Whether it stands within a line; so do comments."""
+    return not isinstance(element.tag, str) or element.tag in _INLINE
+
+
+def _part(div: Any) -> None:
+    """Put each run of text and inline elements into a `p`, between the blocks beside it."""
+    children = list(div)
+    parts = [div.makeelement("p")]
+    parts[0].text, div.text = div.text, None
+    for child in children:
+        if _is_inline(child):
+            parts[-1].append(child)
+        else:
+            line = div.makeelement("p")
+            line.text, child.tail = child.tail, None
+            parts += [child, line]
+    div[:] = [part for part in parts if part.tag != "p" or len(part) or (part.text or "").strip()]
