@@ -7,19 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.errors import ErrorKind
 
 ProviderName = Literal["openai", "claude", "gemini", "grok", "perplexity"]
+"""The list of the providers, in their fixed order. All else that is known of one is in its module in `providers`."""
 PROVIDERS: tuple[ProviderName, ...] = get_args(ProviderName)
-
-OpenAIApi = Literal["responses", "chat", "openrouter"]
-"""How the `openai` provider is spoken to: OpenAI's Responses, Chat Completions, or OpenRouter's form of the latter."""
-
-GeminiApi = Literal["generate_content", "interactions"]
-"""How `gemini` is spoken to: `generateContent`, or the Interactions API that Google recommends."""
-
-ClaudeSearch = Literal["web_search_20250305", "web_search_20260318"]
-"""The search tool that Claude is given: the basic one, or the newer one, called directly and not by code."""
-
-Api = Literal[OpenAIApi, GeminiApi, ClaudeSearch]
-"""A way to speak to one of the providers."""
+RESULTS_OF: ProviderName = "perplexity"
+"""The one provider whose search results are in CSV v2: its answers are citations × results rows, by the contract."""
 
 Placement = Literal["marker", "claim", "none"]
 
@@ -122,7 +113,7 @@ class AnswerRow(Frozen):
     narrative_prompt: str
     """The narrative's text."""
     model_name: str
-    """The provider: openai, claude, gemini, grok or perplexity; `pipeline` in a research run's file."""
+    """The provider's name; `pipeline` in a research run's file."""
     model_version: str
     """The model that answered."""
     answer_id: str

@@ -7,9 +7,9 @@ import re
 import reprlib
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -21,7 +21,8 @@ from pydantic_settings import (
 
 from pipeline.errors import SettingsError
 from pipeline.prompts import PromptSettings, Wording
-from pipeline.schema import Api, ClaudeSearch, GeminiApi, OpenAIApi, Price, ProviderName
+from pipeline.providers import every_provider
+from pipeline.schema import Price, ProviderName
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -78,23 +79,21 @@ class Settings(BaseSettings):
     """Price of each model: `input` and `output` for a million tokens, `search` for a thousand searches."""
     base_urls: dict[str, str] = Field(default_factory=dict)
     """Where a provider is reached, by provider, such as a proxy or a compatible server; its key goes there."""
-    openai_api: OpenAIApi = "responses"
-    """How `openai` is spoken to: `responses`; `chat` (Chat Completions) where a server only has that; `openrouter`."""
     prompts: PromptSettings = PromptSettings()
     """What the providers are told and asked: `system` and `user_template`, in `[prompts.de]` for German narratives."""
-    gemini_api: GeminiApi = "generate_content"
-    """How `gemini` is spoken to: `generate_content`, or `interactions`, Google's newer API."""
-    claude_search: ClaudeSearch = "web_search_20250305"
-    """Claude's search tool: `web_search_20250305`, or `web_search_20260318`, called directly and not by code."""
-    perplexity_instructions: bool = False
-    """Whether our system prompt takes the place of that of a preset of Perplexity's; one of your own always does."""
     resolve_redirects: bool = True
-    """Whether the targets of Gemini's redirect links, which expire after weeks, are looked up at the end of a run."""
+    """Whether the targets of redirect links, which expire after weeks, are looked up at the end of a run."""
 
     @property
-    def apis(self) -> dict[ProviderName, Api]:
+    def apis(self) -> dict[ProviderName, str]:
         """How those providers are spoken to that can be in more than one way."""
-        return {"openai": self.openai_api, "gemini": self.gemini_api, "claude": self.claude_search}
+        return {each.name: getattr(self, each.api_setting.name) for each in every_provider() if each.api_setting}
+
+    @property
+    def instructed(self) -> list[ProviderName]:
+        """The providers with presets whose system prompt ours takes the place of."""
+        settings = {each.name: each.preset_setting for each in every_provider()}
+        return [name for name, setting in settings.items() if setting and getattr(self, setting.name)]
 
     @classmethod
     def settings_customise_sources(
@@ -138,6 +137,21 @@ class FileSettingsSource(TomlConfigSettingsSource):
         """Each setting that the file holds."""
         return {name: value for name, value in super().__call__().items() if name not in _TABLES_OF_OTHERS}
 
+
+if not TYPE_CHECKING:
+    Settings = create_model(
+        "Settings",
+        __base__=Settings,
+        **{
+            setting.name: (
+                Literal[setting.choices] if setting.choices else type(setting.default),
+                Field(default=setting.default, description=setting.sentence),
+            )
+            for provider in every_provider()
+            for setting in provider.settings
+        },
+    )
+    """The settings with those that are about one provider."""
 
 _FIELD_BY_VARIABLE = {
     str(choice): name

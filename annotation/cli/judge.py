@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from annotation.judge.files import Work
     from annotation.judge.run import Outcome
     from annotation.labels import TaskName
-    from pipeline.models.structured import ChosenModel
+    from pipeline.providers.choice import ChosenModel
     from pipeline.settings import Settings
 
     Report = Callable[[int, int], None]
@@ -44,7 +44,9 @@ class _JudgeOptions(NamedTuple):
 @click.argument("records", type=click.Path(path_type=Path), metavar="RECORDS")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="JUDGEMENTS", help="File to write.")
 @click.option("--model", default="", metavar="NAME", help="`baseline`, which is the default, or a model's name.")
-@click.option("--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the five providers.")
+@click.option(
+    "--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the {count} providers."
+)
 @click.option("--base-url", default="", metavar="URL", help="Any server that speaks Chat Completions.")
 @click.option("--task", "task_names", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; repeatable.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, metavar="N", help="Write N rejected quotes beside it.")

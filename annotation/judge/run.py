@@ -19,7 +19,8 @@ from pipeline.asking.run_state import RunState
 from pipeline.errors import ProviderError
 from pipeline.models.completion import Structured
 from pipeline.models.replies import Replies, open_replies
-from pipeline.models.structured import Asker, Asks, ChosenModel, Spent, accept_body, ask_structured, spent_of
+from pipeline.models.structured import Asker, Asks, Spent, accept_body, ask_structured, spent_of
+from pipeline.providers.choice import ChosenModel
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.terminal import stopping_on_signals
 

@@ -16,11 +16,12 @@ from pipeline.csv_v2.file import is_answers_file
 from pipeline.csv_v2.lines import numbered_rows
 from pipeline.csv_v2.rows import ANSWER_ID, AnswerParts
 from pipeline.errors import BadRowsError, InputError
-from pipeline.providers.body import writable
+from pipeline.providers import every_provider, get_provider
+from pipeline.providers.http.body import writable
 from pipeline.recording.files import read_canonical, read_records, research_records
 from pipeline.recording.run import ToldRun, answers_files, read_told_run, record_from_answer
 from pipeline.records import Provenance, QueryResponse
-from pipeline.schema import CSV_COLUMNS, StoredAnswer
+from pipeline.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
 from pipeline.text.urls import document_id
 
 _TEXT_COLUMNS = ("query", "answer")
@@ -303,15 +304,11 @@ def _is_missing(cell: Any) -> bool:
 
 # What follows finds where an answer tells its annotators which model or company wrote it.
 
-_MODEL = (
-    r"(?:chat[ -]?gpt|gpt-?[3-9][\w.-]*|openai o\d|claude(?! (?!sonnet|opus|haiku)(?-i:[A-Z][a-zà-ÿ]))|"
-    r"(?:google )?gemini|bard|grok|perplexity(?: ai)?|sonar(?: pro)?|copilot|deepseek|mistral|llama|"
-    r"チャットgpt|クロード|ジェミニ|グロック|パープレキシティ)"
-)
-_MAKER = (
-    r"(?:open ?ai|anthropic|google(?: deepmind)?|deepmind|alphabet|x\.?ai|perplexity(?: ai)?|microsoft|meta|mistral|"
-    r"deepseek|オープンai|アンソロピック|グーグル|パープレキシティ)"
-)
+_NAMES = tuple(provider.names for provider in every_provider())
+_OTHER_MODELS = ("copilot", "deepseek", "mistral", "llama")
+_OTHER_MAKERS = ("microsoft", "meta", "mistral", "deepseek")
+_MODEL = f"(?:{'|'.join((*(names.models for names in _NAMES), *_OTHER_MODELS))})"
+_MAKER = f"(?:{'|'.join((*(names.makers for names in _NAMES), *_OTHER_MAKERS))})"
 _KIND = r"(?:an?|the|large|ai|artificial|intelligence|language|model|assistant|chat ?bot|called|named|simply|just)"
 _KIND_DE = r"(?:eine?|der|die|das|großes?|ki|ki-\w+|sprachmodell|assistent(?:in)?|chat-?bot|namens)"
 _I_AM = r"(?:\bi am|\bi['’]m|\bmy name is)"
@@ -342,32 +339,7 @@ _SELF_REFERENCES = tuple(
     )
 )
 # Part of every name above: the patterns are slow, and most answers name nobody.
-_STEMS = (
-    *(
-        "gpt",
-        "openai",
-        "open ai",
-        "claude",
-        "anthropic",
-        "gemini",
-        "google",
-        "bard",
-        "deepmind",
-        "alphabet",
-        "grok",
-        "xai",
-    ),
-    *("x.ai", "perplexity", "sonar", "copilot", "microsoft", "meta", "deepseek", "mistral", "llama"),
-    *("オープンai", "クロード", "アンソロピック", "ジェミニ", "グーグル", "グロック", "パープレキシティ"),
-)
-# What means nothing but the provider, its model or its site; the case tells xAI from "explainable AI".
-_OWN_NAMES = {
-    "openai": re.compile(rf"{_START}(?:[Oo]pen[Aa][Ii]|[Cc]hat ?GPT|GPT-\d[\w.]*){_END}"),
-    "claude": re.compile(rf"{_START}Anthropic{_END}"),
-    "gemini": re.compile(rf"{_START}(?:Google (?:Gemini|AI|DeepMind)|Gemini \d[\w.]*){_END}"),
-    "grok": re.compile(rf"{_START}(?:Grok|xAI|x\.ai){_END}"),
-    "perplexity": re.compile(rf"{_START}Perplexity(?: AI|\.ai)?{_END}"),
-}
+_STEMS = (*(stem for names in _NAMES for stem in names.stems), *_OTHER_MODELS, *_OTHER_MAKERS)
 _AROUND = 40  # characters of the excerpt before and after the name
 
 
@@ -407,9 +379,9 @@ def _name_spans(record: QueryResponse) -> Iterator[tuple[int, int, bool]]:
 
 def _own_patterns(record: QueryResponse) -> list[re.Pattern[str]]:
     """What names the record's own provider or model and nothing else."""
-    provenance = record.provenance
-    patterns = [_OWN_NAMES[provenance.model_name]] if provenance.model_name in _OWN_NAMES else []
-    version = provenance.model_version.rsplit("/", 1)[-1]
+    name, version = record.provenance.model_name, record.provenance.model_version.rsplit("/", 1)[-1]
+    # The case counts: it tells xAI from "explainable AI".
+    patterns = [re.compile(rf"{_START}(?:{get_provider(name).names.own}){_END}")] if name in PROVIDERS else []
     if any(character.isdigit() for character in version):  # a preset such as `fast` is a word like any other
         words = r"[ -]?".join(map(re.escape, version.split("-")))
         patterns.append(re.compile(rf"{_START}{words}{_END}", re.IGNORECASE))

@@ -18,7 +18,7 @@ from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, csv_file, 
 from pipeline.csv_v2.file import read_answers, whole_answers
 from pipeline.csv_v2.identity import identify_call
 from pipeline.errors import InputError, OutputError
-from pipeline.providers.refusal import is_refusal, is_refusal_error
+from pipeline.providers.http.failure import is_refusal, is_refusal_error
 from pipeline.recording.files import read_records, research_records
 from pipeline.recording.run import ToldRun, answers_of_run, read_stored, read_told_run, record_from_answer
 from pipeline.schema import PROVIDERS, ErrorLine, StoredAnswer

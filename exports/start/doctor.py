@@ -17,7 +17,7 @@ from annotation.embedded.launch import DEFAULT_HOST, check_installed, port_of
 from annotation.wording import locales, read_wording
 from exports.csv.find import check_server
 from pipeline.errors import CitejuryError, ServerStartError
-from pipeline.providers.request import KEY_VARIABLES
+from pipeline.providers import every_provider
 from pipeline.settings import SETTINGS_FILE, Settings, read_settings
 
 _HOME = Path("citejury-home")
@@ -120,13 +120,13 @@ def _check_campaign() -> Check:
 
 def has_keys(environment: Mapping[str, str]) -> bool:
     """Whether any provider can be asked."""
-    return any(environment.get(name) for names in KEY_VARIABLES.values() for name in names)
+    return any(environment.get(name) for provider in every_provider() for name in provider.key_variables)
 
 
 def _check_keys(environment: Mapping[str, str]) -> list[Check]:
     """Which providers can be asked; keys are named, never shown."""
-    given = [name for names in KEY_VARIABLES.values() for name in names if environment.get(name)]
-    absent = [provider for provider, names in KEY_VARIABLES.items() if not any(map(environment.get, names))]
+    given = [name for provider in every_provider() for name in provider.key_variables if environment.get(name)]
+    absent = [each.name for each in every_provider() if not any(map(environment.get, each.key_variables))]
     if not absent:
         return [Check("providers' keys", "ok", ", ".join(given))]
     to_do = f"without them, leave out {', '.join(absent)}, or answer with --replay"

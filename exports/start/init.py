@@ -7,6 +7,7 @@ from typing import NamedTuple
 from exports.study.file import STUDY_FILE
 from pipeline.errors import OutputError
 from pipeline.files import staged_file
+from pipeline.providers import get_provider
 from pipeline.schema import PROVIDERS
 from pipeline.settings import SETTINGS_FILE
 
@@ -15,7 +16,7 @@ _ARMS = ("neutral", "leading", "malicious")
 
 _SETTINGS = """\
 # Settings of this folder; every command reads them. Keys never stand here: they come from the environment
-# (ARGILLA_API_KEY, OPENAI_API_KEY, ...). An option wins over the environment, and the environment over this file.
+# (ARGILLA_API_KEY, {key}, ...). An option wins over the environment, and the environment over this file.
 
 # Address of Argilla. `citejury annotation serve` runs one here.
 api_url = "http://127.0.0.1:6900"
@@ -95,7 +96,7 @@ months = "months"
 [ask]
 # Stored answers, to try it without a key. Take this line out to ask for real.
 replay = "payloads"
-# providers = "claude,gemini"
+# providers = "{providers}"
 # Three askers, each in a file of its own; with arms the payloads are in a folder for each.
 # arm = ["neutral:arms/neutral.toml", "leading:arms/leading.toml"]
 # repeats = 2
@@ -210,8 +211,10 @@ def project_files() -> dict[str, bytes]:
         f"payloads/{provider}/{narrative_id}.json": (demo / "payloads" / provider / f"{narrative_id}.json").read_bytes()
         for provider in PROVIDERS
         for narrative_id in ids
+        if (demo / "payloads" / provider).is_dir()
     }
     arms = {f"arms/{name}.toml": (demo / "arms" / f"{name}.toml").read_bytes() for name in _ARMS}
     texts = {".gitignore": _GITIGNORE, "README.md": _README, "narratives.csv": "\n".join(lines) + "\n"}
-    texts |= {SETTINGS_FILE: _SETTINGS, STUDY_FILE: _STUDY}
+    settings = _SETTINGS.replace("{key}", get_provider(PROVIDERS[0]).key_variables[0])
+    texts |= {SETTINGS_FILE: settings, STUDY_FILE: _STUDY.replace("{providers}", ",".join(PROVIDERS[1:3]))}
     return {**payloads, **arms, **{name: text.encode() for name, text in texts.items()}}

@@ -13,10 +13,11 @@ from pipeline.asking.run import settle_unread, store_failure, store_reply
 from pipeline.asking.run_folder import OpenRun, time_now
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers.batches import BatchApi, BatchItem, BatchLimits, split_items
-from pipeline.providers.body import load_body
+from pipeline.providers import get_provider
+from pipeline.providers.batch import BatchApi, BatchItem, BatchLimits, split_items
 from pipeline.providers.cost import batch_price, cost_of, expected_usage
-from pipeline.providers.request import ProviderRequest, continue_request
+from pipeline.providers.http.body import load_body
+from pipeline.providers.http.request import ProviderRequest
 from pipeline.schema import ProviderName
 from pipeline.terminal import counted
 
@@ -156,7 +157,7 @@ class BatchCalls:
         """The request that puts the call, or goes on with its paused turn."""
         request = self.selection.request(call)
         for text in self.bodies(call):
-            request = continue_request(self.provider, request, load_body(text)) or request
+            request = get_provider(self.provider).next_request(request, load_body(text)) or request
         return request
 
     def bodies(self, call: Call, but: str = "") -> list[str]:
@@ -182,7 +183,8 @@ class BatchCalls:
     def is_paused(self, call: Call, text: str) -> bool:
         """Whether the body is a turn that has to be gone on with."""
         try:
-            return continue_request(self.provider, self.selection.request(call), load_body(text)) is not None
+            request = self.selection.request(call)
+            return get_provider(self.provider).next_request(request, load_body(text)) is not None
         except ProviderError:
             return False
 

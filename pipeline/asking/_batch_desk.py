@@ -11,9 +11,9 @@ from pipeline.asking._ledger import Batch
 from pipeline.asking._lost_batches import GONE, LostBatches
 from pipeline.asking.run_folder import time_now
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers.batches import BatchApi, BatchState
-from pipeline.providers.failure import error_kind, redact
+from pipeline.providers.batch import BatchApi, BatchState
 from pipeline.providers.http.client import ApiClient
+from pipeline.providers.http.failure import error_kind, redact
 from pipeline.providers.http.retry import ends_the_provider
 from pipeline.schema import ProviderName
 from pipeline.terminal import counted, printable

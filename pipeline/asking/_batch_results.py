@@ -10,9 +10,9 @@ from pipeline.asking._batch_work import BatchWork
 from pipeline.asking._ledger import Batch
 from pipeline.asking.questions import Call, Reply
 from pipeline.errors import ProviderError
-from pipeline.providers.batches import BatchApi, BatchResult, BatchState
-from pipeline.providers.failure import redact
+from pipeline.providers.batch import BatchApi, BatchResult, BatchState
 from pipeline.providers.http.client import ApiClient
+from pipeline.providers.http.failure import redact
 from pipeline.schema import ProviderName
 from pipeline.terminal import counted, printable
 

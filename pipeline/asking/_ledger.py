@@ -13,7 +13,7 @@ from pydantic import Field
 from pipeline.asking._lines import append_line, cut_torn, read_lines
 from pipeline.asking.run_folder import time_now
 from pipeline.errors import InputError
-from pipeline.providers.batches import batch_api
+from pipeline.providers import get_provider
 from pipeline.schema import Frozen, ProviderName
 
 LEDGER = "batches.jsonl"
@@ -148,9 +148,8 @@ def token_shares(out: Path) -> dict[str, float]:
     shares: dict[str, float] = {}
     for line, _ in read_lines(out / LEDGER, LedgerLine, _ADVICE):
         if line.step in ("planned", "found"):
-            api = batch_api(line.provider)
             calls[line.name] = line.calls or calls.get(line.name, ())
-            shares.update(dict.fromkeys(line.calls, api.token_price if api else 1.0))
+            shares.update(dict.fromkeys(line.calls, get_provider(line.provider).batch_token_price))
         elif line.step in ("collected", "dropped"):
             unanswered = calls.pop(line.name, ()) if line.step == "dropped" else line.calls
             for answer_id in unanswered:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pipeline.asking._ledger import Batch, Ledger, run_prefix
 from pipeline.asking.run_folder import OpenRun, time_now
 from pipeline.errors import ProviderError
-from pipeline.providers.batches import BatchApi, BatchState
+from pipeline.providers.batch import BatchApi, BatchState
 from pipeline.providers.http.client import ApiClient
 from pipeline.schema import ProviderName
 

@@ -1,4 +1,4 @@
-"""Turns that Claude paused: their bodies so far, kept until a later request or batch has finished them.
+"""Turns that a provider paused: their bodies so far, kept until a later request or batch has finished them.
 
 Source: pipeline/contracts/run_folder.md#paused-turns.
 """
@@ -10,14 +10,15 @@ from pipeline.asking._lines import Place, append_line, cut_torn, read_at, read_l
 from pipeline.asking.index import read_index
 from pipeline.asking.run_folder import csv_file
 from pipeline.files import staged_file
-from pipeline.providers.batches import batch_api
-from pipeline.providers.body import as_object, as_text, load_body
-from pipeline.providers.cost import Usage, batch_price, price_of, usage_of
+from pipeline.providers import every_provider, get_provider
+from pipeline.providers.cost import Usage, batch_price, price_of
+from pipeline.providers.http.body import as_object, as_text, load_body
 from pipeline.schema import Frozen, Price, ProviderName
 from pipeline.terminal import counted
 
 PAUSED = "paused.jsonl"
-PAUSING: ProviderName = "claude"
+# The file does not say whose a turn is, so only one provider may pause.
+PAUSING: ProviderName = next(provider.name for provider in every_provider() if provider.continue_turn)
 _ONE_BY_ONE = "asked "
 _ADVICE = (
     "a body of a paused turn. Nothing was sent. Give the file back as it was; without the line its call is asked from "
@@ -44,9 +45,10 @@ class PausedLine(Frozen):
     def bill(self, prices: Mapping[str, Price]) -> tuple[Usage, Price | None]:
         """What the body states that it took, and its price."""
         body = load_body(self.text)
-        api = None if self.batch.startswith(_ONE_BY_ONE) else batch_api(PAUSING)
+        provider = get_provider(PAUSING)
+        share = 1.0 if self.batch.startswith(_ONE_BY_ONE) else provider.batch_token_price
         price = price_of(prices, as_text(as_object(body).get("model")), self.model)
-        return usage_of(body), batch_price(price, api.token_price if api else 1.0)
+        return provider.usage(body), batch_price(price, share)
 
 
 class PausedTurns:

@@ -12,9 +12,9 @@ from pipeline.asking.questions import Call, Reply
 from pipeline.asking.run_folder import BAD_RESPONSES, csv_file
 from pipeline.errors import ProviderError
 from pipeline.prompts import text_digest
-from pipeline.providers.batches import batch_api
-from pipeline.providers.body import load_body, writable
-from pipeline.providers.cost import Usage, batch_price, price_of, usage_of
+from pipeline.providers import get_provider
+from pipeline.providers.cost import Usage, batch_price, price_of
+from pipeline.providers.http.body import load_body, writable
 from pipeline.schema import PROVIDERS, Frozen, Price, ProviderName
 
 _ADVICE = "a reply of a run. Nothing was sent. Give the file back as it was; without the line its call is asked again."
@@ -73,12 +73,12 @@ class BadResponse(Frozen):
             body = load_body(self.body)
         except ProviderError:
             return Usage()
-        return usage_of(body[-1] if isinstance(body, list) and body else body)
+        return get_provider(self.provider).usage(body[-1] if isinstance(body, list) and body else body)
 
     def bill(self, prices: Mapping[str, Price]) -> tuple[Usage, Price | None]:
         """What the body states that it took, and its price."""
-        api = batch_api(self.provider) if self.batch else None
-        return self.usage(), batch_price(price_of(prices, self.model), api.token_price if api else 1.0)
+        share = get_provider(self.provider).batch_token_price if self.batch else 1.0
+        return self.usage(), batch_price(price_of(prices, self.model), share)
 
 
 class BadResponses:

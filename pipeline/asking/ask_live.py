@@ -27,28 +27,17 @@ from pipeline.asking.run_folder import (
 )
 from pipeline.errors import InputError, ProviderError, SettingsError
 from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
-from pipeline.providers import recognise
-from pipeline.providers.body import load_body
+from pipeline.providers import every_provider, get_provider, recognise
+from pipeline.providers.choice import find_key, read_base_urls
 from pipeline.providers.cost import Usage, cost_of, expected_usage, price_advice, price_of
+from pipeline.providers.http.body import load_body
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.providers.options import check_options, is_model_name
-from pipeline.providers.request import (
-    KEY_VARIABLES,
-    Endpoint,
-    ProviderRequest,
-    continue_request,
-    default_model,
-    provider_endpoint,
-    read_base_urls,
-    request_builder,
-    unsupported_options,
-)
-from pipeline.schema import PROVIDERS, Api, AskOptions, Price, ProviderName
+from pipeline.providers.http.request import Endpoint, ProviderRequest
+from pipeline.providers.provider import Api
+from pipeline.schema import PROVIDERS, AskOptions, Price, ProviderName
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.redirects import resolve_citations
 
-# What these answer with says what it cost.
-_STATING_COST: tuple[ProviderName, ...] = ("grok", "perplexity")
 _MAX_CONTINUATIONS = 5
 OPTION_NAMES = {
     "allowed_domains": "allow-domain",
@@ -60,21 +49,21 @@ OPTION_NAMES = {
 
 
 class Spoken(NamedTuple):
-    """How providers are spoken to: those that can be in more than one way, and the presets of Perplexity's.
+    """How providers are spoken to: those that can be in more than one way, and those that have presets.
 
-    Presets have a system prompt of their own, which ours takes the place of only with `instruct_presets`.
+    Presets have a system prompt of their own, which ours takes the place of only for the `instructed` providers.
     """
 
-    apis: Mapping[ProviderName, Api] = {}
-    instruct_presets: bool = False
+    apis: Mapping[ProviderName, str] = {}
+    instructed: Collection[ProviderName] = ()
 
     def api_of(self, provider: ProviderName) -> Api:
-        """How the provider is spoken to; for one with a single way `responses`, whatever that is called there."""
-        return self.apis.get(provider, "responses")
+        """How the provider is spoken to."""
+        return get_provider(provider).api(self.apis.get(provider, ""))
 
     def system_prompt(self, call: Call) -> str:
         """What the provider is told beside the question; one that somebody wrote themselves goes to everybody."""
-        is_left = call.provider == "perplexity" and not is_model_name(call.model) and not self.instruct_presets
+        is_left = call.provider not in self.instructed and get_provider(call.provider).is_preset(call.model)
         return "" if is_left and call.system == SYSTEM_PROMPT else call.system
 
 
@@ -102,8 +91,8 @@ class ProviderSelection(NamedTuple):
 
     def request(self, call: Call) -> ProviderRequest:
         """The request that puts the call."""
-        build = request_builder(call.provider, self.spoken.api_of(call.provider))
-        return build(call.model, self.spoken.system_prompt(call), call.prompt, call.options or self.options)
+        api = self.spoken.api_of(call.provider)
+        return api.request(call.model, self.spoken.system_prompt(call), call.prompt, call.options or self.options)
 
     def said(self, call: Call) -> str:
         """SHA-256 in hex of what the user says of a call.
@@ -168,7 +157,7 @@ class LiveAnswers:
         """
         client = self.clients.get(call.provider)
         if client is None:
-            words = f"There is no key for {call.provider}; set `{KEY_VARIABLES[call.provider][0]}`."
+            words = f"There is no key for {call.provider}; set `{get_provider(call.provider).key_variables[0]}`."
             raise ProviderError(words, "missing_key", attempts=0)
         if call.provider not in self.asked:
             self.asked.add(call.provider)
@@ -177,11 +166,11 @@ class LiveAnswers:
         digest = self.selection.said(call)
         bodies = turn.bodies(digest)
         for body in bodies:
-            request = continue_request(call.provider, request, load_body(body)) or request
+            request = get_provider(call.provider).next_request(request, load_body(body)) or request
         response = await client.send(request)
         texts = [*bodies, response.text]
         while len(texts) <= _MAX_CONTINUATIONS:
-            following = continue_request(call.provider, request, response.body)
+            following = get_provider(call.provider).next_request(request, response.body)
             if following is None:
                 break
             turn.keep(digest, response.text)
@@ -215,19 +204,17 @@ def select_providers(
         SettingsError: there is no key for any of them.
         InputError: a base URL is for no provider, or as `read_arms`.
     """
-    keys = {provider: _key_of(provider, environment) for provider in PROVIDERS}
+    keys = {provider.name: find_key(provider.key_variables, environment) for provider in every_provider()}
     providers = tuple(provider for provider in PROVIDERS if (provider in named if named else keys[provider]))
     with_key = [provider for provider in providers if keys[provider]]
     if not with_key:
-        wanted = " or ".join(f"`{KEY_VARIABLES[provider][0]}`" for provider in named or PROVIDERS)
+        wanted = " or ".join(f"`{get_provider(provider).key_variables[0]}`" for provider in named or PROVIDERS)
         raise SettingsError(f"There is no key, so nobody can be asked; set {wanted}, or answer with `--replay DIR`.")
     urls = read_base_urls(base_urls)
-    asked = {
-        provider: models.get(provider) or default_model(provider, spoken.api_of(provider)) for provider in providers
-    }
+    asked = {provider: models.get(provider) or spoken.api_of(provider).model for provider in providers}
     selection = ProviderSelection(
         providers,
-        {provider: provider_endpoint(provider, urls[provider], keys[provider]) for provider in with_key},
+        {provider: get_provider(provider).endpoint(urls[provider], keys[provider]) for provider in with_key},
         asked,
         options,
         spoken,
@@ -253,23 +240,18 @@ def check_selection(selection: ProviderSelection) -> None:
     for arm in selection.asked_arms():
         for provider in selection.endpoints:
             options = arm.options or selection.options
-            check_options(provider, options, arm.models[provider], selection.spoken.api_of(provider))
-
-
-def _key_of(provider: ProviderName, environment: Mapping[str, str]) -> str:
-    """The provider's key from the first of its variables that is set; empty where none is."""
-    return next((value for name in KEY_VARIABLES[provider] if (value := environment.get(name, "").strip())), "")
+            selection.spoken.api_of(provider).check_options(options, arm.models[provider])
 
 
 def _key_note(provider: ProviderName) -> str:
     """The line about a provider without a key."""
-    return f"{provider} is skipped: `{KEY_VARIABLES[provider][0]}` is not set."
+    return f"{provider} is skipped: `{get_provider(provider).key_variables[0]}` is not set."
 
 
 def _option_notes(provider: ProviderName, arm: Arm, api: Api) -> list[str]:
     """A line for each option of the arm that does not reach the provider's model."""
     model = arm.models[provider]
-    names = unsupported_options(provider, arm.options or AskOptions(), model, api)
+    names = api.unsupported(arm.options or AskOptions(), model)
     return [f"{provider} ({model}) takes no `--{OPTION_NAMES.get(name, name)}`; it is not sent." for name in names]
 
 
@@ -286,7 +268,7 @@ def ask_providers(
 ) -> RunManifest:
     """Put the questions to the selected providers, and give the manifest of the run in `out`.
 
-    At its end the targets of Gemini's redirect links are looked up with a `redirect_client`; None leaves them alone.
+    At its end the targets of redirect links are looked up with a `redirect_client`; None leaves them alone.
 
     Raises:
         InputError: a limit of cost cannot be held for want of a price, or as `ask_narratives`.
@@ -299,44 +281,45 @@ def ask_providers(
     async def ask() -> RunManifest:
         async with LiveAnswers(selection, policy or RetryPolicy(), limits.concurrency, tell) as answers:
             manifest = await ask_narratives(questions, out, answers, report, tell, limits)
-        if redirect_client and csv_file(out, "gemini").is_file():
+        if redirect_client and cites_redirects(out):
             await look_up_redirects(out, redirect_client, tell)
         return manifest
 
     return asyncio.run(ask())
 
 
+def cites_redirects(run: Path) -> bool:
+    """Whether the run has answers of a provider that cites redirect links."""
+    return any(provider.cites_redirects and csv_file(run, provider.name).is_file() for provider in every_provider())
+
+
 async def look_up_redirects(out: Path, redirect_client: Callable[[], httpx.AsyncClient], tell: Tell) -> None:
-    """Look up the targets of Gemini's redirects, note them in `citations.jsonl`, and tell how many were found."""
+    """Look up the targets of redirects, note them in `citations.jsonl`, and report how many were found."""
     with locked_folder(out):
         async with redirect_client() as client:
             found = await resolve_citations(out / CITATIONS, client)
     missing = ", ".join(f"{count} {reason}" for reason, count in found.reasons.items())
     if found.targets or missing:
         rest = f"; not found: {missing}, tried again at the next start" if missing else ""
-        tell(f"gemini: {len(found.targets)} targets of redirect links found{rest}.")
+        names = ", ".join(provider.name for provider in every_provider() if provider.cites_redirects)
+        tell(f"{names}: {len(found.targets)} targets of redirect links found{rest}.")
 
 
 def refuse_unknown_prices(
-    selection: ProviderSelection, prices: Mapping[str, Price], stating: Collection[ProviderName] = _STATING_COST
+    selection: ProviderSelection, prices: Mapping[str, Price], trusts_stated: bool = True
 ) -> None:
     """Refuse a limit of cost that cannot be held; the costs of those who state them are known without a price.
 
     Raises:
-        InputError: a model has no price, and its provider is not one of the `stating`.
+        InputError: a model has no price, and its provider states none, or what it states is not to be trusted.
     """
     for provider in selection.endpoints:
         for model in selection.models_of(provider):
-            if model not in prices and provider not in stating:
+            if model not in prices and not (trusts_stated and get_provider(provider).states_cost):
                 raise InputError(
                     f"`--max-cost` cannot be held: the price of {model!r} ({provider}) is not known. Write it into "
                     f"{price_advice(model)}"
                 )
-
-
-def is_priced(provider: ProviderName, model: str, prices: Mapping[str, Price]) -> bool:
-    """Whether the cost of the model's answers is known, by the table or by what the provider states."""
-    return model in prices or provider in _STATING_COST
 
 
 class Preview(NamedTuple):

@@ -20,16 +20,16 @@ from pipeline.asking._batch_work import BatchWork
 from pipeline.asking._batch_work import Progress as Progress
 from pipeline.asking._ledger import Batch, Ledger, open_batches
 from pipeline.asking._paused import PausedTurns
-from pipeline.asking.ask_live import ProviderSelection, look_up_redirects, refuse_unknown_prices
+from pipeline.asking.ask_live import ProviderSelection, cites_redirects, look_up_redirects, refuse_unknown_prices
 from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Tell
 from pipeline.asking.run import settle_run
-from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest, csv_file
+from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest
 from pipeline.asking.run_state import RunState, StopReason
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers.batches import BatchApi, batch_api, search_doubt, search_refusal
+from pipeline.providers import get_provider
+from pipeline.providers.batch import BatchApi
 from pipeline.providers.cost import batch_price
 from pipeline.providers.http.client import ApiClient
-from pipeline.providers.request import KEY_VARIABLES
 from pipeline.schema import PROVIDERS, Price, ProviderName
 from pipeline.sources.guard import guarded_client
 from pipeline.terminal import stopping_on_signals
@@ -66,7 +66,8 @@ def ask_in_batches(
     apis = _batch_apis(selection)
     open_batches(out)  # a damaged ledger is told of before anything is touched
     if limits.max_cost is not None:
-        refuse_unknown_prices(selection, limits.prices, stating=())  # it has to be known before a batch is sent
+        # What a batch will cost has to be known before it is sent.
+        refuse_unknown_prices(selection, limits.prices, trusts_stated=False)
     is_new = not (out / MANIFEST).is_file()
 
     async def settle(run: OpenRun, state: RunState) -> None:
@@ -74,7 +75,7 @@ def ask_in_batches(
         shared = (Ledger(out), paused, policy, limits, progress, tell, woken, dict[str, float](), set[str]())
         work = BatchWork(run, state, selection, *shared, is_new, tell_counts)
         desks = [
-            BatchDesk(work, provider, api, search_doubt(provider, selection.spoken.api_of(provider)))
+            BatchDesk(work, provider, api, selection.spoken.api_of(provider).batches.doubt())
             for provider, api in apis.items()
         ]
         try:
@@ -93,7 +94,7 @@ def ask_in_batches(
 
     async def ask() -> RunManifest:
         manifest = await settle_run(questions, out, settle, limits, tell=tell)
-        if redirect_client and csv_file(out, "gemini").is_file() and not manifest.unsettled:
+        if redirect_client and cites_redirects(out) and not manifest.unsettled:
             await look_up_redirects(out, redirect_client, tell)
         return manifest
 
@@ -120,12 +121,11 @@ def _batch_apis(selection: ProviderSelection) -> dict[ProviderName, BatchApi]:
     apis: dict[ProviderName, BatchApi] = {}
     for provider in selection.providers:
         if provider not in selection.endpoints:
-            raise InputError(f"`--batch` asks nobody without a key; set `{KEY_VARIABLES[provider][0]}`.")
-        api = batch_api(provider, selection.spoken.api_of(provider))
-        if api is None:
-            refusal = search_refusal(provider, selection.spoken.api_of(provider))
-            raise InputError(f"{provider} {refusal}. Nothing was sent; name others with `--providers`.")
-        apis[provider] = api
+            raise InputError(f"`--batch` asks nobody without a key; set `{get_provider(provider).key_variables[0]}`.")
+        batches = selection.spoken.api_of(provider).batches
+        if batches.api is None:
+            raise InputError(f"{provider} {batches.refusal()}. Nothing was sent; name others with `--providers`.")
+        apis[provider] = batches.api
     return apis
 
 
@@ -203,11 +203,10 @@ async def _look_at(batch: Batch, selection: ProviderSelection) -> BatchLook:
     seen = BatchLook(
         provider, batch.name, batch.batch_id, batch.model, "not known", len(batch.calls), 0, 0, batch.planned
     )
-    api, endpoint = batch_api(provider, selection.spoken.api_of(provider)), selection.endpoints.get(provider)
+    api, endpoint = selection.spoken.api_of(provider).batches.api, selection.endpoints.get(provider)
     if not api or not endpoint:
-        return seen._replace(
-            words=f"{provider} is not asked: `{KEY_VARIABLES[provider][0]}` is not set, or others are named"
-        )
+        variable = get_provider(provider).key_variables[0]
+        return seen._replace(words=f"{provider} is not asked: `{variable}` is not set, or others are named")
     if not batch.batch_id:
         return seen._replace(words="its creation was not answered; the next start looks for it")
     try:

@@ -18,10 +18,11 @@ from pipeline.csv_v2.packed import PACKED
 from pipeline.errors import InputError, ProviderError
 from pipeline.files import staged_file
 from pipeline.prompts import text_digest
-from pipeline.providers.body import load_body, writable
+from pipeline.providers import get_provider
 from pipeline.providers.cost import Usage, usage_of
+from pipeline.providers.http.body import load_body, writable
 from pipeline.recording.run import read_stored
-from pipeline.schema import Answer, Frozen, StoredAnswer
+from pipeline.schema import PROVIDERS, Answer, Frozen, StoredAnswer
 
 _PIECE = 1 << 20
 
@@ -264,7 +265,8 @@ def _what_it_says(stored: StoredAnswer) -> tuple[Answer, Usage]:
         body: Any = load_body(stored.answer_raw_json)
     except ProviderError:
         return read_stored(stored), Usage()
-    return read_stored(stored, body), usage_of(body)
+    usage = get_provider(stored.model_name).usage if stored.model_name in PROVIDERS else usage_of
+    return read_stored(stored, body), usage(body)
 
 
 def whole_ids(path: Path) -> set[str]:

@@ -11,9 +11,9 @@ from pipeline.asking._summary import count_run
 from pipeline.asking.run_folder import CITATIONS, MANIFEST, csv_file, locked_folder, read_manifest, write_manifest
 from pipeline.csv_v2.file import rows_as_bytes
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers import read_body
-from pipeline.providers.body import load_body
-from pipeline.providers.cost import Usage, usage_of
+from pipeline.providers import get_provider, read_body
+from pipeline.providers.cost import Usage
+from pipeline.providers.http.body import load_body
 from pipeline.recording.run import read_stored
 from pipeline.schema import PROVIDERS, Price, ProviderName, StoredAnswer
 
@@ -87,7 +87,7 @@ def _reread(
     usage = Usage()
     try:
         body = load_body(stored.answer_raw_json)
-        usage = usage_of(body)
+        usage = get_provider(provider).usage(body)
         answer = read_body(provider, body)
     except ProviderError:
         tally["unreadable"] += 1

@@ -18,7 +18,7 @@ from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import RunManifest, csv_file, read_manifest
 from pipeline.errors import InputError, ProviderError
 from pipeline.prompts import text_digest
-from pipeline.providers import ALIASES
+from pipeline.providers import get_provider
 from pipeline.schema import PROVIDERS, ProviderName
 
 # Providers also send errors as plain text or a page.
@@ -104,7 +104,7 @@ async def changed_payloads(questions: Questions, out: Path, source: RecordedAnsw
 
 def _provider_folders(provider: ProviderName) -> list[str]:
     """The folder names under which a provider's payloads may stand, its own first, then the vendors'."""
-    return [provider, *(alias for alias, name in ALIASES.items() if name == provider)]
+    return [provider, *get_provider(provider).aliases]
 
 
 def recorded_providers(folder: Path, arms: Sequence[str] = ()) -> list[ProviderName]:

@@ -32,10 +32,10 @@ from pipeline.asking.run_folder import (
 )
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers import read_body
-from pipeline.providers.body import load_body
-from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of, usage_of
-from pipeline.providers.failure import unreadable_error
+from pipeline.providers import get_provider, read_body
+from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of
+from pipeline.providers.http.body import load_body
+from pipeline.providers.http.failure import unreadable_error
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.terminal import stopping_on_signals
 
@@ -236,6 +236,7 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
         usage = bad.usage() if is_unread else Usage()
         return settled._replace(usage=usage, is_unread=is_unread, is_old=is_old, model=reply.model)
     stored = _stored_answer(call, reply, answer, requested)
+    usage_of = get_provider(call.provider).usage
     usage = usage_of(body)
     append_indexed(csv_file(out, call.provider), stored, answer, usage)
     paused = tuple(usage_of(each) for each in body[:-1]) if reply.is_paid and isinstance(body, list) else ()

@@ -176,10 +176,10 @@ def ask(
 ) -> None:
     """Put the narratives of a CSV file to the providers, and keep their answers in the folder RUN.
 
-    Keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, XAI_API_KEY and PERPLEXITY_API_KEY. RUN holds one
-    CSV v2 a provider, errors.jsonl, citations.jsonl and manifest.json. Stopped at any moment and started again with
-    the same command, it goes on where it was; so it does with narratives appended, another provider or more repeats.
-    A reply that was paid for and cannot be read is kept in bad_responses.jsonl; only --retry bad_response asks again.
+    Keys come from {keys}. RUN holds one CSV v2 a provider, errors.jsonl, citations.jsonl and manifest.json. Stopped at
+    any moment and started again with the same command, it goes on where it was; so it does with narratives appended,
+    another provider or more repeats. A reply that was paid for and cannot be read is kept in bad_responses.jsonl; only
+    --retry bad_response asks again.
 
     With --arm, which may be given several times, each narrative is put once by every arm; its TOML file says what is
     other than for the rest: `model` or `[models]`, `persona`, `[prompts]` and `[options]`. --system-prompt and
@@ -190,7 +190,7 @@ def ask(
     nothing is sent. An answer that is kept stays as it is where its payload has changed since, and the last lines say
     which.
 
-    With --batch, OpenAI, Claude, Gemini and Grok are asked in batches, which they answer within a day. The command
+    With --batch, {in_batches} are asked in batches, which they answer within a day. The command
     waits, and may be stopped: batches go on at the provider, and the same command collects them and sends nothing
     twice. --max-cost then sends no batch that is expected to go beyond it.
 
@@ -300,7 +300,7 @@ def _select(
 
     with usage_errors():
         wanted = read_options(**options)
-    spoken = Spoken(settings.apis, settings.perplexity_instructions)
+    spoken = Spoken(settings.apis, settings.instructed)
     selection = select_providers(chosen, models, wanted, os.environ, settings.base_urls, spoken, prompts, arms)
     with usage_errors():
         check_selection(selection)

@@ -1,22 +1,62 @@
-"""What the commands share: help in two sections, the model that options name, and the line that names the next step."""
+"""What the commands share: help in two sections with providers' names, the model that options name, the next step."""
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import augment_usage_errors
 
 if TYPE_CHECKING:
-    from pipeline.models.structured import ChosenModel
+    from pipeline.providers.choice import ChosenModel
     from pipeline.settings import Settings
 
 STUDY = "study"
 """What click's contexts hold as their object where `study run` runs the command."""
 
 
-class SectionedCommand(click.Command):
+_WORDS = ("{providers}", "{count}", "{keys}", "{in_batches}", "{carried_texts}")
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+class FilledCommand(click.Command):
+    """A command in whose help words in braces, such as `{providers}`, stand for what is known of the providers."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help with the words filled in."""
+        options = [param for param in self.params if isinstance(param, click.Option)]
+        described: list[click.Command | click.Option] = [self, *options]
+        if any(word in (each.help or "") for each in described for word in _WORDS):
+            for word, meaning in _provider_words().items():
+                for each in described:
+                    each.help = each.help and each.help.replace(word, meaning)
+        super().format_help(ctx, formatter)
+
+
+def _provider_words() -> dict[str, str]:
+    """What the words in braces stand for."""
+    from pipeline.providers import every_provider
+
+    providers = list(every_provider())
+    carried = {"snippet": "snippets", "cited_text": "quotes"}
+    texts = [f"{each.title}'s {carried[origin]}" for origin in carried for each in providers if each.passages == origin]
+    meanings = (
+        _listed([each.name for each in providers], "or"),
+        _NUMBERS[len(providers)],
+        _listed([each.key_variables[0] for each in providers]),
+        _listed([each.title for each in providers if each.apis[0].batches.api]),
+        _listed(texts),
+    )
+    return dict(zip(_WORDS, meanings, strict=True))
+
+
+def _listed(words: Sequence[str], last: str = "and") -> str:
+    """The words with commas, and a word before the last."""
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+class SectionedCommand(FilledCommand):
     """A command whose help shows the options that are rarely needed in a section below the common ones.
 
     `rare` names them with their dashes, a blank between two. `check` raises a usage error where the values of all
@@ -79,7 +119,7 @@ def named_model(
     """
     from pipeline.errors import InputError
     from pipeline.models.asking import refuse_unknown_price
-    from pipeline.models.structured import choose_model
+    from pipeline.providers.choice import choose_model
 
     if max_cost is not None and not math.isfinite(max_cost):
         raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
@@ -92,7 +132,7 @@ def named_model(
             provider=provider,
             base_url=base_url,
             base_urls=settings.base_urls,
-            openai_api=settings.openai_api,
+            apis=settings.apis,
         )
     except InputError as error:
         raise click.UsageError(str(error)) from error

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.options import FilledCommand
 
-@click.command()
-@click.option("--provider", required=True, metavar="NAME", help="openai, claude, gemini, grok or perplexity.")
+
+@click.command(cls=FilledCommand)
+@click.option("--provider", required=True, metavar="NAME", help="{providers}.")
 @click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
 def parse(provider: str, payload: Path) -> None:
     """Read one stored payload: text, citations and search results as one JSON object on stdout.

@@ -129,8 +129,8 @@ def sources(
 
     Each cited page is fetched once, politely and within limits, and kept in the store; stopped at any moment and
     started again, the command fetches only what is missing. A record has the passages of its pages that match question
-    and answer best, at least one of each page that was read, beside the texts that the payload carries: Perplexity's
-    snippets and Claude's quotes. Its sources say what became of each: read, unread, gone, unresolved or unfetched, and
+    and answer best, at least one of each page that was read, beside the texts that the payload carries:
+    {carried_texts}. Its sources say what became of each: read, unread, gone, unresolved or unfetched, and
     why.
 
     \b

@@ -59,7 +59,9 @@ class _ModelOptions(NamedTuple):
 @click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Store.  [default: store.db near PATH]")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
 @click.option("--model", default="", metavar="NAME", help="Ask this model about what the rules leave open.")
-@click.option("--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the five providers.")
+@click.option(
+    "--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the {count} providers."
+)
 @click.option("--base-url", default="", metavar="URL", help="Any server that speaks Chat Completions.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Most that the model may cost, in USD.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens to and from the model.")

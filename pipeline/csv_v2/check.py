@@ -25,7 +25,7 @@ from pipeline.csv_v2.rows import (
     citation_list,
 )
 from pipeline.errors import TornFrameError
-from pipeline.schema import CSV_COLUMNS, PROVIDERS
+from pipeline.schema import CSV_COLUMNS, PROVIDERS, RESULTS_OF
 from pipeline.text.urls import GROUNDING_REDIRECT_HOST, host_name, source_domain
 
 _Problem = tuple[str, str, str]
@@ -159,10 +159,9 @@ def _result_problems(
     if not any(cells):
         return -1, ()
     problems = _nul_problems(RESULT_COLUMNS, cells)
-    if model_name != "perplexity" or not cites:
-        wanted = (
-            "nothing, as the answer has no citation" if model_name == "perplexity" else "nothing but for Perplexity"
-        )
+    if model_name != RESULTS_OF or not cites:
+        has_none = model_name == RESULTS_OF
+        wanted = "nothing, as the answer has no citation" if has_none else f"nothing but for {RESULTS_OF.title()}"
         problems += [(column, shown(cell), wanted) for column, cell in zip(RESULT_COLUMNS, cells, strict=True) if cell]
         return None, tuple(problems)
     result_id, url, domain, _, _, rank = cells

@@ -16,7 +16,7 @@ from pipeline.csv_v2.packed import PACKED, Frame, first_length, is_packed, pack,
 from pipeline.csv_v2.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells
 from pipeline.errors import InputError, ProviderError
 from pipeline.files import staged_file
-from pipeline.schema import CSV_COLUMNS, ErrorLine, StoredAnswer
+from pipeline.schema import CSV_COLUMNS, RESULTS_OF, ErrorLine, StoredAnswer
 
 # RFC 4180, and the only line end with which Python before 3.13 quotes a lone carriage return in a cell.
 # https://github.com/python/cpython/issues/67230
@@ -347,12 +347,12 @@ def _has_every_result(parts: AnswerParts) -> bool:
 
     The payload tells how many there are; where no reader knows it, the rows are believed.
     """
-    if parts.shared[MODEL_NAME] != "perplexity" or len(parts.citations) != 1:
+    if parts.shared[MODEL_NAME] != RESULTS_OF or len(parts.citations) != 1:
         return True
     from pipeline.providers import read_payload
 
     try:
-        return len(read_payload("perplexity", parts.shared[RAW_JSON]).search_results) <= len(parts.results)
+        return len(read_payload(RESULTS_OF, parts.shared[RAW_JSON]).search_results) <= len(parts.results)
     except ProviderError:
         return True
 

@@ -19,8 +19,8 @@ from pipeline.csv_v2.lines import numbered_rows, open_csv
 from pipeline.errors import BadRowsError, ErrorKind, InputError, OutputError, ProviderError
 from pipeline.files import staged_file
 from pipeline.providers import provider_name, read_payload
-from pipeline.providers.failure import error_kind, redact
-from pipeline.schema import CSV_COLUMNS, Answer, ErrorLine, ProviderName, SearchResult, StoredAnswer
+from pipeline.providers.http.failure import error_kind, redact
+from pipeline.schema import CSV_COLUMNS, RESULTS_OF, Answer, ErrorLine, ProviderName, SearchResult, StoredAnswer
 from pipeline.text.urls import find_links, source_domain
 
 # The contract's table, row by row: the v1 column (None: new in v2) and the v2 column (None: dropped; of
@@ -293,7 +293,7 @@ class _Migration:
             text=cells["response_text"],
             citations=citations,
             domains=tuple(map(source_domain, citations)),
-            search_results=results if provider == "perplexity" else (),
+            search_results=results if provider == RESULTS_OF else (),
         )
 
 

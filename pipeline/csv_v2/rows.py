@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
+from pipeline.schema import CSV_COLUMNS, RESULTS_OF, SearchResult, StoredAnswer
 from pipeline.text.urls import source_domain
 
 SHARED_COLUMNS = CSV_COLUMNS[:11]
@@ -54,7 +54,7 @@ def answer_cells(answer: StoredAnswer) -> Cells:
     results = [
         _result_cells(f"{answer.answer_id}_result_{index}", result, rank=index + 1)
         for index, result in enumerate(answer.search_results)
-        if sources and answer.model_name == "perplexity"
+        if sources and answer.model_name == RESULTS_OF
     ]
     return Cells(_storable(shared), sources or [_NO_SOURCE], results or [_NO_RESULT])
 

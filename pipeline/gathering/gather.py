@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import httpx
 
-from pipeline.asking.run_folder import CITATIONS, csv_file
+from pipeline.asking.run_folder import CITATIONS
 from pipeline.gathering._pages import FoundPage, Gathered, Intake, Report, Wanted, find_page
 from pipeline.gathering.run_sources import Tell
 from pipeline.sources.extract import Extractor
@@ -154,9 +154,9 @@ def fetch_missing(
 
 
 def look_up_targets(run: Path, online: Online, tell: Tell) -> None:
-    """Add the targets of Gemini's redirects to the run's `citations.jsonl`, as far as they are missing and found."""
-    if not csv_file(run, "gemini").is_file() or not (run / CITATIONS).is_file():
-        return
-    from pipeline.asking.ask_live import look_up_redirects
+    """Add the targets of redirects to the run's `citations.jsonl`, as far as they are missing and found."""
+    from pipeline.asking.ask_live import cites_redirects, look_up_redirects
 
+    if not cites_redirects(run) or not (run / CITATIONS).is_file():
+        return
     asyncio.run(look_up_redirects(run, online.client, tell))

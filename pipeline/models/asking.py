@@ -9,15 +9,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from pipeline.asking.ask_live import is_priced
 from pipeline.errors import InputError, ProviderError
 from pipeline.models.completion import CUT_SHORT_ERROR, Structured, plain_reason
 from pipeline.models.meter import USED_UP
 from pipeline.models.structured import (
     DATA_RULE,
-    OPENROUTER_URL,
     Asker,
-    ChosenModel,
     Spent,
     added,
     ask_structured,
@@ -25,6 +22,7 @@ from pipeline.models.structured import (
     marking_words,
     spent_of,
 )
+from pipeline.providers.choice import ChosenModel
 from pipeline.schema import Price
 
 Value = TypeVar("Value")
@@ -46,8 +44,7 @@ def refuse_unknown_price(chosen: ChosenModel, prices: Mapping[str, Price], max_c
     Raises:
         InputError: the model has no price, and its server states none.
     """
-    states_cost = chosen.endpoint.base_url == OPENROUTER_URL
-    if max_cost is None or states_cost or is_priced(chosen.provider, chosen.model, prices):
+    if max_cost is None or chosen.states_cost or chosen.model in prices:
         return
     raise InputError(
         f"`--max-cost` cannot be held: the price of {chosen.model!r} is not known. Write it into `citejury.toml` as "

@@ -6,14 +6,13 @@ from contextlib import suppress
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 from pipeline.errors import ProviderError
-from pipeline.providers import READERS, SHAPES, Shape, reader_of, recognise
+from pipeline.providers import find_shape, recognise
 from pipeline.providers.answer import clean_text
-from pipeline.providers.body import as_object, as_objects, as_text, first_object, load_body
-from pipeline.providers.failure import is_error
+from pipeline.providers.http.body import as_object, as_objects, as_text, first_object, load_body
+from pipeline.providers.http.failure import is_error
 
 Value = TypeVar("Value")
 
-_ContentShape = Shape | Literal["output_text", "response", "output", "raw"]
 Status = Literal["ok", "invalid_evidence", "invalid_json", "http_error"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
@@ -37,7 +36,7 @@ class Completion(NamedTuple):
     """
 
     content: str
-    shape: _ContentShape
+    shape: str
     model: str = ""
     stop_reason: str = ""
 
@@ -91,14 +90,14 @@ def body_content(body: Any, envelopes: int) -> Completion | None:
     Raises:
         ProviderError: the body is an error, or says that it failed.
     """
-    if not is_error(body) and not any(matches(body) for _, matches in SHAPES):
+    if not is_error(body) and find_shape(body) is None:
         return _field_content(as_object(body), envelopes)
     shape = recognise(body)
     # Whose body it is decides about citations; the words of a shape are the same for all who share it.
-    answer = READERS[reader_of(shape, "openai")](body)
+    answer = shape.read(body)
     content = _json_part(body) or answer.text
-    other = _field_content(body, envelopes) if shape == "chat" and not content.strip() else None
-    return other or Completion(content, shape, answer.model, answer.stop_reason)
+    other = _field_content(body, envelopes) if shape.name == "chat" and not content.strip() else None
+    return other or Completion(content, shape.name, answer.model, answer.stop_reason)
 
 
 def _json_part(body: Any) -> str:

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 from pipeline.errors import ProviderError
 from pipeline.models.completion import model_content
 from pipeline.models.structured import Spent, added
-from pipeline.providers.body import as_object, as_text, load_body
 from pipeline.providers.cost import cost_of, price_of, usage_of
+from pipeline.providers.http.body import as_object, as_text, load_body
 from pipeline.schema import Price
 from pipeline.sources.chunk import check_counts_tokens, count_tokens
 

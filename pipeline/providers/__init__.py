@@ -1,53 +1,41 @@
-"""The five providers: prompts and options in, request bodies out (`request`); stored payloads in, answers out.
+"""Whom narratives are put to, a module each: prompts and options in, requests out; stored payloads in, answers out.
 
-Nothing here touches a network or a file; `http` does. Read `read_payload` below first: a payload's shape is told by
-its keys, and one file a vendor (`_openai`, `_claude`, `_gemini`, `_grok`, `_perplexity`) reads it. A sixth provider is
-such a file, a line in each of the tables here and in `request`, and recorded payloads for its tests.
+Read `provider` first: it says what is known of a provider. Each name in `pipeline.schema.ProviderName` has a module
+here that holds one, its `PROVIDER`. A payload's shape is recognised by its keys. Nothing here touches a network or a
+file; `http` does.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import Any, Literal
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers import _claude as claude
-from pipeline.providers import _gemini as gemini
-from pipeline.providers import _grok as grok
-from pipeline.providers import _openai as openai
-from pipeline.providers import _perplexity as perplexity
-from pipeline.providers.body import as_objects, as_text, load_body
-from pipeline.providers.failure import is_error, payload_error
-from pipeline.schema import PROVIDERS, Answer, ProviderName
+from pipeline.providers.answer import read_shared
+from pipeline.providers.http.body import load_body
+from pipeline.providers.http.failure import is_error, payload_error
+from pipeline.providers.provider import Provider, Shape
+from pipeline.schema import PROVIDERS, RESULTS_OF, Answer, ProviderName
 
-Shape = Literal["gemini", "interactions", "agent", "responses", "grpc", "claude", "chat"]
+# Responses, which OpenAI, xAI and Perplexity speak, and the chat completions of any provider or proxy. The rules of the
+# provider that answered read them.
+_SHARED_SHAPES = (
+    Shape("responses", lambda body: isinstance(body, dict) and body.get("object") == "response", read_shared, True),
+    Shape("chat", lambda body: isinstance(body, dict) and isinstance(body.get("choices"), list), read_shared),
+)
 
 
-READERS: dict[ProviderName, Callable[[Any], Answer]] = {
-    "openai": openai.read,
-    "claude": claude.read,
-    "gemini": gemini.read,
-    "grok": grok.read,
-    "perplexity": perplexity.read,
-}
+@cache
+def get_provider(name: ProviderName) -> Provider:
+    """All that is known of the provider."""
+    provider: Provider = import_module(f"{__name__}.{name}").PROVIDER
+    return provider
 
-# A vendor's own shape has one reader, whoever passed it on; the two shared shapes are read by the provider's rules.
-_SHAPE_OWNERS: dict[Shape, ProviderName] = {
-    "gemini": "gemini",
-    "interactions": "gemini",
-    "agent": "perplexity",
-    "grpc": "grok",
-    "claude": "claude",
-}
-_SHARED_SHAPES: tuple[ProviderName, ...] = ("openai", "grok", "perplexity")
 
-ALIASES: dict[str, ProviderName] = {
-    "anthropic": "claude",
-    "chatgpt": "openai",
-    "google": "gemini",
-    "openrouter": "openai",
-    "sonar": "perplexity",
-    "xai": "grok",
-}
+def every_provider() -> Iterator[Provider]:
+    """The providers in their fixed order."""
+    return map(get_provider, PROVIDERS)
 
 
 def provider_name(name: str) -> ProviderName:
@@ -57,7 +45,8 @@ def provider_name(name: str) -> ProviderName:
         InputError: no provider has that name; the message names the nearest.
     """
     wanted = name.strip().lower()
-    known: dict[str, ProviderName] = {**{provider: provider for provider in PROVIDERS}, **ALIASES}
+    aliases = {alias: provider.name for provider in every_provider() for alias in provider.aliases}
+    known: dict[str, ProviderName] = {**{provider: provider for provider in PROVIDERS}, **aliases}
     if wanted in known:
         return known[wanted]
     nearest = get_close_matches(wanted, known, n=1)
@@ -69,7 +58,7 @@ def read_payload(provider: ProviderName, text: str) -> Answer:
     """The answer in a provider's stored payload: the body as it was sent, JSON in a text.
 
     A refusal, a block, a body that is queued, cancelled or cut short is an answer with what is there. Search results
-    are Perplexity's only.
+    are kept for the one provider whose results CSV v2 holds.
 
     Raises:
         ProviderError: the payload is an error, not JSON, `failed`, or of an unknown shape.
@@ -85,33 +74,35 @@ def read_body(provider: ProviderName, body: Any) -> Answer:
     """
     try:
         shape = recognise(body)
-        answer = READERS[reader_of(shape, provider)](body)
+        read = get_provider(provider).read_shared if shape in _SHARED_SHAPES else shape.read
+        answer = read(body)
     except RecursionError as error:
         raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
-    return answer if provider == "perplexity" else answer.model_copy(update={"search_results": ()})
-
-
-def reader_of(shape: Shape, provider: ProviderName) -> ProviderName:
-    """Whose rules read this shape when it came from this provider."""
-    return _SHAPE_OWNERS.get(shape) or (provider if provider in _SHARED_SHAPES else "openai")
+    return answer if provider == RESULTS_OF else answer.model_copy(update={"search_results": ()})
 
 
 def recognise(body: Any) -> Shape:
-    """The shape of an answer's body; the first match wins.
+    """The shape of an answer's body: a provider's own before a shared one.
 
     Raises:
         ProviderError: the body is an error, its `status` is `failed`, or its shape is not known.
     """
     if is_error(body):
         raise payload_error(body)
-    shape = next((shape for shape, matches in SHAPES if matches(body)), None)
+    shape = find_shape(body)
     if shape is None:
         raise ProviderError(
             f"The payload has no known shape: {_top_keys(body)}. Give a provider's body as it was sent."
         )
-    if shape in ("responses", "agent", "interactions") and body.get("status") == "failed":
+    if shape.has_status and body.get("status") == "failed":
         raise payload_error(body)
     return shape
+
+
+def find_shape(body: Any) -> Shape | None:
+    """The first shape that matches; None where none does."""
+    shapes = (shape for provider in every_provider() for shape in provider.shapes)
+    return next((shape for shape in (*shapes, *_SHARED_SHAPES) if shape.matches(body)), None)
 
 
 def _top_keys(body: Any) -> str:
@@ -120,52 +111,3 @@ def _top_keys(body: Any) -> str:
         names = ", ".join(repr(str(key)[:30]) for key in list(body)[:5])
         return f"it is an object with the keys {names}" if names else "it is an empty object"
     return f"it is a JSON {'list' if isinstance(body, list) else 'value'} and not one object"
-
-
-def _is_gemini(body: Any) -> bool:
-    """Gemini's generateContent, from REST or dumped by its SDK."""
-    return isinstance(body, dict) and any(key in body for key in ("candidates", "promptFeedback", "prompt_feedback"))
-
-
-def _is_agent(body: Any) -> bool:
-    """Perplexity's Agent API: a response that lists search results."""
-    return _is_responses(body) and any(item.get("type") == "search_results" for item in as_objects(body.get("output")))
-
-
-def _is_responses(body: Any) -> bool:
-    """OpenAI's Responses, which xAI and Perplexity speak as well."""
-    return isinstance(body, dict) and body.get("object") == "response"
-
-
-def _is_interactions(body: Any) -> bool:
-    """Gemini's Interactions API."""
-    return isinstance(body, dict) and (body.get("object") == "interaction" or ("steps" in body and "status" in body))
-
-
-def _is_grpc(body: Any) -> bool:
-    """The gRPC service of xAI as JSON."""
-    outputs = as_objects(body.get("outputs")) if isinstance(body, dict) else []
-    return bool(outputs) and all("message" in output for output in outputs)
-
-
-def _is_claude(body: Any) -> bool:
-    """Claude's Messages: one body, or the bodies of a paused turn and its continuations in a list."""
-    if isinstance(body, list):
-        return bool(body) and all(isinstance(each, dict) and _is_claude(each) for each in body)
-    return isinstance(body, dict) and as_text(body.get("type")) == "message" and isinstance(body.get("content"), list)
-
-
-def _is_chat(body: Any) -> bool:
-    """Chat completions of any provider or proxy."""
-    return isinstance(body, dict) and isinstance(body.get("choices"), list)
-
-
-SHAPES: tuple[tuple[Shape, Callable[[Any], bool]], ...] = (
-    ("gemini", _is_gemini),
-    ("agent", _is_agent),
-    ("responses", _is_responses),
-    ("interactions", _is_interactions),
-    ("grpc", _is_grpc),
-    ("claude", _is_claude),
-    ("chat", _is_chat),
-)

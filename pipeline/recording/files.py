@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pipeline.csv_v2.file import answers_file
 from pipeline.errors import BadRowsError, InputError
 from pipeline.files import staged_file
-from pipeline.providers.body import writable
+from pipeline.providers.http.body import writable
 from pipeline.recording.run import RESEARCH_RUN, records_from_run
 from pipeline.records import Passage, Provenance, QueryResponse, defuse_separator, derived_uuid, is_uuid, join_context
 from pipeline.schema import PROVIDERS

@@ -9,11 +9,10 @@ from pipeline.csv_v2.file import answers_file, read_answers
 from pipeline.csv_v2.identity import place_of
 from pipeline.errors import InputError, ProviderError
 from pipeline.files import staged_file
-from pipeline.providers import read_body
-from pipeline.providers.body import load_body
+from pipeline.providers import get_provider, read_body
+from pipeline.providers.http.body import load_body
 from pipeline.recording.citation_form import answer_from_report, to_one_form
 from pipeline.records import (
-    Origin,
     Passage,
     Provenance,
     QueryResponse,
@@ -79,8 +78,8 @@ def answers_files(run: Path) -> list[Path]:
     files = [file for name in (*PROVIDERS, RESEARCH_RUN) if (file := answers_file(run, name)).is_file()]
     if not files:
         raise InputError(
-            f"{str(run)!r} holds no answers: none of `openai.csv`, `claude.csv` … is there. Name the folder that "
-            "`citejury pipeline ask` wrote."
+            f"{str(run)!r} holds no answers: none of `{PROVIDERS[0]}.csv`, `{PROVIDERS[1]}.csv` … is there. Name the "
+            "folder that `citejury pipeline ask` wrote."
         )
     return files
 
@@ -110,8 +109,7 @@ def read_told_run(run: Path) -> ToldRun:
 def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Answer | None = None) -> QueryResponse:
     """The canonical record of one answer; `answer` is what `read_stored` gave for it, read here where it is None.
 
-    Its passages are texts of the sources that the payload carries: Perplexity's result snippets, Claude's quotes.
-    Gemini's supports are sentences of the answer and never a passage.
+    Its passages are texts of the sources that the payload carries: results' snippets, or quotes.
     """
     answer = read_stored(stored) if answer is None else answer
     chunks = passages(stored.model_name, answer)
@@ -178,14 +176,15 @@ def _answer_from_columns(stored: StoredAnswer) -> Answer:
 
 def passages(model_name: str, answer: Answer) -> tuple[Passage, ...]:
     """The passages that the payload carries, in rank order; each text of a page once."""
-    found: list[tuple[str, str, str, Origin]] = []
-    if model_name == "perplexity":
-        found = [(result.url, result.title, result.snippet, "snippet") for result in answer.search_results]
-    if model_name == "claude":
-        found = [(place.url, place.title, place.cited_text, "cited_text") for place in answer.occurrences]
+    origin = get_provider(model_name).passages if model_name in PROVIDERS else None
+    found: list[tuple[str, str, str]] = []
+    if origin == "snippet":
+        found = [(result.url, result.title, result.snippet) for result in answer.search_results]
+    elif origin == "cited_text":
+        found = [(place.url, place.title, place.cited_text) for place in answer.occurrences]
     chunks: list[Passage] = []
     seen: dict[str, set[str]] = {}
-    for url, title, text, origin in found:
+    for url, title, text in found:
         doc_id = document_id(url, title or text)
         if not text.strip() or text in seen.setdefault(doc_id, set()):
             continue

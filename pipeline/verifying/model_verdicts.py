@@ -22,7 +22,8 @@ from pipeline.models.completion import Structured
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
 from pipeline.models.meter import Meter, SpendLimits
 from pipeline.models.replies import Replies, open_replies
-from pipeline.models.structured import Asker, ChosenModel, Spent, accept_body, spent_of
+from pipeline.models.structured import Asker, Spent, accept_body, spent_of
+from pipeline.providers.choice import ChosenModel
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.schema import Price
 from pipeline.terminal import stopping_on_signals

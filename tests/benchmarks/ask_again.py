@@ -29,7 +29,7 @@ from pipeline.asking.questions import NEW_TURN, Call, Limits, Questions, Reply, 
 from pipeline.asking.replay import recorded_providers
 from pipeline.asking.run import ask_narratives
 from pipeline.errors import ProviderError
-from pipeline.providers import ALIASES, read_payload
+from pipeline.providers import get_provider, read_payload
 from pipeline.schema import PROVIDERS, ProviderName
 from tests.support.peak_memory import peak_bytes
 
@@ -205,7 +205,7 @@ def stored_bodies(folder: Path) -> dict[ProviderName, list[str]]:
     """The answers in a folder of payloads, by provider, whatever their narratives."""
     found: dict[ProviderName, list[str]] = {}
     for provider in recorded_providers(folder):
-        names = [provider, *(alias for alias, name in ALIASES.items() if name == provider)]
+        names = [provider, *get_provider(provider).aliases]
         for path in (path for name in names for path in sorted((folder / name).glob("*.json"))):
             with suppress(ProviderError):
                 body = path.read_text(encoding="utf-8-sig")

@@ -5,9 +5,10 @@ from urllib.parse import quote
 import pytest
 
 from pipeline.errors import ProviderError
+from pipeline.providers import get_provider
 from pipeline.providers.http.client import ApiClient
+from pipeline.providers.http.request import ProviderRequest
 from pipeline.providers.http.transfer import hide_key
-from pipeline.providers.request import ProviderRequest, provider_endpoint
 from tests.support.ask_bench import KEY, QUICK, ask, ask_one, calls_to
 from tests.support.provider_server import Behaviour, ProviderServer, Redirect, Status, WrongContentType, responses_body
 
@@ -18,7 +19,7 @@ def failure_of(behaviour: Behaviour) -> str:
     """What is said of such replies where they are not kept, as to the judge and the research model."""
 
     async def send(url: str) -> None:
-        async with ApiClient(provider_endpoint("openai", url, KEY), QUICK) as client:
+        async with ApiClient(get_provider("openai").endpoint(url, KEY), QUICK) as client:
             await client.send(ProviderRequest("/responses", {}, {"model": "m"}))
 
     with ProviderServer([behaviour, behaviour]) as server, pytest.raises(ProviderError) as failure:

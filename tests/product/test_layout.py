@@ -23,6 +23,7 @@ ORDER = {
 # Folders that have not moved yet, and where they go; the longest beginning of a module's name counts.
 MOVING = {
     "pipeline": "pipeline.core",
+    "pipeline.settings": "pipeline.providers",
     "pipeline.text.urls": "pipeline.citations",
     "pipeline.records": "pipeline.records",
     "pipeline.recording": "pipeline.records",

@@ -7,13 +7,14 @@ from pipeline.asking.arms import Arm
 from pipeline.asking.ask_live import LiveAnswers, ProviderSelection
 from pipeline.asking.questions import Call, Reply, plan_calls
 from pipeline.errors import ProviderError
+from pipeline.providers import every_provider, get_provider
 from pipeline.providers.http.client import RetryPolicy
-from pipeline.providers.request import DEFAULT_MODELS, provider_endpoint
 from pipeline.schema import PROVIDERS, AskOptions, Narrative, ProviderName
 from tests.support.provider_server import Behaviour, ProviderServer
 
 RUN = "9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11"
 KEY = "planted/key+0123456789"
+MODELS = {provider.name: provider.api().model for provider in every_provider()}
 SOON = {"retry-after-ms": "1"}
 QUICK = RetryPolicy(backoff_seconds=0.001)
 Settled = Reply | ProviderError
@@ -21,14 +22,14 @@ Settled = Reply | ProviderError
 
 def calls_to(provider: ProviderName, number: int = 1) -> list[Call]:
     narratives = [Narrative(narrative_id=str(row), prompt=f"Narrative {row}", line=row + 1) for row in range(number)]
-    return list(plan_calls(RUN, provider, narratives, [Arm(models=DEFAULT_MODELS)]))
+    return list(plan_calls(RUN, provider, narratives, [Arm(models=MODELS)]))
 
 
 def live(
     urls: Mapping[ProviderName, str], policy: RetryPolicy = QUICK, concurrency: int = 1, key: str = KEY
 ) -> LiveAnswers:
-    endpoints = {name: provider_endpoint(name, url, key) for name, url in urls.items()}
-    return LiveAnswers(ProviderSelection(PROVIDERS, endpoints, DEFAULT_MODELS, AskOptions()), policy, concurrency)
+    endpoints = {name: get_provider(name).endpoint(url, key) for name, url in urls.items()}
+    return LiveAnswers(ProviderSelection(PROVIDERS, endpoints, MODELS, AskOptions()), policy, concurrency)
 
 
 async def settle(answers: LiveAnswers, call: Call) -> Settled:

@@ -12,8 +12,7 @@ from pipeline.asking.batches import BatchPolicy, ask_in_batches
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NO_LIMITS, Limits
 from pipeline.asking.run_folder import RunManifest
-from pipeline.providers import provider_name
-from pipeline.providers.request import KEY_VARIABLES
+from pipeline.providers import get_provider, provider_name
 from pipeline.schema import AskOptions, ProviderName
 from tests.support.batch_books import good_answer
 from tests.support.batch_servers import BatchServers
@@ -35,7 +34,7 @@ def write_narratives(folder: Path, count: int) -> Path:
 def environment(server: BatchServers, *providers: str, **more: str) -> dict[str, str]:
     """The environment in which the command finds the servers and keys for these providers."""
     urls = {provider: server.base_url(provider) for provider in IN_BATCHES}
-    keys = {KEY_VARIABLES[provider_name(each)][0]: f"planted-{each}-0123456789" for each in providers}
+    keys = {get_provider(provider_name(each)).key_variables[0]: f"planted-{each}-0123456789" for each in providers}
     return {"CITEJURY_BASE_URLS": json.dumps(urls), **keys, **more}
 
 

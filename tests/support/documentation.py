@@ -37,9 +37,8 @@ from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.asking.index import IndexHead, IndexLine
 from pipeline.asking.run_folder import LastStart, NarrativesFile, ProviderCounts, RunManifest
 from pipeline.prompts import PromptsAsked, PromptSettings
-from pipeline.providers.batches import BATCH_SUPPORT, batch_api
-from pipeline.providers.options import OPTION_SUPPORT, OTHER_OPTION_SUPPORT
-from pipeline.providers.request import BASE_URLS, DEFAULT_CHAT_MODELS, DEFAULT_MODELS, KEY_VARIABLES
+from pipeline.providers import every_provider
+from pipeline.providers.provider import Api, Batches, Provider
 from pipeline.records import Passage, Provenance, QueryResponse, Source, SourceState
 from pipeline.research.artefacts import (
     CitationEntry,
@@ -52,7 +51,7 @@ from pipeline.research.artefacts import (
     VerifyResult,
 )
 from pipeline.research.contracts import PAYLOADS, Citation, Claim, Config, Metrics, Reference, Report, Timeouts
-from pipeline.schema import PROVIDERS, AnswerRow, Api, AskOptions, ErrorLine
+from pipeline.schema import AnswerRow, AskOptions, ErrorLine
 from pipeline.sources.schema import STATES, Chunk, Document, SearchResult, SourceMeta
 from pipeline.verifying.values import (
     PageQuote,
@@ -154,48 +153,54 @@ def folders() -> str:
     return table(" | ", (f"`{name}` | {said(name)}" for name in names))
 
 
+def spoken_to() -> Iterator[tuple[Provider, Api, str]]:
+    """Each provider's ways to be spoken to, the usual one first, with what the tables call them."""
+    for provider in every_provider():
+        for api in provider.apis:
+            usual = api is provider.apis[0]
+            yield provider, api, provider.name if usual else f"{provider.name}, spoken to by `{api.name}`"
+
+
 def providers() -> str:
     def rows() -> Iterator[str]:
-        for name in PROVIDERS:
-            keys = " or ".join(f"`{variable}`" for variable in KEY_VARIABLES[name])
-            yield f"{name} | {keys} | `{DEFAULT_MODELS[name]}` | `{BASE_URLS[name]}`"
-        for api, model in DEFAULT_CHAT_MODELS.items():
-            yield f"openai, spoken to by `{api}` | `{KEY_VARIABLES['openai'][0]}` | `{model}` | the server's"
+        for provider, api, called in spoken_to():
+            keys = " or ".join(f"`{variable}`" for variable in provider.key_variables)
+            if api is provider.apis[0]:
+                yield f"{called} | {keys} | `{api.model}` | `{provider.base_url}`"
+            elif api.model != provider.apis[0].model:
+                yield f"{called} | {keys} | `{api.model}` | the server's"
 
     return table("provider | key in | model, unless you name one | base URL", rows())
 
 
 def options() -> str:
     """Which option of `pipeline ask` reaches whom, and where it goes in the request."""
-    others: dict[str, tuple[Api, ...]] = {"openai": ("chat", "openrouter"), "gemini": ("interactions",)}
+    seen: dict[str, Api] = {}
+    for provider, api, _ in spoken_to():
+        if api is provider.apis[0] or api.options != provider.apis[0].options:
+            seen[provider.name if api is provider.apis[0] else f"`{api.name}`"] = api
 
     def row(option: str) -> str:
-        places = []
-        for name in PROVIDERS:
-            places += [
-                OPTION_SUPPORT[option][name],
-                *(OTHER_OPTION_SUPPORT[option][api] for api in others.get(name, ())),
-            ]
+        places = [api.options.get(option) for api in seen.values()]
         shown = " | ".join(f"`{place}`" if place else "–" for place in places)
         return f"`--{OPTION_NAMES.get(option, option)}` | {shown}"
 
-    columns = [each for name in PROVIDERS for each in (name, *(f"`{api}`" for api in others.get(name, ())))]
-    header = " | ".join(["option", *columns])
-    return table(header, map(row, AskOptions.model_fields))
+    return table(" | ".join(["option", *seen]), map(row, AskOptions.model_fields))
 
 
 def batches() -> str:
     """Who can be asked in batches, and where that is written."""
+    seen: dict[Batches, str] = {}
+    for _, api, called in spoken_to():
+        seen.setdefault(api.batches, called)
 
     def rows() -> Iterator[str]:
-        for name, support in BATCH_SUPPORT.items():
-            api = next((batch_api(provider) for provider in PROVIDERS if provider == name), None)
+        for batches, called in seen.items():
+            api = batches.api
             most = f"{api.limits.requests} calls, {api.limits.bytes // 1_000_000} MB" if api else "–"
-            owner = "gemini" if name == "interactions" else "openai"
-            shown = name if name in PROVIDERS else f"{owner}, spoken to by `{name}`"
-            may = ("yes" if support.is_documented else "yes, not by its own words") if support.may_search else "no"
-            source = f"[{support.read}]({support.source})"
-            yield f"{shown} | {may} | {most} | {sentence(support.words)} | {source}"
+            may = ("yes" if batches.is_documented else "yes, not by its own words") if api else "no"
+            source = f"[{batches.read}]({batches.source})"
+            yield f"{called} | {may} | {most} | {sentence(batches.words)} | {source}"
 
     return table("provider | web search in batches | in one batch at most | in words | read", rows())
 

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, Self
 import httpx
 
 from pipeline.errors import ProviderError
-from pipeline.providers.body import load_body
-from pipeline.providers.failure import redact, unreadable_error
 from pipeline.providers.http._gate import Gate
+from pipeline.providers.http.body import encode_body, load_body
+from pipeline.providers.http.failure import redact, unreadable_error
+from pipeline.providers.http.request import Endpoint, ProviderRequest
 from pipeline.providers.http.retry import Decision, decide, ends_the_provider, exhausted_seconds
 from pipeline.providers.http.transfer import (
     REDIRECT,
     RawResponse,
-    encode_body,
     hide_key,
     one_connection,
     opened,
@@ -29,7 +29,6 @@ from pipeline.providers.http.transfer import (
     read_whole,
     receive,
 )
-from pipeline.providers.request import Endpoint, ProviderRequest
 
 _SUCCESSES = range(200, 300)
 _REDIRECTS = range(300, 400)

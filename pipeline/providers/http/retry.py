@@ -7,8 +7,8 @@ from email.utils import parsedate_to_datetime
 from typing import Literal, NamedTuple
 
 from pipeline.errors import ProviderError
-from pipeline.providers.body import as_object, as_objects, as_text, load_body
-from pipeline.providers.failure import error_detail, unreadable_error
+from pipeline.providers.http.body import as_object, as_objects, as_text, load_body
+from pipeline.providers.http.failure import error_detail, unreadable_error
 
 # The longest wait that we choose ourselves; what the provider asks for in so many words is taken as it is.
 _LONGEST_WAIT = 60.0

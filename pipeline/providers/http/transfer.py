@@ -1,6 +1,5 @@
 """One request and the bytes that come back, capped; every way in which that fails is an error of ours."""
 
-import json
 import re
 import ssl
 import zlib
@@ -8,12 +7,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from http.cookiejar import CookieJar
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx
 
 from pipeline.errors import ProviderError
-from pipeline.providers.failure import REDACTED
+from pipeline.providers.http.failure import REDACTED
 
 _MAX_BODY_BYTES = 32 * 1024 * 1024
 _PIECE_BYTES = 1024 * 1024
@@ -212,11 +211,6 @@ def _too_large(status: int) -> ProviderError:
     return ProviderError(
         f"The answer is larger than {limit} MB, which no answer is; the rest was not read.", status=status
     )
-
-
-def encode_body(body: Mapping[str, Any]) -> bytes:
-    """The request's JSON; escapes keep what UTF-8 cannot carry, such as half of an emoji, as it was."""
-    return json.dumps(body, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def hide_key(text: str, key: str) -> str:

@@ -14,7 +14,7 @@ from pipeline.asking.run_folder import read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.csv_v2.identity import identify_call, place_of
 from pipeline.prompts import DEFAULT_PROMPTS
-from pipeline.providers.request import KEY_VARIABLES
+from pipeline.providers import get_provider
 from pipeline.recording.run import records_from_run
 from pipeline.schema import PROVIDERS
 from tests.support.csv_check import check_file
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def ask(server: ProviderServer, *words: str, out: str = "run", providers: str = "openai", **more: str) -> Result:
     urls = {provider: server.base_url(provider) for provider in PROVIDERS}
-    keys = {KEY_VARIABLES[provider][0]: "planted-0123456789" for provider in PROVIDERS}
+    keys = {get_provider(provider).key_variables[0]: "planted-0123456789" for provider in PROVIDERS}
     env = {"CITEJURY_BASE_URLS": json.dumps(urls), **keys, **more}
     return CliRunner().invoke(
         main, ["pipeline", "ask", "two.csv", "--out", out, "--providers", providers, *words], env=env

@@ -13,9 +13,8 @@ import pytest
 from pipeline.asking.questions import Reply
 from pipeline.errors import ProviderError, SettingsError
 from pipeline.prompts import SYSTEM_PROMPT
-from pipeline.providers import provider_name, read_payload
+from pipeline.providers import get_provider, provider_name, read_payload
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.providers.request import DEFAULT_MODELS, REQUESTS, provider_endpoint
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.support.ask_bench import KEY, SOON, Settled, ask, ask_one, calls_to, live, settle
 from tests.support.places import NO_SHARED, SHARED
@@ -39,7 +38,7 @@ def test_a_good_answer_comes_back_as_it_was_sent(provider: ProviderName) -> None
     reply, requests = ask_one(provider=provider)
     assert isinstance(reply, Reply)
     assert answer_text(1) in read_payload(provider, reply.text).text
-    assert (reply.status, reply.model, reply.attempts, requests) == (200, DEFAULT_MODELS[provider], 1, 1)
+    assert (reply.status, reply.model, reply.attempts, requests) == (200, get_provider(provider).api().model, 1, 1)
 
 
 def test_the_key_goes_in_one_header_of_its_provider_and_the_body_goes_unchanged() -> None:
@@ -50,7 +49,7 @@ def test_the_key_goes_in_one_header_of_its_provider_and_the_body_goes_unchanged(
         for call in calls:
             [received] = server.calls_of(call.provider)
             system = "" if call.provider == "perplexity" else SYSTEM_PROMPT
-            request = REQUESTS[call.provider](call.model, system, call.prompt, AskOptions())
+            request = get_provider(call.provider).api().request(call.model, system, call.prompt, AskOptions())
             assert (received.path, received.body) == (request.path, request.body)
             holders = [name for name, value in received.headers.items() if KEY in value]
             assert holders == [names.get(call.provider, "authorization")]
@@ -122,7 +121,7 @@ def test_a_provider_without_endpoint_names_the_variable_of_its_key() -> None:
 @pytest.mark.parametrize("key", ["line\nbreak-0123456789", "schlüssel-0123456789"])
 def test_a_key_that_no_header_carries_is_refused_unseen(key: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        ApiClient(provider_endpoint("openai", "http://127.0.0.1:9/v1", key))
+        ApiClient(get_provider("openai").endpoint("http://127.0.0.1:9/v1", key))
     assert "0123456789" not in "".join(traceback.format_exception(caught.value))
 
 
@@ -133,7 +132,7 @@ def test_the_key_is_in_no_error_no_log_and_no_repr(caplog: pytest.LogCaptureFixt
     with ProviderServer(bad) as server:
         settled = ask(server, calls_to("gemini", len(bad)), RetryPolicy(1, backoff_seconds=0.001))
         [answered] = ask(server, calls_to("gemini"))
-        endpoint = provider_endpoint("gemini", server.url, KEY)
+        endpoint = get_provider("gemini").endpoint(server.url, KEY)
     shown = "".join("".join(traceback.format_exception(each)) for each in settled if isinstance(each, Exception))
     assert [isinstance(each, ProviderError) for each in settled] == [True, True, True, False, True]
     for text in (shown, caplog.text, repr(endpoint), str(endpoint), f"{endpoint}", repr(answered), repr(settled)):

@@ -20,7 +20,8 @@ from pipeline.asking.replay import replay_narratives
 from pipeline.asking.run_folder import BAD_RESPONSES, csv_file, locked_folder, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, OutputError
-from pipeline.providers.request import ProviderRequest, default_model
+from pipeline.providers import get_provider
+from pipeline.providers.http.request import ProviderRequest
 from pipeline.schema import AskOptions, Price, ProviderName
 from tests.support.batch_books import Asked, Refused, good_answer
 from tests.support.batch_dialects import openai_batch
@@ -94,7 +95,8 @@ def test_batches_give_the_table_that_single_calls_of_the_same_bodies_give(narrat
 
 
 def test_bodies_of_turns_that_are_paused_in_batches_count_once_when_they_come(narratives: Path, tmp_path: Path) -> None:
-    limits = Limits(max_cost=100_000.0, prices={default_model("claude"): Price(input=50_000, output=100_000)})
+    model = get_provider("claude").api().model
+    limits = Limits(max_cost=100_000.0, prices={model: Price(input=50_000, output=100_000)})
     out = tmp_path / "run"
     with BatchServers(looks=1) as server:
         server.answer = body_by_narrative

@@ -17,14 +17,14 @@ from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Limits
 from pipeline.asking.run_folder import BAD_RESPONSES, read_manifest
 from pipeline.errors import InputError
-from pipeline.providers.request import default_model
+from pipeline.providers import get_provider
 from pipeline.schema import AskOptions, Price
 from tests.support.batch_books import Asked, Refused, good_answer
 from tests.support.batch_runs import QUICK, body_by_narrative, narrative_of, run_batches, selection, write_narratives
 from tests.support.batch_servers import BatchServers
 
 # A reply of ten tokens in and five out is a dollar at these prices, half a dollar in a batch.
-PRICES = dict.fromkeys((default_model("claude"), "model-1"), Price(input=50_000, output=100_000))
+PRICES = dict.fromkeys((get_provider("claude").api().model, "model-1"), Price(input=50_000, output=100_000))
 LIMITS = Limits(max_cost=100_000.0, prices=PRICES)
 
 

@@ -16,7 +16,7 @@ from pipeline.asking.run_folder import read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, SettingsError
 from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, PromptSettings, read_prompt_files, text_digest
-from pipeline.providers.request import KEY_VARIABLES
+from pipeline.providers import get_provider
 from pipeline.recording.run import records_from_run
 from pipeline.schema import PROVIDERS, Narrative
 from pipeline.settings import read_settings
@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def ask(server: ProviderServer, *words: str, providers: str = "openai") -> Result:
     urls = {provider: server.base_url(provider) for provider in PROVIDERS}
-    keys = {KEY_VARIABLES[provider][0]: "planted-0123456789" for provider in PROVIDERS}
+    keys = {get_provider(provider).key_variables[0]: "planted-0123456789" for provider in PROVIDERS}
     env = {"CITEJURY_BASE_URLS": json.dumps(urls), **keys}
     return CliRunner().invoke(main, ["pipeline", "ask", *words, "--providers", providers], env=env)
 

@@ -9,21 +9,17 @@ from pydantic import BaseModel, ConfigDict
 from pipeline.errors import InputError, SettingsError
 from pipeline.models.completion import REPAIR_ORDER, Structured
 from pipeline.models.structured import (
-    OPENROUTER_URL,
-    SCHEMA_NAME,
     Asker,
-    ChosenModel,
-    StructuredQuestion,
     accept_body,
     ask_structured,
-    choose_model,
     closed,
-    forms_of,
-    is_closed,
     spent_of,
     structured_request,
 )
+from pipeline.providers import get_provider
+from pipeline.providers.choice import ChosenModel, choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
+from pipeline.providers.provider import SCHEMA_NAME, StructuredQuestion, is_closed
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.support.provider_server import (
     GOOD_BODIES,
@@ -196,19 +192,19 @@ def places(provider: ProviderName, body: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_every_provider_is_asked_for_the_schema_in_its_own_way_and_searches_nothing(provider: ProviderName) -> None:
-    body = structured_request(provider, "responses", question("maker/m"), "json_schema").body
+    body = structured_request(get_provider(provider).api(), question("maker/m"), "json_schema").body
     wanted = places(provider, body)
     assert {name: body[name] for name in wanted} == wanted
     assert "tools" not in body
     assert "json_schema" in json.dumps(body) or provider == "gemini"
-    bare = structured_request(provider, "responses", question("maker/m"), "prompt").body
-    assert forms_of(provider)[-1] == "prompt"
+    bare = structured_request(get_provider(provider).api(), question("maker/m"), "prompt").body
+    assert get_provider(provider).forms[-1] == "prompt"
     assert "json_schema" not in json.dumps(bare)
     assert json.dumps(SCHEMA)[1:-1] in json.dumps(bare).replace('\\"', '"')
 
 
 def test_openais_own_chat_completions_have_the_newer_name_of_the_limit() -> None:
-    body = structured_request("openai", "chat", question("gpt-5.6"), "json_object").body
+    body = structured_request(get_provider("openai").api("chat"), question("gpt-5.6"), "json_object").body
     assert (body["max_completion_tokens"], body["response_format"]) == (99, {"type": "json_object"})
 
 
@@ -227,9 +223,9 @@ def test_a_strict_schema_keeps_fields_that_are_named_like_keywords_and_tells_whe
 
 def test_without_any_word_openrouter_is_asked_for_its_open_model() -> None:
     chosen = choose_model({"OPENROUTER_API_KEY": KEY})
-    assert (chosen.model, chosen.endpoint.base_url, chosen.openai_api) == (
+    assert (chosen.model, chosen.endpoint.base_url, chosen.api.name) == (
         "openai/gpt-oss-120b",
-        OPENROUTER_URL,
+        "https://openrouter.ai/api/v1",
         "openrouter",
     )
     assert chosen == choose_model({"OPENROUTER_API_KEY": KEY}, provider="OpenRouter")

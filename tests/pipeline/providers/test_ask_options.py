@@ -3,33 +3,16 @@
 import json
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from pipeline.errors import InputError, SettingsError
-from pipeline.providers import provider_name
-from pipeline.providers.options import (
-    OPTION_SUPPORT,
-    OTHER_OPTION_SUPPORT,
-    how_sent,
-    read_options,
-    takes_temperature,
-    unsupported_options,
-)
-from pipeline.providers.request import (
-    BASE_URLS,
-    DEFAULT_CHAT_MODELS,
-    DEFAULT_MODELS,
-    KEY_VARIABLES,
-    REQUESTS,
-    ProviderRequest,
-    default_model,
-    provider_endpoint,
-    read_base_urls,
-    request_builder,
-)
-from pipeline.schema import PROVIDERS, Api, AskOptions, OpenAIApi, ProviderName
+from pipeline.providers import every_provider, get_provider, provider_name
+from pipeline.providers.choice import read_base_urls
+from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.options import read_options
+from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from pipeline.settings import read_settings
 from tests.support.places import NO_SHARED, ROOT, SHARED
 
@@ -37,13 +20,7 @@ README = ROOT / "pipeline" / "README.md"
 RECORDINGS = SHARED / "recordings"
 
 PLAIN = AskOptions()
-TARGETS: list[tuple[ProviderName, Api]] = [
-    *((provider, "responses") for provider in PROVIDERS),
-    ("openai", "chat"),
-    ("openai", "openrouter"),
-    ("gemini", "interactions"),
-    ("claude", "web_search_20260318"),
-]
+TARGETS = [(provider.name, api.name) for provider in every_provider() for api in provider.apis]
 # Of each option a value that every provider with a place for it takes, and a model that takes a temperature.
 VALUES: dict[str, Any] = {
     "allowed_domains": ("who.int", "bund.de"),
@@ -57,11 +34,9 @@ VALUES: dict[str, Any] = {
 WARM_MODELS: dict[str, str] = {"openai": "gpt-4.1", "claude": "claude-sonnet-4-6"}
 
 
-def build(
-    provider: ProviderName, model: str = "", options: AskOptions = PLAIN, api: Api = "responses"
-) -> ProviderRequest:
-    builder = request_builder(provider, api)
-    return builder(model or default_model(provider, api), "Cite.", "Is it so?", options)
+def build(provider: ProviderName, model: str = "", options: AskOptions = PLAIN, api: str = "") -> ProviderRequest:
+    spoken = get_provider(provider).api(api)
+    return spoken.request(model or spoken.model, "Cite.", "Is it so?", options)
 
 
 def at(body: Any, place: str) -> Any:
@@ -76,17 +51,17 @@ def at(body: Any, place: str) -> Any:
 
 @pytest.mark.parametrize(("provider", "api"), TARGETS)
 @pytest.mark.parametrize("option", list(AskOptions.model_fields))
-def test_the_table_of_options_says_what_is_sent(provider: ProviderName, api: Api, option: str) -> None:
+def test_the_table_of_options_says_what_is_sent(provider: ProviderName, api: str, option: str) -> None:
     model = WARM_MODELS.get(provider, "")
     options = AskOptions(**{option: VALUES[option]})
     body = build(provider, model, options, api).body
-    place = how_sent(option, provider, api)
+    place = get_provider(provider).api(api).options.get(option)
     if place:
         assert at(body, place)
         assert at(body, place) != at(build(provider, model, PLAIN, api).body, place)
     else:
         assert body == build(provider, model, PLAIN, api).body
-    assert unsupported_options(provider, options, model or "any", api) == (() if place else (option,))
+    assert get_provider(provider).api(api).unsupported(options, model or "any") == (() if place else (option,))
 
 
 @pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
@@ -109,7 +84,8 @@ def test_options_stand_where_requests_that_were_answered_had_them(
     recording: str, provider: ProviderName, options: list[str]
 ) -> None:
     sent = json.loads((RECORDINGS / f"{recording}.meta.json").read_text(encoding="utf-8"))["request_body"]
-    assert [option for option in options if at(sent, how_sent(option, provider)) is None] == []
+    places = get_provider(provider).api().options
+    assert [option for option in options if at(sent, places[option]) is None] == []
 
 
 @pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
@@ -124,22 +100,28 @@ def test_options_stand_where_requests_that_were_answered_had_them(
 def test_the_search_tool_is_the_one_that_was_answered_with_citations(recording: str, provider: ProviderName) -> None:
     sent = json.loads((RECORDINGS / f"{recording}.meta.json").read_text(encoding="utf-8"))["request_body"]
     assert build(provider).body["tools"] == sent["tools"]
-    assert sent.get("model", default_model(provider)) == default_model(provider)
+    model = get_provider(provider).api().model
+    assert sent.get("model", model) == model
 
 
-def test_the_tables_know_every_provider_and_every_option() -> None:
-    assert set(OPTION_SUPPORT) == set(OTHER_OPTION_SUPPORT) == set(AskOptions.model_fields) == set(VALUES)
-    assert all(tuple(row) == PROVIDERS for row in OPTION_SUPPORT.values())
-    for table in (KEY_VARIABLES, BASE_URLS, DEFAULT_MODELS, REQUESTS):
-        assert tuple(table) == PROVIDERS
-    assert {*DEFAULT_CHAT_MODELS, "responses"} == set(get_args(OpenAIApi))
+def test_every_provider_names_options_that_there_are_and_the_apis_of_its_setting() -> None:
+    for provider in every_provider():
+        assert all(set(api.options) <= set(AskOptions.model_fields) == set(VALUES) for api in provider.apis)
+        assert all("max_tokens" in api.options for api in provider.apis)
+        names = tuple(api.name for api in provider.apis)
+        setting = provider.api_setting
+        assert (
+            setting is None if len(names) == 1 else setting and (setting.choices, setting.default) == (names, names[0])
+        )
+    assert len([provider for provider in every_provider() if provider.continue_turn]) == 1  # see `continue_turn`
 
 
 def test_a_temperature_that_the_model_does_not_take_is_left_out_and_named() -> None:
     options = AskOptions(temperature=0.2)
     for provider in ("openai", "claude", "perplexity"):
         assert build(provider, options=options) == build(provider)
-        assert unsupported_options(provider, options, default_model(provider)) == ("temperature",)
+        api = get_provider(provider).api()
+        assert api.unsupported(options, api.model) == ("temperature",)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +146,7 @@ def test_a_temperature_that_the_model_does_not_take_is_left_out_and_named() -> N
     ],
 )
 def test_a_temperature_goes_only_to_models_that_take_one(provider: ProviderName, model: str, takes: bool) -> None:
-    assert takes_temperature(provider, model) is takes
+    assert get_provider(provider).api().takes_temperature(model) is takes
 
 
 def test_the_settings_that_the_readme_shows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,9 +160,10 @@ def test_the_settings_that_the_readme_shows_are_read(tmp_path: Path, monkeypatch
     assert prices.prices
     assert prompts.prompts.system
     assert settings.gemini_api == "interactions"
-    assert read_base_urls(settings.base_urls)["openai"] != BASE_URLS["openai"]
+    assert read_base_urls(settings.base_urls)["openai"] != get_provider("openai").base_url
     for name, model in settings.models.items():
-        assert request_builder(provider_name(name), settings.openai_api)(model, "", "Why?", AskOptions()).body["tools"]
+        provider = provider_name(name)
+        assert build(provider, model, api=settings.apis.get(provider, "")).body["tools"]
 
 
 def test_options_are_read_as_the_providers_want_them() -> None:
@@ -222,7 +205,9 @@ def test_a_value_that_nobody_takes_is_refused_with_what_was_meant(given: dict[st
 
 
 def test_the_key_goes_into_the_header_of_its_provider() -> None:
-    assert {provider: provider_endpoint(provider, "https://host", "k-1").key_headers() for provider in PROVIDERS} == {
+    assert {
+        provider: get_provider(provider).endpoint("https://host", "k-1").key_headers() for provider in PROVIDERS
+    } == {
         "openai": {"authorization": "Bearer k-1"},
         "claude": {"x-api-key": "k-1"},
         "gemini": {"x-goog-api-key": "k-1"},
@@ -234,7 +219,7 @@ def test_the_key_goes_into_the_header_of_its_provider() -> None:
 @pytest.mark.parametrize("key", ["planted key", "planted\n", "plänted", "planted\x00"])
 def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(SettingsError, match="OPENAI_API_KEY") as caught:
-        provider_endpoint("openai", "https://host", key).key_headers()
+        get_provider("openai").endpoint("https://host", key).key_headers()
     assert "planted" not in str(caught.value)
     assert "plänted" not in str(caught.value)
 
@@ -246,7 +231,10 @@ def test_base_urls_of_the_settings_stand_over_the_defaults(tmp_path: Path, monke
     )
     settings = read_settings()
     assert settings.openai_api == "openrouter"
-    assert read_base_urls(settings.base_urls) == {**BASE_URLS, "openai": "https://openrouter.ai/api/v1"}
+    assert read_base_urls(settings.base_urls) == {
+        **{provider.name: provider.base_url for provider in every_provider()},
+        "openai": "https://openrouter.ai/api/v1",
+    }
     assert read_base_urls({"xai": "http://127.0.0.1:8/v1"})["grok"] == "http://127.0.0.1:8/v1"
     assert read_base_urls({"claude": "http://proxy:4000"})["claude"] == "http://proxy:4000"
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from pipeline.errors import ProviderError
+from pipeline.providers import get_provider
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.providers.request import ProviderRequest, provider_endpoint
+from pipeline.providers.http.request import ProviderRequest
 from pipeline.schema import ProviderName
 from tests.support.batch_servers import BatchServers
 
@@ -37,7 +38,7 @@ def ask(
     key: str = "sk-servers-0123456789",
 ) -> Any:
     async def say() -> Any:
-        async with ApiClient(provider_endpoint(provider, servers.base_url(provider), key), ONCE) as client:
+        async with ApiClient(get_provider(provider).endpoint(servers.base_url(provider), key), ONCE) as client:
             return (await client.send(ProviderRequest(path, headers or {}, body or {}), content=content)).body
 
     return asyncio.run(say())

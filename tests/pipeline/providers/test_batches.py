@@ -9,23 +9,11 @@ from typing import Any, TypeVar
 import pytest
 
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers import provider_name, read_payload
-from pipeline.providers.batches import (
-    BATCH_SUPPORT,
-    BatchApi,
-    BatchItem,
-    BatchLimits,
-    BatchResult,
-    BatchState,
-    batch_api,
-    batch_support,
-    search_doubt,
-    search_refusal,
-    split_items,
-)
-from pipeline.providers.failure import unreadable_error
+from pipeline.providers import every_provider, get_provider, read_payload
+from pipeline.providers.batch import BatchApi, BatchItem, BatchLimits, BatchResult, BatchState, split_items
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.providers.request import ProviderRequest, default_model, provider_endpoint, request_builder
+from pipeline.providers.http.failure import unreadable_error
+from pipeline.providers.http.request import ProviderRequest
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.support.batch_books import MADE, HangUp
 from tests.support.batch_dialects import Raw
@@ -47,22 +35,22 @@ def servers() -> Iterator[BatchServers]:
 
 
 def known(provider: ProviderName) -> BatchApi:
-    api = batch_api(provider)
+    api = get_provider(provider).api().batches.api
     assert api is not None
     return api
 
 
 def items_of(provider: ProviderName, *ids: str, model: str = "") -> list[BatchItem]:
-    build = request_builder(provider)
-    asked = model or default_model(provider)
-    return [BatchItem(each, build(asked, "Cite.", f"Is {each} true? 本当?", AskOptions())) for each in ids]
+    api = get_provider(provider).api()
+    asked = model or api.model
+    return [BatchItem(each, api.request(asked, "Cite.", f"Is {each} true? 本当?", AskOptions())) for each in ids]
 
 
 def talk(servers: BatchServers, provider: ProviderName, say: Callable[[BatchApi, ApiClient], Awaitable[T]]) -> T:
     """What comes of a talk with one provider."""
 
     async def all_of_it() -> T:
-        endpoint = provider_endpoint(provider, servers.base_url(provider), KEY)
+        endpoint = get_provider(provider).endpoint(servers.base_url(provider), KEY)
         async with ApiClient(endpoint, QUICK) as client:
             return await say(known(provider), client)
 
@@ -156,7 +144,7 @@ def test_gemini_is_sent_a_file_and_a_batch_of_it_for_the_model(servers: BatchSer
     submit(servers, "gemini", "run-1", "a1")
     (body,) = (item.request.body for item in items_of("gemini", "a1"))
     assert lines_of(servers.files["files/f0001"][1]) == [{"key": "a1", "request": body}]
-    (call,) = servers.calls_to("gemini", f"/v1beta/models/{default_model('gemini')}:batchGenerateContent")
+    (call,) = servers.calls_to("gemini", f"/v1beta/models/{get_provider('gemini').api().model}:batchGenerateContent")
     assert call.body == {"batch": {"displayName": "run-1", "inputConfig": {"fileName": "files/f0001"}}}
 
 
@@ -477,25 +465,24 @@ def test_items_are_split_by_number_and_by_size() -> None:
         list(split_items(items, BatchLimits(2, 100)))
 
 
-def test_every_provider_is_in_the_table_with_a_source_and_a_date() -> None:
-    assert set(BATCH_SUPPORT) == {*PROVIDERS, "chat", "openrouter", "interactions"}
-    assert all(each.source.startswith("https://") and each.read >= "2026-11" for each in BATCH_SUPPORT.values())
-    assert [provider for provider in PROVIDERS if batch_api(provider)] == list(FOUR)
-    assert all(bool(batch_api(each)) == batch_support(each).may_search for each in PROVIDERS)
-    for provider, api in (("openai", "chat"), ("openai", "openrouter"), ("gemini", "interactions")):
-        assert batch_api(provider_name(provider), api) is None
-    assert batch_api("openai", "responses") is batch_api("openai")
-    assert batch_api("claude", "web_search_20260318") is batch_api("claude")
+def test_every_provider_says_with_a_source_and_a_date_who_can_search_in_a_batch() -> None:
+    known = {(provider.name, api.name): api.batches for provider in every_provider() for api in provider.apis}
+    assert all(each.source.startswith("https://") and each.read >= "2026-11" for each in known.values())
+    assert [name for name in PROVIDERS if get_provider(name).api().batches.api] == list(FOUR)
+    alone = {name for name, batches in known.items() if not batches.api}
+    assert alone == {("openai", "chat"), ("openai", "openrouter"), ("gemini", "interactions"), ("perplexity", "agent")}
+    assert known["claude", "web_search_20260318"] is known["claude", "web_search_20250305"]
 
 
-def test_who_cannot_search_in_a_batch_is_told_with_the_source() -> None:
-    assert search_refusal("openai", "openrouter") == (
+def test_who_cannot_search_in_a_batch_is_named_with_the_source() -> None:
+    assert get_provider("openai").api("openrouter").batches.refusal() == (
         "cannot be asked in a batch: its batches do not search the web "
         "(https://openrouter.ai/docs/guides/features/batch-api, read 2026-11)"
     )
-    assert not any(search_refusal(provider) for provider in FOUR)
+    assert not any(get_provider(provider).api().batches.refusal() for provider in FOUR)
 
 
-def test_what_is_not_promised_by_the_provider_is_told() -> None:
-    assert search_doubt("openai").startswith("OpenAI's documentation does not say whether batches can search the web; ")
-    assert [provider for provider in PROVIDERS if search_doubt(provider)] == ["openai", "gemini"]
+def test_what_is_not_promised_by_the_provider_is_said() -> None:
+    doubts = {provider.name: provider.api().batches.doubt() for provider in every_provider()}
+    assert doubts["openai"].startswith("OpenAI's documentation does not say whether batches can search the web; ")
+    assert [name for name, doubt in doubts.items() if doubt] == ["openai", "gemini"]

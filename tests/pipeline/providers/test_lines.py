@@ -10,8 +10,9 @@ from collections.abc import Iterable
 import pytest
 
 from pipeline.errors import ProviderError
+from pipeline.providers import get_provider
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.providers.request import ProviderRequest, provider_endpoint
+from pipeline.providers.http.request import ProviderRequest
 from tests.support.provider_server import MB, Behaviour, HalfBody, Huge, ProviderServer, Redirect, Status
 
 KEY = "sk-lines-0123456789"
@@ -20,7 +21,7 @@ QUICK = RetryPolicy(attempts=3, read_seconds=20, backoff_seconds=0.01, connect_s
 
 def read(script: Iterable[Behaviour]) -> list[str]:
     async def all_of_them(url: str) -> list[str]:
-        async with ApiClient(provider_endpoint("openai", url, KEY), QUICK) as client:
+        async with ApiClient(get_provider("openai").endpoint(url, KEY), QUICK) as client:
             return [line async for line in client.lines(ProviderRequest("/files/f/content", {}, {}, "GET"))]
 
     with ProviderServer(script) as server:

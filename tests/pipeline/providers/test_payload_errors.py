@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import ProviderError
 from pipeline.providers import read_payload
-from pipeline.providers.failure import redact, unreadable_error
+from pipeline.providers.http.failure import redact, unreadable_error
 from pipeline.schema import PROVIDERS, ProviderName
 from tests.support.places import DATA, NO_SHARED, SHARED
 

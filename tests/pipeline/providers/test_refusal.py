@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.errors import ProviderError
 from pipeline.providers import read_payload
-from pipeline.providers.refusal import is_refusal, is_refusal_error
+from pipeline.providers.http.failure import is_refusal, is_refusal_error
 from pipeline.schema import ProviderName
 from tests.support.places import NO_SHARED, SHARED
 

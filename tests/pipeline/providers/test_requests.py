@@ -6,15 +6,10 @@ from typing import Any
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.providers.options import how_sent
-from pipeline.providers.request import (
-    ProviderRequest,
-    ask_gemini,
-    continue_request,
-    default_model,
-    request_builder,
-)
-from pipeline.schema import PROVIDERS, Api, AskOptions, ProviderName
+from pipeline.providers import every_provider, get_provider
+from pipeline.providers.gemini import ask_gemini
+from pipeline.providers.http.request import ProviderRequest
+from pipeline.schema import AskOptions, ProviderName
 
 PLAIN = AskOptions()
 PROMPT = '{note_text} "=cmd" 🚀 ويكي\n{0}'
@@ -22,13 +17,7 @@ USER = {"role": "user", "content": PROMPT}
 SYSTEM = {"role": "system", "content": "Cite."}
 JAPAN = {"type": "approximate", "country": "JP"}
 MARKS = "Put the number of the search result that supports a statement in brackets behind it, such as [1]."
-TARGETS: list[tuple[ProviderName, Api]] = [
-    *((provider, "responses") for provider in PROVIDERS),
-    ("openai", "chat"),
-    ("openai", "openrouter"),
-    ("gemini", "interactions"),
-    ("claude", "web_search_20260318"),
-]
+TARGETS = [(provider.name, api.name) for provider in every_provider() for api in provider.apis]
 # Of each option a value that every provider with a place for it takes, and a model that takes a temperature.
 VALUES: dict[str, Any] = {
     "allowed_domains": ("who.int", "bund.de"),
@@ -42,10 +31,10 @@ VALUES: dict[str, Any] = {
 
 
 def build(
-    provider: ProviderName, model: str = "", options: AskOptions = PLAIN, api: Api = "responses", system: str = "Cite."
+    provider: ProviderName, model: str = "", options: AskOptions = PLAIN, api: str = "", system: str = "Cite."
 ) -> ProviderRequest:
-    builder = request_builder(provider, api)
-    return builder(model or default_model(provider, api), system, PROMPT, options)
+    spoken = get_provider(provider).api(api)
+    return spoken.request(model or spoken.model, system, PROMPT, options)
 
 
 def test_openai_is_asked_to_search_to_list_its_sources_and_to_keep_nothing() -> None:
@@ -256,9 +245,9 @@ def test_perplexity_gets_blocked_domains_with_a_minus_and_every_option_but_tempe
 
 
 @pytest.mark.parametrize(("provider", "api"), [target for target in TARGETS if target not in [("openai", "responses")]])
-def test_two_lists_of_domains_are_refused_where_the_provider_refuses_them(provider: ProviderName, api: Api) -> None:
+def test_two_lists_of_domains_are_refused_where_the_provider_refuses_them(provider: ProviderName, api: str) -> None:
     options = AskOptions(allowed_domains=("who.int",), blocked_domains=("example.com",))
-    if not how_sent("allowed_domains", provider, api):
+    if "allowed_domains" not in get_provider(provider).api(api).options:
         assert build(provider, options=options, api=api) == build(provider, api=api)
         return
     with pytest.raises(InputError, match="not both"):
@@ -291,7 +280,7 @@ def test_a_preset_that_perplexity_does_not_have_is_refused(model: str, message: 
 def test_a_paused_turn_of_claude_goes_on_with_its_content_unchanged() -> None:
     request = build("claude")
     content = [{"type": "text", "text": "So far", "citations": None}, {"type": "server_tool_use", "id": "s1"}]
-    following = continue_request("claude", request, {"stop_reason": "pause_turn", "content": content})
+    following = get_provider("claude").next_request(request, {"stop_reason": "pause_turn", "content": content})
     assert following is not None
     assert following.body == {**request.body, "messages": [USER, {"role": "assistant", "content": content}]}
     assert following[:2] == request[:2]
@@ -302,9 +291,9 @@ def test_a_paused_turn_of_claude_goes_on_with_its_content_unchanged() -> None:
     "body", [{"stop_reason": "end_turn", "content": [{}]}, {"stop_reason": "pause_turn", "content": []}, [], "x", None]
 )
 def test_an_answer_that_is_complete_is_not_continued(body: Any) -> None:
-    assert continue_request("claude", build("claude"), body) is None
+    assert get_provider("claude").next_request(build("claude"), body) is None
 
 
 def test_only_claude_is_continued() -> None:
     body = {"stop_reason": "pause_turn", "content": [{"type": "text", "text": "x"}]}
-    assert continue_request("openai", build("openai"), body) is None
+    assert get_provider("openai").next_request(build("openai"), body) is None

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from pipeline.errors import ProviderError
-from pipeline.providers.failure import payload_error, unreadable_error
+from pipeline.providers.http.failure import payload_error, unreadable_error
 from pipeline.providers.http.retry import (
     Decision,
     backoff_seconds,

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any, NoReturn
 
@@ -36,6 +37,11 @@ def load_body(text: str) -> Any:
     except ValueError as error:
         raise ProviderError(f"The payload is not JSON ({_short_reason(error)}).") from error
     return body
+
+
+def encode_body(body: Mapping[str, Any]) -> bytes:
+    """The request's JSON; escapes keep what UTF-8 cannot carry, such as half of an emoji, as it was."""
+    return json.dumps(body, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def _read_number(digits: str) -> int | None:

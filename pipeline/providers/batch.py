@@ -1,14 +1,20 @@
-"""What a batch is to us, whoever runs it: items go in, a state can be looked at, results come out, each once."""
+"""What a batch is to us, whoever runs it: items go in, a state can be looked at, results come out, each once.
 
+Requests that are answered within a day for about half the price. Nothing here knows narratives or run folders; how a
+provider runs batches stands in its own module.
+"""
+
+import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers.batches._uploads import Upload
-from pipeline.providers.http.client import ApiClient
-from pipeline.providers.http.transfer import encode_body
-from pipeline.providers.request import ProviderRequest
+from pipeline.providers.http.body import as_object, encode_body, load_body
+from pipeline.providers.http.request import ProviderRequest
+
+if TYPE_CHECKING:
+    from pipeline.providers.http.client import ApiClient
 
 # What stands around an item's body in its line, the custom id included.
 _LINE_BYTES = 300
@@ -35,6 +41,10 @@ RPC_STATUSES = {
     15: 500,
     16: 401,
 }
+_DECODER = json.JSONDecoder()
+_WHITE = " \t\r\n"
+# Every line of an upload is JSON in ASCII and begins with a brace, so no boundary can stand in it.
+_BOUNDARY = "citejury-batch"
 
 BatchStatus = Literal["working", "ended", "failed", "expired", "cancelled"]
 Outcome = Literal["answered", "failed", "expired", "cancelled"]
@@ -45,6 +55,13 @@ class BatchItem(NamedTuple):
 
     custom_id: str
     request: ProviderRequest
+
+
+class Upload(NamedTuple):
+    """The body of an upload, and the header that says what it is."""
+
+    content: bytes
+    headers: dict[str, str]
 
 
 class BatchLimits(NamedTuple):
@@ -99,7 +116,7 @@ class BatchApi(NamedTuple):
     limits: BatchLimits
     token_price: float
     is_named: bool
-    submit: Callable[[ApiClient, str, Sequence[BatchItem]], Awaitable[BatchState]]
+    submit: Callable[["ApiClient", str, Sequence[BatchItem]], Awaitable[BatchState]]
     """Make a batch of this name of items that `check_items` takes, all for one model.
 
     It is asked for once, whatever the client's policy says, and all or nothing of it exists.
@@ -108,25 +125,25 @@ class BatchApi(NamedTuple):
         InputError: the items are none for a batch.
         ProviderError: it was not made, or, where the error's `is_lost` says so, nobody knows: look for it in `listed`.
     """
-    look: Callable[[ApiClient, str], Awaitable[BatchState]]
+    look: Callable[["ApiClient", str], Awaitable[BatchState]]
     """The state of the batch with this id.
 
     Raises:
         ProviderError: it cannot be had.
     """
-    results: Callable[[ApiClient, BatchState], AsyncGenerator[BatchResult, None]]
+    results: Callable[["ApiClient", BatchState], AsyncGenerator[BatchResult, None]]
     """What became of each request, in any order; one that has no result here was not asked.
 
     Raises:
         ProviderError: they cannot be had, or break off; what came before the break is good.
     """
-    listed: Callable[[ApiClient], AsyncGenerator[BatchState, None]]
+    listed: Callable[["ApiClient"], AsyncGenerator[BatchState, None]]
     """Every batch of the key's owner that the provider still knows, by whomever made; newest first where it says so.
 
     Raises:
         ProviderError: they cannot be had.
     """
-    cancel: Callable[[ApiClient, str], Awaitable[BatchState]]
+    cancel: Callable[["ApiClient", str], Awaitable[BatchState]]
     """Ask that nothing more be started of a batch, and give its state, which may say `working` for some minutes.
 
     Raises:
@@ -180,7 +197,7 @@ def check_items(items: Sequence[BatchItem], limits: BatchLimits, path: re.Patter
     return paths[0]
 
 
-async def upload(client: ApiClient, path: str, file: Upload) -> Any:
+async def upload(client: "ApiClient", path: str, file: Upload) -> Any:
     """The body that answers the upload of a file; a file alone makes no batch and costs nothing.
 
     Raises:
@@ -189,10 +206,10 @@ async def upload(client: ApiClient, path: str, file: Upload) -> Any:
     try:
         return (await client.send(ProviderRequest(path, file.headers, {}), content=file.content)).body
     except ProviderError as failure:
-        raise _told_again(failure, is_lost=False) from failure
+        raise _again(failure, is_lost=False) from failure
 
 
-async def create(client: ApiClient, request: ProviderRequest, read: Callable[[Any], BatchState]) -> BatchState:
+async def create(client: "ApiClient", request: ProviderRequest, read: Callable[[Any], BatchState]) -> BatchState:
     """The state that answers the creation of a batch, which is sent once: a second one might make a second batch.
 
     Raises:
@@ -202,14 +219,14 @@ async def create(client: ApiClient, request: ProviderRequest, read: Callable[[An
         response = await client.send(request, attempts=1)
     except ProviderError as failure:
         refused = failure.attempts == 0 or 300 <= (failure.status or 0) < 500
-        raise _told_again(failure, is_lost=not refused) from failure
+        raise _again(failure, is_lost=not refused) from failure
     try:
         return read(response.body)
     except ProviderError as failure:
-        raise _told_again(failure, is_lost=True) from failure
+        raise _again(failure, is_lost=True) from failure
 
 
-def _told_again(failure: ProviderError, is_lost: bool) -> ProviderError:
+def _again(failure: ProviderError, is_lost: bool) -> ProviderError:
     """The same failure, and whether something may have been made all the same."""
     return ProviderError(str(failure), failure.kind, status=failure.status, attempts=failure.attempts, is_lost=is_lost)
 
@@ -236,3 +253,104 @@ def next_page(token: str, seen: set[str]) -> str:
         raise ProviderError("The provider's list repeats its pages.")
     seen.add(token)
     return token
+
+
+def form_upload(fields: Mapping[str, str], lines: Iterable[Mapping[str, Any]]) -> Upload:
+    """The lines as the file of a form, its fields before it (xAI refuses them after it).
+
+    Source: RFC 7578.
+    """
+    parts = [
+        f'--{_BOUNDARY}\r\ncontent-disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    ]
+    head = f'--{_BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="batch.jsonl"\r\n'
+    return _upload("form-data", "".join([*parts, head]), lines)
+
+
+def related_upload(about: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> Upload:
+    """The lines after what is told about them, as Google takes both in one request.
+
+    Source: https://developers.google.com/workspace/drive/api/guides/manage-uploads#multipart, read 2026-11.
+    """
+    told = encode_body(about).decode("ascii")
+    head = f"--{_BOUNDARY}\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n{told}\r\n--{_BOUNDARY}\r\n"
+    return _upload("related", head, lines)
+
+
+def _upload(kind: str, head: str, lines: Iterable[Mapping[str, Any]]) -> Upload:
+    """The head, the lines and the end."""
+    content = bytearray(f"{head}content-type: application/jsonl\r\n\r\n".encode("ascii"))
+    for line in lines:
+        content += encode_body(line)
+        content += b"\n"
+    content += f"\r\n--{_BOUNDARY}--\r\n".encode("ascii")
+    return Upload(bytes(content), {"content-type": f"multipart/{kind}; boundary={_BOUNDARY}"})
+
+
+def cut(text: str, *path: str) -> str:
+    """The value under the names, one within the other; empty where there is none or the text is no JSON.
+
+    >>> cut('{"a": {"b": [1.50]}}', "a", "b")
+    '[1.50]'
+    """
+    try:
+        at = _skip(text, 0)
+        for name in path:
+            found = next((start for key, start in _members(text, at) if key == name), None)
+            if found is None:
+                return ""
+            at = found
+        return text[at : _DECODER.raw_decode(text, at)[1]]
+    except (ValueError, IndexError, RecursionError):
+        return ""
+
+
+def read_line(line: str) -> dict[str, Any]:
+    """The object that a line is; an empty one where it is none."""
+    try:
+        return as_object(load_body(line))
+    except ProviderError:
+        return {}
+
+
+def cut_list(text: str, name: str) -> Iterator[str]:
+    """The items of the list under the name, one after the other; none where there is no such list."""
+    inner = cut(text, name)
+    if not inner.startswith("["):
+        return
+    at = _skip(inner, 1)
+    while inner[at] != "]":
+        end = _DECODER.raw_decode(inner, at)[1]
+        yield inner[at:end]
+        at = _skip(inner, end)
+        at = _skip(inner, at + 1) if inner[at] == "," else at
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
+    """The names of the object that begins here, each with where its value begins; nothing where there is no object.
+
+    Raises:
+        ValueError, IndexError: the text is no JSON.
+    """
+    if text[at] != "{":
+        return
+    at = _skip(text, at + 1)
+    while text[at] == '"':
+        name, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, at)
+        if text[at] != ":":
+            raise ValueError("a colon is missing")
+        at = _skip(text, at + 1)
+        yield name, at
+        at = _skip(text, _DECODER.raw_decode(text, at)[1])
+        if text[at] != ",":
+            return
+        at = _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    """The next place that holds no white space."""
+    while text[at : at + 1] and text[at] in _WHITE:
+        at += 1
+    return at

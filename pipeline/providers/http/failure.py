@@ -1,13 +1,35 @@
-"""What a provider's error body says: its kind in `errors.jsonl`, and its message without anything secret."""
+"""What a provider's error body says: its kind in `errors.jsonl`, its message without anything secret, or a refusal."""
 
 import re
 from typing import Any
 
 from pipeline.errors import ErrorKind, ProviderError
-from pipeline.providers.body import as_number, as_object, as_objects, as_text, first_object, load_body
-from pipeline.providers.refusal import REFUSED_CONTENT
+from pipeline.providers.http.body import as_number, as_object, as_objects, as_text, first_object, load_body
 
 _MAX_MESSAGE = 400
+
+# A refusal in plain words of the model, such as "I cannot help with that", is an answer like any other.
+_REFUSED = frozenset(
+    (
+        # OpenAI and Anthropic
+        "refusal",
+        "content_filter",
+        # Google's finishReason and blockReason: https://ai.google.dev/api/generate-content#FinishReason
+        "safety",
+        "recitation",
+        "blocklist",
+        "prohibited_content",
+        "spii",
+        "image_safety",
+        "jailbreak",
+        "model_armor",
+    )
+)
+# What stands in an error that is about the question's content.
+_REFUSED_CONTENT = re.compile(
+    r"moderation|flagged|usage guidelines|content[ _](?:management )?(?:polic|filter)|safety[ _](?:check|system)",
+    re.IGNORECASE,
+)
 
 # OpenAI shows the ends of a wrong key, Gemini may show all of it; limits name organisations and users.
 _SECRETS = (
@@ -165,7 +187,7 @@ def error_kind(status: int | None, words: str) -> ErrorKind:
         return "auth"
     if _NO_MONEY.search(words):
         return "quota"
-    if status == _FORBIDDEN and REFUSED_CONTENT.search(words):
+    if status == _FORBIDDEN and _REFUSED_CONTENT.search(words):
         return "bad_response"
     if status in _KIND_BY_STATUS:
         return _KIND_BY_STATUS[status]
@@ -184,3 +206,13 @@ def redact(text: str) -> str:
         kept = r"\g<kept>" if "kept" in pattern.groupindex else ""
         line = pattern.sub(kept + REDACTED, line)
     return line if len(line) <= _MAX_MESSAGE else line[: _MAX_MESSAGE - 1] + "…"
+
+
+def is_refusal(stop_reason: str) -> bool:
+    """Whether the answer ended for this reason because the provider refused or blocked it."""
+    return stop_reason.lower() in _REFUSED
+
+
+def is_refusal_error(kind: ErrorKind, message: str) -> bool:
+    """Whether a line of `errors.jsonl` with this kind and message is a question that was refused for its content."""
+    return kind == "bad_response" and bool(_REFUSED_CONTENT.search(message))

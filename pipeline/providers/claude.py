@@ -1,0 +1,360 @@
+"""Anthropic Claude: Messages, a turn that was paused and continued, and an older shape.
+
+Source, read 2026-11: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool for requests;
+https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool and pipeline/contracts/csv_v2.md#citations for
+answers; of batches https://platform.claude.com/docs/en/build-with-claude/batch-processing (100,000 requests or
+256 MB; half the price; all that the Messages API takes; 24 hours, after which what is left expires; results for 29
+days) and https://platform.claude.com/docs/en/api/messages/batches/create, `/list`, `/results`.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from pipeline.errors import InputError
+from pipeline.providers.answer import build_answer, place
+from pipeline.providers.batch import (
+    BatchApi,
+    BatchItem,
+    BatchLimits,
+    BatchResult,
+    BatchState,
+    BatchStatus,
+    check_items,
+    create,
+    cut,
+    known_id,
+    next_page,
+    read_line,
+)
+from pipeline.providers.http.body import as_number, as_object, as_objects, as_text
+from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.provider import (
+    Api,
+    Batches,
+    Form,
+    Names,
+    Provider,
+    Setting,
+    Shape,
+    StructuredQuestion,
+    messages,
+    place_of_user,
+    present,
+)
+from pipeline.schema import Answer, AskOptions, Occurrence
+
+if TYPE_CHECKING:
+    from pipeline.providers.http.client import ApiClient
+
+_MESSAGES = "/v1/messages"
+_HEADERS = {"anthropic-version": "2023-06-01"}
+# Every Claude since Opus 4.7 and Sonnet 5 refuses a temperature, and so may an unknown one.
+_WITH_TEMPERATURE = re.compile(r"claude-(?:[23]|instant|haiku-4|sonnet-4|opus-4(?![.-][7-9](?!\d)))", re.IGNORECASE)
+_MAX_TEMPERATURE = 1.0
+
+# Below what Anthropic takes: a batch is one body, which is held in memory.
+_BATCH_LIMITS = BatchLimits(10_000, 64 * 1024 * 1024)
+_BATCH_PATH = re.compile(r"/v1/messages")
+_BATCHES = "/v1/messages/batches"
+_PAGE = 100
+# What a synchronous request of this kind of error would have had as its status.
+# Source: https://platform.claude.com/docs/en/api/errors, read 2026-11.
+_ERROR_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+def _is_message(body: Any) -> bool:
+    """Whether this is Claude's: one body, or the bodies of a paused turn and its continuations in a list."""
+    if isinstance(body, list):
+        return bool(body) and all(isinstance(each, dict) and _is_message(each) for each in body)
+    return isinstance(body, dict) and as_text(body.get("type")) == "message" and isinstance(body.get("content"), list)
+
+
+def _read(body: Any) -> Answer:
+    """The answer: its citations are the URLs in `tool_use` blocks named `web_search`, then those of its text blocks.
+
+    What a search found and no block cites is no citation. A list of bodies is one turn: the texts joined, model and
+    stop reason those of the last.
+    """
+    bodies = as_objects(body) if isinstance(body, list) else [as_object(body)]
+    blocks = [block for each in bodies for block in as_objects(each.get("content"))]
+    searched = [found for block in blocks if _is_client_search(block) for found in _tool_occurrences(block)]
+    text = "".join(_block_text(block) for block in blocks)
+    cited = list(_block_occurrences(text, blocks))
+    return build_answer(
+        text,
+        [occurrence.url for occurrence in (*searched, *cited)],
+        [*cited, *searched],
+        model=as_text(bodies[-1].get("model")),
+        stop_reason=as_text(bodies[-1].get("stop_reason")),
+    )
+
+
+def _block_text(block: dict[str, Any]) -> str:
+    """The block's share of the answer; empty for thoughts, calls and results."""
+    return as_text(block.get("text")) if block.get("type") == "text" else ""
+
+
+def _is_client_search(block: dict[str, Any]) -> bool:
+    """Whether this is the block of the older shape; no body of the real service has one with results."""
+    return block.get("type") == "tool_use" and block.get("name") == "web_search"
+
+
+def _tool_occurrences(value: Any) -> Iterator[Occurrence]:
+    """Every URL in the block, with its title where one stands beside it."""
+    if isinstance(value, str) and value.startswith(("http://", "https://")) and not any(map(str.isspace, value)):
+        yield Occurrence(url=value)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _tool_occurrences(each)
+    elif isinstance(value, dict):
+        title = as_text(value.get("title"))
+        for each in value.values():
+            for found in _tool_occurrences(each):
+                yield found.model_copy(update={"title": title}) if isinstance(each, str) else found
+
+
+def _block_occurrences(text: str, blocks: list[dict[str, Any]]) -> Iterator[Occurrence]:
+    """One occurrence for each citation of a text block: the block's words, with the text that Claude quotes."""
+    start = 0
+    for block in blocks:
+        words = _block_text(block)
+        for citation in as_objects(block.get("citations")) if words or block.get("type") == "text" else ():
+            yield place(
+                text,
+                (start, start + len(words.rstrip())),
+                url=as_text(citation.get("url")),
+                placement="claim",
+                title=as_text(citation.get("title")),
+                cited_text=as_text(citation.get("cited_text")),
+            )
+        start += len(words)
+
+
+def has_temperature(model: str) -> bool:
+    """Whether the model accepts a temperature."""
+    return _WITH_TEMPERATURE.match(model) is not None
+
+
+def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    """Messages with the basic search tool: left alone, its successors pass results through code, uncited."""
+    tool = {
+        "type": "web_search_20250305",
+        "name": "web_search",
+        **present(max_uses=options.max_uses),
+        **present(allowed_domains=options.allowed_domains, blocked_domains=options.blocked_domains),
+        **place_of_user(options),
+    }
+    body = {
+        "model": model,
+        "max_tokens": options.max_tokens,
+        **present(system=system),
+        "messages": messages("", prompt),
+        "tools": [tool],
+        **_BASIC.temperature(model, options),
+    }
+    return ProviderRequest(_MESSAGES, _HEADERS, body)
+
+
+def _ask_newer(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    """Messages with the newer search tool, which the model itself may call and no code of its own.
+
+    No recorded answer shows whether it cites then.
+
+    Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools, read 2026-11.
+    """
+    request = _ask(model, system, prompt, options)
+    [tool] = request.body["tools"]
+    newer = {**tool, "type": "web_search_20260318", "allowed_callers": ["direct"]}
+    return request._replace(body={**request.body, "tools": [newer]})
+
+
+def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
+    """Messages without a tool."""
+    output = {"format": {"type": "json_schema", "schema": asked.schema}} if form == "json_schema" else None
+    body = {
+        "model": asked.model,
+        "max_tokens": asked.options.max_tokens,
+        "system": asked.system,
+        "messages": messages("", asked.prompt),
+        **_BASIC.temperature(asked.model, asked.options),
+        **present(output_config=output),
+    }
+    return ProviderRequest(_MESSAGES, _HEADERS, body)
+
+
+def _check(model: str, options: AskOptions) -> None:
+    """Refuse a temperature that is too high.
+
+    Raises:
+        InputError: it is.
+    """
+    if _BASIC.takes_temperature(model) and (options.temperature or 0) > _MAX_TEMPERATURE:
+        raise InputError(f"claude takes a temperature of at most 1; {options.temperature:g} was given.")
+
+
+def _continue_turn(request: ProviderRequest, body: Any) -> ProviderRequest | None:
+    """The request that goes on with a turn that was paused, its content appended unchanged; None where none was.
+
+    Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools (`pause_turn`).
+    """
+    if not isinstance(body, dict) or body.get("stop_reason") != "pause_turn" or not body.get("content"):
+        return None
+    so_far = [*request.body["messages"], {"role": "assistant", "content": body["content"]}]
+    return request._replace(body={**request.body, "messages": so_far})
+
+
+async def _submit_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
+    """Send all requests in one body; the name goes nowhere."""
+    check_items(items, _BATCH_LIMITS, _BATCH_PATH)
+    requests = [{"custom_id": item.custom_id, "params": item.request.body} for item in items]
+    headers = {**_HEADERS, **items[0].request.headers}
+    state = await create(client, ProviderRequest(_BATCHES, headers, {"requests": requests}), _batch_state)
+    return state._replace(name=name)
+
+
+async def _look_at_batch(client: "ApiClient", batch_id: str) -> BatchState:
+    """The state of one batch."""
+    return _batch_state((await client.send(ProviderRequest(f"{_BATCHES}/{quote(batch_id)}", _HEADERS, {}, "GET"))).body)
+
+
+async def _cancel_batch(client: "ApiClient", batch_id: str) -> BatchState:
+    """Ask for the end of one batch; what is under way may still be answered."""
+    return _batch_state((await client.send(ProviderRequest(f"{_BATCHES}/{quote(batch_id)}/cancel", _HEADERS, {}))).body)
+
+
+async def _listed_batches(client: "ApiClient") -> AsyncGenerator[BatchState, None]:
+    """All batches of the workspace, newest first."""
+    seen: set[str] = set()
+    after = ""
+    while True:
+        query = f"{_BATCHES}?limit={_PAGE}{f'&after_id={quote(after)}' if after else ''}"
+        page = as_object((await client.send(ProviderRequest(query, _HEADERS, {}, "GET"))).body)
+        for each in as_objects(page.get("data")):
+            yield _batch_state(each)
+        if page.get("has_more") is not True:
+            return
+        after = next_page(as_text(page.get("last_id")), seen)
+
+
+async def _batch_results(client: "ApiClient", state: BatchState) -> AsyncGenerator[BatchResult, None]:
+    """The lines of the results; the address that the state names is not followed, for it could be anybody's."""
+    request = ProviderRequest(f"{_BATCHES}/{quote(state.batch_id)}/results", _HEADERS, {}, "GET")
+    async with aclosing(client.lines(request)) as lines:
+        async for line in lines:
+            yield _batch_result(line)
+
+
+def _batch_state(body: Any) -> BatchState:
+    """The state that a batch object tells.
+
+    Raises:
+        ProviderError: it has no id.
+    """
+    fields = as_object(body)
+    counts = {name: as_number(count) or 0 for name, count in as_object(fields.get("request_counts")).items()}
+    status: BatchStatus = "working"
+    if fields.get("processing_status") == "ended":
+        status = "cancelled" if counts.get("canceled") else "expired" if counts.get("expired") else "ended"
+    return BatchState(
+        known_id(fields.get("id"), "batch"),
+        "",
+        status,
+        counts.get("succeeded", 0),
+        sum(counts.get(name, 0) for name in ("errored", "canceled", "expired")),
+        sum(counts.values()),
+        as_text(fields.get("created_at")),
+    )
+
+
+def _batch_result(line: str) -> BatchResult:
+    """What a line tells of one request."""
+    fields = read_line(line)
+    custom_id = as_text(fields.get("custom_id"))
+    result = as_object(fields.get("result"))
+    match as_text(result.get("type")):
+        case "errored":
+            error = as_object(as_object(result.get("error")).get("error"))
+            status = _ERROR_STATUSES.get(as_text(error.get("type")), 500)
+            return BatchResult(custom_id, "failed", status, cut(line, "result", "error"))
+        case "expired":
+            return BatchResult(custom_id, "expired", 0, cut(line, "result"))
+        case "canceled":
+            return BatchResult(custom_id, "cancelled", 0, cut(line, "result"))
+        case _:
+            return BatchResult(custom_id, "answered", 200, cut(line, "result", "message") or line)
+
+
+_BASIC = Api(
+    name="web_search_20250305",
+    called="claude",
+    ask=_ask,
+    ask_json=_ask_json,
+    model="claude-sonnet-5",
+    options={
+        "allowed_domains": "tools[0].allowed_domains",
+        "blocked_domains": "tools[0].blocked_domains",
+        "country": "tools[0].user_location.country",
+        "max_uses": "tools[0].max_uses",
+        "temperature": "temperature",
+        "max_tokens": "max_tokens",
+    },
+    has_temperature=has_temperature,
+    one_list_only=True,
+    check=_check,
+    batches=Batches(
+        BatchApi(
+            _BATCH_LIMITS,
+            0.5,
+            False,
+            _submit_batch,
+            _look_at_batch,
+            _batch_results,
+            _listed_batches,
+            _cancel_batch,
+        ),
+        "all that a single request can do",
+        "https://platform.claude.com/docs/en/build-with-claude/batch-processing",
+        "2026-11",
+    ),
+)
+
+PROVIDER = Provider(
+    name="claude",
+    title="Claude",
+    aliases=("anthropic",),
+    base_url="https://api.anthropic.com",
+    key_variables=("ANTHROPIC_API_KEY",),
+    key_header="x-api-key",
+    apis=(_BASIC, replace(_BASIC, name="web_search_20260318", ask=_ask_newer)),
+    api_setting=Setting(
+        "claude_search",
+        "web_search_20250305",
+        "Claude's search tool: `web_search_20250305`, or `web_search_20260318`, called directly and not by code.",
+        ("web_search_20250305", "web_search_20260318"),
+    ),
+    forms=("json_schema", "prompt"),
+    shapes=(Shape("claude", _is_message, _read),),
+    names=Names(
+        own="Anthropic",
+        models="claude(?! (?!sonnet|opus|haiku)(?-i:[A-Z][a-zà-ÿ]))|クロード",
+        makers="anthropic|アンソロピック",
+        stems=("claude", "anthropic", "クロード", "アンソロピック"),
+    ),
+    passages="cited_text",
+    continue_turn=_continue_turn,
+)

@@ -1,0 +1,416 @@
+"""Google Gemini: generateContent from REST (camelCase) or dumped by its SDK (snake_case, nulls), and Interactions.
+
+Source, read 2026-11: https://ai.google.dev/gemini-api/docs/google-search; offsets are bytes of UTF-8, `Segment` in
+https://ai.google.dev/api/generate-content; Interactions https://ai.google.dev/api/interactions-api; of batches
+https://ai.google.dev/gemini-api/docs/batch-api (2 GB a file, half the price of tokens, most done
+within 24 hours, what runs for 48 expires without results), https://ai.google.dev/api/batch-api (`batchGenerateContent`,
+`batches.list`; counts are int64, which JSON has as texts) and https://ai.google.dev/api/files (`media.upload`).
+"""
+
+import re
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from pipeline.providers.answer import ByteOffsets, build_answer, place
+from pipeline.providers.batch import (
+    RPC_STATUSES,
+    BatchApi,
+    BatchItem,
+    BatchLimits,
+    BatchResult,
+    BatchState,
+    BatchStatus,
+    Outcome,
+    check_items,
+    create,
+    cut,
+    known_id,
+    next_page,
+    read_line,
+    related_upload,
+    upload,
+)
+from pipeline.providers.http.body import as_number, as_object, as_objects, as_text, first_object
+from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.provider import (
+    Api,
+    Batches,
+    Form,
+    Names,
+    Provider,
+    Setting,
+    Shape,
+    StructuredQuestion,
+    present,
+)
+from pipeline.schema import Answer, AskOptions, Occurrence
+
+if TYPE_CHECKING:
+    from pipeline.providers.http.client import ApiClient
+
+_RECENCY_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
+
+# Far below what Google takes: a file is held in memory.
+_BATCH_LIMITS = BatchLimits(10_000, 64 * 1024 * 1024)
+_BATCH_PATH = re.compile(r"/v1beta/models/[^/:]+:generateContent")
+_UPLOAD = "/upload/v1beta/files?uploadType=multipart"
+_VERSION = "/v1beta"
+_BATCH_STATUSES: dict[str, BatchStatus] = {
+    "SUCCEEDED": "ended",
+    "FAILED": "failed",
+    "CANCELLED": "cancelled",
+    "EXPIRED": "expired",
+}
+_PAGE = 100
+
+
+class _Web(NamedTuple):
+    """One source: its URL, usually a redirect, its title, and the site that Google names."""
+
+    url: str
+    title: str
+    site: str
+
+
+def _is_generated(body: Any) -> bool:
+    """Whether this is generateContent; a blocked prompt has no candidates, only the feedback."""
+    return isinstance(body, dict) and any(key in body for key in ("candidates", "promptFeedback", "prompt_feedback"))
+
+
+def _is_interaction(body: Any) -> bool:
+    """Whether this is the Interactions API; a body of the Responses API is none, whatever else it holds."""
+    if not isinstance(body, dict) or body.get("object") == "response":
+        return False
+    return body.get("object") == "interaction" or ("steps" in body and "status" in body)
+
+
+def _field(fields: dict[str, Any], name: str) -> Any:
+    """The value under the camelCase name, else under its snake_case form."""
+    value = fields.get(name)
+    return value if value is not None else fields.get(re.sub("[A-Z]", lambda upper: f"_{upper[0].lower()}", name))
+
+
+def _read_candidate(body: dict[str, Any]) -> Answer:
+    """The answer of generateContent: its citations are the web chunks, its places the sentences that Google supports.
+
+    Thoughts are no part of the text; a blocked prompt is an empty answer with the block's reason.
+    """
+    candidate = first_object(body.get("candidates"))
+    parts = [
+        as_text(part.get("text")) if part.get("thought") is not True else ""
+        for part in as_objects(as_object(candidate.get("content")).get("parts"))
+    ]
+    grounding = as_object(_field(candidate, "groundingMetadata"))
+    chunks = [_read_web(chunk) for chunk in _listed(_field(grounding, "groundingChunks"))]
+    blocked = as_text(_field(as_object(_field(body, "promptFeedback")), "blockReason"))
+    return build_answer(
+        "".join(parts),
+        [chunk.url for chunk in chunks],
+        _support_occurrences(parts, chunks, as_objects(_field(grounding, "groundingSupports"))),
+        sites={chunk.url: chunk.site for chunk in reversed(chunks)},
+        model=as_text(_field(body, "modelVersion")),
+        stop_reason=as_text(_field(candidate, "finishReason")) or blocked,
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    """The list as it is, its gaps included, for supports name chunks by their position."""
+    return value if isinstance(value, list) else []
+
+
+def _read_web(chunk: Any) -> _Web:
+    """The web page of a grounding chunk; empty for maps, attached files and emptied chunks."""
+    web = as_object(as_object(chunk).get("web"))
+    title = as_text(web.get("title"))
+    return _Web(as_text(web.get("uri")), title, as_text(web.get("domain")) or title)
+
+
+def _support_occurrences(parts: list[str], chunks: list[_Web], supports: list[dict[str, Any]]) -> Iterator[Occurrence]:
+    """One occurrence for each source of each supported sentence, and each source once for its title."""
+    text = "".join(parts)
+    offsets = [ByteOffsets(text), *(ByteOffsets(part) for part in parts if len(parts) > 1)]
+    for support in supports:
+        span = _segment_span(text, parts, offsets, as_object(support.get("segment")))
+        for index in _listed(_field(support, "groundingChunkIndices")):
+            number = as_number(index)
+            if number is not None and 0 <= number < len(chunks):
+                chunk = chunks[number]
+                yield place(text, span, url=chunk.url, placement="claim", title=chunk.title)
+    for chunk in chunks:
+        yield Occurrence(url=chunk.url, title=chunk.title)
+
+
+def _segment_span(
+    text: str, parts: list[str], offsets: list[ByteOffsets], segment: dict[str, Any]
+) -> tuple[int, int] | None:
+    """The segment's code points in the text; None where its own words do not stand there.
+
+    Offsets count in the part that `partIndex` names; some bodies count in the whole text.
+    """
+    start, end = as_number(_field(segment, "startIndex")) or 0, as_number(_field(segment, "endIndex"))
+    words = as_text(segment.get("text"))
+    number = as_number(_field(segment, "partIndex")) or 0
+    tries = [(0, offsets[0])]
+    if 0 <= number < len(parts) and len(parts) > 1:
+        tries.insert(0, (sum(map(len, parts[:number])), offsets[number + 1]))
+    for base, table in tries:
+        first, last = table.to_code_point(start), table.to_code_point(end) if end is not None else None
+        if first is None or last is None or not first < last:
+            continue
+        if not words or text[base + first : base + last] == words:
+            return base + first, base + last
+    return None
+
+
+def _read_interaction(body: dict[str, Any]) -> Answer:
+    """The answer of the Interactions API: its citations are the annotations of the model's outputs."""
+    steps = [step for step in as_objects(body.get("steps")) if step.get("type") == "model_output"]
+    parts = [part for step in steps for part in as_objects(step.get("content")) if part.get("type") == "text"]
+    text = "".join(as_text(part.get("text")) for part in parts)
+    found = list(_annotated_sources(text, parts))
+    return build_answer(
+        text,
+        [occurrence.url for occurrence in found],
+        found,
+        sites={occurrence.url: occurrence.title for occurrence in reversed(found)},
+        model=as_text(body.get("model")),
+        stop_reason=as_text(body.get("status")),
+    )
+
+
+def _annotated_sources(text: str, parts: list[dict[str, Any]]) -> Iterator[Occurrence]:
+    """One occurrence for each `url_citation`; its offsets are bytes of its own part."""
+    base = 0
+    for part in parts:
+        words = as_text(part.get("text"))
+        table = ByteOffsets(words)
+        for annotation in as_objects(part.get("annotations")):
+            if annotation.get("type") != "url_citation":
+                continue
+            start, end = as_number(annotation.get("start_index")) or 0, as_number(annotation.get("end_index"))
+            first, last = table.to_code_point(start), table.to_code_point(end) if end is not None else None
+            span = (base + first, base + last) if first is not None and last is not None else None
+            url, title = as_text(annotation.get("url")), as_text(annotation.get("title"))
+            yield place(text, span, url=url, placement="claim", title=title)
+        base += len(words)
+
+
+def ask_gemini(
+    model: str, system: str, prompt: str, options: AskOptions, now: datetime | None = None
+) -> ProviderRequest:
+    """The request to generateContent with Google Search; `now` ends the span of time that `recency` asks for."""
+    generation = {"maxOutputTokens": options.max_tokens, **_GENERATE.temperature(model, options)}
+    body = {
+        **present(systemInstruction={"parts": [{"text": system}]} if system else None),
+        "contents": [{"role": "user", "parts": [{"text": prompt}]}],
+        "tools": [{"google_search": present(timeRangeFilter=_time_range(options.recency, now or datetime.now(UTC)))}],
+        "generationConfig": generation,
+    }
+    return ProviderRequest(_path_of(model), {}, body)
+
+
+def _path_of(model: str) -> str:
+    """The path of generateContent for the model."""
+    return f"/v1beta/models/{quote(model.removeprefix('models/'), safe='')}:generateContent"
+
+
+def _time_range(recency: str, now: datetime) -> dict[str, str] | None:
+    """The span of time that ends now, in UTC; None for any age."""
+    if not recency:
+        return None
+    start = now - timedelta(days=_RECENCY_DAYS[recency])
+    return {"startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}", "endTime": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
+
+
+def _ask_interactions(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    """The Interactions API with Google Search, which keeps nothing; a search there has no span of time."""
+    generation = {"max_output_tokens": options.max_tokens, **_INTERACTIONS.temperature(model, options)}
+    body = {
+        "model": model.removeprefix("models/"),
+        **present(system_instruction=system),
+        "input": prompt,
+        "tools": [{"type": "google_search"}],
+        "generation_config": generation,
+        "store": False,
+    }
+    return ProviderRequest("/v1beta/interactions", {}, body)
+
+
+def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
+    """The request to generateContent without a tool."""
+    generation = {
+        "maxOutputTokens": asked.options.max_tokens,
+        **_GENERATE.temperature(asked.model, asked.options),
+        **present(responseMimeType="application/json" if form != "prompt" else ""),
+        **present(responseJsonSchema=asked.schema if form == "json_schema" else None),
+    }
+    body = {
+        "systemInstruction": {"parts": [{"text": asked.system}]},
+        "contents": [{"role": "user", "parts": [{"text": asked.prompt}]}],
+        "generationConfig": generation,
+    }
+    return ProviderRequest(_path_of(asked.model), {}, body)
+
+
+async def _submit_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
+    """Upload the requests, and make a batch of the file for the model that all of them ask."""
+    path = check_items(items, _BATCH_LIMITS, _BATCH_PATH)
+    lines = ({"key": item.custom_id, "request": item.request.body} for item in items)
+    about = {"file": {"displayName": name, "mimeType": "application/jsonl"}}
+    uploaded = await upload(client, _UPLOAD, related_upload(about, lines))
+    file = known_id(as_object(as_object(uploaded).get("file")).get("name"), "file", "files/")
+    body = {"batch": {"displayName": name, "inputConfig": {"fileName": file}}}
+    path = path.replace(":generateContent", ":batchGenerateContent")
+    return await create(client, ProviderRequest(path, {}, body), _batch_state)
+
+
+async def _look_at_batch(client: "ApiClient", batch_id: str) -> BatchState:
+    """The state of one batch."""
+    return _batch_state((await client.send(ProviderRequest(f"{_VERSION}/{quote(batch_id)}", {}, {}, "GET"))).body)
+
+
+async def _cancel_batch(client: "ApiClient", batch_id: str) -> BatchState:
+    """Ask for the end of one batch, which is answered by nothing; so look at it."""
+    await client.send(ProviderRequest(f"{_VERSION}/{quote(batch_id)}:cancel", {}, {}))
+    return await _look_at_batch(client, batch_id)
+
+
+async def _listed_batches(client: "ApiClient") -> AsyncGenerator[BatchState, None]:
+    """All batches of the project."""
+    seen: set[str] = set()
+    token = ""
+    while True:
+        query = f"{_VERSION}/batches?pageSize={_PAGE}{f'&pageToken={quote(token)}' if token else ''}"
+        page = as_object((await client.send(ProviderRequest(query, {}, {}, "GET"))).body)
+        for each in as_objects(page.get("operations")):
+            yield _batch_state(each)
+        if not page.get("nextPageToken"):
+            return
+        token = next_page(as_text(page.get("nextPageToken")), seen)
+
+
+async def _batch_results(client: "ApiClient", state: BatchState) -> AsyncGenerator[BatchResult, None]:
+    """The lines of the file of results; a batch that expired or was cancelled has none."""
+    for file in state.files:
+        path = f"/download{_VERSION}/{quote(file)}:download?alt=media"
+        async with aclosing(client.lines(ProviderRequest(path, {}, {}, "GET"))) as lines:
+            async for line in lines:
+                yield _batch_result(line)
+
+
+def _batch_state(body: Any) -> BatchState:
+    """The state that an operation tells. Until its results have a file, a batch that succeeded is still working.
+
+    Raises:
+        ProviderError: it has no id.
+    """
+    operation = as_object(body)
+    fields = as_object(operation.get("metadata")) or operation
+    output = as_object(operation.get("response")) or as_object(fields.get("output"))
+    file = output.get("responsesFile")
+    stats = as_object(fields.get("batchStats"))
+    status = _BATCH_STATUSES.get(as_text(fields.get("state")).rpartition("_STATE_")[2], "working")
+    return BatchState(
+        known_id(operation.get("name"), "batch", "batches/"),
+        as_text(fields.get("displayName")),
+        "working" if status == "ended" and not file else status,
+        _count(stats.get("successfulRequestCount")),
+        _count(stats.get("failedRequestCount")),
+        _count(stats.get("requestCount")),
+        as_text(fields.get("createTime")),
+        (known_id(file, "file", "files/"),) if file else (),
+        as_text(as_object(operation.get("error")).get("message")),
+    )
+
+
+def _count(value: Any) -> int:
+    """The number, which may be a text."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+        return int(value)
+    return as_number(value) or 0
+
+
+def _batch_result(line: str) -> BatchResult:
+    """What a line tells of one request."""
+    fields = read_line(line)
+    custom_id = as_text(fields.get("key"))
+    error = as_object(fields.get("error"))
+    if not error:
+        return BatchResult(custom_id, "answered", 200, cut(line, "response") or line)
+    code = as_number(error.get("code")) or 0
+    outcome: Outcome = "cancelled" if code == 1 else "failed"
+    return BatchResult(custom_id, outcome, RPC_STATUSES.get(code, 500), f'{{"error":{cut(line, "error")}}}')
+
+
+_GENERATE = Api(
+    name="generate_content",
+    called="gemini",
+    ask=ask_gemini,
+    ask_json=_ask_json,
+    model="gemini-3.5-flash",
+    options={
+        "recency": "tools[0].google_search.timeRangeFilter",
+        "temperature": "generationConfig.temperature",
+        "max_tokens": "generationConfig.maxOutputTokens",
+    },
+    batches=Batches(
+        BatchApi(
+            _BATCH_LIMITS,
+            0.5,
+            True,
+            _submit_batch,
+            _look_at_batch,
+            _batch_results,
+            _listed_batches,
+            _cancel_batch,
+        ),
+        "tools as in a single request; that Google Search is among them is told at second hand",
+        "https://ai.google.dev/gemini-api/docs/batch-api",
+        "2026-11",
+        is_documented=False,
+    ),
+)
+_INTERACTIONS = Api(
+    name="interactions",
+    called="interactions",
+    ask=_ask_interactions,
+    ask_json=_ask_json,
+    model="gemini-3.5-flash",
+    options={"temperature": "generation_config.temperature", "max_tokens": "generation_config.max_output_tokens"},
+    batches=Batches(
+        None,
+        "batches are documented for `generateContent` only",
+        "https://ai.google.dev/api/batch-api",
+        "2026-11",
+    ),
+)
+
+PROVIDER = Provider(
+    name="gemini",
+    title="Gemini",
+    aliases=("google",),
+    base_url="https://generativelanguage.googleapis.com",
+    key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    key_header="x-goog-api-key",
+    apis=(_GENERATE, _INTERACTIONS),
+    api_setting=Setting(
+        "gemini_api",
+        "generate_content",
+        "How `gemini` is spoken to: `generate_content`, or `interactions`, Google's newer API.",
+        ("generate_content", "interactions"),
+    ),
+    shapes=(
+        Shape("gemini", _is_generated, _read_candidate),
+        Shape("interactions", _is_interaction, _read_interaction, has_status=True),
+    ),
+    names=Names(
+        own=r"Google (?:Gemini|AI|DeepMind)|Gemini \d[\w.]*",
+        models="(?:google )?gemini|bard|ジェミニ",
+        makers="google(?: deepmind)?|deepmind|alphabet|グーグル",
+        stems=("gemini", "google", "bard", "deepmind", "alphabet", "ジェミニ", "グーグル"),
+    ),
+    cites_redirects=True,
+)

@@ -1,0 +1,321 @@
+"""xAI Grok: Responses of 2025 and 2026, the gRPC service as JSON, and chat completions with `citations`.
+
+Batches answer in chat completions, whichever API their requests were for: a choice for each step of the search, the
+answer in the last one. A batch has no status: it is known by its counts, which are all 0 until the file was read, and
+for ever where it is refused. Of the two ways to fill a batch this is the one that makes it at once and whole; the other
+adds requests to one that is there already, which nobody can take back when it breaks off.
+
+Source: https://docs.x.ai/docs/guides/tools/overview and https://docs.x.ai/docs/guides/tools/search-tools; of batches,
+read 2026-11:
+https://docs.x.ai/developers/advanced-api-usage/batch-api (at most 25 MB for requests that are
+added, no limit named for a file; half the price), https://docs.x.ai/developers/rest-api-reference/inference/batches,
+https://docs.x.ai/developers/release-notes (March 2026: files of lines, and tools that the server runs); the shapes of
+lines and results as https://github.com/vercel/ai speaks them (`packages/xai`), which asks /v1/responses in them.
+"""
+
+import json
+import re
+from collections.abc import AsyncGenerator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from pipeline.providers.answer import (
+    NUMBER,
+    Message,
+    annotation_occurrences,
+    build_answer,
+    distinct,
+    link_occurrences,
+    listed_urls,
+    read_message,
+)
+from pipeline.providers.batch import (
+    RPC_STATUSES,
+    BatchApi,
+    BatchItem,
+    BatchLimits,
+    BatchResult,
+    BatchState,
+    BatchStatus,
+    Outcome,
+    check_items,
+    create,
+    cut,
+    cut_list,
+    form_upload,
+    known_id,
+    next_page,
+    read_line,
+    upload,
+)
+from pipeline.providers.http.body import as_number, as_object, as_objects, as_text
+from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.provider import (
+    Api,
+    Batches,
+    Form,
+    Names,
+    Provider,
+    Shape,
+    StructuredQuestion,
+    messages,
+    present,
+    responses_format,
+)
+from pipeline.schema import Answer, AskOptions
+from pipeline.text.urls import find_links
+
+if TYPE_CHECKING:
+    from pipeline.providers.http.client import ApiClient
+
+# The size is the one that is named for the other way.
+_BATCH_LIMITS = BatchLimits(10_000, 25 * 1000 * 1000)
+_BATCH_PATH = re.compile(r"/responses")
+_VERSION = "/v1"
+_PAGE = 100
+# How long after its beginning a day is over by every clock.
+_DAY_AND_CLOCKS = timedelta(hours=25)
+
+
+def _is_grpc(body: Any) -> bool:
+    """Whether this is the gRPC service as JSON."""
+    outputs = as_objects(body.get("outputs")) if isinstance(body, dict) else []
+    return bool(outputs) and all("message" in output for output in outputs)
+
+
+def _read(body: dict[str, Any]) -> Answer:
+    """The answer: its citations are the list beside the message, else the annotations, else links such as `[[1]](url)`.
+
+    Each link to a citation is one of its places.
+    """
+    message = _read_grpc(body) if isinstance(body.get("outputs"), list) else read_message(_with_answer(body))
+    links = find_links(message.text)
+    citations = (
+        distinct(listed_urls(body.get("citations")))
+        or distinct(annotation.url for annotation in message.annotations)
+        or distinct(link.url for link in links if link.label.startswith("[") and NUMBER.fullmatch(link.label))
+    )
+    return build_answer(
+        message.text,
+        citations,
+        [*link_occurrences(message.text, links, message.annotations), *annotation_occurrences(message, links)],
+        model=message.model,
+        stop_reason=message.stop_reason,
+    )
+
+
+def _with_answer(body: dict[str, Any]) -> dict[str, Any]:
+    """The body with only the choice that answers: the assistant's last one with words, else its last."""
+    choices = as_objects(body.get("choices"))
+    if len(choices) < 2:
+        return body
+    spoken = [choice for choice in choices if as_object(choice.get("message")).get("role") != "tool"]
+    worded = [choice for choice in spoken if _has_words(as_object(choice.get("message")))]
+    return {**body, "choices": (worded or spoken or choices)[-1:]}
+
+
+def _has_words(message: dict[str, Any]) -> bool:
+    """Whether the message says something, were it that it will not."""
+    return bool(message.get("content") or message.get("refusal"))
+
+
+def _read_grpc(body: dict[str, Any]) -> Message:
+    """The assistant's last finished message; its last message with words where none is finished."""
+    outputs = as_objects(body.get("outputs"))
+    spoken = [output for output in outputs if as_object(output.get("message")).get("role") == "ROLE_ASSISTANT"]
+    finished = [output for output in spoken if output.get("finish_reason") == "REASON_STOP"]
+    worded = [output for output in spoken if as_object(output.get("message")).get("content")]
+    last = (finished or worded or spoken or [{}])[-1]
+    text = as_text(as_object(last.get("message")).get("content"))
+    return Message(text, (), as_text(body.get("model")), as_text(last.get("finish_reason")))
+
+
+def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    """The Responses API, which keeps nothing."""
+    filters = present(allowed_domains=options.allowed_domains, excluded_domains=options.blocked_domains)
+    body = {
+        "model": model,
+        "input": messages(system, prompt),
+        "tools": [{"type": "web_search", **present(filters=filters)}],
+        "max_output_tokens": options.max_tokens,
+        **_RESPONSES.temperature(model, options),
+        "store": False,
+    }
+    return ProviderRequest("/responses", {}, body)
+
+
+def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
+    """The Responses API without a tool."""
+    body = {
+        "model": asked.model,
+        "input": messages(asked.system, asked.prompt),
+        "max_output_tokens": asked.options.max_tokens,
+        **_RESPONSES.temperature(asked.model, asked.options),
+        **responses_format(asked.schema, form),
+        "store": False,
+    }
+    return ProviderRequest("/responses", {}, body)
+
+
+async def _submit_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
+    """Upload the requests, and make a batch of the file."""
+    url = _VERSION + check_items(items, _BATCH_LIMITS, _BATCH_PATH)
+    file = form_upload(
+        {},
+        ({"custom_id": item.custom_id, "method": "POST", "url": url, "body": item.request.body} for item in items),
+    )
+    uploaded = as_object(await upload(client, "/files", file))
+    body = {"name": name, "input_file_id": known_id(uploaded.get("id"), "file")}
+    state = await create(client, ProviderRequest("/batches", {}, body), _batch_state)
+    return state._replace(total=len(items))
+
+
+async def _look_at_batch(client: "ApiClient", batch_id: str) -> BatchState:
+    """The state of one batch."""
+    return _batch_state((await client.send(ProviderRequest(f"/batches/{quote(batch_id)}", {}, {}, "GET"))).body)
+
+
+async def _cancel_batch(client: "ApiClient", batch_id: str) -> BatchState:
+    """Ask for the end of one batch."""
+    return _batch_state((await client.send(ProviderRequest(f"/batches/{quote(batch_id)}:cancel", {}, {}))).body)
+
+
+async def _listed_batches(client: "ApiClient") -> AsyncGenerator[BatchState, None]:
+    """All batches of the team."""
+    async for text in _pages(client, "/batches"):
+        for each in as_objects(read_line(text).get("batches")):
+            yield _batch_state(each)
+
+
+async def _batch_results(client: "ApiClient", state: BatchState) -> AsyncGenerator[BatchResult, None]:
+    """The results, page by page."""
+    async for text in _pages(client, f"/batches/{quote(state.batch_id)}/results"):
+        for each in cut_list(text, "results"):
+            yield _batch_result(each)
+
+
+async def _pages(client: "ApiClient", path: str) -> AsyncGenerator[str, None]:
+    """The bodies of a list's pages."""
+    seen: set[str] = set()
+    token = ""
+    while True:
+        query = f"{path}?limit={_PAGE}{f'&pagination_token={quote(token)}' if token else ''}"
+        response = await client.send(ProviderRequest(query, {}, {}, "GET"))
+        yield response.text
+        following = as_text(as_object(response.body).get("pagination_token"))
+        if not following:
+            return
+        token = next_page(following, seen)
+
+
+def _batch_state(body: Any) -> BatchState:
+    """The state that a batch's counts tell.
+
+    Raises:
+        ProviderError: it has no id.
+    """
+    fields = as_object(body)
+    counts = {name: as_number(count) or 0 for name, count in as_object(fields.get("state")).items()}
+    return BatchState(
+        known_id(fields.get("batch_id"), "batch"),
+        as_text(fields.get("name")),
+        _batch_status(fields, counts),
+        counts.get("num_success", 0),
+        counts.get("num_error", 0) + counts.get("num_cancelled", 0),
+        counts.get("num_requests", 0),
+        as_text(fields.get("create_time")),
+        (),
+        as_text(fields.get("cancel_by_xai_message")),
+    )
+
+
+def _batch_status(fields: dict[str, Any], counts: dict[str, int]) -> BatchStatus:
+    """What the counts and times come to."""
+    pending = counts.get("num_pending", 0)
+    if fields.get("cancel_by_xai_message") and not counts.get("num_success"):
+        return "failed"
+    if pending:
+        return "expired" if _is_past(as_text(fields.get("expire_time"))) else "working"
+    if fields.get("cancel_time"):
+        return "cancelled"
+    return "ended" if counts.get("num_requests") else "working"
+
+
+def _is_past(moment: str) -> bool:
+    """Whether the time has come, or the day has been over for an hour; not where it cannot be read."""
+    try:
+        read = datetime.fromisoformat(moment)
+    except ValueError:
+        return False
+    if "T" not in moment:
+        read += _DAY_AND_CLOCKS
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)) <= datetime.now(UTC)
+
+
+def _batch_result(text: str) -> BatchResult:
+    """What an item of a page tells of one request."""
+    fields = read_line(text)
+    custom_id = as_text(fields.get("batch_request_id"))
+    result = as_object(fields.get("batch_result"))
+    answer = cut(text, "batch_result", "response", "chat_get_completion")
+    error = as_object(result.get("error"))
+    message = as_text(fields.get("error_message")) or as_text(error.get("message"))
+    code = as_number(error.get("code")) or 0
+    if answer and not message and not code:
+        return BatchResult(custom_id, "answered", 200, answer)
+    if not message and not code:
+        return BatchResult(custom_id, "answered", 200, text)
+    outcome: Outcome = "cancelled" if code == 1 else "failed"
+    body = f'{{"error":{cut(text, "batch_result", "error") or json.dumps(message)}}}'
+    return BatchResult(custom_id, outcome, RPC_STATUSES.get(code, 500), body)
+
+
+_RESPONSES = Api(
+    name="responses",
+    called="grok",
+    ask=_ask,
+    ask_json=_ask_json,
+    model="grok-4.3",
+    options={
+        "allowed_domains": "tools[0].filters.allowed_domains",
+        "blocked_domains": "tools[0].filters.excluded_domains",
+        "temperature": "temperature",
+        "max_tokens": "max_output_tokens",
+    },
+    one_list_only=True,
+    max_domains=5,
+    batches=Batches(
+        BatchApi(
+            _BATCH_LIMITS,
+            0.5,
+            True,
+            _submit_batch,
+            _look_at_batch,
+            _batch_results,
+            _listed_batches,
+            _cancel_batch,
+        ),
+        "tools that the server runs, since March 2026; not every model takes batches",
+        "https://docs.x.ai/developers/release-notes",
+        "2026-11",
+    ),
+)
+
+PROVIDER = Provider(
+    name="grok",
+    title="Grok",
+    aliases=("xai",),
+    base_url="https://api.x.ai/v1",
+    key_variables=("XAI_API_KEY",),
+    apis=(_RESPONSES,),
+    shapes=(Shape("grpc", _is_grpc, _read),),
+    read_shared=_read,
+    states_cost=True,
+    names=Names(
+        own=r"Grok|xAI|x\.ai",
+        models="grok|グロック",
+        makers=r"x\.?ai",
+        stems=("grok", "xai", "x.ai", "グロック"),
+    ),
+)

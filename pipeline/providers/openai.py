@@ -1,0 +1,354 @@
+"""OpenAI: Responses and Chat Completions, and OpenRouter's form of the latter.
+
+What it answers with is read by the rules of the two shapes that several providers share (`answer.read_shared`).
+
+Source, read 2026-11: https://developers.openai.com/api/docs/guides/tools-web-search for requests;
+https://platform.openai.com/docs/guides/tools-web-search and https://openrouter.ai/docs/features/web-search for answers;
+of batches https://developers.openai.com/api/docs/guides/batch and
+https://developers.openai.com/api/reference/resources/batches (50,000 requests and 200 MB a file, one model a file; half
+the price of tokens; a window of 24 hours, after which what is left expires), output and error lines in the guide.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from pipeline.providers.batch import (
+    BatchApi,
+    BatchItem,
+    BatchLimits,
+    BatchResult,
+    BatchState,
+    BatchStatus,
+    Outcome,
+    check_items,
+    create,
+    cut,
+    form_upload,
+    known_id,
+    next_page,
+    read_line,
+    upload,
+)
+from pipeline.providers.claude import has_temperature as claude_has_temperature
+from pipeline.providers.http.body import as_number, as_object, as_objects, as_text
+from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.provider import (
+    Api,
+    Batches,
+    Form,
+    Names,
+    Provider,
+    Setting,
+    StructuredQuestion,
+    chat_format,
+    messages,
+    place_of_user,
+    present,
+    responses_format,
+)
+from pipeline.schema import AskOptions
+
+if TYPE_CHECKING:
+    from pipeline.providers.http.client import ApiClient
+
+# Reasoning and search models refuse a temperature.
+_WITHOUT_TEMPERATURE = re.compile(r"(?:o\d|gpt-(?:[5-9]|\d\d)|codex|computer-use)|.*search", re.IGNORECASE)
+
+# Below what OpenAI takes: neither sending nor waiting for 20,000 is better than for 10,000.
+_BATCH_LIMITS = BatchLimits(10_000, 64 * 1024 * 1024)
+_BATCH_PATH = re.compile(r"/responses")
+_VERSION = "/v1"
+_BATCH_STATUSES: dict[str, BatchStatus] = {
+    "completed": "ended",
+    "failed": "failed",
+    "expired": "expired",
+    "cancelled": "cancelled",
+}
+_UNANSWERED: dict[str, Outcome] = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
+_PAGE = 100
+
+
+def _has_temperature(model: str) -> bool:
+    """Whether the model accepts a temperature; an unknown one does. OpenRouter also has Claude's."""
+    if model.lower().startswith("claude"):
+        return claude_has_temperature(model)
+    return _WITHOUT_TEMPERATURE.match(model) is None
+
+
+def _ask_responses(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    """The Responses API; it searches in any case, lists what it found, and keeps nothing."""
+    tool = {
+        "type": "web_search",
+        **present(filters=present(allowed_domains=options.allowed_domains, blocked_domains=options.blocked_domains)),
+        **place_of_user(options),
+    }
+    body = {
+        "model": model,
+        "input": messages(system, prompt),
+        "tools": [tool],
+        "tool_choice": {"type": "web_search"},
+        "include": ["web_search_call.action.sources"],
+        "max_output_tokens": options.max_tokens,
+        **present(max_tool_calls=options.max_uses),
+        **_RESPONSES.temperature(model, options),
+        "store": False,
+    }
+    return ProviderRequest("/responses", {}, body)
+
+
+def _ask_chat(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    """Chat Completions of OpenAI and of servers compatible with it; only search models search."""
+    place = {"type": "approximate", "approximate": {"country": options.country}} if options.country else None
+    body = {
+        "model": model,
+        "messages": messages(system, prompt),
+        "web_search_options": present(user_location=place),
+        "max_completion_tokens": options.max_tokens,
+        **_CHAT.temperature(model, options),
+    }
+    return ProviderRequest("/chat/completions", {}, body)
+
+
+def _ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    """Chat Completions of OpenRouter, which searches with its own server tool for every model.
+
+    Source: https://openrouter.ai/docs/guides/features/server-tools/web-search, read 2026-11.
+    """
+    parameters = {
+        **present(allowed_domains=options.allowed_domains, excluded_domains=options.blocked_domains),
+        **present(max_uses=options.max_uses),
+        **place_of_user(options),
+    }
+    body = {
+        "model": model,
+        "messages": messages(system, prompt),
+        "tools": [{"type": "openrouter:web_search", **present(parameters=parameters)}],
+        "max_tokens": options.max_tokens,
+        **_OPENROUTER.temperature(model, options),
+    }
+    return ProviderRequest("/chat/completions", {}, body)
+
+
+def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
+    """The Responses API."""
+    body = {
+        "model": asked.model,
+        "input": messages(asked.system, asked.prompt),
+        "max_output_tokens": asked.options.max_tokens,
+        **_RESPONSES.temperature(asked.model, asked.options),
+        **responses_format(asked.schema, form),
+        "store": False,
+    }
+    return ProviderRequest("/responses", {}, body)
+
+
+def _ask_json_in_chat(asked: StructuredQuestion, form: Form, limit: str = "max_tokens") -> ProviderRequest:
+    """Chat Completions, as OpenRouter and every compatible server know them; `limit` is that of the tokens."""
+    body = {
+        "model": asked.model,
+        "messages": messages(asked.system, asked.prompt),
+        limit: asked.options.max_tokens,
+        **_CHAT.temperature(asked.model, asked.options),
+        **present(response_format=chat_format(asked.schema, form)),
+    }
+    return ProviderRequest("/chat/completions", {}, body)
+
+
+async def _submit_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
+    """Upload the requests, and make a batch of the file."""
+    endpoint = _VERSION + check_items(items, _BATCH_LIMITS, _BATCH_PATH)
+    file = form_upload(
+        {"purpose": "batch"},
+        ({"custom_id": item.custom_id, "method": "POST", "url": endpoint, "body": item.request.body} for item in items),
+    )
+    uploaded = await upload(client, "/files", file)
+    body = {
+        "input_file_id": known_id(as_object(uploaded).get("id"), "file"),
+        "endpoint": endpoint,
+        "completion_window": "24h",
+        "metadata": {"name": name},
+    }
+    return await create(client, ProviderRequest("/batches", {}, body), _batch_state)
+
+
+async def _look_at_batch(client: "ApiClient", batch_id: str) -> BatchState:
+    """The state of one batch."""
+    return _batch_state((await client.send(ProviderRequest(f"/batches/{quote(batch_id)}", {}, {}, "GET"))).body)
+
+
+async def _cancel_batch(client: "ApiClient", batch_id: str) -> BatchState:
+    """Ask for the end of one batch, which takes up to ten minutes."""
+    return _batch_state((await client.send(ProviderRequest(f"/batches/{quote(batch_id)}/cancel", {}, {}))).body)
+
+
+async def _listed_batches(client: "ApiClient") -> AsyncGenerator[BatchState, None]:
+    """All batches of the project, newest first."""
+    seen: set[str] = set()
+    after = ""
+    while True:
+        query = f"/batches?limit={_PAGE}{f'&after={quote(after)}' if after else ''}"
+        page = as_object((await client.send(ProviderRequest(query, {}, {}, "GET"))).body)
+        for each in as_objects(page.get("data")):
+            yield _batch_state(each)
+        if page.get("has_more") is not True:
+            return
+        after = next_page(as_text(page.get("last_id")), seen)
+
+
+async def _batch_results(client: "ApiClient", state: BatchState) -> AsyncGenerator[BatchResult, None]:
+    """The lines of the output file, then those of the error file."""
+    for file in state.files:
+        async with aclosing(client.lines(ProviderRequest(f"/files/{quote(file)}/content", {}, {}, "GET"))) as lines:
+            async for line in lines:
+                yield _batch_result(line)
+
+
+def _batch_state(body: Any) -> BatchState:
+    """The state that a batch object tells.
+
+    Raises:
+        ProviderError: it has no id.
+    """
+    fields = as_object(body)
+    counts = as_object(fields.get("request_counts"))
+    errors = as_objects(as_object(fields.get("errors")).get("data"))
+    files = (fields.get(name) for name in ("output_file_id", "error_file_id"))
+    return BatchState(
+        known_id(fields.get("id"), "batch"),
+        as_text(as_object(fields.get("metadata")).get("name")),
+        _BATCH_STATUSES.get(as_text(fields.get("status")), "working"),
+        as_number(counts.get("completed")) or 0,
+        as_number(counts.get("failed")) or 0,
+        as_number(counts.get("total")) or 0,
+        _moment(as_number(fields.get("created_at"))),
+        tuple(known_id(file, "file") for file in files if file),
+        "; ".join(as_text(error.get("message")) for error in errors[:3]),
+    )
+
+
+def _moment(seconds: int | None) -> str:
+    """The time in RFC 3339; empty where it is none, as where a gateway counts in milliseconds."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat() if seconds else ""
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _batch_result(line: str) -> BatchResult:
+    """What a line of either file tells of one request."""
+    fields = read_line(line)
+    custom_id = as_text(fields.get("custom_id"))
+    body = cut(line, "response", "body")
+    if body:
+        status = as_number(as_object(fields.get("response")).get("status_code")) or 200
+        return BatchResult(custom_id, "answered" if status < 400 else "failed", status, body)
+    error = as_object(fields.get("error"))
+    if not error:
+        return BatchResult(custom_id, "answered", 200, line)
+    outcome = _UNANSWERED.get(as_text(error.get("code")), "failed")
+    return BatchResult(custom_id, outcome, 500, f'{{"error":{cut(line, "error")}}}')
+
+
+_RESPONSES = Api(
+    name="responses",
+    called="openai",
+    ask=_ask_responses,
+    ask_json=_ask_json,
+    model="gpt-5.6",
+    options={
+        "allowed_domains": "tools[0].filters.allowed_domains",
+        "blocked_domains": "tools[0].filters.blocked_domains",
+        "country": "tools[0].user_location.country",
+        "max_uses": "max_tool_calls",
+        "temperature": "temperature",
+        "max_tokens": "max_output_tokens",
+    },
+    has_temperature=_has_temperature,
+    max_domains=100,
+    batches=Batches(
+        BatchApi(
+            _BATCH_LIMITS,
+            0.5,
+            True,
+            _submit_batch,
+            _look_at_batch,
+            _batch_results,
+            _listed_batches,
+            _cancel_batch,
+        ),
+        "OpenAI's documentation does not say whether batches can search the web; each question demands a search, so "
+        "one that cannot search fails instead of answering without sources",
+        "https://developers.openai.com/api/docs/guides/batch",
+        "2026-11",
+        is_documented=False,
+    ),
+)
+_CHAT = Api(
+    name="chat",
+    called="chat",
+    ask=_ask_chat,
+    # Only OpenAI's own wants the newer name of the limit.
+    ask_json=lambda asked, form: _ask_json_in_chat(asked, form, "max_completion_tokens"),
+    model="gpt-5-search-api",
+    options={
+        "country": "web_search_options.user_location.approximate.country",
+        "temperature": "temperature",
+        "max_tokens": "max_completion_tokens",
+    },
+    has_temperature=_has_temperature,
+    batches=Batches(
+        None,
+        "no batch is documented for the models that search in chat completions",
+        "https://developers.openai.com/api/docs/guides/batch",
+        "2026-11",
+    ),
+)
+_OPENROUTER = Api(
+    name="openrouter",
+    called="openrouter",
+    ask=_ask_openrouter,
+    ask_json=_ask_json_in_chat,
+    model="openai/gpt-5.6",
+    json_model="openai/gpt-oss-120b",
+    options={
+        "allowed_domains": "tools[0].parameters.allowed_domains",
+        "blocked_domains": "tools[0].parameters.excluded_domains",
+        "country": "tools[0].parameters.user_location.country",
+        "max_uses": "tools[0].parameters.max_uses",
+        "temperature": "temperature",
+        "max_tokens": "max_tokens",
+    },
+    has_temperature=_has_temperature,
+    one_list_only=True,
+    batches=Batches(
+        None,
+        "its batches do not search the web",
+        "https://openrouter.ai/docs/guides/features/batch-api",
+        "2026-11",
+    ),
+)
+
+PROVIDER = Provider(
+    name="openai",
+    title="OpenAI",
+    aliases=("chatgpt", "openrouter"),
+    base_url="https://api.openai.com/v1",
+    key_variables=("OPENAI_API_KEY",),
+    apis=(_RESPONSES, _CHAT, _OPENROUTER),
+    api_setting=Setting(
+        "openai_api",
+        "responses",
+        "How `openai` is spoken to: `responses`; `chat` (Chat Completions) where a server only has that; `openrouter`.",
+        ("responses", "chat", "openrouter"),
+    ),
+    names=Names(
+        own=r"[Oo]pen[Aa][Ii]|[Cc]hat ?GPT|GPT-\d[\w.]*",
+        models=r"chat[ -]?gpt|gpt-?[3-9][\w.-]*|openai o\d|チャットgpt",
+        makers=r"open ?ai|オープンai",
+        stems=("gpt", "openai", "open ai", "オープンai"),
+    ),
+)

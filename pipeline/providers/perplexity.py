@@ -1,0 +1,225 @@
+"""Perplexity: the Agent API, and Sonar chat completions (retired on 27 September 2026, still in people's files).
+
+Source: https://docs.perplexity.ai/api-reference, https://docs.perplexity.ai/docs/agent-api/prompt-guide, read 2026-11.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pipeline.errors import InputError
+from pipeline.providers.answer import (
+    REFERENCE,
+    Message,
+    annotation_occurrences,
+    build_answer,
+    listed_urls,
+    read_message,
+    reference_occurrences,
+)
+from pipeline.providers.http.body import as_number, as_objects, as_text
+from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.provider import (
+    Api,
+    Batches,
+    Form,
+    Names,
+    Provider,
+    Setting,
+    Shape,
+    StructuredQuestion,
+    chat_format,
+    present,
+)
+from pipeline.schema import Answer, AskOptions, SearchResult
+
+# Whatever instructions it gets are all that it gets, and its answers cite by these marks alone.
+_ASK_FOR_MARKS = "Put the number of the search result that supports a statement in brackets behind it, such as [1]."
+_MAX_STEPS = 10
+# The presets, and those that it named as the successors of its retired models.
+_PRESETS = ("fast", "low", "medium", "high", "xhigh")
+_RETIRED_MODELS = {
+    "sonar": "fast",
+    "sonar-pro": "low",
+    "sonar-reasoning": "medium",
+    "sonar-reasoning-pro": "medium",
+    "sonar-deep-research": "high",
+}
+
+
+def _is_agent(body: Any) -> bool:
+    """Whether this is the Agent API: a response that lists search results."""
+    if not isinstance(body, dict) or body.get("object") != "response":
+        return False
+    return any(item.get("type") == "search_results" for item in as_objects(body.get("output")))
+
+
+def _read(body: dict[str, Any]) -> Answer:
+    """The answer with all search results.
+
+    Agent API: its citations are what is annotated, else the results whose `id` the text names as `[n]`. Sonar: the list
+    `citations`, else, where there is no such key, the URLs of the results; `[n]` is the n-th of that list.
+    """
+    message = read_message(body)
+    if isinstance(body.get("choices"), list):
+        results = _read_results(body.get("search_results"))
+        listed = listed_urls(body.get("citations"))
+        urls = listed if body.get("citations") is not None else [result.url for result in results]
+        return _to_answer(message, urls, dict(enumerate(urls, start=1)), results)
+    items = [item for item in as_objects(body.get("output")) if item.get("type") == "search_results"]
+    raw_results = [result for item in items for result in as_objects(item.get("results"))]
+    by_id = _results_by_id(raw_results)
+    cited = [annotation.url for annotation in message.annotations]
+    cited = cited or [by_id[number] for number in _references(message.text) if number in by_id]
+    return _to_answer(message, cited, by_id, _read_results(raw_results))
+
+
+def _to_answer(
+    message: Message, citations: list[str], numbers: Mapping[int, str], results: list[SearchResult]
+) -> Answer:
+    """The answer whose marks `[n]` stand for these URLs."""
+    titles = {result.url: result.title for result in reversed(results)}
+    return build_answer(
+        message.text,
+        citations,
+        [*reference_occurrences(message.text, numbers, titles), *annotation_occurrences(message, [])],
+        search_results=results,
+        model=message.model,
+        stop_reason=message.stop_reason,
+    )
+
+
+def _results_by_id(results: list[dict[str, Any]]) -> dict[int, str]:
+    """The URL of each result by its id; of results that share one, the first holds."""
+    by_id: dict[int, str] = {}
+    for result in results:
+        number, url = as_number(result.get("id")), as_text(result.get("url"))
+        if number is not None and url:
+            by_id.setdefault(number, url)
+    return by_id
+
+
+def _read_results(value: Any) -> list[SearchResult]:
+    """The results as listed; what a result does not tell is empty."""
+    return [
+        SearchResult(
+            url=as_text(result.get("url")),
+            title=as_text(result.get("title")),
+            snippet=as_text(result.get("snippet")),
+        )
+        for result in as_objects(value)
+    ]
+
+
+def _references(text: str) -> list[int]:
+    """The numbers that the text names as `[n]`, in order, repeats kept."""
+    return [int(match[1]) for match in REFERENCE.finditer(text)]
+
+
+def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    """The Agent API, asked for a model, `maker/model`, or for a preset.
+
+    A system prompt takes the place of the preset's own, so it is made to ask for the marks on which citations rest.
+    """
+    domains = [*options.allowed_domains, *(f"-{domain}" for domain in options.blocked_domains)]
+    filters = present(search_domain_filter=domains, search_recency_filter=options.recency)
+    country = {"country": options.country} if options.country else None
+    body = {
+        "preset" if _is_preset(model) else "model": model,
+        "input": prompt,
+        **present(instructions=f"{system}\n\n{_ASK_FOR_MARKS}" if system else ""),
+        "max_output_tokens": options.max_tokens,
+        **present(max_steps=options.max_uses),
+        "tools": [{"type": "web_search", **present(filters=filters, user_location=country)}],
+        "tool_choice": "required",
+    }
+    return ProviderRequest("/v1/agent", {}, body)
+
+
+def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
+    """The Agent API without a tool; the model is `maker/model`, since a preset would search."""
+    body = {
+        "model": asked.model,
+        "input": asked.prompt,
+        "instructions": asked.system,
+        "max_output_tokens": asked.options.max_tokens,
+        **present(response_format=chat_format(asked.schema, form)),
+    }
+    return ProviderRequest("/v1/agent", {}, body)
+
+
+def _is_preset(name: str) -> bool:
+    """Whether the name is taken as that of a preset and not as that of a model, `maker/model`."""
+    return "/" not in name
+
+
+def _check(name: str, options: AskOptions) -> None:
+    """Refuse a name that is neither that of a preset nor of a model, and too many searches.
+
+    Raises:
+        InputError: it is one of these; the message names the nearest, or what took the place of a retired model.
+    """
+    if name in _RETIRED_MODELS:
+        raise InputError(
+            f"Perplexity retired {name!r}. Ask for the preset {_RETIRED_MODELS[name]!r} or the model "
+            "'perplexity/sonar'."
+        )
+    if name not in _PRESETS and _is_preset(name):
+        nearest = get_close_matches(name, _PRESETS, n=1)
+        hint = f"Did you mean {nearest[0]!r}?" if nearest else f"The presets are {', '.join(_PRESETS)}."
+        raise InputError(f"Perplexity has no preset {name!r}, and a model's name there is 'maker/model'. {hint}")
+    if (options.max_uses or 0) > _MAX_STEPS:
+        raise InputError(f"perplexity takes at most {_MAX_STEPS} searches; {options.max_uses} were given.")
+
+
+PROVIDER = Provider(
+    name="perplexity",
+    title="Perplexity",
+    aliases=("sonar",),
+    base_url="https://api.perplexity.ai",
+    key_variables=("PERPLEXITY_API_KEY",),
+    apis=(
+        Api(
+            name="agent",
+            called="perplexity",
+            ask=_ask,
+            ask_json=_ask_json,
+            model="fast",  # a preset, the successor of `sonar`
+            json_model="perplexity/sonar",  # a preset would search
+            options={
+                "allowed_domains": "tools[0].filters.search_domain_filter",
+                "blocked_domains": "tools[0].filters.search_domain_filter",
+                "country": "tools[0].user_location.country",
+                "recency": "tools[0].filters.search_recency_filter",
+                "max_uses": "max_steps",
+                "max_tokens": "max_output_tokens",
+            },
+            one_list_only=True,
+            max_domains=20,
+            check=_check,
+            batches=Batches(
+                None,
+                "citejury does not speak its batches, which are new",
+                "https://docs.perplexity.ai/docs/agent-api/batch",
+                "2026-11",
+            ),
+        ),
+    ),
+    forms=("json_schema", "prompt"),
+    shapes=(Shape("agent", _is_agent, _read, has_status=True),),
+    read_shared=_read,
+    states_cost=True,
+    names=Names(
+        own=r"Perplexity(?: AI|\.ai)?",
+        models="perplexity(?: ai)?|sonar(?: pro)?|パープレキシティ",
+        makers="perplexity(?: ai)?|パープレキシティ",
+        stems=("perplexity", "sonar", "パープレキシティ"),
+    ),
+    passages="snippet",
+    is_preset=_is_preset,
+    preset_setting=Setting(
+        "perplexity_instructions",
+        False,
+        "Whether our system prompt takes the place of that of a preset of Perplexity's; one of your own always does.",
+    ),
+)

@@ -1,0 +1,200 @@
+"""A provider is one file: nothing else of the product names one, and a sixth needs a file and an entry in a list."""
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from pipeline.providers import every_provider
+from pipeline.schema import PROVIDERS
+from tests.support.places import ROOT
+
+# The list of the providers, and the one whose search results CSV v2 holds.
+THE_LIST = "pipeline/schema.py"
+NAMES = "|".join(sorted({*PROVIDERS, *(provider.title.lower() for provider in every_provider())}))
+# Neither the id of a model (`openai/gpt-oss-120b`) nor the name of a library.
+IN_TEXT = re.compile(rf"(?<![\w./-])(?:{NAMES})(?![\w/-])", re.IGNORECASE)
+IN_NAME = re.compile(rf"(?<!bpe_)(?:{NAMES})", re.IGNORECASE)
+WHOLE = {name for provider in every_provider() for name in (*provider.aliases, *provider.key_variables)}
+
+
+def test_no_other_module_of_the_product_names_a_provider() -> None:
+    files = [path for package in ("pipeline", "annotation", "exports") for path in (ROOT / package).rglob("*.py")]
+    paths = [path.relative_to(ROOT).as_posix() for path in files]
+    others = [path for path in paths if path != THE_LIST and not path.startswith("pipeline/providers/")]
+    assert not [f"{path}:{place}" for path in others for place in naming(ROOT / path)]
+
+
+def naming(path: Path) -> Iterator[str]:
+    """Where a provider is named in a module's code: in a text that is no docstring, or in the parts of a name."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in docs else None
+        if isinstance(text, str) and (text in WHOLE or IN_TEXT.search(text)):
+            yield f"{node.lineno}: {text[:80]!r}"
+        for field in ("id", "attr", "arg", "name", "module"):
+            name = str(getattr(node, field, "") or "")
+            if IN_NAME.search(name):
+                yield f"{getattr(node, 'lineno', 0)}: {name}"
+
+
+ACME = '''
+"""Acme, which there is not: answers in words with links that are quoted."""
+
+from typing import Any
+
+from pipeline.providers.answer import build_answer, place
+from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.provider import Api, Batches, Form, Names, Provider, Shape, StructuredQuestion
+from pipeline.schema import Answer, AskOptions
+
+
+def _read(body: dict[str, Any]) -> Answer:
+    words, quotes = body["acme"]["words"], body["acme"]["quotes"]
+    places = [
+        place(words, (0, len(words)), url=each["link"], placement="claim", cited_text=each["text"]) for each in quotes
+    ]
+    return build_answer(words, [each["link"] for each in quotes], places, model=body["acme"]["by"])
+
+
+def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+    return ProviderRequest("/answers", {}, {"brain": model, "about": prompt, "length": options.max_tokens})
+
+
+def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
+    return ProviderRequest("/answers", {}, {"brain": asked.model, "about": asked.prompt, "schema": dict(asked.schema)})
+
+
+PROVIDER = Provider(
+    name="acme",
+    title="Acme",
+    aliases=("coyote",),
+    base_url="https://api.acme.example",
+    key_variables=("ACME_KEY",),
+    key_header="x-acme",
+    apis=(
+        Api(
+            name="answers",
+            called="acme",
+            ask=_ask,
+            ask_json=_ask_json,
+            model="brain-3",
+            options={"max_tokens": "length"},
+            batches=Batches(None, "it has none", "https://docs.acme.example", "2026-11"),
+        ),
+    ),
+    shapes=(Shape("acme", lambda body: isinstance(body, dict) and "acme" in body, _read),),
+    names=Names(own="Acme", models="acme(?: brain)?", makers="acme", stems=("acme",)),
+    passages="cited_text",
+)
+'''
+ENTRY = ('"perplexity"]', '"perplexity", "acme"]')
+QUOTES = [{"link": "https://paper.example/moon", "text": "The Moon is rock."}]
+PAYLOADS = {
+    "N1": {"acme": {"words": "The Moon is made of rock.", "quotes": QUOTES, "by": "brain-3"}},
+    "N2": {"acme": {"words": "I am Acme Brain, and I cannot say.", "quotes": [], "by": "brain-3"}},
+}
+BLIND = """
+import json, sys
+from pathlib import Path
+from annotation.display import to_records
+from annotation.push.record_sources import check_paths
+from annotation.wording import read_wording
+
+records = []
+found = check_paths([Path(sys.argv[1])], skip_self_naming=True, keep=records.append)
+bodies = [body for record in records for each in to_records(record, read_wording("en")).values() for body in each]
+shown = [body["fields"] for body in bodies]
+print(json.dumps({"shown": shown, "speaking": len(found.speaking), "model": records[0].provenance.model_name}))
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The product with a sixth provider: one file more, and one entry in one list."""
+    folder = tmp_path_factory.mktemp("copy")
+    for package in ("pipeline", "annotation", "exports"):
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "pipeline" / "providers" / "acme.py").write_text(ACME, encoding="utf-8")
+    the_list = folder / THE_LIST
+    text = the_list.read_text(encoding="utf-8")
+    assert text.count(ENTRY[0]) == 1
+    the_list.write_text(text.replace(*ENTRY), encoding="utf-8")
+    (folder / "narratives.csv").write_text("narrative_id,prompt\nN1,The Moon is cheese.\nN2,Who are you?\n", "utf-8")
+    (folder / "payloads" / "coyote").mkdir(parents=True)
+    for name, payload in PAYLOADS.items():
+        (folder / "payloads" / "coyote" / f"{name}.json").write_text(json.dumps(payload), encoding="utf-8")
+    return folder
+
+
+def run(copy: Path, *command: str, code: str = "from exports.cli import main; main()", **variables: str) -> str:
+    """What a command of the copy printed on stdout."""
+    environment = {**os.environ, "PYTHONPATH": str(copy), **variables}
+    words = [sys.executable, "-c", code, *command]
+    done = subprocess.run(words, cwd=copy, env=environment, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_sixth_provider_is_one_file_and_one_entry_from_its_payloads_to_a_blind_record(copy: Path) -> None:
+    run(copy, "pipeline", "ask", "narratives.csv", "--out", "run", "--replay", "payloads")
+    run(copy, "pipeline", "check", "run")
+    run(copy, "pipeline", "reparse", "run")
+    run(copy, "pipeline", "sources", "run", "--out", "records.jsonl", "--offline")
+    for source in ("run", "records.jsonl"):
+        blind = json.loads(run(copy, source, code=BLIND))
+        assert (blind["speaking"], blind["model"]) == (1, "acme")  # the one that says who it is stays out
+        assert "The Moon is rock." in json.dumps(blind["shown"])
+        assert "acme" not in json.dumps(blind["shown"]).lower()
+
+
+def test_a_sixth_provider_is_asked_and_stands_in_the_help(copy: Path) -> None:
+    with served(PAYLOADS["N1"]) as (url, received):
+        base_urls = json.dumps({"acme": url})
+        command = ("pipeline", "ask", "narratives.csv", "--out", "asked", "--max-rows", "1")
+        run(copy, *command, ACME_KEY="planted-0123456789", CITEJURY_BASE_URLS=base_urls)
+    assert "The Moon is made of rock." in (copy / "asked" / "acme.csv").read_text(encoding="utf-8")
+    (path, key, body) = received[0]
+    assert (path, key, body["brain"]) == ("/answers", "planted-0123456789", "brain-3")
+    assert "and ACME_KEY." in " ".join(run(copy, "pipeline", "ask", "--help").split())
+    assert "perplexity or acme" in run(copy, "pipeline", "parse", "--help")
+    assert QUOTES[0]["link"] in run(copy, "pipeline", "parse", "--provider", "Coyote", "payloads/coyote/N1.json")
+
+
+@contextmanager
+def served(answer: object) -> Iterator[tuple[str, list[tuple[str, str, dict[str, str]]]]]:
+    """A server on this machine that answers everything with this; its address, and what it was asked."""
+    received: list[tuple[str, str, dict[str, str]]] = []
+
+    class Acme(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            received.append((self.path, self.headers["x-acme"], asked))
+            body = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words: object) -> None:
+            """Nothing: the test looks at what was received."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Acme)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", received
+    finally:
+        server.shutdown()
+        server.server_close()
