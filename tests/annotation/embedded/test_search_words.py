@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("argilla_server", reason="The `server` extra is not installed.")
+pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 psycopg2 = pytest.importorskip("psycopg2", reason="The `postgresql` extra is not installed.")
 
 from annotation.embedded.search._query_parser import EVERYTHING, NOTHING, Group, Not, ParsedQuery, Phrase, read_query  # noqa: E402
