@@ -18,14 +18,15 @@ from annotation.judge._units import Unit
 from annotation.labels import TaskName
 from annotation.push.suggestions import ProposedLabel
 from pipeline.records import Passage, QueryResponse
-from pipeline.text.coverage import (
+from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import (
     Coverage,
     WordIndex,
+    content_words,
     cover,
+    without_marks,
     words_and_numbers,
 )
-from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import content_words, without_marks
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.rules import Finding, check_sentence
 from pipeline.verifying.values import Verdict

@@ -11,8 +11,8 @@ from exports.reading._narratives import RecordTraces, tell_narratives
 from exports.reading._verdicts import VerdictReader
 from exports.results.answers import NO_VERDICT, STATES, VERDICTS, Answers, Column
 from pipeline.records import QueryResponse, Source
-from pipeline.text.language import detect_language
 from pipeline.text.urls import is_grounding_redirect, site_key
+from pipeline.text.words import detect_language
 
 COLUMNS = (
     "narrative_id",

@@ -10,7 +10,7 @@ from pipeline.asking.narratives import NarrativesCsv
 from pipeline.csv_v2.identity import identify_call
 from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
 from pipeline.schema import AskOptions, Narrative, Price, ProviderName
-from pipeline.text.language import text_language
+from pipeline.text.words import text_language
 
 _NO_ARM = (Arm(),)
 _DEFAULT_CONCURRENCY = 4

@@ -1,6 +1,7 @@
-"""The command `citejury pipeline research`."""
+"""The commands `citejury pipeline research` and `runs list | show | delete`."""
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ import click
 
 from pipeline.cli.options import SectionedCommand
 from pipeline.cli.sources import allow_address_option, opened_store, tell_allowed
+from pipeline.tables import Table
 from pipeline.terminal import SIGNAL_EXITS, ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pipeline.research.options import ResearchOptions
     from pipeline.research.report import Finished
     from pipeline.research.run import Progress
+    from pipeline.research.runs import RunOverview
     from pipeline.research.values import Stage
 
 _UNCLEAR = 2
@@ -123,7 +126,7 @@ def research(
 
     from pipeline.errors import ProviderError
     from pipeline.research.intake import ClarificationNeeded
-    from pipeline.research.options import Limits, named_options
+    from pipeline.research.options import EXTRACTIVE, Limits, named_options
     from pipeline.research.run import Stopped
 
     given = {name: value for name, value in options.items() if value is not None}
@@ -136,16 +139,20 @@ def research(
         try:
             finished = asyncio.run(_run(wanted, allowed, search_url, ask, progress))
         except ClarificationNeeded as needed:
-            _tell_questions(needed.questions)
+            for question in needed.questions:
+                click.echo(question)
+            click.echo("The topic must be clarified first; nothing was researched.", err=True)
+            command = 'citejury pipeline research "A FULLER TOPIC", or without `--non-interactive` to answer'
+            click.echo(f"Next: {command}", err=True)
             raise click.exceptions.Exit(_UNCLEAR) from None
         except ProviderError as error:
-            raise ProviderError(f"{error} {_way_on(wanted)}", error.kind) from error
-        except Stopped as stopped:
-            _tell_stopped(wanted)
-            raise click.exceptions.Exit(SIGNAL_EXITS[stopped.name]) from None
-        except KeyboardInterrupt:
-            _tell_stopped(wanted)
-            raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
+            without = "" if wanted.model == EXTRACTIVE else ", and with `--max-tokens 0` it ends without the model"
+            kept = f"What was answered and read is kept: `{_resuming(wanted)}` goes on{without}."
+            raise ProviderError(f"{error} {kept}", error.kind) from error
+        except (Stopped, KeyboardInterrupt) as stopped:
+            click.echo("Stopped; what was answered and read is kept.", err=True)
+            click.echo(f"Next: {_resuming(wanted)} goes on", err=True)
+            raise click.exceptions.Exit(SIGNAL_EXITS[getattr(stopped, "name", "SIGINT")]) from None
     _end_research(finished, wanted)
     if not finished.passed:
         raise click.exceptions.Exit(_AUDIT_FAILED)
@@ -282,30 +289,9 @@ def _answer_to(question: str) -> str:
     return line.strip()
 
 
-def _tell_questions(questions: Sequence[str]) -> None:
-    for question in questions:
-        click.echo(question)
-    click.echo("The topic must be clarified first; nothing was researched.", err=True)
-    click.echo('Next: citejury pipeline research "A FULLER TOPIC", or without `--non-interactive` to answer', err=True)
-
-
-def _tell_stopped(options: "ResearchOptions") -> None:
-    click.echo("Stopped; what was answered and read is kept.", err=True)
-    click.echo(f"Next: citejury pipeline research --run-id {options.run_id}{_place(options)} goes on", err=True)
-
-
-def _way_on(options: "ResearchOptions") -> str:
-    """How a run goes on for which somebody was away."""
-    from pipeline.research.options import EXTRACTIVE
-
-    command = f"citejury pipeline research --run-id {options.run_id}{_place(options)}"
-    without = "" if options.model == EXTRACTIVE else ", and with `--max-tokens 0` it ends without the model"
-    return f"What was answered and read is kept: `{command}` goes on{without}."
-
-
-def _place(options: "ResearchOptions") -> str:
-    """The option that names the folder of runs, where it is not the usual one."""
-    return "" if str(options.runs_dir) == "runs" else f" --runs-dir {click.format_filename(options.runs_dir)}"
+def _resuming(options: "ResearchOptions") -> str:
+    """The command with which a run goes on."""
+    return f"citejury pipeline research --run-id {options.run_id}{_place(options.runs_dir)}"
 
 
 def shortfalls(finished: "Finished") -> Iterator[str]:
@@ -372,7 +358,165 @@ def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     elif not finished.passed:
         account = click.format_filename(finished.folder / "final" / "verification.md")
         click.echo(f"The report did not pass the audit; {account} says why.", err=True)
-    run_id, where = finished.run_id, _place(options)
+    run_id, where = finished.run_id, _place(options.runs_dir)
     click.echo(f"Next: citejury pipeline runs show {run_id}{where}", err=True)
     if finished.passed:
         click.echo(f"Or: citejury annotation push {click.format_filename(finished.folder)}", err=True)
+
+
+_RUNS_DIR = click.option(
+    "--runs-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder of the research runs.",
+)
+
+
+@click.group()
+def runs() -> None:
+    """List, show and delete research runs."""
+
+
+@runs.command("list")
+@_RUNS_DIR
+def list_command(runs_dir: Path) -> None:
+    """List the research runs of a folder, the newest first.
+
+    A run that was stopped stands there as `unfinished`; `pipeline research --run-id` goes on with it.
+
+    \b
+    Example:
+        citejury pipeline runs list
+    """
+    from pipeline.research.runs import list_runs
+
+    found = list_runs(runs_dir)
+    if not found:
+        click.echo(f"There is no research run in {runs_dir}.", err=True)
+        click.echo('Next: citejury pipeline research "A TOPIC"', err=True)
+        return
+    head = ("run", "state", "stage", "sources", "cost", "topic")
+    click.echo(Table([head, *map(_row_of, found)]).terminal())
+    click.echo(f"Next: citejury pipeline runs show {found[0].run_id}{_place(runs_dir)}", err=True)
+
+
+@runs.command()
+@click.argument("run_id")
+@_RUNS_DIR
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def show(run_id: str, runs_dir: Path, as_json: bool) -> None:
+    """Show a research run: its topic, how far it is, what it found, what it cost and which sources its report cites.
+
+    \b
+    Examples:
+        citejury pipeline runs show solar_20261122_101500
+        citejury pipeline runs show solar_20261122_101500 --json
+    """
+    from pipeline.research.artefacts import json_text
+    from pipeline.research.contracts import contract_json
+    from pipeline.research.runs import show_run
+
+    run = show_run(runs_dir, run_id)
+    if as_json:
+        click.echo(json_text(contract_json(run)))
+    else:
+        for line in _described(run):
+            click.echo(line)
+    click.echo(f"Next: {_next_command(run, runs_dir)}", err=True)
+
+
+@runs.command()
+@click.argument("run_id")
+@_RUNS_DIR
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(run_id: str, runs_dir: Path, yes: bool) -> None:
+    """Delete a research run: its folder, and what the store knows of it.
+
+    Pages that were read stay in the store, for other runs cite them too.
+
+    \b
+    Example:
+        citejury pipeline runs delete solar_20261122_101500
+    """
+    from pipeline.research.runs import delete_run, half_deleted, show_run
+    from pipeline.terminal import counted
+
+    if not yes and not half_deleted(runs_dir, run_id).is_dir():
+        run = show_run(runs_dir, run_id)
+        sources = counted(len(run.sources), "source")
+        click.echo(f"{run.run_id}: {run.state}, {sources}, topic: {_one_line(run.topic)}", err=True)
+        if not click.confirm(f"Delete {runs_dir / run_id} with all that is in it?", err=True):
+            click.echo("Nothing was deleted.", err=True)
+            raise click.exceptions.Exit(1)
+    delete_run(runs_dir, run_id)
+    click.echo(f"{run_id} is deleted.", err=True)
+    click.echo(f"Next: citejury pipeline runs list{_place(runs_dir)}", err=True)
+
+
+def _row_of(run: "RunOverview") -> tuple[str, ...]:
+    """The run as a row of the list."""
+    cost = f"${run.metrics.cost_est:.2f}" if run.metrics else ""
+    return run.run_id, run.state, run.stage, str(len(run.sources)), cost, _one_line(run.topic)
+
+
+def _described(run: "RunOverview") -> Iterator[str]:
+    """The run in lines."""
+    names = {name: text for name, text in _facts(run) if text}
+    width = max(map(len, names))
+    for name, text in names.items():
+        yield f"{name.ljust(width)}  {text}"
+    if run.sources:
+        yield ""
+        yield Table([(each.cid, _one_line(each.title) or "-", each.url) for each in run.sources]).terminal()
+
+
+def _facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
+    """What there is to tell of the run, by name; empty where nothing is known."""
+    from pipeline.terminal import counted
+
+    yield "run", run.run_id
+    yield "topic", _one_line(run.topic)
+    is_amid = run.stage and run.state in ("unfinished", "failed")
+    yield "state", f"{run.state}, in stage {run.stage}" if is_amid else run.state
+    yield "went wrong", _one_line(run.error or "")
+    yield "stopped by", _one_line(run.stop_reason or "")
+    yield "depth", run.depth or ""
+    yield "began", f"{run.created_at:%Y-%m-%d %H:%M} UTC" if run.created_at else ""
+    if run.checks:
+        claims = f"{run.checks.verified_claims} supported, {run.checks.single_source_claims} of them by one site alone"
+        yield "claims", f"{claims}; {counted(run.checks.conflicts, 'disagreement')} between pages"
+        passed = "passed" if run.checks.passed else "did not pass"
+        yield "report", f"{counted(run.checks.paragraphs, 'paragraph')}, {passed}"
+    if run.metrics:
+        yield "time", f"{run.metrics.duration_s:,.0f} s"
+        tokens = f"{run.metrics.tokens_in:,} tokens in, {run.metrics.tokens_out:,} out"
+        yield "spend", f"{tokens}, about ${run.metrics.cost_est:.4f}"
+        pages = f"{counted(run.metrics.cache_misses, 'page')} fetched, {run.metrics.cache_hits} from the store"
+        sites = counted(run.metrics.domain_diversity, "site")
+        yield "pages", f"{pages}; {run.metrics.sources_count} cited, of {sites}"
+
+
+def _next_command(run: "RunOverview", runs_dir: Path) -> str:
+    """What to do with the run."""
+    if run.state == "finished":
+        return f"citejury annotation push {shlex.quote(str(runs_dir / run.run_id))}"
+    if run.state == "audit failed":
+        return f"citejury pipeline research --verify-only --run-id {run.run_id}{_place(runs_dir)}"
+    if run.state == "damaged":
+        return f"mend the file named above, or citejury pipeline runs delete {run.run_id}{_place(runs_dir)}"
+    if run.state == "folder gone":
+        return f"citejury pipeline runs delete {run.run_id}{_place(runs_dir)}"
+    return f"citejury pipeline research --run-id {run.run_id}{_place(runs_dir)}"
+
+
+def _place(runs_dir: Path) -> str:
+    """The option that names the folder of runs, where it is not the usual one."""
+    return "" if runs_dir == Path("runs") else f" --runs-dir {shlex.quote(click.format_filename(runs_dir))}"
+
+
+def _one_line(text: str) -> str:
+    """The text with its white space as single blanks, harmless for a terminal."""
+    from pipeline.terminal import printable
+
+    return printable(" ".join(text.split()))

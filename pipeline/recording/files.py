@@ -14,8 +14,8 @@ from pipeline.providers.http.body import writable
 from pipeline.recording.run import RESEARCH_RUN, records_from_run
 from pipeline.records import Passage, Provenance, QueryResponse, defuse_separator, derived_uuid, is_uuid, join_context
 from pipeline.schema import PROVIDERS
-from pipeline.text.language import detect_language
 from pipeline.text.urls import document_id
+from pipeline.text.words import detect_language
 
 RESEARCH_RECORDS = "records.jsonl"
 """Where a research run keeps its record."""

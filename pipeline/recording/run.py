@@ -23,8 +23,8 @@ from pipeline.records import (
     join_context,
 )
 from pipeline.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
-from pipeline.text.language import detect_language
 from pipeline.text.urls import document_id, find_links
+from pipeline.text.words import detect_language
 
 RESEARCH_RUN = "pipeline"
 

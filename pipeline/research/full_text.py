@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.text.asking import is_general, stem, subject_words
-from pipeline.text.language import text_language
-from pipeline.text.words import NUMBERS, UNSPACED_RUN, content_words, pairs
+from pipeline.text.words import NUMBERS, UNSPACED_RUN, content_words, pairs, text_language
 
 MOST_QUERY_WORDS = 64
 # Words of Indic scripts hold marks, which would part them otherwise.

@@ -24,9 +24,9 @@ from pipeline.sources.headings import headings_above
 from pipeline.sources.passages import lines_of
 from pipeline.text.asking import is_general, names_subject, subject_words
 from pipeline.text.injection import orders_machine
-from pipeline.text.language import detect_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
+from pipeline.text.words import detect_language
 from pipeline.verifying.rules import disagreements
 from pipeline.verifying.scores import single_source
 from pipeline.verifying.values import Checked, Page, Paragraph, Quote

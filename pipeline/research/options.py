@@ -18,7 +18,7 @@ from pipeline.research.journal import read_setup
 from pipeline.research.layout import CitationForm
 from pipeline.research.values import Depth
 from pipeline.schema import Frozen
-from pipeline.text.language import detect_language, known_languages
+from pipeline.text.words import detect_language, known_languages
 
 StopReason = Literal["seconds", "tokens", "cost", "fetches"]
 """Why a run ended before it had done all it wanted: the limit that it reached. Its last round is none."""

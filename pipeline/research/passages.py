@@ -24,9 +24,9 @@ from pipeline.sources.headings import headings_above, headings_of
 from pipeline.sources.passages import is_index, is_label, passage_places
 from pipeline.sources.schema import Chunk
 from pipeline.text.asking import is_general
-from pipeline.text.language import detect_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import detect_language
 from pipeline.verifying.values import Claim, Page, Paragraph, Quote
 
 _CHUNK_TOKENS = 220

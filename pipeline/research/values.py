@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from pipeline.text.language import text_language
+from pipeline.text.words import text_language
 from pipeline.verifying.values import Checked, Paragraph
 
 ANSWER = -1

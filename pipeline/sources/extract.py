@@ -32,7 +32,7 @@ from pipeline.sources.headings import (
 from pipeline.sources.html import own_text, read_html
 from pipeline.sources.quality import PageSigns, monotony_of, page_verdict
 from pipeline.sources.schema import Reason
-from pipeline.text.language import identifier
+from pipeline.text.words import identifier
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _TEXT_TYPES = (
@@ -172,7 +172,7 @@ def _extract_pdf(body: bytes) -> Extracted:
 
 def _language_of(text: str) -> str:
     """ISO 639-1 code of the text's language, told from its beginning; empty where it cannot be told."""
-    from pipeline.text.language import detect_language
+    from pipeline.text.words import detect_language
 
     code = detect_language(text[:_LANGUAGE_FROM])
     return "" if code == "und" else code

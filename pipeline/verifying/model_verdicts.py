@@ -27,10 +27,9 @@ from pipeline.providers.choice import ChosenModel
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.schema import Price
 from pipeline.terminal import stopping_on_signals
-from pipeline.text.coverage import SentencePlace, words_and_numbers
 from pipeline.text.normal_form import normal_form
 from pipeline.text.urls import membership_key
-from pipeline.text.words import STOP_WORDS, TOKEN, content_words, without_marks
+from pipeline.text.words import STOP_WORDS, TOKEN, SentencePlace, content_words, without_marks, words_and_numbers
 from pipeline.verifying.figures import figures_of, in_figures, shown_figure
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.rules import Finding, check_sentence, contradiction, denials, stands_on

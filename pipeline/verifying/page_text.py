@@ -5,11 +5,9 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from functools import cached_property, lru_cache
 
-from pipeline.text.coverage import WordIndex, words_and_numbers
-from pipeline.text.language import detect_language
 from pipeline.text.normal_form import NormalForm, normal_form, normalise
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import UNSPACED_RUN
+from pipeline.text.words import UNSPACED_RUN, WordIndex, detect_language, words_and_numbers
 from pipeline.verifying.figures import SCALES
 from pipeline.verifying.values import Page, Quote
 

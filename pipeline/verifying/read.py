@@ -12,8 +12,8 @@ from pipeline.errors import InputError
 from pipeline.recording.citation_form import to_one_form
 from pipeline.recording.run import RESEARCH_RUN, read_stored, resolved_earlier
 from pipeline.schema import StoredAnswer
-from pipeline.text.language import detect_language
 from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import detect_language
 from pipeline.verifying.marks import (
     CELLS,
     CID,

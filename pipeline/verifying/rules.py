@@ -13,11 +13,21 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.text.coverage import SENTENCES, SentencePlace, cover, words_and_numbers
-from pipeline.text.language import detect_language
 from pipeline.text.normal_form import straighten
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import TOKEN, UNSPACED, UNSPACED_RUN, numbers_in, plain_number, without_marks
+from pipeline.text.words import (
+    SENTENCES,
+    TOKEN,
+    UNSPACED,
+    UNSPACED_RUN,
+    SentencePlace,
+    cover,
+    detect_language,
+    numbers_in,
+    plain_number,
+    without_marks,
+    words_and_numbers,
+)
 from pipeline.verifying.figures import in_figures, shown_figure, with_signs
 from pipeline.verifying.page_text import PageText, same_form
 from pipeline.verifying.values import Checked, Quote, Verdict

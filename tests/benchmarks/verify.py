@@ -12,9 +12,9 @@ from time import process_time
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pipeline.research.claims import verify
-from pipeline.text.coverage import words_and_numbers
 from pipeline.text.normal_form import normal_form
 from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import words_and_numbers
 from pipeline.verifying.page_text import read_page
 from pipeline.verifying.values import Claim, Page
 from tests.support.debian_pages import HANDBOOK, PLACES

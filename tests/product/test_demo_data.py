@@ -16,7 +16,7 @@ from exports.start.demo import document_name, read_jury, research_library, with_
 from pipeline.providers import read_payload
 from pipeline.recording.run import passages
 from pipeline.schema import PROVIDERS, Answer, ProviderName
-from pipeline.text.language import detect_language
+from pipeline.text.words import detect_language
 
 DATA = files("exports") / "demo_data"
 NARRATIVES = list(csv.DictReader((DATA / "narratives.csv").read_text(encoding="utf-8").splitlines()))

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.text.coverage import words_and_numbers
+from pipeline.text.words import words_and_numbers
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.rules import Finding, check_sentence
 from tests.support.places import DATA, SHARED

@@ -15,8 +15,8 @@ from pipeline.recording.files import read_records, write_records
 from pipeline.recording.run import record_from_answer
 from pipeline.records import Passage, QueryResponse, derived_uuid
 from pipeline.schema import StoredAnswer
-from pipeline.text.language import detect_language
 from pipeline.text.urls import document_id
+from pipeline.text.words import detect_language
 from tests.support.places import NO_SHARED, SHARED
 
 RECORDINGS = SHARED / "recordings"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.text.coverage import WordIndex
+from pipeline.text.words import WordIndex
 
 
 @pytest.mark.parametrize(("place", "count"), [(0, 3), (2, 3), (3, 2), (4, 1), (6, 1)])

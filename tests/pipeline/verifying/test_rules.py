@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.text.coverage import SentencePlace
+from pipeline.text.words import SentencePlace
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.rules import check_sentence, contradiction, denials, opposing, stands_on
 from tests.support.verdict_data import LANGUAGES, MADE_HERE, sentences_of_pages

@@ -14,7 +14,7 @@ import pytest
 
 from exports.agreement.distributions import wilson_interval
 from pipeline.models.completion import Structured
-from pipeline.text.coverage import words_and_numbers
+from pipeline.text.words import words_and_numbers
 from pipeline.verifying.model_verdicts import OpenQuestion, VerdictAnswer, decide, open_question
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.rules import check_sentence
