@@ -1,13 +1,40 @@
-"""Our datasets as Argilla has them: one by one, or the three of a round and language."""
+"""Our datasets as Argilla has them, their versions, and the versions of their guidelines.
 
-from collections.abc import Mapping, Sequence
+A dataset's first version has the plain name, such as `1-retrieval-en`, later ones `1-retrieval-en-v2` and so on.
+Records are carried over, responses are not: they stay in the version whose questions they answer,
+and are exported from there.
+
+What changes about a dataset after it was made is kept in Argilla itself: an append-only log with the server's stamps,
+a row of metadata properties that no record uses and no annotator sees; and one more for who labels in it. A dataset's
+own metadata cannot hold it: argilla-server 2.8.0 answers a PATCH of metadata that are there with the new values and
+stores the old ones (a dict changed in place, `models/mixins.py`, `fill`; seen 2026-11).
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from annotation.campaign.file import Place
-from annotation.campaign.versions import version_of
+from annotation.campaign.replies import replies_in, rules_in
 from annotation.client import Argilla
+from annotation.display import HIDDEN, hidden_metadata, shown_query
 from annotation.labels import TASKS, Evidence, TaskName
-from annotation.tasks import PRODUCTION, check_round, dataset_name, evidence_of, locale_of, round_of, task_of
+from annotation.tasks import (
+    CALIBRATION,
+    ORDER,
+    PRACTICE,
+    PRODUCTION,
+    DatasetDefinition,
+    check_round,
+    dataset_name,
+    evidence_of,
+    locale_of,
+    round_of,
+    takes_suggestions,
+    task_of,
+)
+from annotation.wording import read_wording
 from pipeline.errors import InputError, NotFoundError
 
 
@@ -138,3 +165,225 @@ def _only_locale(datasets: Sequence[JuryDataset], workspace: str) -> str:
             "`--locale`."
         )
     return "".join(languages)
+
+
+_PROPERTY = "citejury_settings_"
+"""How the names of the log's entries begin; their numbers follow."""
+_LOGGED = ("guideline_version", "routing")
+"""What of a dataset's metadata may change, and stands in the log."""
+_HISTORY = "guidelines_history"
+"""In the metadata of a described dataset: all versions of the guidelines, oldest first, each with when it began."""
+JURY = "jury"
+"""In the metadata of a described dataset: user names of those who label in it, where its campaign has said so."""
+_JURY_PROPERTY = "citejury_jury"
+_OTHER_TURN = "_b"
+"""How the second name of a kept value ends; where there are both, this one counts."""
+RULES = "rules"
+"""In the metadata of a described dataset: question and reply of those that the guidelines have, where there are any."""
+_VERSION = "version"
+CARRIED_FROM = "carried_from"
+"""Id of the version that the records are copied from, in the metadata of the new one."""
+RAISED_TOGETHER = "raised_together"
+"""Ids of all datasets that were to be made anew at once, in the metadata of each new version."""
+CARRYING = "-carrying"
+"""How the name of a new version ends until all records are in it."""
+
+
+class Series(NamedTuple):
+    """What all versions of a dataset share."""
+
+    task: TaskName
+    """The task that its annotators do."""
+    locale: str
+    """Language of its questions."""
+    round_name: str
+    """Its round of annotation."""
+
+
+def series_of(dataset: Mapping[str, Any]) -> Series | None:
+    """The series of a dataset as the server describes it; None where the dataset is not one of ours."""
+    task = task_of(dataset)
+    return None if task is None else Series(task, locale_of(dataset), round_of(dataset))
+
+
+def version_of(dataset: Mapping[str, Any]) -> int:
+    """The version of a dataset as the server describes it; 1 where none is written down."""
+    return int((dataset.get("metadata") or {}).get(_VERSION) or 1)
+
+
+def newest_versions(described: Iterable[Mapping[str, Any]]) -> dict[Series, Mapping[str, Any]]:
+    """The newest version of each of our datasets among those described; pass published ones to find where to work."""
+    newest: dict[Series, Mapping[str, Any]] = {}
+    for dataset in described:
+        series = series_of(dataset)
+        if series and (series not in newest or version_of(dataset) > version_of(newest[series])):
+            newest[series] = dataset
+    return newest
+
+
+def to_be_raised(newest: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Ids of those of a task's newest datasets that a new version is to be made of, in the order given.
+
+    All published ones; where making them anew was interrupted, only those that were left then.
+    """
+    announced = {found for each in newest for found in (each.get("metadata") or {}).get(RAISED_TOGETHER, ())}
+    published = [each["id"] for each in newest if each["status"] == "ready" and not is_carrying(each)]
+    left = [found for found in published if found in announced]
+    return left if left or any(map(is_carrying, newest)) else published
+
+
+def is_carrying(dataset: Mapping[str, Any]) -> bool:
+    """Whether the dataset is a new version that may lack records of the one before."""
+    return str(dataset["name"]).endswith(CARRYING)
+
+
+def with_version(definition: DatasetDefinition, version: int) -> DatasetDefinition:
+    """The definition as that of one version: the name ends in it from the second on, and the metadata hold it."""
+    name = definition.name if version == 1 else f"{definition.name}-v{version}"
+    return definition._replace(name=name, metadata={**definition.metadata, _VERSION: version})
+
+
+def read_queries(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The queries of all records in the generation datasets among those described, as a field shows them.
+
+    By `record_uuid`; of several versions the newest counts.
+    """
+    queries: dict[str, str] = {}
+    for dataset in sorted(described, key=version_of):
+        if task_of(dataset) == "generation":
+            wording = read_wording(locale_of(dataset))
+            for _, page in argilla.record_pages(dataset["id"], include=()):
+                ours = (record for record in page if HIDDEN in (record["metadata"] or {}))
+                queries |= {hidden_metadata(record)["record_uuid"]: shown_query(record, wording) for record in ours}
+    return queries
+
+
+def current_datasets(argilla: Argilla, workspace_id: str) -> list[dict[str, Any]]:
+    """The workspace's datasets as the server describes them, in order of names, our own with metadata up to date."""
+    return [_up_to_date(argilla, each) if task_of(each) else each for each in argilla.datasets(workspace_id)]
+
+
+def _up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """The dataset with its log in its metadata: the history of its guidelines, the replies in them, and who labels."""
+    metadata = dict(dataset["metadata"])
+    history = [{"version": str(metadata.get("guideline_version") or ""), "since": ""}]
+    properties = properties_of(argilla, dataset["id"])
+    names = jury_in((each["name"], each["settings"]) for each in properties)
+    if names is not None:
+        metadata[JURY] = names
+    rules = rules_in(replies_in((each["name"], each["settings"]) for each in properties).values())
+    if rules:
+        metadata[RULES] = rules
+    for entry in _log_in(properties):
+        (value,) = entry["settings"]["values"]
+        metadata |= json.loads(value)
+        if history[-1]["version"] != metadata["guideline_version"]:
+            history.append({"version": metadata["guideline_version"], "since": entry["inserted_at"]})
+    return {**dataset, "metadata": {**metadata, _HISTORY: history}}
+
+
+def rules_of(described: Sequence[Mapping[str, Any]], task: TaskName, locale: str) -> list[tuple[str, str]]:
+    """Question and reply of those that belong into the guidelines of a task in a language; metadata are up to date."""
+    found = [each for each in described if (of := series_of(each)) and (of.task, of.locale) == (task, locale)]
+    return [(question, reply) for each in found for question, reply in each["metadata"].get(RULES, ())]
+
+
+def properties_of(argilla: Argilla, dataset_id: str) -> list[dict[str, Any]]:
+    """The dataset's metadata properties as the server describes them."""
+    found: list[dict[str, Any]] = argilla.request("GET", f"/me/datasets/{dataset_id}/metadata-properties")["items"]
+    return found
+
+
+def _log_in(properties: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of the log among a dataset's properties, oldest first."""
+    entries = [each for each in properties if each["name"].startswith(_PROPERTY)]
+    return sorted(entries, key=lambda entry: int(entry["name"].removeprefix(_PROPERTY)))
+
+
+def append_to_log(argilla: Argilla, dataset_id: str, metadata: Mapping[str, Any]) -> None:
+    """Write an entry with what of these metadata may change; the server dates it."""
+    number = len(_log_in(properties_of(argilla, dataset_id))) + 1
+    value = {name: metadata[name] for name in _LOGGED if name in metadata}
+    add_property(argilla, dataset_id, f"{_PROPERTY}{number}", f"citejury: settings {number}", value)
+
+
+def add_property(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
+    """Keep a value as JSON in a metadata property of the dataset that no annotator sees."""
+    body = {
+        "name": name,
+        "title": title,
+        "settings": {"type": "terms", "values": [json.dumps(value, ensure_ascii=False)]},
+        "visible_for_annotators": False,
+    }
+    argilla.request("POST", f"/datasets/{dataset_id}/metadata-properties", json=body)
+
+
+def show_property(argilla: Argilla, dataset_id: str, name: str, title: str) -> None:
+    """Let annotators see a metadata property of the dataset's records; it is made where it is not there."""
+    if all(each["name"] != name for each in properties_of(argilla, dataset_id)):
+        body = {"name": name, "title": title, "settings": {"type": "terms"}, "visible_for_annotators": True}
+        argilla.request("POST", f"/datasets/{dataset_id}/metadata-properties", json=body)
+
+
+def write_jury(argilla: Argilla, dataset_id: str, names: Sequence[str]) -> None:
+    """Keep who labels in the dataset, instead of what was kept."""
+    write_value(argilla, dataset_id, _JURY_PROPERTY, "citejury: who labels here", list(names))
+
+
+def jury_in(properties: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str] | None:
+    """Who labels in a dataset, from name and settings of its metadata properties; None where nobody has said so."""
+    names: list[str] | None = value_in(properties, _JURY_PROPERTY)
+    return names
+
+
+def write_value(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
+    """Keep a value as JSON in a metadata property that no annotator sees, instead of what was kept there.
+
+    Argilla cannot change a property's values, so values take turns with two names. Killed at any moment, either what
+    was kept or the new value is there.
+    """
+    ids = {each["name"]: each["id"] for each in properties_of(argilla, dataset_id)}
+    kept = next((each for each in (name + _OTHER_TURN, name) if each in ids), None)
+    turn = name + _OTHER_TURN if kept == name else name
+    if turn in ids:  # a call was killed; what is kept is in the other one
+        argilla.request("DELETE", f"/metadata-properties/{ids[turn]}")
+    add_property(argilla, dataset_id, turn, title, value)
+    if kept:
+        argilla.request("DELETE", f"/metadata-properties/{ids[kept]}")
+
+
+def read_value(argilla: Argilla, dataset_id: str, name: str) -> Any:
+    """The value that is kept in the property; None where there is none."""
+    return value_in(((each["name"], each["settings"]) for each in properties_of(argilla, dataset_id)), name)
+
+
+def value_in(properties: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> Any:
+    """The value that is kept in a property, from name and settings of all of them; None where there is none."""
+    kept = dict(properties)
+    settings = kept.get(name + _OTHER_TURN) or kept.get(name)
+    return json.loads(settings["values"][0]) if settings else None
+
+
+def place_in_order(series: Series, locales: Sequence[str] = ()) -> tuple[int, str, int, str, int]:
+    """What the order of work sorts by: practice, calibration, other rounds, production, what a machine filled in.
+
+    Within a round by language, those of `locales` in their order, then by task. What a machine filled in comes last, so
+    that it anchors no other answer.
+    """
+    rounds = {PRACTICE: 0, CALIBRATION: 1, PRODUCTION: 3}
+    number = 4 if takes_suggestions(series.round_name) else rounds.get(series.round_name, 2)
+    language = locales.index(series.locale) if series.locale in locales else 0
+    return number, series.round_name, language, series.locale, ORDER[series.task]
+
+
+def guideline_version_at(metadata: Mapping[str, Any], moment: str) -> str:
+    """The version of the guidelines in force at a moment, one of Argilla's stamps; `metadata` are up to date.
+
+    Empty where none is known.
+    """
+    when = datetime.fromisoformat(moment).replace(tzinfo=None)
+    version = str(metadata.get("guideline_version") or "")
+    for each in metadata.get(_HISTORY) or ():
+        if not each["since"] or datetime.fromisoformat(each["since"]).replace(tzinfo=None) <= when:
+            version = each["version"]
+    return version

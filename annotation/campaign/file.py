@@ -218,7 +218,7 @@ def places(campaign: Campaign, workspace: str) -> dict[Place, dict[TaskName, int
 
     `workspace` is the common one of the settings; where languages have workspaces of their own, no place is in it. With
     groups, production is in the groups' workspaces only. Pass a campaign in Argilla as it stands there
-    (`annotation.campaign.standing`).
+    (`annotation.campaign.routing`).
     """
     found: dict[Place, dict[TaskName, int]] = {}
     if campaign.calibration:

@@ -1,495 +1,557 @@
-"""The plan of a set-up: what Argilla has, what differs from what is wanted, and what is to be done about it.
+"""Records, hours or a difference to be found in; which narratives to judge, how long it takes and what it finds out.
 
-Making a plan reads only. What Argilla cannot change once a dataset is published is refused here, before anything is
-done, with the way out: a new version of the dataset.
+Source: annotation/contracts/planning.md.
 """
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+import csv
+import hashlib
+import io
+import os
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Literal, NamedTuple
+from uuid import uuid4
 
-from annotation.campaign.file import Annotator, Member, Place
-from annotation.campaign.replies import closing_rules
-from annotation.campaign.routing import ROUTING
-from annotation.campaign.versions import (
-    CARRIED_FROM,
-    JURY,
-    RAISED_TOGETHER,
-    Series,
-    current_datasets,
-    is_carrying,
-    newest_versions,
-    rules_of,
-    to_be_raised,
-    version_of,
-    with_version,
+from pydantic import Field
+
+from annotation.campaign.file import Campaign
+from annotation.campaign.hours import FEWEST_TIMED, Cell, Jury, Pace, Work, measured_likeness
+from annotation.campaign.narratives import (
+    ALL,
+    Draw,
+    PlannedRecord,
+    Population,
+    Stratification,
+    draw,
+    narratives_within,
+    stratifications,
 )
-from annotation.client import Argilla
-from annotation.labels import EVIDENCE, TASKS, Evidence, TaskName
-from annotation.tasks import (
-    PRACTICE,
-    DatasetDefinition,
-    check_round,
-    define_dataset,
-    evidence_of,
-    lacking_fields,
-    schema_part,
-    task_of,
+from annotation.campaign.power import (
+    AGREEMENT,
+    LEVEL,
+    LIKENESS,
+    POWER,
+    SHARE,
+    Likeness,
+    Shared,
+    detectable_difference,
+    finds_difference,
+    shared_narratives,
 )
-from annotation.wording import read_wording
-from pipeline.errors import ArgillaError, InputError
-
-Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
-_DIFFERENCES_SHOWN = 6
-_CHANGEABLE = frozenset({"title", "description", "settings"})
-_RESPONSES = ("submitted", "discarded", "draft")
-Part = tuple[str, dict[str, Any]]
-"""Path and body of a change to a field or question."""
-_NEW_VERSION = (
-    "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
-    "another `--workspace`."
-)
+from annotation.labels import LABELS, TASKS, TaskName
+from pipeline.errors import InputError, OutputError
+from pipeline.files import staged_file
+from pipeline.schema import Frozen
+from pipeline.tables import Table, spreadsheet_cell
+from pipeline.terminal import counted
 
 
-_EVIDENCE_WORDS: Mapping[str, str] = {"off": "no marks", "optional": "optional marks", "required": "required marks"}
-_ASKS_FOR_MARKS = {
-    "optional": "asks for marks on the context",
-    "required": "requires marks on the context; stock Argilla takes answers without them",
-}
+class Hours(Frozen):
+    """Hours of work of all annotators together."""
+
+    low: float = Field(ge=0)
+    """Nine of ten campaigns or more end between this and `high`, if those whose pace was measured do the rest."""
+    expected: float = Field(ge=0)
+    """What is to be expected."""
+    high: float = Field(ge=0)
+    """See `low`."""
 
 
-class Step(NamedTuple):
-    """One thing that set-up looks at, and what it does: `kept` where nothing is to do."""
+class PlannedPace(Frozen):
+    """How long one task takes in one language."""
 
-    kind: Literal["workspace", "dataset", "annotator"]
-    """What it is."""
-    name: str
-    done: Done
-    """What is done about it."""
-    note: str = ""
-    """What differs, or a remark; empty where there is none."""
-    workspace: str = ""
-    """The workspace that it is in; empty for somebody who is in none yet."""
-
-
-class Wanted(NamedTuple):
-    """What there is to be."""
-
-    places: Mapping[Place, Mapping[TaskName, int | None]]
-    """The overlap of each task at each place; None takes an existing dataset's, and 1 for a new one."""
-    members: Sequence[Member]
-    """Who is to belong to which workspace, those who left included."""
-    routing: Mapping[str, Any] | None
-    """What decides the split of the records; None outside campaigns."""
-    notes: Mapping[Place, str]
-    """Remarks about places."""
-    juries: Mapping[Place, Sequence[str]]
-    """User names of those who label at each place; empty where all members label in all datasets."""
-    evidence: Evidence | None = None
-    """Whether grounding asks for marks; None takes an existing dataset's way, and `off` for a new one."""
+    task: TaskName
+    """The task."""
+    language: str
+    """Language of the questions."""
+    units: int
+    """Units of the sample."""
+    judgements: int
+    """Submissions that they wait for."""
+    seconds: float
+    """Expected seconds a submission."""
+    basis: Literal["measured", "other languages", "assumed"]
+    """`measured` in this task and language; in the task's `other languages`, beside what the texts' lengths say; or
+    `assumed` from reading speed and lengths alone."""
+    timed: int
+    """How many units of it were timed."""
+    annotators: int
+    """How many people worked on these."""
 
 
-class DatasetPlan(NamedTuple):
-    """What is to be done about one dataset."""
+class Stratum(Frozen):
+    """One part of the narratives, from which some are drawn."""
 
-    workspace: str
-    """Name of its workspace."""
-    definition: DatasetDefinition
-    """What it is to be."""
-    existing: Mapping[str, Any] | None
-    """The dataset as the server describes it; None where it is to be made."""
-    earlier: Mapping[str, Any] | None
-    """The version whose records are to be carried over; None where there is nothing to carry."""
-    parts: tuple[Part, ...]
-    """Path and body of each change to a field or question."""
-    body: dict[str, Any]
-    """What is to be changed in the dataset itself; empty where nothing is."""
-    step: Step
-    """The same in words."""
-    affected: str
-    """What it does to responses that are there; empty where it touches none."""
-    jury: Sequence[str] | None = None
-    """Who is to be written down as labelling in it; None where nothing is to be written."""
+    stratum: str
+    """Language and type of the narratives, the language, or `all`."""
+    narratives: int
+    """How many there are."""
+    sampled: int
+    """How many of them are in the sample."""
+    inclusion_probability: float
+    """How likely each of them was to be drawn."""
 
 
-class MemberPlan(NamedTuple):
-    """What is to be done about one person in one workspace."""
+class Difference(Frozen):
+    """What `detectable_difference` rests on."""
 
-    member: Member
-    """Who and where."""
-    user_id: str | None
-    """Her id; None where she is to be created."""
-    step: Step
-    """What is to be done."""
-
-
-class Plan(NamedTuple):
-    """Everything that is to be done, in order."""
-
-    workspaces: dict[str, str | None]
-    """Ids of the workspaces by name; None where one is to be created."""
-    datasets: tuple[DatasetPlan, ...]
-    members: tuple[MemberPlan, ...]
-    """The people."""
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """Everything that was looked at, in words."""
-        made = tuple(
-            Step("workspace", name, "kept" if workspace_id else "created", workspace=name)
-            for name, workspace_id in self.workspaces.items()
-        )
-        return (*made, *(each.step for each in self.datasets), *(each.step for each in self.members))
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything is to be done."""
-        return any(step.done != "kept" for step in self.steps)
-
-    @property
-    def affected(self) -> tuple[str, ...]:
-        """A line for each thing that touches what has been answered."""
-        return tuple(each.affected for each in self.datasets if each.affected)
+    power: float = POWER
+    """How often a difference of that size is found."""
+    level: float = LEVEL
+    """Level of the two-sided test."""
+    share: float = SHARE
+    """Mean of the two rates."""
+    votes: int
+    """Votes on each answer."""
+    narratives: float
+    """Narratives that two providers share, on average over pairs, as many as unequal probabilities leave."""
+    pairs: int
+    """Pairs of providers."""
+    comparisons: int
+    """Comparisons of a report: all pairs on all labels and on a finding."""
+    agreement: float
+    """Correlation of two votes on a unit."""
+    narrative_correlation: float
+    """Correlation of votes on two providers' answers to one narrative."""
+    units_measured: int
+    """Units with two votes or more behind `agreement`, which is assumed where there are none."""
+    narratives_measured: int
+    """Narratives behind `narrative_correlation`, which is assumed where there are none."""
 
 
-def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskName] = ()) -> Plan:
-    """What is to be done so that everything wanted is there; `new_versions` names tasks whose datasets are made anew.
+class Plan(Frozen):
+    """What `plan.json` holds."""
+
+    version: Literal[1] = 1
+    """Version of this form."""
+    seed: int
+    """Seed of the sample."""
+    units: dict[TaskName, int]
+    """Units of the sample by task."""
+    judgements: int
+    """Submissions that they wait for, of all annotators together."""
+    hours: Hours
+    """How long these take."""
+    detectable_difference: float | None
+    """The smallest difference between two providers' rates that a single planned comparison finds with power .8; None
+    where there is none."""
+    detectable_corrected: float | None
+    """The same after a correction for all comparisons of a report, without which nothing there stands out."""
+    narratives: int
+    """Narratives in the sample."""
+    records: int
+    """Answers in the sample."""
+    all_narratives: int
+    """Narratives in the records that were given."""
+    all_records: int
+    """Answers in them."""
+    overlap: dict[TaskName, int]
+    """How many annotators a unit of production waits for."""
+    calibration: dict[str, int]
+    """Answers that go to calibration, by language; they wait for its overlap instead."""
+    difference: Difference | None
+    """What the detectable difference rests on; None where nothing can be compared."""
+    paces: tuple[PlannedPace, ...]
+    """Seconds, units and submissions by task and language."""
+    strata: tuple[Stratum, ...]
+    """Where the narratives were drawn."""
+    sample_sha256: str
+    """Of `sample.csv`."""
+    remarks: tuple[str, ...] = ()
+    """Plain sentences about what is assumed, and what does not count."""
+
+
+PLAN_FILE, SAMPLE_FILE = "plan.json", "sample.csv"
+_SAMPLE_COLUMNS = ("record_uuid", "narrative_id", "stratum", "inclusion_probability")
+_LABELS_AND_FINDING = sum(map(len, LABELS.values())) + 1
+_LEAST_USE = 0.6
+"""The share of its hours that a plan uses at least."""
+_WEIGHT_OF_ASSUMED = 20.0
+"""Units or narratives that the assumed correlations count like, beside the measured ones."""
+
+
+class PlanOptions(NamedTuple):
+    """What is wanted."""
+
+    hours: float | None = None
+    """Hours that may be used; None with `power`, or for all narratives."""
+    power: float | None = None
+    """Difference that is to be found; None with `hours`, or for all narratives."""
+    overlap: int | None = None
+    """How many annotators a unit waits for; None for the campaign's, or one."""
+    seed: int = 0
+    """Seed of the sample."""
+
+
+class PlannedSample(NamedTuple):
+    """A plan with its sample."""
+
+    plan: Plan
+    sample: bytes
+    """The bytes of `sample.csv`."""
+
+
+def make_plan(
+    population: Population, options: PlanOptions, campaign: Campaign | None = None, work: Work | None = None
+) -> PlannedSample:
+    """The plan for these records; the same arguments give the same bytes.
+
+    Without hours and difference it is for all narratives. Calibration is counted with the campaign's overlap there.
 
     Raises:
-        InputError: there is no wording for a language, or a round cannot have its name.
-        ArgillaError: a dataset's name is taken by somebody else's, or a dataset has other fields or questions than this
-            version asks for and no new version is asked for.
-        NotAllowedError: the key may not look at users; that needs an owner's.
+        InputError: the hours are too few for a narrative or much more than all take, or not even all narratives find
+            the difference.
     """
-    for place in wanted.places:  # before anything is asked
-        check_round(place.round_name)
-        read_wording(place.locale)
-    known = argilla.workspaces()
-    names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
-    _check_new_workspaces([name for name in names if name not in known])
-    ids = {name: known.get(name) for name in names}
-    described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
-    newest = {
-        (place, task): newest_versions(described[place.workspace]).get(Series(task, place.locale, place.round_name))
-        for place, tasks in wanted.places.items()
-        for task in TASKS
-        if task in tasks
-    }
-    raised = {
-        task: to_be_raised([each for (_, of), each in newest.items() if of == task and each is not None])
-        for task in new_versions
-    }
-    datasets = tuple(
-        _plan_dataset(
-            argilla,
-            place,
-            task,
-            wanted,
-            described[place.workspace],
-            raised.get(task, ()),
-            rules_of([each for there in described.values() for each in there], task, place.locale),
-        )
-        for place, task in newest
+    jury = Jury(population, campaign, options.overlap, work)
+    likeness, counts = Likeness(), (0, 0)
+    if work:
+        found, counts = measured_likeness(population, work, (AGREEMENT, LIKENESS), _WEIGHT_OF_ASSUMED)
+        likeness = Likeness(round(found[0], 3), round(found[1], 3))
+    ways = list(stratifications(population.narratives, options.seed))
+    strata, number = ways[0], len(population.narratives)
+    if options.hours is not None:
+        strata, number = _within_hours(ways, population, jury, options.hours)
+    elif options.power is not None:
+        strata, number = _with_power(ways, population, jury, options.power, likeness)
+    draws = draw(strata, number)
+    comparable = _comparable(draws, jury, likeness)
+    sample = _sample_csv(draws)
+    records = [record for each in draws for record in each.narrative.records]
+    calibrating = jury.calibration(records)
+    planned = _planned_paces(records, calibrating, jury)
+    calibration = Counter(record.locale for record in records if record.record_uuid in calibrating)
+    plan = Plan(
+        seed=options.seed,
+        units={task: sum(each.units for each in planned if each.task == task) for task in TASKS},
+        judgements=sum(each.judgements for each in planned),
+        hours=_hours(planned, jury.paces),
+        detectable_difference=comparable.detectable(),
+        detectable_corrected=comparable.detectable(comparable.comparisons),
+        narratives=number,
+        records=len(records),
+        all_narratives=len(population.narratives),
+        all_records=len(population.records),
+        overlap=jury.overlap,
+        calibration=dict(sorted(calibration.items())),
+        difference=_difference(comparable, counts),
+        paces=planned,
+        strata=_strata(strata, number),
+        sample_sha256=hashlib.sha256(sample).hexdigest(),
     )
-    return Plan(ids, datasets, plan_members(argilla, wanted.members, ids))
+    remarks = _remarks(plan, population, options, is_coarser=strata is not ways[0])
+    return PlannedSample(plan.model_copy(update={"remarks": tuple(remarks)}), sample)
 
 
-def _check_new_workspaces(names: Sequence[str]) -> None:
-    """Check that workspaces may be made with these names.
-
-    Source: argilla 2.8.0, `_models/_workspace.py`; its server takes any name.
+def _within_hours(
+    ways: Sequence[Stratification], population: Population, jury: Jury, hours: float
+) -> tuple[Stratification, int]:
+    """The finest way to divide the narratives of which the hours take one each, and how many they take.
 
     Raises:
-        InputError: Argilla's own library refuses one of them, and then lists no workspace at all to anybody.
+        InputError: they are too few for one narrative, or all take much less.
     """
-    odd = [name for name in names if not re.fullmatch(r"[A-Za-z0-9_-]+", name)]
-    if odd:
+    everything = len(population.narratives)
+    costs = _costs(population, jury, everything)
+    total = sum(costs.values())
+    if total <= hours:
+        if total < _LEAST_USE * hours:
+            raise InputError(
+                f"All {counted(everything, 'narrative')} take {_shown_hours(total)}, and `--hours` gives {hours:g}. "
+                "Leave `--hours` out to plan for all of them, or raise `--overlap`."
+            )
+        return ways[0], everything
+    for strata in ways:
+        number = narratives_within(strata, hours, costs)
+        for _ in range(3):  # calibration of a fixed number of records is a larger part of a smaller sample
+            number = narratives_within(strata, hours, _costs(population, jury, number))
+        if number >= strata.smallest:
+            return strata, number
+    raise InputError(
+        f"`--hours {hours:g}` is less than one narrative with all its answers takes: "
+        f"{_shown_hours(total / everything)} on average. Give more hours, or lower `--overlap`."
+    )
+
+
+def _costs(population: Population, jury: Jury, narratives: int) -> dict[str, float]:
+    """The hours of each narrative, by key, where so many narratives are judged."""
+    expected = {
+        locale: round(count * narratives / len(population.narratives)) for locale, count in jury.locales.items()
+    }
+    shares = jury.shares(expected)
+    return {each.key: jury.hours_of(each, shares) for each in population.narratives}
+
+
+def _with_power(
+    ways: Sequence[Stratification], population: Population, jury: Jury, wanted: float, likeness: Likeness
+) -> tuple[Stratification, int]:
+    """The finest way to divide the narratives, and the fewest of them with which the difference is found.
+
+    Raises:
+        InputError: there is nothing to compare, or not even all narratives find it.
+    """
+
+    def comparable(strata: Stratification, number: int) -> _Comparable:
+        return _comparable(draw(strata, number), jury, likeness)
+
+    everything = len(population.narratives)
+    best = comparable(ways[-1], everything)
+    if not best.pairs:
+        raise InputError(f"`--power {wanted:g}` compares two providers, and the records name {_providers(population)}.")
+    least = best.detectable()
+    if least is None or least > wanted:
+        found = "find no difference at all" if least is None else f"find one of {least:.3f} or more"
         raise InputError(
-            f"A workspace cannot have the name {odd[0]!r}: Argilla's own library would list none of the server's any "
-            "more. Use letters from A to Z, digits, - and _ only."
+            f"A difference of {wanted:g} needs more narratives than there are: all {everything:,} {found}. Give more "
+            "records, a larger `--power`, or raise `--overlap`."
         )
+    for strata in ways:
+        low, high = strata.smallest - 1, everything
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if comparable(strata, middle).finds(wanted) else (middle, high)
+        while high < everything and (comparable(strata, high).detectable() or 1.0) > wanted:
+            high += 1
+        if high > strata.smallest:
+            break
+    return strata, high
 
 
-def _plan_dataset(
-    argilla: Argilla,
-    place: Place,
-    task: TaskName,
-    wanted: Wanted,
-    described: Sequence[Mapping[str, Any]],
-    raised_ids: Sequence[str],
-    rules: Sequence[tuple[str, str]],
-) -> DatasetPlan:
-    """What is to be done about one dataset, given the datasets of its workspace and those to be made anew.
+def _providers(population: Population) -> str:
+    """How many providers the records name."""
+    return counted(len({record.provider for record in population.records} - {""}), "provider")
 
-    `rules` are the questions and replies that its guidelines end in.
 
-    Raises:
-        ArgillaError: its name is taken by somebody else's, or its schema differs and no new version is asked for.
-    """
-    newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
-    unfinished = newest is not None and is_carrying(newest)
-    raised = newest is not None and newest["id"] in raised_ids
-    number = 1 if newest is None else version_of(newest) + raised
-    existing = newest if newest is not None and number == version_of(newest) else None
-    overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
-    lacking = lacking_fields(task, parts_of(argilla, existing["id"], "fields")) if existing else frozenset()
-    evidence = wanted.evidence or (evidence_of(newest) if newest else "off")
-    if place.round_name == PRACTICE:
-        evidence = "off"  # marks of practice would be nobody's evidence
-    wording = read_wording(place.locale)
-    closing = closing_rules(wording.rules_heading, rules)
-    plain = define_dataset(
-        task, wording, overlap, place.round_name, lacking=lacking, evidence=evidence, closing=closing
+class _Comparable(NamedTuple):
+    """What two providers can be compared on."""
+
+    shared: Shared
+    """Narratives that they share, on average over the pairs."""
+    votes: int
+    """Votes on each answer."""
+    likeness: Likeness
+    """How much alike votes are."""
+    pairs: int
+    """Pairs of providers."""
+
+    @property
+    def comparisons(self) -> int:
+        """Comparisons of a report: all pairs on all labels and on a finding."""
+        return self.pairs * _LABELS_AND_FINDING
+
+    def detectable(self, comparisons: int = 1) -> float | None:
+        """The difference that is found among so many comparisons; None where none is."""
+        return detectable_difference(self.shared, self.votes, self.likeness, comparisons) if self.pairs else None
+
+    def finds(self, wanted: float) -> bool:
+        """Whether a single comparison finds the difference."""
+        return bool(self.pairs) and finds_difference(wanted, self.shared, self.votes, self.likeness)
+
+
+def _comparable(draws: Sequence[Draw], jury: Jury, likeness: Likeness) -> _Comparable:
+    """What the providers of a sample can be compared on."""
+    weights: defaultdict[str, dict[int, float]] = defaultdict(dict)
+    for place, each in enumerate(draws):
+        for record in each.narrative.records:
+            if record.provider:
+                weights[record.provider][place] = 1 / each.probability
+    pairs = list(combinations(sorted(weights), 2))
+    counts = Counter(weights[a][place] for a, b in pairs for place in weights[a].keys() & weights[b].keys())
+    shared = shared_narratives({weight: count / len(pairs) for weight, count in counts.items()})
+    return _Comparable(shared, min(jury.overlap["grounding"], jury.overlap["generation"]), likeness, len(pairs))
+
+
+def _difference(found: _Comparable, counts: tuple[int, int]) -> Difference | None:
+    """What the detectable difference rests on; None where nothing can be compared."""
+    if not found.pairs:
+        return None
+    return Difference(
+        votes=found.votes,
+        narratives=round(found.shared.effective, 1),
+        pairs=found.pairs,
+        comparisons=found.comparisons,
+        agreement=found.likeness.agreement,
+        narrative_correlation=found.likeness.narrative,
+        units_measured=counts[0],
+        narratives_measured=counts[1],
     )
-    definition = with_version(plain, number)
-    refuse_strangers(described, definition)
-    if existing is not None:
-        _refuse_other_evidence(existing, definition, _NEW_VERSION.format(task=task))
-        refuse_other_schema(argilla, existing, definition, _NEW_VERSION.format(task=task))
-    earlier = newest if existing is None else _earlier_version(newest, described) if unfinished else None
-    if wanted.routing is not None:
-        definition.metadata[ROUTING] = dict(wanted.routing)
-    if earlier is not None:
-        definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
-    brought = f"without `{'`, `'.join(sorted(lacking))}`, which `--new-version {task}` brings" if lacking else ""
-    asks = _ASKS_FOR_MARKS.get(definition.metadata.get(EVIDENCE, "off"), "")
-    remark = "; ".join(filter(None, [brought, asks, wanted.notes.get(place, "")]))
-    plan = _with_changes(argilla, place, definition, existing, earlier, remark)
-    return _with_jury(plan, wanted.juries.get(place))
 
 
-def _with_jury(plan: DatasetPlan, names: Sequence[str] | None) -> DatasetPlan:
-    """The dataset's plan with who is to be written down as labelling in it; no response is touched by that."""
-    there = plan.existing["metadata"].get(JURY) if plan.existing else None
-    if names is None or there == list(names):
-        return plan
-    if plan.step.done != "kept":
-        return plan._replace(jury=names)
-    note = "; ".join(filter(None, ["who labels in it", plan.step.note]))
-    return plan._replace(jury=names, step=plan.step._replace(done="updated", note=note))
-
-
-def _earlier_version(
-    dataset: Mapping[str, Any] | None, described: Sequence[Mapping[str, Any]]
-) -> Mapping[str, Any] | None:
-    """The version that the dataset's records come from; None for a first one."""
-    origin = ((dataset or {}).get("metadata") or {}).get(CARRIED_FROM)
-    return next((each for each in described if origin is not None and each["id"] == origin), None)
-
-
-def _with_changes(
-    argilla: Argilla,
-    place: Place,
-    definition: DatasetDefinition,
-    existing: Mapping[str, Any] | None,
-    earlier: Mapping[str, Any] | None,
-    remark: str,
-) -> DatasetPlan:
-    """The dataset's plan: what of it differs, what that does to responses, and the same in words."""
-    parts: tuple[Part, ...] = ()
-    body: dict[str, Any] = {}
-    differences: list[str] = []
-    if existing is not None:
-        parts, body = _changed_parts(argilla, existing, definition), _changed_body(existing, definition)
-        differences = _described_changes(existing, parts, body)
-    done: Done = "created" if existing is None else "kept"
-    if existing is not None and (existing["status"] == "draft" or earlier is not None):
-        done = "finished"
-    elif differences:
-        done = "updated"
-    touched = earlier if earlier is not None else existing if differences else None
-    responses = _count_responses(argilla, touched["id"]) if touched is not None else 0
-    carried = [f"records carried over from {earlier['name']}"] if earlier is not None else []
-    note = "; ".join(filter(None, [*differences, *carried, remark]))
-    affected = ""
-    if touched is not None and responses:
-        what = f"a new version, {definition.name}; they stay in the old one" if earlier is not None else note
-        affected = f"{place.workspace}/{touched['name']} has {responses} responses: {what}"
-    step = Step("dataset", definition.name, done, note, place.workspace)
-    return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected)
-
-
-def _changed_parts(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> tuple[Part, ...]:
-    """The fields and questions whose title, description or texts of answers differ, as changes to send."""
-    found: list[Part] = []
-    for kind, wanted in (("fields", definition.fields), ("questions", definition.questions)):
-        there = {part["name"]: part for part in parts_of(argilla, existing["id"], kind)}
-        for part in wanted:
-            if part["name"] in there and _wording_of(there[part["name"]]) != _wording_of(part):
-                body = {each: part[each] for each in sorted(_CHANGEABLE & part.keys())}
-                found.append((f"/{kind}/{there[part['name']]['id']}", body))
+def _planned_paces(
+    records: Sequence[PlannedRecord], calibrating: Collection[str], jury: Jury
+) -> tuple[PlannedPace, ...]:
+    """Units, submissions and seconds of the sample, by task and language."""
+    found = []
+    for (task, locale), pace in jury.paces.items():
+        loads = [(record.record_uuid, record.loads[task]) for record in records if record.locale == locale]
+        units = sum(load.units for _, load in loads)
+        early = sum(load.units for record_uuid, load in loads if record_uuid in calibrating)
+        if units:
+            seconds = sum(load.seconds for _, load in loads) / units * pace.factor
+            found.append(
+                PlannedPace(
+                    task=task,
+                    language=locale,
+                    units=units,
+                    judgements=early * jury.judges_calibration(locale) + (units - early) * jury.overlap[task],
+                    seconds=round(seconds, 1),
+                    basis="assumed" if not pace.is_measured else "measured" if pace.timed else "other languages",
+                    timed=pace.timed,
+                    annotators=pace.annotators,
+                )
+            )
     return tuple(found)
 
 
-def _wording_of(part: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What annotators read of a field or question; takes ours and the server's description alike."""
-    options = part["settings"].get("options") or ()
-    return part["title"], part.get("description"), [(each["value"], each["text"]) for each in options]
+def _hours(planned: Iterable[PlannedPace], known: Mapping[Cell, Pace]) -> Hours:
+    """The hours of all submissions; all paces are taken to be too long or too short together."""
+    low = expected = high = 0.0
+    for each in planned:
+        hours, spread = each.judgements * each.seconds / 3600, known[each.task, each.language].spread
+        low, expected, high = low + hours / spread, expected + hours, high + hours * spread
+    return Hours(low=round(low, 2), expected=round(expected, 2), high=round(high, 2))
 
 
-def _changed_body(existing: Mapping[str, Any], definition: DatasetDefinition) -> dict[str, Any]:
-    """What of the dataset itself differs, as a change to send: guidelines, overlap, metadata; empty where nothing does.
-
-    Metadata that the definition does not have stay as they are.
-    """
-    wanted, metadata = definition.body, existing["metadata"] or {}
-    body: dict[str, Any] = {}
-    if existing["guidelines"] != wanted["guidelines"]:
-        body["guidelines"] = wanted["guidelines"]
-    if existing["distribution"]["min_submitted"] != wanted["distribution"]["min_submitted"]:
-        body["distribution"] = wanted["distribution"]
-    watched = [name for name in ("guideline_version", ROUTING) if name in wanted["metadata"]]
-    if any(metadata.get(name) != wanted["metadata"][name] for name in watched):
-        body["metadata"] = {**metadata, **wanted["metadata"]}
-    return body
-
-
-def _described_changes(existing: Mapping[str, Any], parts: Sequence[Part], body: Mapping[str, Any]) -> list[str]:
-    """The changes in words, those that annotators notice first; empty where there are none."""
-    found = ["titles and descriptions"] if parts else []
-    found += ["guidelines"] if "guidelines" in body else []
-    if "distribution" in body:
-        now, then = existing["distribution"]["min_submitted"], body["distribution"]["min_submitted"]
-        found.append(f"overlap {now} becomes {then}")
-    there = existing["metadata"] or {}
-    if "metadata" in body and there.get(ROUTING) != body["metadata"].get(ROUTING):
-        found.append("how records are split")
-    return found or (["version of the wording"] if body else [])
-
-
-def _count_responses(argilla: Argilla, dataset_id: str) -> int:
-    """How many responses of any kind the dataset holds, by the server's tables."""
-    progress = argilla.request("GET", f"/datasets/{dataset_id}/users/progress")["users"]
-    return sum(int(user[state][kind]) for user in progress for state in ("completed", "pending") for kind in _RESPONSES)
-
-
-def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any]]:
-    """The dataset's `fields` or `questions` as the server describes them."""
-    parts: list[dict[str, Any]] = argilla.request("GET", f"/datasets/{dataset_id}/{kind}")["items"]
-    return parts
-
-
-def refuse_strangers(described: Sequence[Mapping[str, Any]], definition: DatasetDefinition) -> None:
-    """Refuse the name of somebody else's dataset.
-
-    Raises:
-        ArgillaError: one has.
-    """
-    if any(each["name"] == definition.name and task_of(each) != definition.task for each in described):
-        raise ArgillaError(
-            f"The workspace already has a dataset {definition.name!r} that citejury did not make. Rename it in "
-            "Argilla, or choose another `--workspace`."
+def _strata(strata: Stratification, number: int) -> tuple[Stratum, ...]:
+    """How many are drawn where."""
+    return tuple(
+        Stratum(
+            stratum=name,
+            narratives=len(strata.members[name]),
+            sampled=count,
+            inclusion_probability=count / len(strata.members[name]),
         )
-
-
-def refuse_other_schema(
-    argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str
-) -> None:
-    """Refuse an existing dataset that does not fit; a draft may lack fields and questions.
-
-    Raises:
-        ArgillaError: it has other fields or questions; the message lists them and ends in the way out.
-    """
-    differences = _schema_differences(
-        [*parts_of(argilla, existing["id"], "fields"), *parts_of(argilla, existing["id"], "questions")],
-        [*definition.fields, *definition.questions],
-        is_draft=existing["status"] == "draft",
+        for name, count in strata.sizes(number).items()
     )
-    if differences:
-        raise ArgillaError(
-            f"The dataset {existing['name']!r} differs from what this version of citejury asks for, and Argilla cannot "
-            f"change a published dataset: {'; '.join(differences[:_DIFFERENCES_SHOWN])}. {way_out}"
+
+
+def _sample_csv(draws: Sequence[Draw]) -> bytes:
+    """The bytes of `sample.csv`: a row a record; cells that a spreadsheet would run begin with an apostrophe."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(_SAMPLE_COLUMNS)
+    for each in draws:
+        for record in each.narrative.records:
+            told = (record.record_uuid, each.narrative.narrative_id, each.stratum, repr(each.probability))
+            rows.writerow([spreadsheet_cell(cell) for cell in told])
+    return text.getvalue().encode("utf-8", "surrogatepass")
+
+
+def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarser: bool) -> Iterator[str]:
+    """What the lead should know about the figures."""
+    if options.hours is not None and plan.hours.expected > options.hours:
+        yield (
+            f"This sample takes more than the {options.hours:g} hours given: how many narratives there are goes by "
+            "what they take on average, so that each keeps its probability, and these are longer."
         )
+    if is_coarser:
+        kept = "by language only" if plan.strata[0].stratum != ALL else "neither by language nor by type"
+        yield f"The narratives are divided {kept}: so few do not fill all languages and types."
+    guessed = sorted({each.task for each in plan.paces if each.basis == "assumed"}, key=TASKS.index)
+    if guessed:
+        yield (
+            f"The pace of {', '.join(guessed)} is assumed from the length of the texts, and may be half or twice as "
+            f"long. Plan again with `--from SERVER` once {FEWEST_TIMED} units of a task are done."
+        )
+    if any(plan.calibration.values()):
+        told = ", ".join(f"{locale} {count:,}" for locale, count in plan.calibration.items())
+        yield f"Answers in calibration, counted with its overlap: {told}."
+    if plan.difference is None:
+        yield f"The records name {_providers(population)}, so there is no difference to be found between two."
+    elif plan.detectable_difference is None:
+        yield "So few narratives find no difference between two providers, however large."
+    if population.repeated:
+        yield f"Counted once though there more than once: {counted(population.repeated, 'record')}."
+    if population.nameless:
+        yield f"Told apart by their queries: {counted(population.nameless, 'narrative')} without an id."
 
 
-def _refuse_other_evidence(existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str) -> None:
-    """Refuse to change whether a dataset asks for marks.
+def _shown_hours(hours: float) -> str:
+    """Hours in words."""
+    return f"{hours:,.1f} hours" if hours < 99.95 else f"{hours:,.0f} hours"
+
+
+def check_plan_folder(folder: Path) -> None:
+    """Refuse a folder that holds anything: a plan in use must not change under its study.
 
     Raises:
-        ArgillaError: it asks for them in another way; the message says in which and ends in the way out.
+        OutputError: it is a file, or not empty.
     """
-    there, wanted = evidence_of(existing), definition.metadata.get(EVIDENCE, "off")
-    if there != wanted:
-        if existing["status"] == "draft":
-            way_out = "It is a draft without records: delete it in Argilla, then run `citejury annotation setup` again."
-        raise ArgillaError(
-            f"The dataset {existing['name']!r} was made with {_EVIDENCE_WORDS[there]}, and now "
-            f"{_EVIDENCE_WORDS[wanted]} are wanted (`evidence`). Argilla can neither add a question to a published "
-            f"dataset nor take one away, and the answers in one dataset are to be answers to the same form. {way_out}"
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise OutputError(f"`{folder}` is a file. Name a new folder for the plan.")
+    if folder.is_dir() and any(folder.iterdir()):
+        held = "holds a plan already" if (folder / PLAN_FILE).exists() else "is not empty"
+        raise OutputError(f"`{folder}` {held}. Name a new folder for this one.")
+
+
+def write_plan(planned: PlannedSample, folder: Path) -> None:
+    """Write `plan.json` and `sample.csv`; the folder appears with both, or not at all.
+
+    Raises:
+        OutputError: the folder holds something, or is a file.
+        OSError: the system refuses.
+    """
+    check_plan_folder(folder)
+    target = folder.absolute()
+    work = target.with_name(f".{target.name}.{uuid4().hex}.part")
+    try:
+        for name, content in (
+            (SAMPLE_FILE, planned.sample),
+            (PLAN_FILE, planned.plan.model_dump_json(indent=2).encode() + b"\n"),
+        ):
+            with staged_file(work / name) as file:
+                file.write(content)
+        os.replace(work, target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """What is judged, how long it takes by task and language, and what it finds out."""
+    whole = "all" if plan.narratives == plan.all_narratives else f"of {plan.all_narratives:,}"
+    yield f"{counted(plan.narratives, 'narrative')} ({whole}) with {counted(plan.records, 'answer')}"
+    yield ""
+    yield _table(plan).terminal()
+    yield ""
+    hours = plan.hours
+    yield f"Hours of all annotators together: {hours.expected:,.1f} (from {hours.low:,.1f} to {hours.high:,.1f})"
+    if plan.difference is not None and plan.detectable_difference is not None:
+        yield f"Difference between two providers found with power .8: {plan.detectable_difference:.3f}"
+        corrected = "none" if plan.detectable_corrected is None else f"{plan.detectable_corrected:.3f}"
+        yield f"  corrected for all {plan.difference.comparisons:,} comparisons of a report: {corrected}"
+        yield from _basis(plan.difference)
+
+
+def _table(plan: Plan) -> Table:
+    """Units, submissions, seconds and hours by task and language."""
+    heading = ("task", "language", "units", "judgements", "seconds", "hours", "pace")
+    rows: list[tuple[object, ...]] = [
+        (
+            each.task,
+            each.language,
+            f"{each.units:,}",
+            f"{each.judgements:,}",
+            f"{each.seconds:.0f}",
+            f"{each.judgements * each.seconds / 3600:,.1f}",
+            f"{each.basis} ({each.timed})" if each.timed else each.basis,
         )
-
-
-def _schema_differences(
-    theirs: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str, Any]], is_draft: bool
-) -> list[str]:
-    """Each difference in words; in a draft what is missing is none."""
-    there = {part["name"]: schema_part(part) for part in theirs}
-    wanted = {part["name"]: schema_part(part) for part in ours}
-    missing = [] if is_draft else [f"`{name}` is missing" for name in wanted if name not in there]
-    extra = [f"`{name}` is not asked for" for name in there if name not in wanted]
-    changed = [
-        f"`{name}` has {key} {there[name].get(key)!r} instead of {value!r}"
-        for name in wanted
-        if name in there
-        for key, value in wanted[name].items()
-        if there[name].get(key) != value
+        for each in sorted(plan.paces, key=lambda each: (TASKS.index(each.task), each.language))
     ]
-    return missing + extra + changed
+    units = sum(plan.units.values())
+    total = ("together", "", f"{units:,}", f"{plan.judgements:,}", "", f"{plan.hours.expected:,.1f}", "")
+    return Table([heading, *rows, total], left=2)
 
 
-def plan_members(
-    argilla: Argilla, wanted: Sequence[Member], workspace_ids: Mapping[str, str | None]
-) -> tuple[MemberPlan, ...]:
-    """What is to be done about each person in each workspace, in the order given, then who else is a member there.
-
-    Raises:
-        NotAllowedError: the key may not look at users; that needs an owner's.
-    """
-    if not wanted:
-        return ()
-    users = {user["username"]: user for user in argilla.users()}
-    there = {
-        name: {user["username"] for user in argilla.workspace_users(found)} if found else set()
-        for name, found in workspace_ids.items()
-    }
-    first = _first_memberships(wanted)
-    plans: list[MemberPlan] = []
-    for member in wanted:
-        user = users.get(member.person.name)
-        is_first = first[member.person.name] is member
-        done = _what_to_do(member, user, is_first, member.person.name in there[member.workspace])
-        if done == "kept" and not (member.belongs or member.person.left or is_first):
-            continue  # she has nothing to do with that workspace
-        where = member.workspace if member.belongs or member.person.left or done == "removed" else ""
-        step = Step("annotator", member.person.name, done, _role_note(member.person, user), where)
-        plans.append(MemberPlan(member, user["id"] if user else None, step))
-    return tuple(plans)
+def _basis(found: Difference) -> Iterator[str]:
+    """What the difference rests on."""
+    yield f"  two-sided {found.level:g}, rates around {found.share:g}, paired on {found.narratives:,.0f} narratives"
+    units, narratives = _source(found.units_measured, "unit"), _source(found.narratives_measured, "narrative")
+    yield f"  correlation of two votes on a unit: {found.agreement:.2f} ({units})"
+    yield f"  of votes on two answers to a narrative: {found.narrative_correlation:.2f} ({narratives})"
 
 
-def _first_memberships(wanted: Sequence[Member]) -> dict[str, Member]:
-    """Where each person is created if she is not there yet: the first workspace of hers, or the first of all."""
-    first: dict[str, Member] = {}
-    for member in wanted:
-        known = first.setdefault(member.person.name, member)
-        if member.belongs and not known.belongs:
-            first[member.person.name] = member
-    return first
-
-
-def _what_to_do(member: Member, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
-    """What is to be done about her in one workspace; she is created where she is met first."""
-    if is_member:
-        return "kept" if member.belongs else "removed"
-    if user is None and is_first and not member.person.left:
-        return "created"
-    return "added" if member.belongs else "kept"
-
-
-def _role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
-    """A remark about somebody who left, or who may read everybody's responses."""
-    if person.left:
-        return "has left; what she answered stays"
-    if person.role == "adjudicator":
-        return "adjudicator: `citejury exports adjudicate push EXPORT --blind` gives her what is split"
-    role = user["role"] if user else person.role
-    return "" if role == "annotator" else f"role {role}: may read what the others answer"
+def _source(count: int, what: str) -> str:
+    """What a correlation rests on."""
+    return f"from {counted(count, what)}" if count else "assumed"

@@ -1,22 +1,25 @@
 """Which datasets a record goes to: decided by its language and a hash of its id, and then for good.
 
 All units of a record go to one place. A record that is in Argilla already stays where it is, so that every machine sees
-the same split, whatever it pushes first.
+the same split, whatever it pushes first. Two things are decided once, at a campaign's first set-up, and stand in the
+metadata of its datasets, so that it goes on as it began, whoever joins and whatever a later version would do: whether
+each language has a workspace of its own, and by which rule records are chosen for calibration.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from annotation.campaign.file import Calibration, Campaign, Place, language_workspace, production_place
-from annotation.tasks import CALIBRATION
+from annotation.campaign.file import Calibration, Campaign, Place, language_workspace, places, production_place
+from annotation.client import Argilla
+from annotation.tasks import CALIBRATION, PRODUCTION, round_of, task_of
 from pipeline.errors import InputError, SettingsError
 
 _HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1
 _HASHES = 1 << (8 * _HASH_BYTES)
 _FLOOR = 3
 """So many records of each language and task are for calibration at least, but no more than half of them."""
-NEWEST_RULE = 2
+_NEWEST_RULE = 2
 """The rule of calibration for new campaigns."""
 LANGUAGE_WORKSPACES = "language_workspaces"
 """Where the split of a campaign says that each language has a workspace of its own."""
@@ -165,14 +168,9 @@ def routing_metadata(campaign: Campaign) -> dict[str, Any]:
     rule = campaign.calibration
     size = None if rule is None else {"fraction": rule.fraction, "records": rule.records, "seed": rule.seed}
     if rule and size and rule.rule != 1:
-        size["rule"] = NEWEST_RULE
+        size["rule"] = _NEWEST_RULE
     parted = {LANGUAGE_WORKSPACES: True} if campaign.parts_languages else {}
     return {"calibration": size, "locales": list(campaign.locales), "groups": sorted(campaign.groups), **parted}
-
-
-def rule_of(calibration: Mapping[str, Any]) -> int:
-    """The rule by which records were chosen, from what the metadata of a dataset say of calibration."""
-    return int(calibration.get("rule", 1))
 
 
 def check_routing(
@@ -213,8 +211,84 @@ def _shown(value: Any) -> str:
     """A value of the routing metadata in words."""
     if isinstance(value, Mapping):
         return ", ".join(
-            f"{name} {each}" for name, each in ({**value, "rule": rule_of(value)}).items() if each is not None
+            f"{name} {each}" for name, each in {**value, "rule": value.get("rule", 1)}.items() if each is not None
         )
     if isinstance(value, bool):
         return "true"
     return "none" if not value else ", ".join(map(str, value))
+
+
+def as_it_stands(argilla: Argilla, campaign: Campaign, workspace: str) -> Campaign:
+    """The campaign with what Argilla has of it decided; where it has nothing, with what a new campaign gets.
+
+    `workspace` is the common one of the settings.
+
+    Raises:
+        SettingsError: `language_workspaces` or `calibration.rule` says otherwise than Argilla; records do not move.
+    """
+    shared = campaign.model_copy(update={"language_workspaces": False})
+    parted = campaign.model_copy(update={"language_workspaces": True})
+    known = argilla.workspaces()
+    in_parted = [each for each in _own_datasets(argilla, parted, workspace, known) if _routing(each, parts=True)]
+    in_shared = [each for each in _own_datasets(argilla, shared, workspace, known) if _routing(each, parts=False)]
+    if not in_parted and not in_shared:
+        return _decided(campaign, campaign.parts_languages, _NEWEST_RULE)
+    parts = bool(in_parted)
+    if campaign.language_workspaces not in (None, parts):
+        raise SettingsError(
+            f"`campaign.language_workspaces` in citejury.toml is {str(not parts).lower()}, and the languages of the "
+            f"campaign in Argilla {'have workspaces of their own' if parts else 'share workspaces'}. Take the value "
+            "out, or begin a campaign in another `workspace`: records do not move."
+        )
+    rules = {rule for each in in_parted or in_shared if (rule := _rule_of(each))}
+    return _decided(campaign, parts, min(rules, default=_NEWEST_RULE))
+
+
+def _decided(campaign: Campaign, parts: bool, rule: int) -> Campaign:
+    """The campaign with both decisions; a rule that the file names is left to be compared with Argilla's."""
+    calibration = campaign.calibration
+    if calibration and calibration.rule is None:
+        calibration = calibration.model_copy(update={"rule": rule})
+    return campaign.model_copy(update={"language_workspaces": parts, "calibration": calibration})
+
+
+def _own_datasets(
+    argilla: Argilla, campaign: Campaign, workspace: str, known: Mapping[str, str]
+) -> Iterator[Mapping[str, Any]]:
+    """Our datasets of calibration and production in the workspaces that the campaign may have."""
+    for name in _every_workspace(campaign, workspace):
+        for each in argilla.datasets(known[name]) if name in known else ():
+            if task_of(each) and round_of(each) in (CALIBRATION, PRODUCTION):
+                yield each
+
+
+def _routing(dataset: Mapping[str, Any], parts: bool) -> bool:
+    """Whether the dataset is of a campaign whose languages have workspaces of their own, or of one that share them."""
+    return bool((dataset["metadata"].get(ROUTING) or {}).get(LANGUAGE_WORKSPACES)) is parts
+
+
+def _rule_of(dataset: Mapping[str, Any]) -> int | None:
+    """The rule by which the dataset's campaign chose records for calibration; None where it has no such round."""
+    calibration = (dataset["metadata"].get(ROUTING) or {}).get(CALIBRATION)
+    return None if calibration is None else int(calibration.get("rule", 1))
+
+
+def _every_workspace(campaign: Campaign, workspace: str) -> tuple[str, ...]:
+    """The names of all workspaces that the campaign may have, those of groups that everybody has left included."""
+    shared = [f"{workspace}-{locale}" for locale in campaign.locales] if campaign.parts_languages else [workspace]
+    return (*shared, *(f"{home}-{group}" for group in campaign.groups for home in shared))
+
+
+def standing_workspaces(argilla: Argilla, campaign: Campaign | None, workspace: str) -> tuple[str, ...]:
+    """The names of the workspaces in which people work or worked; the common one where there is no campaign.
+
+    Those that the campaign needs are there even where Argilla lacks them, so that nothing is left out unseen.
+
+    Raises:
+        SettingsError: as for `as_it_stands`.
+    """
+    if campaign is None:
+        return (workspace,)
+    standing, known = as_it_stands(argilla, campaign, workspace), argilla.workspaces()
+    needed = {place.workspace for place in places(standing, workspace)}
+    return tuple(name for name in _every_workspace(standing, workspace) if name in needed or name in known)

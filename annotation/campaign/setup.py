@@ -5,9 +5,12 @@ kill may separate: the first one carries the dataset's metadata, by which a draf
 SDK's `Dataset.create` sends no metadata, and cannot go on with a draft.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from annotation.campaign.datasets import CARRYING, append_to_log, current_datasets, read_queries, write_jury
 from annotation.campaign.file import (
     Annotator,
     Campaign,
@@ -20,7 +23,8 @@ from annotation.campaign.file import (
     practice_places,
 )
 from annotation.campaign.people import NewUser, Passwords, checked_names, create_user
-from annotation.campaign.plan import (
+from annotation.campaign.routing import LANGUAGE_WORKSPACES, check_routing, routing_metadata
+from annotation.campaign.setup_plan import (
     DatasetPlan,
     MemberPlan,
     Plan,
@@ -32,11 +36,20 @@ from annotation.campaign.plan import (
     refuse_other_schema,
     refuse_strangers,
 )
-from annotation.campaign.routing import LANGUAGE_WORKSPACES, check_routing, routing_metadata
-from annotation.campaign.versions import CARRYING, append_to_log, carry_records, current_datasets, write_jury
-from annotation.client import Argilla, connected, load_sdk, user_handle, workspace_handle
+from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla, connected, load_sdk, user_handle, workspace_handle
+from annotation.display import HIDDEN, shown_anew
 from annotation.labels import TASKS, Evidence, TaskName
-from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION, DatasetDefinition
+from annotation.marks import add_passages, can_be_marked, carried_passages
+from annotation.tasks import (
+    CALIBRATION,
+    PRACTICE,
+    PRODUCTION,
+    DatasetDefinition,
+    evidence_of,
+    locale_of,
+    round_of,
+    task_of,
+)
 from pipeline.errors import ArgillaError, InputError
 
 
@@ -192,7 +205,7 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> No
     if plan.jury is not None:
         write_jury(argilla, str(dataset_id), plan.jury)
     if plan.earlier is not None:
-        carry_records(argilla, plan.earlier, str(dataset_id))
+        _carry_records(argilla, plan.earlier, str(dataset_id))
         argilla.request("PATCH", f"/datasets/{dataset_id}", json={"name": definition.name})
 
 
@@ -283,3 +296,94 @@ def add_users(argilla: Argilla, wanted: Sequence[Member], passwords: Passwords) 
     plans = plan_members(argilla, wanted, ids)
     _apply_members(argilla, plans, ids, passwords)
     return plans
+
+
+def _carry_records(argilla: Argilla, old: Mapping[str, Any], new_id: str) -> int:
+    """How many records of the old version were copied into the new one; those that are in it already are left alone.
+
+    Responses and suggestions are not copied. A query that the old version did not show comes from the generation
+    datasets of its round and language, the ids of passages that could not be marked there from the retrieval datasets.
+    Killed and called again, it goes on.
+
+    Raises:
+        InputError: a field that the new version has is missing in a record of the old one, and the query is nowhere.
+        ArgillaError: Argilla refused a batch.
+    """
+    old_id = str(old["id"])
+    there = {item["external_id"] for _, page in argilla.record_pages(new_id, include=()) for item in page}
+    fields, before = (
+        {field["name"] for field in argilla.request("GET", f"/datasets/{each}/fields")["items"]}
+        for each in (new_id, old_id)
+    )
+    asks_for_marks = evidence_of(argilla.request("GET", f"/datasets/{new_id}")) != "off"
+    place = (locale_of(old), round_of(old))
+    beside = [each for each in argilla.datasets(old["workspace_id"]) if (locale_of(each), round_of(each)) == place]
+    queries = read_queries(argilla, beside) if "query" in fields - before else {}
+    passages = _read_passages(argilla, beside) if asks_for_marks and evidence_of(old) == "off" else {}
+    bodies = (
+        _with_passages(_copied(item, fields, queries), passages) if asks_for_marks else _copied(item, fields, queries)
+        for _, page in argilla.record_pages(old_id, include=(), page_size=100)
+        for item in page
+        if item["external_id"] not in there
+    )
+    carried = 0
+    for batch in _batches(bodies):
+        argilla.request("PUT", f"/datasets/{new_id}/records/bulk", json={"items": batch})
+        carried += len(batch)
+    return carried
+
+
+def _read_passages(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> dict[str, set[tuple[int, str, str]]]:
+    """Rank, `chunk_id` and `doc_id` of all passages in the retrieval datasets among those described, by record."""
+    passages: defaultdict[str, set[tuple[int, str, str]]] = defaultdict(set)
+    for dataset in described:
+        if task_of(dataset) == "retrieval":
+            for _, page in argilla.record_pages(dataset["id"], include=()):
+                for hidden in (record["metadata"][HIDDEN] for record in page if HIDDEN in (record["metadata"] or {})):
+                    known = (hidden["chunk_rank"], hidden["chunk_id"], hidden["doc_id"])
+                    passages[hidden["record_uuid"]].add(known)
+    return passages
+
+
+def _with_passages(body: dict[str, Any], passages: Mapping[str, set[tuple[int, str, str]]]) -> dict[str, Any]:
+    """The body of a grounding record as one that can be marked, unless it is one already or is not ours."""
+    hidden = (body["metadata"] or {}).get(HIDDEN)
+    if hidden and not can_be_marked(body):
+        add_passages(body, carried_passages(body, sorted(passages.get(hidden["record_uuid"], ()))))
+    return body
+
+
+def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, str]) -> dict[str, Any]:
+    """The record's body for a version with these fields.
+
+    Raises:
+        InputError: it lacks one of them, and that is not a query which is known.
+    """
+    shown = shown_anew(record)
+    texts = dict(shown["fields"])
+    query = queries.get(((record["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid", ""))
+    if query is not None:
+        texts.setdefault("query", query)
+    missing = sorted(fields - texts.keys())
+    if missing:
+        raise InputError(
+            f"The record {record['external_id']!r} of the earlier version lacks the field {missing[0]!r}, so it cannot "
+            "be carried over. Push the records again with `citejury annotation push`; the new version is there."
+        )
+    body = {name: record[name] for name in ("external_id", "fields", "metadata")} | shown
+    return body | {"fields": {name: text for name, text in texts.items() if name in fields}}
+
+
+def _batches(bodies: Iterable[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
+    """The bodies in order, in groups that the server takes at once."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for body in bodies:
+        length = len(json.dumps(body))
+        if batch and (len(batch) == BATCH_RECORDS or size + length > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(body)
+        size += length
+    if batch:
+        yield batch

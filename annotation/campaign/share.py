@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotation.campaign.datasets import count_records
+from annotation.campaign.datasets import Series, count_records, newest_versions, place_in_order
 from annotation.campaign.file import Annotator, Campaign, Member, members
-from annotation.campaign.standing import as_it_stands
-from annotation.campaign.versions import Series, newest_versions, place_in_order
+from annotation.campaign.routing import as_it_stands
 from annotation.client import Argilla
 from annotation.labels import LABELS, TaskName
 from annotation.pages import exact, markdown_to_html, render

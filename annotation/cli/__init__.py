@@ -5,16 +5,13 @@ Options come in, one call of the library follows, and what came of it goes to st
 
 import click
 
-from annotation.cli.controls import controls
-from annotation.cli.escalate import escalate
+from annotation.cli.controls import controls, practice
 from annotation.cli.judge import judge
 from annotation.cli.plan import plan
-from annotation.cli.practice import practice
 from annotation.cli.push import push
-from annotation.cli.reply import reply
 from annotation.cli.serve import backup, restore, serve
 from annotation.cli.setup import setup, share
-from annotation.cli.status import status
+from annotation.cli.status import escalate, reply, status
 from annotation.cli.users import users
 
 

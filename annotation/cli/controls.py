@@ -1,4 +1,4 @@
-"""The group `controls`: units whose answers are known, and repeats, among the annotators' other work."""
+"""The groups `controls` and `practice`: units whose answers are known, mixed among the others or practised before."""
 
 import shlex
 from collections.abc import Sequence
@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import api_url_option, tasks_option
+from annotation.cli.options import TASK_NAMES, api_url_option, tasks_option
 from annotation.cli.setup import named_again
 from pipeline.cli.options import SectionedCommand
 from pipeline.tables import Table
 from pipeline.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
-    from annotation.controls.push import ControlReport
-    from annotation.controls.repeats import RepeatReport
+    from collections.abc import Iterator
+
+    from annotation.campaign.datasets import JuryDataset
+    from annotation.client import Argilla
+    from annotation.status.control_push import ControlReport, RepeatReport
     from pipeline.records import QueryResponse
+    from pipeline.settings import Settings
+
 
 _RATE = click.option(
     "--rate",
@@ -70,9 +75,9 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
         citejury annotation controls plant spare.jsonl --out controls.csv
         citejury annotation controls plant spare.jsonl --out controls.csv --number 30 --task grounding
     """
-    from annotation.controls.files import write_controls
-    from annotation.controls.planting import plant_controls
     from annotation.labels import TASKS
+    from annotation.status.control_files import write_controls
+    from annotation.status.planting import plant_controls
     from pipeline.errors import InputError, OutputError
 
     if out.exists() and not force:
@@ -168,9 +173,9 @@ def push(
     """
     from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
-    from annotation.controls.files import read_controls, records_path
-    from annotation.controls.push import push_controls
     from annotation.labels import LABELS
+    from annotation.status.control_files import read_controls, records_path
+    from annotation.status.control_push import push_controls
     from pipeline.errors import BadRowsError, InputError
     from pipeline.settings import read_settings
 
@@ -220,7 +225,7 @@ def push(
 
 def _tell_controls(report: "ControlReport") -> None:
     """Show what became of the controls, and what of them does not count."""
-    from annotation.controls.push import KINDS
+    from annotation.status.control_push import KINDS
 
     rows = [
         (task, place.locale, place.workspace, *(found.get(kind, 0) for kind in KINDS), report.people[place])
@@ -306,9 +311,9 @@ def repeat(
         citejury annotation controls repeat --share 0.05 --distance 50
     """
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.standing import standing_workspaces
+    from annotation.campaign.routing import standing_workspaces
     from annotation.client import open_argilla
-    from annotation.controls.repeats import datasets_of, push_repeats
+    from annotation.status.control_push import datasets_of, push_repeats
     from pipeline.settings import read_settings
 
     settings = read_settings(workspace=workspace, api_url=api_url)
@@ -349,3 +354,114 @@ def _tell_repeats(reports: "Sequence[RepeatReport]", usernames: dict[str, str]) 
     ]
     if rows:
         click.echo(Table([("annotator", "dataset", "new", "there"), *rows], left=2).terminal())
+
+
+_workspace_option = click.option("--workspace", help="Argilla workspace; the setting `workspace` if not given.")
+
+
+@click.group()
+def practice() -> None:
+    """Look after the practice that comes before production; works with citejury's own server only."""
+
+
+@practice.command("show")
+@_workspace_option
+@api_url_option
+def show(workspace: str | None, api_url: str | None) -> None:
+    """Print who has passed which practice, and how far the others are.
+
+    A task and language of which somebody has not passed the practice stays closed to her. The API key comes from
+    ARGILLA_API_KEY; it must be an owner's, or that of an admin of the workspace.
+
+    \b
+    Example:
+        citejury annotation practice show
+    """
+    from annotation.client import open_argilla
+    from annotation.status.practice import standings_of
+    from pipeline.settings import read_settings
+    from pipeline.terminal import printable
+
+    settings = read_settings(workspace=workspace, api_url=api_url)
+    rows = []
+    with open_argilla(settings) as argilla:
+        for dataset in _practices(argilla, settings):
+            for each in standings_of(argilla, dataset):
+                right = f"{each['right']} of {each['known']}, {each['wanted']} wanted"
+                done = f"{each['answered']} of {each['cases']}"
+                name = printable(each["username"])
+                rows.append((dataset.task, dataset.locale, name, done, right, str(each["attempts"] + 1), _state(each)))
+    click.echo(Table([("task", "language", "user", "cases", "answers right", "try", "open"), *rows]).terminal())
+    closed = any(row[-1] == "no" for row in rows)
+    click.echo(
+        "Next: citejury annotation practice open NAME" if closed else "Next: citejury annotation status", err=True
+    )
+
+
+@practice.command("open")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--task", "tasks", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; all if not given.")
+@click.option("--locale", help="Only the practice in this language; all if not given.")
+@_workspace_option
+@api_url_option
+def open_list(
+    names: tuple[str, ...], tasks: tuple[str, ...], locale: str | None, workspace: str | None, api_url: str | None
+) -> None:
+    """Open production to people who have not passed its practice.
+
+    What they answered there stays. The API key comes from ARGILLA_API_KEY; it must be an owner's.
+
+    \b
+    Example:
+        citejury annotation practice open anna --task grounding
+    """
+    from annotation.campaign.people import find_user
+    from annotation.client import open_argilla
+    from annotation.status.practice import open_for
+    from pipeline.errors import NotFoundError
+    from pipeline.settings import read_settings
+
+    settings = read_settings(workspace=workspace, api_url=api_url)
+    with open_argilla(settings) as argilla:
+        users = [find_user(argilla, name) for name in names]
+        chosen = [
+            dataset
+            for dataset in _practices(argilla, settings)
+            if (not tasks or dataset.task in tasks) and locale in (None, dataset.locale)
+        ]
+        if not chosen:
+            raise NotFoundError("There is no practice of that task and language. Leave `--task` or `--locale` out.")
+        for dataset in chosen:
+            for user in users:
+                done = "opened" if open_for(argilla, dataset, user.id) else "was open already"
+                click.echo(f"{dataset.task} ({dataset.locale}) {done} to {user.name}", err=True)
+    click.echo("Next: citejury annotation practice show", err=True)
+
+
+def _practices(argilla: "Argilla", settings: "Settings") -> "Iterator[JuryDataset]":
+    """The datasets of practice of the campaign, or of the workspace.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.routing import standing_workspaces
+    from annotation.status.practice import practice_datasets
+    from pipeline.errors import NotFoundError
+
+    known = argilla.workspaces()
+    named = standing_workspaces(argilla, read_campaign(), settings.workspace)
+    found = practice_datasets(argilla, [name for name in named if name in known])
+    if not found:
+        raise NotFoundError(
+            f"There is no practice in the workspace {settings.workspace!r}. Add `[campaign.practice]` to citejury.toml "
+            "and run `citejury annotation setup`."
+        )
+    yield from found
+
+
+def _state(standing: dict[str, object]) -> str:
+    """Whether the rest is open to her, in a word or two."""
+    if standing["opened"]:
+        return "by the lead"
+    return "yes" if standing["opens"] else "no"

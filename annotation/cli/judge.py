@@ -13,8 +13,7 @@ from pipeline.terminal import SIGNAL_EXITS, ProgressBars
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from annotation.judge.files import Work
-    from annotation.judge.run import Outcome
+    from annotation.judge.run import Outcome, Work
     from annotation.labels import TaskName
     from pipeline.providers.choice import ChosenModel
     from pipeline.settings import Settings
@@ -72,8 +71,7 @@ def judge(**given: Any) -> None:
         citejury annotation judge records.jsonl --out judgements.jsonl
         citejury annotation judge records.jsonl --out by_model.jsonl --model openai/gpt-oss-120b --max-cost 5
     """
-    from annotation.judge.files import Work
-    from annotation.judge.run import judge_by_model, judge_by_words
+    from annotation.judge.run import Work, judge_by_model, judge_by_words
     from annotation.labels import TASKS
     from pipeline.asking.questions import Limits
     from pipeline.settings import read_settings
@@ -118,7 +116,7 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
         InputError: nothing was judged.
         click.exceptions.Exit: a signal stopped the run.
     """
-    from annotation.judge.files import beside, status_table
+    from annotation.judge.run import beside, status_table
     from pipeline.errors import BadRowsError, InputError
     from pipeline.models.structured import spent_words
 

@@ -111,13 +111,11 @@ def plan(
         citejury annotation plan records.jsonl --out plan --hours 60 --from http://127.0.0.1:6900
     """
     from annotation.campaign.file import places, read_campaign
-    from annotation.campaign.routing import locale_for
-    from annotation.campaign.standing import as_it_stands, standing_workspaces
+    from annotation.campaign.hours import read_work
+    from annotation.campaign.narratives import read_population
+    from annotation.campaign.plan import SAMPLE_FILE, PlanOptions, check_plan_folder, make_plan, plan_lines, write_plan
+    from annotation.campaign.routing import as_it_stands, locale_for, standing_workspaces
     from annotation.client import open_argilla
-    from annotation.planning.pace import read_work
-    from annotation.planning.plan import SAMPLE_FILE, PlanOptions, check_plan_folder, make_plan, write_plan
-    from annotation.planning.population import read_population
-    from annotation.planning.text import plan_lines
     from annotation.push.record_sources import read_source
     from annotation.tasks import PRODUCTION
     from pipeline.errors import BadRowsError

@@ -109,10 +109,8 @@ def push(
     """
     from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
-    from annotation.push.kept import kept_records
     from annotation.push.push import PushOptions, push_where_named
-    from annotation.push.record_sources import check_paths
-    from annotation.push.sample import read_choice
+    from annotation.push.record_sources import check_paths, kept_records, read_choice
     from annotation.push.suggestions import Proposals, read_judgements
     from annotation.tasks import PRODUCTION
     from pipeline.settings import read_settings

@@ -16,10 +16,10 @@ from pipeline.tables import Table
 if TYPE_CHECKING:
     from annotation.campaign.file import Campaign
     from annotation.campaign.people import NewUser
-    from annotation.campaign.plan import Plan, Step
+    from annotation.campaign.setup_plan import Plan, Step
     from annotation.client import Argilla
     from annotation.labels import Evidence
-    from annotation.practice.round import PracticeReport
+    from annotation.status.practice import PracticeReport
 
 _IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap", "evidence": "--evidence"}
 _TO_DO = {
@@ -104,13 +104,12 @@ def setup(
     """
     from annotation.campaign.file import read_campaign
     from annotation.campaign.people import Passwords
-    from annotation.campaign.plan import plan_setup
+    from annotation.campaign.routing import as_it_stands
     from annotation.campaign.setup import apply_plan, plan_campaign, wanted_of, wanted_of_round
-    from annotation.campaign.standing import as_it_stands
+    from annotation.campaign.setup_plan import plan_setup
     from annotation.client import open_argilla
     from annotation.labels import TASKS
-    from annotation.practice.cases import cases_of
-    from annotation.practice.round import prepare_practice
+    from annotation.status.practice import cases_of, prepare_practice
     from annotation.tasks import takes_suggestions
     from pipeline.settings import read_settings
 

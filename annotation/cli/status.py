@@ -1,14 +1,22 @@
-"""The command `status`: how far the annotators are."""
+"""The commands `status`, `escalate` and `reply`: how far annotators are, what they are split on and what they ask."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import api_url_option, rounds_option, workspaces_option
+from annotation.cli.options import api_url_option, rounds_option, tasks_option, workspaces_option
+from pipeline.cli.options import SectionedCommand
+from pipeline.tables import Table
+from pipeline.terminal import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from annotation.labels import TaskName
+    from annotation.status.questions import Asked
 
 
 @click.command()
@@ -56,11 +64,10 @@ def status(
     from datetime import UTC, datetime
 
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.standing import standing_workspaces
+    from annotation.campaign.routing import standing_workspaces
     from annotation.client import open_argilla
-    from annotation.status.page import write_page
     from annotation.status.summary import read_status
-    from annotation.status.text import status_lines
+    from annotation.status.text import status_lines, write_page
     from pipeline.settings import read_settings
 
     settings = read_settings(api_url=api_url)
@@ -105,3 +112,184 @@ def _next_step(records: "Iterable[int]", answers: "Iterable[int]") -> str:
     if not any(answers):
         return "annotation share --out sheets"
     return "exports csv export"
+
+
+@click.command(cls=SectionedCommand, rare="--again --api-url")
+@workspaces_option
+@tasks_option
+@rounds_option
+@click.option("--dry-run", is_flag=True, help="Say what would be escalated, and change nothing.")
+@click.option(
+    "--again", is_flag=True, help="Also units that were escalated before, have that answer too and are still split."
+)
+@api_url_option
+def escalate(
+    workspaces: tuple[str, ...],
+    tasks: "tuple[TaskName, ...]",
+    rounds: tuple[str, ...],
+    dry_run: bool,
+    again: bool,
+    api_url: str | None,
+) -> None:
+    """Give units on which annotators are split to one annotator more, before anybody adjudicates.
+
+    A unit is split when it has all the submissions that it waits for and they differ in a label. Somebody who has not
+    answered it gets it through her ordinary queue, and nothing tells her that it is split. Running it again changes
+    nothing. It works with citejury's own server only. The API key comes from ARGILLA_API_KEY; it must be an owner's, or
+    that of an admin of the workspace.
+
+    \b
+    Examples:
+        citejury annotation escalate --dry-run
+        citejury annotation escalate --task grounding --round production
+    """
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.routing import standing_workspaces
+    from annotation.client import open_argilla
+    from annotation.status.escalation import escalate as escalate_split_units
+    from pipeline.settings import read_settings
+
+    settings = read_settings(api_url=api_url)
+    campaign = read_campaign()
+    languages = (
+        {each.name: () if each.role == "adjudicator" else campaign.locales_of(each) for each in campaign.annotators}
+        if campaign
+        else {}
+    )
+    with open_argilla(settings) as argilla:
+        found = escalate_split_units(
+            argilla,
+            workspaces or standing_workspaces(argilla, campaign, settings.workspace),
+            tasks=tasks,
+            rounds=rounds,
+            languages=languages,
+            again=again,
+            dry_run=dry_run,
+        )
+    rows = [
+        (f"{each.workspace}/{each.dataset}", each.split, each.escalated, each.before, each.nobody_left)
+        for each in found
+        if each.split
+    ]
+    if rows:
+        head = ("dataset", "split", "would go to one more" if dry_run else "to one more", "before", "nobody left")
+        click.echo(Table([head, *rows], left=1).terminal())
+    takers = sum((Counter(each.takers) for each in found), Counter[str]())
+    if takers:
+        click.echo("")
+        click.echo(Table([("who can take them", "units"), *sorted(takers.items())], left=1).terminal())
+    escalated = sum(each.escalated for each in found)
+    if not escalated:
+        click.echo(
+            "No unit is escalated: none with all its submissions is split that was not escalated before.", err=True
+        )
+    else:
+        units = "1 unit waits" if escalated == 1 else f"{escalated} units wait"
+        click.echo(f"{units} for one submission more{' if run without `--dry-run`' if dry_run else ''}.", err=True)
+    stuck = sum(each.nobody_left for each in found)
+    if stuck:
+        click.echo(
+            f"Split, with nobody left who could take them: {counted(stuck, 'unit')}. They are for adjudicators: "
+            "citejury exports adjudicate push EXPORT --blind",
+            err=True,
+        )
+    click.echo(
+        "Next: citejury annotation escalate" if dry_run and escalated else "Next: citejury annotation status", err=True
+    )
+
+
+@click.command(cls=SectionedCommand, rare="--as --workspace --api-url")
+@click.argument("question", required=False)
+@click.argument("text", required=False)
+@click.option("--everyone", is_flag=True, help="Show the reply to everybody who gets the record, without the question.")
+@click.option(
+    "--guidelines", is_flag=True, help="Put question and reply into the guidelines, as a new version of them."
+)
+@click.option(
+    "--as",
+    "rule",
+    metavar="WORDS",
+    help="The question as the guidelines are to put it; her own words if not given. Only with `--guidelines`.",
+)
+@workspaces_option
+@api_url_option
+def reply(
+    question: str | None,
+    text: str | None,
+    everyone: bool,
+    guidelines: bool,
+    rule: str | None,
+    workspaces: tuple[str, ...],
+    api_url: str | None,
+) -> None:
+    """Reply to an annotator's question, which is a note that begins with a question mark.
+
+    Without arguments, the questions that wait for a reply are listed, each with its id. QUESTION is such an id, or the
+    id of a record with one question. Who asked sees TEXT above that record's questions, and is told of it on her start
+    page; `citejury annotation status` then counts the question as answered. Replying again replaces the reply.
+
+    `--everyone` shows TEXT to all who get the record: say nothing there that gives an answer away. `--guidelines` adds
+    question and reply to the guidelines of this task and language in all rounds; `--as` words the question so that it
+    names nobody and fits other records. A stock Argilla keeps replies and shows them nowhere but in the guidelines. The
+    API key comes from ARGILLA_API_KEY.
+
+    \b
+    Examples:
+        citejury annotation reply
+        citejury annotation reply 3fa2c1 "A list of products is no answer to a question about safety."
+        citejury annotation reply 3fa2c1 "Yes." --guidelines --as "Does a snippet count as a source?"
+    """
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.routing import standing_workspaces
+    from annotation.client import open_argilla
+    from annotation.status.questions import question_named, read_questions, reply_to
+    from pipeline.settings import read_settings
+    from pipeline.terminal import printable
+
+    _check_options(question, text, everyone, guidelines, rule)
+    settings = read_settings(api_url=api_url)
+    with open_argilla(settings) as argilla:
+        named = workspaces or standing_workspaces(argilla, read_campaign(), settings.workspace)
+        found = read_questions(argilla, named)
+        if question is None or text is None:
+            _list_waiting(found)
+            return
+        asked = question_named(found, question)
+        words = (rule or asked.question.text.lstrip(" ?？")) if guidelines else None
+        told = reply_to(argilla, asked, text, named, for_all=everyone, rule=words)
+    who = "Everybody who gets the record" if everyone else printable(asked.question.annotator)
+    if told.is_shown:
+        click.echo(f"Kept. {who} sees it on the record {printable(asked.question.external_id)}.", err=True)
+    else:
+        click.echo("Kept. This Argilla shows replies nowhere but in guidelines; tell people yourself.", err=True)
+    if guidelines or told.guidelines:
+        click.echo(f"Guidelines changed: {', '.join(map(printable, told.guidelines)) or 'none'}.", err=True)
+    click.echo("Next: citejury annotation status", err=True)
+
+
+def _check_options(question: str | None, text: str | None, everyone: bool, guidelines: bool, rule: str | None) -> None:
+    """Check that there is a reply where there is a question, and a question where an option needs one.
+
+    Raises:
+        click.UsageError: they do not fit together.
+    """
+    if question is None and (everyone or guidelines or rule is not None):
+        raise click.UsageError("`--everyone`, `--guidelines` and `--as` need a question and a reply.")
+    if question is not None and not (text or "").strip():
+        raise click.UsageError(f'There is no reply. Write it: `citejury annotation reply {question} "…"`.')
+    if rule is not None and not guidelines:
+        raise click.UsageError("`--as` words a question for the guidelines. Give `--guidelines`, too.")
+
+
+def _list_waiting(found: "Sequence[Asked]") -> None:
+    """Print the questions without a reply, and how many there are."""
+    from annotation.status.text import question_lines
+    from pipeline.terminal import counted
+
+    waiting = [each.question for each in found if not each.question.reply]
+    for each in waiting:
+        for line in question_lines(each):
+            click.echo(line)
+    click.echo(f"{counted(len(waiting), 'question')} without a reply, {len(found) - len(waiting)} with one.", err=True)
+    example = f'reply {waiting[0].id} "…"' if waiting else "status"
+    click.echo(f"Next: citejury annotation {example}", err=True)

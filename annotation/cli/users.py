@@ -108,7 +108,7 @@ def _memberships(
         InputError: the languages of the campaign have workspaces of their own, and it does not list somebody.
     """
     from annotation.campaign.file import Member, members, read_campaign
-    from annotation.campaign.standing import as_it_stands
+    from annotation.campaign.routing import as_it_stands
     from pipeline.errors import InputError
 
     campaign = None if named else read_campaign()
@@ -209,7 +209,7 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     """
     from annotation.campaign.file import read_campaign
     from annotation.campaign.people import remove_user, still_in_campaign
-    from annotation.campaign.standing import standing_workspaces
+    from annotation.campaign.routing import standing_workspaces
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
     from pipeline.terminal import printable

@@ -6,7 +6,7 @@ own and the first one's in its hidden metadata as `_revision_of`; the first one 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 from uuid import UUID, uuid5
 
@@ -147,7 +147,7 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
     )
 
 
-def answer_hash(provenance: Mapping[str, str], query: str, answer: str) -> str:
+def _answer_hash(provenance: Mapping[str, str], query: str, answer: str) -> str:
     """A hash of an answer, of who gave it and to which narrative, by which it is known under another id."""
     return short_hash([*(provenance.get(name, "") for name in ("model_name", "model_version", "arm")), query, answer])
 
@@ -165,7 +165,7 @@ def _answer_of(record: Mapping[str, Any]) -> str:
     if assignment_of(record).purpose != "label":
         return ""
     query, answer = (original_text(record, "generation", column) for column in ("query", "answer"))
-    return answer_hash(provenance, query, answer)
+    return _answer_hash(provenance, query, answer)
 
 
 def _digest(record: Mapping[str, Any]) -> str:
@@ -352,3 +352,32 @@ def _revision_of(record: QueryResponse, bodies: Sequence[_Body]) -> QueryRespons
     old = record.record_uuid
     namespace, name = (UUID(old), content) if is_uuid(old) else (RECORD_NAMESPACE, f"{len(old)}:{old}{content}")
     return record.model_copy(update={"record_uuid": str(uuid5(namespace, name))})
+
+
+class KnownAnswers:
+    """The answers that are in Argilla, or came earlier in this push, by what they are."""
+
+    def __init__(self, stored: Iterable[Stored]) -> None:
+        """Start from what Argilla holds."""
+        self._held: dict[str, dict[str, str]] = {}
+        self._found: dict[str, str] = {}
+        for unit in stored:
+            if unit.answer:
+                self._held.setdefault(unit.answer, {})[unit.record_uuid] = unit.run_id
+
+    def other_id(self, record: QueryResponse) -> str:
+        """The `record_uuid` under which the record's answer is there already; empty where it is not.
+
+        What is there under its own id goes in as ever. So do two answers of one run: each was asked for, as a repeat.
+        """
+        told = record.provenance
+        if not told.model_name or record.record_uuid in self._found:
+            return self._found.get(record.record_uuid, "")
+        held = self._held.setdefault(_answer_hash(told.model_dump(), record.query, record.answer), {})
+        if record.record_uuid in held:
+            return ""
+        other = next((each for each, run_id in held.items() if not run_id or run_id != told.run_id), "")
+        held[record.record_uuid] = told.run_id
+        if other:
+            self._found[record.record_uuid] = other
+        return other

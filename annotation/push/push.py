@@ -8,15 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from annotation.campaign.datasets import empty_rounds, find_datasets
+from annotation.campaign.datasets import current_datasets, empty_rounds, find_datasets
 from annotation.campaign.file import Campaign, Place, language_workspace, places, read_campaign
-from annotation.campaign.routing import check_routing, locale_for, plan_routes
-from annotation.campaign.standing import as_it_stands
-from annotation.campaign.versions import current_datasets
+from annotation.campaign.routing import as_it_stands, check_routing, locale_for, plan_routes
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
-from annotation.push._known import KnownAnswers
-from annotation.push.diff import Decorate, Diff, Progress, Repair, Target, TaskCount, stored_units
+from annotation.push.diff import Decorate, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
 from annotation.push.send import counted, opened_waiting, send_waiting
 from annotation.tasks import PRACTICE, PRODUCTION, lacking_fields, takes_suggestions

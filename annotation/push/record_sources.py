@@ -6,14 +6,15 @@ that tell annotators who wrote them.
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, NamedTuple
 
-from annotation.push.sample import RecordChoice
 from annotation.rendering import one_line
 from pipeline.csv_v2.file import is_answers_file
-from pipeline.csv_v2.lines import numbered_rows
+from pipeline.csv_v2.lines import delimiter_of, numbered_rows
 from pipeline.csv_v2.rows import ANSWER_ID, AnswerParts
 from pipeline.errors import BadRowsError, InputError
 from pipeline.providers import every_provider, get_provider
@@ -22,7 +23,95 @@ from pipeline.recording.files import read_canonical, read_records, research_reco
 from pipeline.recording.run import ToldRun, answers_files, read_told_run, record_from_answer
 from pipeline.records import Provenance, QueryResponse
 from pipeline.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
+from pipeline.tables import unescaped
 from pipeline.text.urls import document_id
+
+_COLUMN = "record_uuid"
+
+
+class RecordChoice(NamedTuple):
+    """Which records go in."""
+
+    wanted: frozenset[str] | None = None
+    """`record_uuid` of each record of the sample; None where all are wanted."""
+    excluded: frozenset[str] = frozenset()
+    """`record_uuid` of each record that stays out."""
+
+    def takes(self, record_uuid: str) -> bool:
+        """Whether the record goes in."""
+        return (self.wanted is None or record_uuid in self.wanted) and record_uuid not in self.excluded
+
+    def missing_from(self, found: Iterable[str]) -> int:
+        """How many wanted records are not among these."""
+        return len((self.wanted or frozenset()) - self.excluded - frozenset(found))
+
+    def unknown_to(self, found: Iterable[str]) -> int:
+        """How many records that are to stay out are not among these."""
+        return len(self.excluded - frozenset(found))
+
+
+def read_choice(sample: Path | None, exclude: Path | None) -> RecordChoice:
+    """The choice that two CSV files make; other columns of theirs are let be.
+
+    Raises:
+        InputError: a file is missing, is no CSV in UTF-8, lacks the column `record_uuid`, or names no record; or the
+            one leaves nothing of the other.
+    """
+    choice = RecordChoice(_read_ids(sample) if sample else None, _read_ids(exclude) if exclude else frozenset())
+    if choice.wanted is not None and choice.wanted <= choice.excluded:
+        raise InputError(f"`{exclude}` excludes every record of `{sample}`, so none is left to push.")
+    return choice
+
+
+def _read_ids(path: Path) -> frozenset[str]:
+    """The record ids of a file, as a spreadsheet may have saved it.
+
+    Raises:
+        InputError: it is missing, is no CSV in UTF-8, lacks the column, or names no record.
+    """
+    rows = numbered_rows(path, delimiter=delimiter_of(path, _COLUMN))
+    _, names = next(rows, (1, []))
+    header = [name.strip() for name in names]
+    if header.count(_COLUMN) != 1:
+        raise InputError(
+            f"`{path}` needs the column `{_COLUMN}` once, found it {header.count(_COLUMN)} times. Name the "
+            "sample.csv that `citejury annotation plan` wrote, or any CSV file with that column."
+        )
+    place = header.index(_COLUMN)
+    found = set()
+    for line, cells in rows:
+        if len(cells) != len(header) or not cells[place].strip():
+            raise InputError(f"`{path}`, line {line}: there is no record in the column `{_COLUMN}`. Mend the line.")
+        found.add(unescaped(cells[place].strip()))
+    if not found:
+        raise InputError(f"`{path}` names no record: a header and no rows.")
+    return frozenset(found)
+
+
+class KeptRecords(NamedTuple):
+    """The records, none of them in memory."""
+
+    file: BinaryIO
+
+    def keep(self, record: QueryResponse) -> None:
+        """Keep one record more."""
+        self.file.write(record.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
+
+    def read(self, left_out: Collection[str] = ()) -> Iterator[QueryResponse]:
+        """The records in their order, but those that are left out, by `record_uuid`."""
+        self.file.seek(0)
+        for line in self.file:
+            record = QueryResponse.model_validate_json(line)
+            if record.record_uuid not in left_out:
+                yield record
+
+
+@contextmanager
+def kept_records() -> Iterator[KeptRecords]:
+    """A place for records, gone with the block."""
+    with TemporaryFile() as file:
+        yield KeptRecords(file)
+
 
 _TEXT_COLUMNS = ("query", "answer")
 _PASSAGES = "passages"

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, ValidationError, model_validator
 
-from annotation.campaign.plan import parts_of
+from annotation.campaign.setup_plan import parts_of
 from annotation.client import Argilla
 from annotation.display import HIDDEN
 from annotation.labels import LABELS, TaskName

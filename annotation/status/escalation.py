@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from annotation.client import Argilla
 from annotation.labels import TaskName
-from annotation.status._watched import find_watched
+from annotation.status.tally import find_watched
 from annotation.tasks import PRACTICE
 from annotation.units import ASSIGNMENT, CHANGED_PATH, Unit, read_units
 from pipeline.errors import InputError

@@ -10,9 +10,11 @@ from functools import partial
 from importlib.metadata import version
 
 from annotation.client import Argilla
-from annotation.controls.scores import score_tallies
-from annotation.status._notices import notices_of_datasets, notices_of_people, notices_of_practice, notices_of_questions
-from annotation.status._pace import (
+from annotation.status.notices import notices_of_datasets, notices_of_people, notices_of_practice, notices_of_questions
+from annotation.status.questions import find_questions
+from annotation.status.schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
+from annotation.status.scores import score_tallies
+from annotation.status.submissions import (
     KEPT_OUT,
     NOBODY_LEFT,
     Backlog,
@@ -23,9 +25,7 @@ from annotation.status._pace import (
     together,
     work_today,
 )
-from annotation.status._schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
-from annotation.status._tally import Tally, read_tallies
-from annotation.status.questions import find_questions
+from annotation.status.tally import Tally, read_tallies
 from annotation.tasks import PRACTICE
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from annotation.campaign.file import Campaign, language_workspace
 from annotation.campaign.people import checked_names
-from annotation.campaign.standing import as_it_stands, standing_workspaces
+from annotation.campaign.routing import as_it_stands, standing_workspaces
 from annotation.client import Argilla
 from exports.adjudicate.adjudication import AdjudicationKind, adjudication_workspace
 from pipeline.errors import InputError

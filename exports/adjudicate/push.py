@@ -9,10 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from annotation.campaign.datasets import jury_dataset
-from annotation.campaign.plan import parts_of
+from annotation.campaign.datasets import jury_dataset, read_queries, show_property
 from annotation.campaign.setup import add_members, create_workspace, make_dataset, refuse_other_dataset
-from annotation.campaign.versions import read_queries, show_property
+from annotation.campaign.setup_plan import parts_of
 from annotation.client import Argilla
 from annotation.display import hidden_metadata, original_text
 from annotation.labels import DISPUTED, LABELS, TaskName

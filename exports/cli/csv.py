@@ -161,7 +161,7 @@ def csv_command(
         citejury exports csv to-publish --round production --anonymize --key-file keys/jury.json
     """
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.standing import standing_workspaces
+    from annotation.campaign.routing import standing_workspaces
     from annotation.client import open_argilla
     from exports.csv.write import export_csv, update_csv
     from exports.schema import ExportFilters

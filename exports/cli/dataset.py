@@ -143,7 +143,7 @@ def source_of(
         yield lambda work: paths
         return
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.standing import standing_workspaces
+    from annotation.campaign.routing import standing_workspaces
     from annotation.client import open_argilla
     from exports.csv.annotators import key_path
     from exports.csv.write import export_csv

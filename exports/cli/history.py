@@ -57,7 +57,7 @@ def history(
         citejury exports history grounding.csv --task grounding --annotator anna
     """
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.standing import standing_workspaces
+    from annotation.campaign.routing import standing_workspaces
     from annotation.client import open_argilla
     from exports.csv.history import export_history
     from exports.schema import ExportFilters

@@ -88,7 +88,7 @@ def teardown(
 def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:
     """The workspace of the settings; where each language of the campaign has its own, all that are still there."""
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.standing import as_it_stands, standing_workspaces
+    from annotation.campaign.routing import as_it_stands, standing_workspaces
 
     campaign = read_campaign()
     if campaign is None or not as_it_stands(argilla, campaign, workspace).parts_languages:

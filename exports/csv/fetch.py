@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from annotation.campaign.datasets import JuryDataset
-from annotation.campaign.versions import guideline_version_at
+from annotation.campaign.datasets import JuryDataset, guideline_version_at
 from annotation.client import Argilla
 from annotation.display import HIDDEN, hidden_metadata
 from annotation.labels import LABELS

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from annotation.campaign.datasets import JuryDataset, jury_dataset
-from annotation.campaign.versions import current_datasets
+from annotation.campaign.datasets import JuryDataset, current_datasets, jury_dataset
 from annotation.client import Argilla
 from annotation.labels import TASKS
 from annotation.tasks import PRACTICE, takes_suggestions

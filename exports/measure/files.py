@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.controls.scores import AnnotatorScores
+from annotation.status.scores import AnnotatorScores
 from exports.agreement.alt_test import EPSILON
 from exports.agreement.audit import measure_audit
 from exports.agreement.disagreements import Disagreement, find_disagreements

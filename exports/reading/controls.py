@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.controls.scores import AnnotatorScores, ControlAnswer, score_answers
 from annotation.labels import LABELS, TASKS, TaskName
+from annotation.status.scores import AnnotatorScores, ControlAnswer, score_answers
 from exports.agreement.audit import ControlLabel, ControlVotes
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE

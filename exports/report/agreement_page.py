@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from annotation.controls.scores import AnnotatorScores, Scores, Share
 from annotation.labels import TaskName
+from annotation.status.scores import AnnotatorScores, Scores, Share
 from exports.agreement.audit import Audit, AuditedLabel, RightShare
 from exports.agreement.schema import Agreement, JudgedLabel, JudgedTask, LabelAgreement, TaskAgreement
 from exports.agreement.statistics import columns_at, legends_at

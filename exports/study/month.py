@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.campaign.file import read_campaign
-from annotation.campaign.standing import standing_workspaces
+from annotation.campaign.plan import SAMPLE_FILE
+from annotation.campaign.routing import standing_workspaces
 from annotation.client import open_argilla
-from annotation.planning.plan import SAMPLE_FILE
 from annotation.status.summary import read_status
 from exports.measure.results import RESULTS_FILE
 from exports.study.file import COMMANDS, Part, StudyFile

@@ -12,7 +12,7 @@ import pytest
 from annotation.campaign.file import Campaign, Practice
 from annotation.embedded.page.scripts import page_texts
 from annotation.labels import TASKS
-from annotation.practice.cases import cases_of
+from annotation.status.practice import cases_of
 from annotation.wording import LOCALES, locales, read_wording
 
 EVERY_LANGUAGE = pytest.mark.parametrize("locale", ["en", "de", "ja"])

@@ -10,8 +10,7 @@ from click.testing import Result
 from pydantic import SecretStr
 
 from annotation.campaign.file import read_campaign
-from annotation.campaign.routing import plan_routes, routing_metadata
-from annotation.campaign.standing import as_it_stands
+from annotation.campaign.routing import as_it_stands, plan_routes, routing_metadata
 from annotation.client import Argilla
 from annotation.wording import read_wording
 from tests.support import made_before

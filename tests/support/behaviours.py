@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from annotation.labels import LABELS, TaskName
-from annotation.status._pace import Submission
+from annotation.status.submissions import Submission
 from annotation.units import CHARACTERS_A_MINUTE
 
 BEGIN = datetime(2026, 11, 23, 8, tzinfo=UTC)

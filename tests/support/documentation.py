@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel
 
 from annotation.embedded.patches.table import PATCHES
-from annotation.judge._units import Evidence, FullJudgement
+from annotation.judge.judgements import Evidence, FullJudgement
 from annotation.labels import RULES, TASKS
 from exports.agreement.statistics import PAIR_STATISTICS, STATISTICS, Statistic
 from exports.cli import main

@@ -8,9 +8,8 @@ from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.client import Argilla
 from annotation.labels import LABELS, TaskName
-from annotation.practice.cases import Case, cases_of
-from annotation.practice.round import prepare_practice
 from annotation.push.push import push_records
+from annotation.status.practice import Case, cases_of, prepare_practice
 from tests.support.start_bench import record, waiting
 
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from annotation.campaign.datasets import current_datasets, with_version
 from annotation.campaign.file import Campaign, places
 from annotation.campaign.people import Passwords
-from annotation.campaign.plan import Plan
 from annotation.campaign.routing import ROUTING
 from annotation.campaign.setup import apply_plan, make_dataset, plan_campaign
-from annotation.campaign.versions import current_datasets, with_version
+from annotation.campaign.setup_plan import Plan
 from annotation.client import Argilla
 from annotation.labels import LABELS
 from annotation.tasks import PRODUCTION, define_dataset

@@ -6,8 +6,7 @@ from uuid import UUID
 
 from annotation.embedded.page.scripts import page_texts
 from annotation.embedded.patches._routes import serve_first
-from annotation.practice.round import STANDINGS_PATH
-from annotation.practice.scores import Standing
+from annotation.status.practice import STANDINGS_PATH, Standing
 
 
 def standing_as_json(standing: Standing) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from annotation.campaign.versions import is_carrying, jury_in, newest_versions, place_in_order, series_of
+from annotation.campaign.datasets import is_carrying, jury_in, newest_versions, place_in_order, series_of
 from annotation.embedded.patches._practice_routes import standing_as_json
 from annotation.embedded.patches._routes import serve_first
-from annotation.practice.scores import Standing
+from annotation.status.practice import Standing
 
 _HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
 
@@ -78,7 +78,7 @@ async def _lists(db: Any, user: Any) -> list[dict[str, Any]]:
 
 
 def _described(dataset: Any, is_hers: bool) -> dict[str, Any]:
-    """The dataset as `annotation.campaign.versions` knows it, with its workspace, heading and whether she is for it."""
+    """The dataset as `annotation.campaign.datasets` knows it, with its workspace, heading and whether she is for it."""
     heading = _HEADING.search(dataset.guidelines or "")
     return {
         "id": dataset.id,

@@ -28,10 +28,9 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
-from annotation.campaign.versions import series_of, value_in, version_of
+from annotation.campaign.datasets import series_of, value_in, version_of
 from annotation.embedded.queue.tables import QUEUE
-from annotation.practice.round import OPENED, PASS_MARK
-from annotation.practice.scores import Standing, standing
+from annotation.status.practice import OPENED, PASS_MARK, Standing, standing
 from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION, round_of
 from annotation.units import Assignment, assignment_of, labels_and_question
 

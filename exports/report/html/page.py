@@ -10,8 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from annotation.controls.scores import AnnotatorScores
 from annotation.labels import TaskName
+from annotation.status.scores import AnnotatorScores
 from exports.agreement.disagreements import Disagreement
 from exports.agreement.schema import Agreement, InputFile, TaskAgreement
 from exports.agreement.statistics import STATISTICS

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Campaign, members, places
-from annotation.campaign.standing import as_it_stands
+from annotation.campaign.routing import as_it_stands
 from annotation.client import Argilla
 from annotation.labels import LABELS
 from exports.cli import main

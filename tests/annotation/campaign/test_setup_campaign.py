@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.campaign.datasets import find_datasets
+from annotation.campaign.datasets import current_datasets, find_datasets
 from annotation.campaign.people import NewUser, Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign, set_up
-from annotation.campaign.versions import current_datasets
 from annotation.client import Argilla
 from annotation.labels import TASKS
 from annotation.push.push import push_records

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from annotation.campaign.datasets import find_datasets
+from annotation.campaign.datasets import append_to_log, find_datasets, guideline_version_at, version_of
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
-from annotation.campaign.versions import append_to_log, guideline_version_at, version_of
 from annotation.client import Argilla
 from annotation.push.push import push_records
 from exports.csv.write import export_csv

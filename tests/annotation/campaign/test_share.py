@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
-from annotation.campaign.plan import plan_setup
 from annotation.campaign.setup import apply_plan, plan_campaign, wanted_of_round
+from annotation.campaign.setup_plan import plan_setup
 from annotation.campaign.share import render_sheet, share_sheets, sheet_names, sheet_wording, work_by_annotator
 from annotation.client import Argilla
 from annotation.wording import locales

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotation.judge._answers import baseline_judgement
-from annotation.judge._baseline import Index, sentences_of
-from annotation.judge._units import FullJudgement, units_of
+from annotation.judge.baseline import Index, baseline_judgement, sentences_of
+from annotation.judge.judgements import FullJudgement, units_of
 from pipeline.records import Passage, QueryResponse
 from tests.support.places import NO_SHARED, SHARED
 

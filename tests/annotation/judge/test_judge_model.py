@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from annotation.judge._prompt import build_prompt
-from annotation.judge._units import pages_of, units_of
+from annotation.judge.judgements import pages_of, units_of
+from annotation.judge.model import build_prompt
 from annotation.labels import LABELS, TaskName
 from annotation.push.suggestions import read_judgements
 from pipeline.models.completion import REPAIR_ORDER

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from annotation.judge._answers import baseline_judgement
-from annotation.judge._units import units_of
+from annotation.judge.baseline import baseline_judgement
+from annotation.judge.judgements import units_of
 from exports.agreement.distributions import wilson_interval
 from tests.annotation.judge.test_judge_baseline import record_of
 from tests.support.places import NO_SHARED, SHARED

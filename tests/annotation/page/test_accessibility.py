@@ -12,8 +12,8 @@ from selenium.webdriver.common.keys import Keys
 from annotation.campaign.share import render_page, share_sheets
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.status.page import render_page as render_status
 from annotation.status.summary import read_status
+from annotation.status.text import render_page as render_status
 from annotation.wording import read_wording
 from exports.report.html.page import render_report
 from tests.support.accessibility import harmful_barriers, in_light_and_dark, load_axe

@@ -11,8 +11,8 @@ from annotation import push_frame
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Calibration, Campaign, Place
 from annotation.campaign.people import Passwords
-from annotation.campaign.plan import plan_setup
 from annotation.campaign.setup import apply_plan, plan_campaign, set_up, wanted_of_round
+from annotation.campaign.setup_plan import plan_setup
 from annotation.client import Argilla
 from annotation.display import HIDDEN, original_text
 from annotation.labels import LABELS, TaskName

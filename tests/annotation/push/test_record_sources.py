@@ -8,8 +8,7 @@ import pandas
 import pytest
 
 from annotation import push_frame
-from annotation.push.kept import kept_records
-from annotation.push.record_sources import check_paths, read_source, records_from_frame
+from annotation.push.record_sources import check_paths, kept_records, read_source, records_from_frame
 from pipeline.csv_v2.file import write_answers
 from pipeline.errors import BadRowsError, InputError
 from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer

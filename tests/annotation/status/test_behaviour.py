@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from annotation.labels import TASKS, TaskName
-from annotation.status._behaviour import alike, at_once, floor, highest_floor, too_fast
-from annotation.status._pace import Submission
+from annotation.status.submissions import Submission, alike, at_once, floor, highest_floor, too_fast
 from tests.support.behaviours import Answers, always, given, guessed_seconds, honest_seconds, jury
 
 TEXTS: tuple[tuple[TaskName, str, int], ...] = (

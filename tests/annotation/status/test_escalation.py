@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import Passwords
-from annotation.campaign.plan import plan_setup
 from annotation.campaign.setup import apply_plan, set_up, wanted_of
+from annotation.campaign.setup_plan import plan_setup
 from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from annotation.push.push import push_records

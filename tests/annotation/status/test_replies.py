@@ -11,7 +11,7 @@ from annotation.campaign.replies import closing_rules, question_id, without_rule
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.pages import markdown_to_html
-from annotation.status._schema import Status
+from annotation.status.schema import Status
 from annotation.units import read_units
 from exports.cli import main
 from pipeline.errors import NotAllowedError, NotFoundError

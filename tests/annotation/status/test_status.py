@@ -15,11 +15,10 @@ from rich.cells import cell_len
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import TaskName
-from annotation.status._pace import Backlog, Submission, Work, forecasts, last_of, work_today
-from annotation.status._schema import DatasetStatus, Status
-from annotation.status.page import render_page
+from annotation.status.schema import DatasetStatus, Status
+from annotation.status.submissions import Backlog, Submission, Work, forecasts, last_of, work_today
 from annotation.status.summary import read_status
-from annotation.status.text import ANNOTATOR_HEAD, status_lines, table
+from annotation.status.text import ANNOTATOR_HEAD, render_page, status_lines, table
 from annotation.units import read_units, rows_page, units_with_texts
 from exports.cli import main
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError

@@ -9,14 +9,13 @@ from rich.cells import cell_len
 
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
-from annotation.controls.scores import ControlAnswer, score_answers
 from annotation.embedded.launch import ServerHandle
 from annotation.labels import LABELS
-from annotation.status._schema import Status
 from annotation.status.escalation import escalate
-from annotation.status.page import render_page
+from annotation.status.schema import Status
+from annotation.status.scores import ControlAnswer, score_answers
 from annotation.status.summary import read_status
-from annotation.status.text import ANNOTATOR_HEAD, status_lines, table
+from annotation.status.text import ANNOTATOR_HEAD, render_page, status_lines, table
 from exports.cli import main
 from pipeline.errors import InputError
 from tests.support.practice_campaign import Practised, practised
@@ -128,7 +127,7 @@ def test_a_dataset_that_waits_for_nobody_else_has_no_finish_and_that_reason(owne
 
 @pytest.mark.server
 def test_practice_keeps_nobody_out_once_it_is_passed_or_opened(owner: Argilla) -> None:
-    from annotation.practice.round import open_for, practice_datasets
+    from annotation.status.practice import open_for, practice_datasets
 
     work = keeping_out(owner)
     (dataset,) = practice_datasets(owner, [work.workspace])

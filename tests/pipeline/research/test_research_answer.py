@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from annotation.judge._units import FullJudgement
+from annotation.judge.judgements import FullJudgement
 from annotation.labels import LABELS, broken_rules
 from annotation.push.record_sources import check_paths, read_source
 from exports.cli import main

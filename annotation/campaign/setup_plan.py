@@ -1,0 +1,495 @@
+"""The plan of a set-up: what Argilla has, what differs from what is wanted, and what is to be done about it.
+
+Making a plan reads only. What Argilla cannot change once a dataset is published is refused here, before anything is
+done, with the way out: a new version of the dataset.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from annotation.campaign.datasets import (
+    CARRIED_FROM,
+    JURY,
+    RAISED_TOGETHER,
+    Series,
+    current_datasets,
+    is_carrying,
+    newest_versions,
+    rules_of,
+    to_be_raised,
+    version_of,
+    with_version,
+)
+from annotation.campaign.file import Annotator, Member, Place
+from annotation.campaign.replies import closing_rules
+from annotation.campaign.routing import ROUTING
+from annotation.client import Argilla
+from annotation.labels import EVIDENCE, TASKS, Evidence, TaskName
+from annotation.tasks import (
+    PRACTICE,
+    DatasetDefinition,
+    check_round,
+    define_dataset,
+    evidence_of,
+    lacking_fields,
+    schema_part,
+    task_of,
+)
+from annotation.wording import read_wording
+from pipeline.errors import ArgillaError, InputError
+
+Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
+_DIFFERENCES_SHOWN = 6
+_CHANGEABLE = frozenset({"title", "description", "settings"})
+_RESPONSES = ("submitted", "discarded", "draft")
+Part = tuple[str, dict[str, Any]]
+"""Path and body of a change to a field or question."""
+_NEW_VERSION = (
+    "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
+    "another `--workspace`."
+)
+
+
+_EVIDENCE_WORDS: Mapping[str, str] = {"off": "no marks", "optional": "optional marks", "required": "required marks"}
+_ASKS_FOR_MARKS = {
+    "optional": "asks for marks on the context",
+    "required": "requires marks on the context; stock Argilla takes answers without them",
+}
+
+
+class Step(NamedTuple):
+    """One thing that set-up looks at, and what it does: `kept` where nothing is to do."""
+
+    kind: Literal["workspace", "dataset", "annotator"]
+    """What it is."""
+    name: str
+    done: Done
+    """What is done about it."""
+    note: str = ""
+    """What differs, or a remark; empty where there is none."""
+    workspace: str = ""
+    """The workspace that it is in; empty for somebody who is in none yet."""
+
+
+class Wanted(NamedTuple):
+    """What there is to be."""
+
+    places: Mapping[Place, Mapping[TaskName, int | None]]
+    """The overlap of each task at each place; None takes an existing dataset's, and 1 for a new one."""
+    members: Sequence[Member]
+    """Who is to belong to which workspace, those who left included."""
+    routing: Mapping[str, Any] | None
+    """What decides the split of the records; None outside campaigns."""
+    notes: Mapping[Place, str]
+    """Remarks about places."""
+    juries: Mapping[Place, Sequence[str]]
+    """User names of those who label at each place; empty where all members label in all datasets."""
+    evidence: Evidence | None = None
+    """Whether grounding asks for marks; None takes an existing dataset's way, and `off` for a new one."""
+
+
+class DatasetPlan(NamedTuple):
+    """What is to be done about one dataset."""
+
+    workspace: str
+    """Name of its workspace."""
+    definition: DatasetDefinition
+    """What it is to be."""
+    existing: Mapping[str, Any] | None
+    """The dataset as the server describes it; None where it is to be made."""
+    earlier: Mapping[str, Any] | None
+    """The version whose records are to be carried over; None where there is nothing to carry."""
+    parts: tuple[Part, ...]
+    """Path and body of each change to a field or question."""
+    body: dict[str, Any]
+    """What is to be changed in the dataset itself; empty where nothing is."""
+    step: Step
+    """The same in words."""
+    affected: str
+    """What it does to responses that are there; empty where it touches none."""
+    jury: Sequence[str] | None = None
+    """Who is to be written down as labelling in it; None where nothing is to be written."""
+
+
+class MemberPlan(NamedTuple):
+    """What is to be done about one person in one workspace."""
+
+    member: Member
+    """Who and where."""
+    user_id: str | None
+    """Her id; None where she is to be created."""
+    step: Step
+    """What is to be done."""
+
+
+class Plan(NamedTuple):
+    """Everything that is to be done, in order."""
+
+    workspaces: dict[str, str | None]
+    """Ids of the workspaces by name; None where one is to be created."""
+    datasets: tuple[DatasetPlan, ...]
+    members: tuple[MemberPlan, ...]
+    """The people."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Everything that was looked at, in words."""
+        made = tuple(
+            Step("workspace", name, "kept" if workspace_id else "created", workspace=name)
+            for name, workspace_id in self.workspaces.items()
+        )
+        return (*made, *(each.step for each in self.datasets), *(each.step for each in self.members))
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is to be done."""
+        return any(step.done != "kept" for step in self.steps)
+
+    @property
+    def affected(self) -> tuple[str, ...]:
+        """A line for each thing that touches what has been answered."""
+        return tuple(each.affected for each in self.datasets if each.affected)
+
+
+def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskName] = ()) -> Plan:
+    """What is to be done so that everything wanted is there; `new_versions` names tasks whose datasets are made anew.
+
+    Raises:
+        InputError: there is no wording for a language, or a round cannot have its name.
+        ArgillaError: a dataset's name is taken by somebody else's, or a dataset has other fields or questions than this
+            version asks for and no new version is asked for.
+        NotAllowedError: the key may not look at users; that needs an owner's.
+    """
+    for place in wanted.places:  # before anything is asked
+        check_round(place.round_name)
+        read_wording(place.locale)
+    known = argilla.workspaces()
+    names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
+    _check_new_workspaces([name for name in names if name not in known])
+    ids = {name: known.get(name) for name in names}
+    described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
+    newest = {
+        (place, task): newest_versions(described[place.workspace]).get(Series(task, place.locale, place.round_name))
+        for place, tasks in wanted.places.items()
+        for task in TASKS
+        if task in tasks
+    }
+    raised = {
+        task: to_be_raised([each for (_, of), each in newest.items() if of == task and each is not None])
+        for task in new_versions
+    }
+    datasets = tuple(
+        _plan_dataset(
+            argilla,
+            place,
+            task,
+            wanted,
+            described[place.workspace],
+            raised.get(task, ()),
+            rules_of([each for there in described.values() for each in there], task, place.locale),
+        )
+        for place, task in newest
+    )
+    return Plan(ids, datasets, plan_members(argilla, wanted.members, ids))
+
+
+def _check_new_workspaces(names: Sequence[str]) -> None:
+    """Check that workspaces may be made with these names.
+
+    Source: argilla 2.8.0, `_models/_workspace.py`; its server takes any name.
+
+    Raises:
+        InputError: Argilla's own library refuses one of them, and then lists no workspace at all to anybody.
+    """
+    odd = [name for name in names if not re.fullmatch(r"[A-Za-z0-9_-]+", name)]
+    if odd:
+        raise InputError(
+            f"A workspace cannot have the name {odd[0]!r}: Argilla's own library would list none of the server's any "
+            "more. Use letters from A to Z, digits, - and _ only."
+        )
+
+
+def _plan_dataset(
+    argilla: Argilla,
+    place: Place,
+    task: TaskName,
+    wanted: Wanted,
+    described: Sequence[Mapping[str, Any]],
+    raised_ids: Sequence[str],
+    rules: Sequence[tuple[str, str]],
+) -> DatasetPlan:
+    """What is to be done about one dataset, given the datasets of its workspace and those to be made anew.
+
+    `rules` are the questions and replies that its guidelines end in.
+
+    Raises:
+        ArgillaError: its name is taken by somebody else's, or its schema differs and no new version is asked for.
+    """
+    newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
+    unfinished = newest is not None and is_carrying(newest)
+    raised = newest is not None and newest["id"] in raised_ids
+    number = 1 if newest is None else version_of(newest) + raised
+    existing = newest if newest is not None and number == version_of(newest) else None
+    overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
+    lacking = lacking_fields(task, parts_of(argilla, existing["id"], "fields")) if existing else frozenset()
+    evidence = wanted.evidence or (evidence_of(newest) if newest else "off")
+    if place.round_name == PRACTICE:
+        evidence = "off"  # marks of practice would be nobody's evidence
+    wording = read_wording(place.locale)
+    closing = closing_rules(wording.rules_heading, rules)
+    plain = define_dataset(
+        task, wording, overlap, place.round_name, lacking=lacking, evidence=evidence, closing=closing
+    )
+    definition = with_version(plain, number)
+    refuse_strangers(described, definition)
+    if existing is not None:
+        _refuse_other_evidence(existing, definition, _NEW_VERSION.format(task=task))
+        refuse_other_schema(argilla, existing, definition, _NEW_VERSION.format(task=task))
+    earlier = newest if existing is None else _earlier_version(newest, described) if unfinished else None
+    if wanted.routing is not None:
+        definition.metadata[ROUTING] = dict(wanted.routing)
+    if earlier is not None:
+        definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
+    brought = f"without `{'`, `'.join(sorted(lacking))}`, which `--new-version {task}` brings" if lacking else ""
+    asks = _ASKS_FOR_MARKS.get(definition.metadata.get(EVIDENCE, "off"), "")
+    remark = "; ".join(filter(None, [brought, asks, wanted.notes.get(place, "")]))
+    plan = _with_changes(argilla, place, definition, existing, earlier, remark)
+    return _with_jury(plan, wanted.juries.get(place))
+
+
+def _with_jury(plan: DatasetPlan, names: Sequence[str] | None) -> DatasetPlan:
+    """The dataset's plan with who is to be written down as labelling in it; no response is touched by that."""
+    there = plan.existing["metadata"].get(JURY) if plan.existing else None
+    if names is None or there == list(names):
+        return plan
+    if plan.step.done != "kept":
+        return plan._replace(jury=names)
+    note = "; ".join(filter(None, ["who labels in it", plan.step.note]))
+    return plan._replace(jury=names, step=plan.step._replace(done="updated", note=note))
+
+
+def _earlier_version(
+    dataset: Mapping[str, Any] | None, described: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """The version that the dataset's records come from; None for a first one."""
+    origin = ((dataset or {}).get("metadata") or {}).get(CARRIED_FROM)
+    return next((each for each in described if origin is not None and each["id"] == origin), None)
+
+
+def _with_changes(
+    argilla: Argilla,
+    place: Place,
+    definition: DatasetDefinition,
+    existing: Mapping[str, Any] | None,
+    earlier: Mapping[str, Any] | None,
+    remark: str,
+) -> DatasetPlan:
+    """The dataset's plan: what of it differs, what that does to responses, and the same in words."""
+    parts: tuple[Part, ...] = ()
+    body: dict[str, Any] = {}
+    differences: list[str] = []
+    if existing is not None:
+        parts, body = _changed_parts(argilla, existing, definition), _changed_body(existing, definition)
+        differences = _described_changes(existing, parts, body)
+    done: Done = "created" if existing is None else "kept"
+    if existing is not None and (existing["status"] == "draft" or earlier is not None):
+        done = "finished"
+    elif differences:
+        done = "updated"
+    touched = earlier if earlier is not None else existing if differences else None
+    responses = _count_responses(argilla, touched["id"]) if touched is not None else 0
+    carried = [f"records carried over from {earlier['name']}"] if earlier is not None else []
+    note = "; ".join(filter(None, [*differences, *carried, remark]))
+    affected = ""
+    if touched is not None and responses:
+        what = f"a new version, {definition.name}; they stay in the old one" if earlier is not None else note
+        affected = f"{place.workspace}/{touched['name']} has {responses} responses: {what}"
+    step = Step("dataset", definition.name, done, note, place.workspace)
+    return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected)
+
+
+def _changed_parts(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> tuple[Part, ...]:
+    """The fields and questions whose title, description or texts of answers differ, as changes to send."""
+    found: list[Part] = []
+    for kind, wanted in (("fields", definition.fields), ("questions", definition.questions)):
+        there = {part["name"]: part for part in parts_of(argilla, existing["id"], kind)}
+        for part in wanted:
+            if part["name"] in there and _wording_of(there[part["name"]]) != _wording_of(part):
+                body = {each: part[each] for each in sorted(_CHANGEABLE & part.keys())}
+                found.append((f"/{kind}/{there[part['name']]['id']}", body))
+    return tuple(found)
+
+
+def _wording_of(part: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What annotators read of a field or question; takes ours and the server's description alike."""
+    options = part["settings"].get("options") or ()
+    return part["title"], part.get("description"), [(each["value"], each["text"]) for each in options]
+
+
+def _changed_body(existing: Mapping[str, Any], definition: DatasetDefinition) -> dict[str, Any]:
+    """What of the dataset itself differs, as a change to send: guidelines, overlap, metadata; empty where nothing does.
+
+    Metadata that the definition does not have stay as they are.
+    """
+    wanted, metadata = definition.body, existing["metadata"] or {}
+    body: dict[str, Any] = {}
+    if existing["guidelines"] != wanted["guidelines"]:
+        body["guidelines"] = wanted["guidelines"]
+    if existing["distribution"]["min_submitted"] != wanted["distribution"]["min_submitted"]:
+        body["distribution"] = wanted["distribution"]
+    watched = [name for name in ("guideline_version", ROUTING) if name in wanted["metadata"]]
+    if any(metadata.get(name) != wanted["metadata"][name] for name in watched):
+        body["metadata"] = {**metadata, **wanted["metadata"]}
+    return body
+
+
+def _described_changes(existing: Mapping[str, Any], parts: Sequence[Part], body: Mapping[str, Any]) -> list[str]:
+    """The changes in words, those that annotators notice first; empty where there are none."""
+    found = ["titles and descriptions"] if parts else []
+    found += ["guidelines"] if "guidelines" in body else []
+    if "distribution" in body:
+        now, then = existing["distribution"]["min_submitted"], body["distribution"]["min_submitted"]
+        found.append(f"overlap {now} becomes {then}")
+    there = existing["metadata"] or {}
+    if "metadata" in body and there.get(ROUTING) != body["metadata"].get(ROUTING):
+        found.append("how records are split")
+    return found or (["version of the wording"] if body else [])
+
+
+def _count_responses(argilla: Argilla, dataset_id: str) -> int:
+    """How many responses of any kind the dataset holds, by the server's tables."""
+    progress = argilla.request("GET", f"/datasets/{dataset_id}/users/progress")["users"]
+    return sum(int(user[state][kind]) for user in progress for state in ("completed", "pending") for kind in _RESPONSES)
+
+
+def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any]]:
+    """The dataset's `fields` or `questions` as the server describes them."""
+    parts: list[dict[str, Any]] = argilla.request("GET", f"/datasets/{dataset_id}/{kind}")["items"]
+    return parts
+
+
+def refuse_strangers(described: Sequence[Mapping[str, Any]], definition: DatasetDefinition) -> None:
+    """Refuse the name of somebody else's dataset.
+
+    Raises:
+        ArgillaError: one has.
+    """
+    if any(each["name"] == definition.name and task_of(each) != definition.task for each in described):
+        raise ArgillaError(
+            f"The workspace already has a dataset {definition.name!r} that citejury did not make. Rename it in "
+            "Argilla, or choose another `--workspace`."
+        )
+
+
+def refuse_other_schema(
+    argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str
+) -> None:
+    """Refuse an existing dataset that does not fit; a draft may lack fields and questions.
+
+    Raises:
+        ArgillaError: it has other fields or questions; the message lists them and ends in the way out.
+    """
+    differences = _schema_differences(
+        [*parts_of(argilla, existing["id"], "fields"), *parts_of(argilla, existing["id"], "questions")],
+        [*definition.fields, *definition.questions],
+        is_draft=existing["status"] == "draft",
+    )
+    if differences:
+        raise ArgillaError(
+            f"The dataset {existing['name']!r} differs from what this version of citejury asks for, and Argilla cannot "
+            f"change a published dataset: {'; '.join(differences[:_DIFFERENCES_SHOWN])}. {way_out}"
+        )
+
+
+def _refuse_other_evidence(existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str) -> None:
+    """Refuse to change whether a dataset asks for marks.
+
+    Raises:
+        ArgillaError: it asks for them in another way; the message says in which and ends in the way out.
+    """
+    there, wanted = evidence_of(existing), definition.metadata.get(EVIDENCE, "off")
+    if there != wanted:
+        if existing["status"] == "draft":
+            way_out = "It is a draft without records: delete it in Argilla, then run `citejury annotation setup` again."
+        raise ArgillaError(
+            f"The dataset {existing['name']!r} was made with {_EVIDENCE_WORDS[there]}, and now "
+            f"{_EVIDENCE_WORDS[wanted]} are wanted (`evidence`). Argilla can neither add a question to a published "
+            f"dataset nor take one away, and the answers in one dataset are to be answers to the same form. {way_out}"
+        )
+
+
+def _schema_differences(
+    theirs: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str, Any]], is_draft: bool
+) -> list[str]:
+    """Each difference in words; in a draft what is missing is none."""
+    there = {part["name"]: schema_part(part) for part in theirs}
+    wanted = {part["name"]: schema_part(part) for part in ours}
+    missing = [] if is_draft else [f"`{name}` is missing" for name in wanted if name not in there]
+    extra = [f"`{name}` is not asked for" for name in there if name not in wanted]
+    changed = [
+        f"`{name}` has {key} {there[name].get(key)!r} instead of {value!r}"
+        for name in wanted
+        if name in there
+        for key, value in wanted[name].items()
+        if there[name].get(key) != value
+    ]
+    return missing + extra + changed
+
+
+def plan_members(
+    argilla: Argilla, wanted: Sequence[Member], workspace_ids: Mapping[str, str | None]
+) -> tuple[MemberPlan, ...]:
+    """What is to be done about each person in each workspace, in the order given, then who else is a member there.
+
+    Raises:
+        NotAllowedError: the key may not look at users; that needs an owner's.
+    """
+    if not wanted:
+        return ()
+    users = {user["username"]: user for user in argilla.users()}
+    there = {
+        name: {user["username"] for user in argilla.workspace_users(found)} if found else set()
+        for name, found in workspace_ids.items()
+    }
+    first = _first_memberships(wanted)
+    plans: list[MemberPlan] = []
+    for member in wanted:
+        user = users.get(member.person.name)
+        is_first = first[member.person.name] is member
+        done = _what_to_do(member, user, is_first, member.person.name in there[member.workspace])
+        if done == "kept" and not (member.belongs or member.person.left or is_first):
+            continue  # she has nothing to do with that workspace
+        where = member.workspace if member.belongs or member.person.left or done == "removed" else ""
+        step = Step("annotator", member.person.name, done, _role_note(member.person, user), where)
+        plans.append(MemberPlan(member, user["id"] if user else None, step))
+    return tuple(plans)
+
+
+def _first_memberships(wanted: Sequence[Member]) -> dict[str, Member]:
+    """Where each person is created if she is not there yet: the first workspace of hers, or the first of all."""
+    first: dict[str, Member] = {}
+    for member in wanted:
+        known = first.setdefault(member.person.name, member)
+        if member.belongs and not known.belongs:
+            first[member.person.name] = member
+    return first
+
+
+def _what_to_do(member: Member, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
+    """What is to be done about her in one workspace; she is created where she is met first."""
+    if is_member:
+        return "kept" if member.belongs else "removed"
+    if user is None and is_first and not member.person.left:
+        return "created"
+    return "added" if member.belongs else "kept"
+
+
+def _role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
+    """A remark about somebody who left, or who may read everybody's responses."""
+    if person.left:
+        return "has left; what she answered stays"
+    if person.role == "adjudicator":
+        return "adjudicator: `citejury exports adjudicate push EXPORT --blind` gives her what is split"
+    role = user["role"] if user else person.role
+    return "" if role == "annotator" else f"role {role}: may read what the others answer"

@@ -1,0 +1,253 @@
+"""A judge without a model, to compare models with: it costs nothing, and leaves out a label that it cannot answer.
+
+What the context says of an answer is what the rules of `pipeline.verifying` say of its claims: the context has a claim
+in its own words, contradicts it in one place, or shares no word with it. Most claims are none of these, and then a
+label is left out (annotation/contracts/judgements.md#labels-that-are-left-out).
+
+Relevance is a logistic regression (L2 penalty 0.001) fitted to WiCE dev (https://github.com/ryokamoi/wice, ODC-BY),
+with the claim as the query: the three sentences around the first gold sentence against the three of another claim's
+article that share most words with it.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, get_args
+
+from annotation.judge.judgements import (
+    FullJudgement,
+    Judged,
+    Unit,
+    judgement_identity,
+    kept_evidence,
+    pages_of,
+    url_of,
+)
+from annotation.labels import TaskName
+from annotation.push.suggestions import ProposedLabel
+from pipeline.models.evidence import (
+    aggregate_context,
+    read_context,
+    validate_and_normalize_evidence,
+)
+from pipeline.records import Passage, QueryResponse
+from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import (
+    Coverage,
+    WordIndex,
+    content_words,
+    cover,
+    without_marks,
+    words_and_numbers,
+)
+from pipeline.verifying.page_text import PageText
+from pipeline.verifying.rules import Finding, check_sentence
+from pipeline.verifying.values import Verdict
+
+_MOST_CLAIMS = 500
+"""Claims of an answer that are looked at, the first ones: so the work stays linear in the length of the context."""
+_LEAST_WORDS = 3
+"""Content words and numbers of a claim; a greeting or a heading has fewer."""
+_MOST_EVIDENCE = 3
+_VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+_NAMES: dict[Verdict, str] = {
+    "supported": "in its own words",
+    "contradicted": "contradicted",
+    "not_found": "not found",
+    "cannot_tell": "cannot tell",
+}
+_NOT_PROSE = re.compile(r"https?://\S+")
+
+
+class _Weights(NamedTuple):
+    """A logistic regression on a coverage."""
+
+    constant: float
+    best: float
+    best_five: float
+    numbers: float
+
+
+_RELEVANCE = _Weights(-2.24, 5.07, 6.6, 0.57)
+
+
+def _probability(weights: _Weights, coverage: Coverage) -> float:
+    """The probability, rounded to 4 places."""
+    score = weights.constant + sum(weight * value for weight, value in zip(weights[1:], coverage, strict=True))
+    return round(1 / (1 + math.exp(-score)), 4)
+
+
+class Sentence(NamedTuple):
+    """A sentence of a passage, with its words without numbers."""
+
+    passage: Passage
+    text: str
+    words: frozenset[str]
+    numbers: frozenset[str]
+
+
+class Proposal(NamedTuple):
+    """What the baseline proposes for one unit."""
+
+    labels: dict[str, ProposedLabel]
+    """Answers to the labels that it can answer."""
+    rationale: str
+    """Why."""
+    quotes: list[tuple[Passage, str]]
+    """Sentences that it rests on, the best first."""
+
+
+def _split_sentences(text: str, language: str) -> list[str]:
+    """The sentences of a text, each without white space around it."""
+    return [text[start:end].strip() for start, end in sentence_spans(text, language)]
+
+
+def sentences_of(passages: Iterable[Passage], language: str) -> list[Sentence]:
+    """The sentences of the passages that hold a content word or a number, in order; repeated ones once."""
+    found: dict[str, Sentence] = {}
+    for passage in passages:
+        for text in _split_sentences(passage.text, language):
+            words, numbers = words_and_numbers(text, language)
+            if text not in found and (words or numbers):
+                found[text] = Sentence(passage, text, words, numbers)
+    return list(found.values())
+
+
+class Index:
+    """The sentences by their words."""
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        """Index the sentences."""
+        self.sentences = sentences
+        self.words = WordIndex(sentence.words | sentence.numbers for sentence in sentences)
+
+    def cover(self, text: str, language: str) -> tuple[Coverage, list[Sentence]]:
+        """How much of the text the sentences cover, and the best of them; all 0 where they share no word with it."""
+        coverage, places = cover(*words_and_numbers(text, language), [self.words])
+        return coverage, [self.sentences[place.sentence] for place in places]
+
+
+def _judge_relevance(unit: Unit) -> Proposal:
+    """Whether the passage is about the query."""
+    language = _language_of(unit.record)
+    coverage, found = Index(sentences_of(unit.passages, language)).cover(unit.record.query, language)
+    chance = _probability(_RELEVANCE, coverage)
+    words = f"The passage has {coverage.best_five:.0%} of the query's words, its best sentence {coverage.best:.0%}."
+    return Proposal(
+        {"topically_relevant": _proposed(chance)}, words, [(each.passage, each.text) for each in found[:_MOST_EVIDENCE]]
+    )
+
+
+def _judge_support(unit: Unit) -> Proposal:
+    """Whether the context backs any claim of the answer, and whether there is a claim that it does not back.
+
+    Without passages nothing is backed, by the meaning of the labels; nor is anything in an answer without a claim.
+    """
+    language = _language_of(unit.record)
+    claims = _claims_of(unit.record.answer, language)
+    if not claims or not unit.passages:
+        labels = {"support_present": _proposed(0.0), "unsupported_claim_present": _proposed(1.0 if claims else 0.0)}
+        return Proposal(labels, "There is no context." if claims else "The answer makes no claim.", [])
+    pages = [PageText(passage.text, str(number)) for number, passage in enumerate(unit.passages)]
+    findings = [check_sentence(claim, pages) for claim in claims[:_MOST_CLAIMS]]
+    labels = _labels_of(findings, all_seen=len(claims) <= _MOST_CLAIMS)
+    return Proposal(labels, _describe_support(len(claims), findings), _quotes_of(findings, pages, unit.passages))
+
+
+def _labels_of(findings: Sequence[Finding], all_seen: bool) -> dict[str, ProposedLabel]:
+    """The labels that the verdicts on the claims answer.
+
+    One claim in the context's own words is support. A context that says a claim in other words supports it as well, so
+    the rules never find that there is no support.
+    """
+    verdicts = {each.verdict for each in findings}
+    labels = {}
+    if "supported" in verdicts:
+        labels["support_present"] = _proposed(1.0)
+    if verdicts & {"contradicted", "not_found"}:
+        labels["unsupported_claim_present"] = _proposed(1.0)
+    elif all_seen and verdicts == {"supported"}:
+        labels["unsupported_claim_present"] = _proposed(0.0)
+    return labels
+
+
+def _quotes_of(
+    findings: Sequence[Finding], pages: Sequence[PageText], passages: Sequence[Passage]
+) -> list[tuple[Passage, str]]:
+    """The sentences that back a claim, then those that speak against one, then the nearest to any, each once."""
+    order = {verdict: place for place, verdict in enumerate(_VERDICTS)}
+    found: dict[tuple[Passage, str], None] = {}
+    for each in sorted(findings, key=lambda finding: (order[finding.verdict], -finding.score)):
+        against = [(passages[int(quote.url)], quote.text) for quote in each.against]
+        nearest = [(passages[place.source], pages[place.source].sentences[place.sentence]) for place in each.places[:1]]
+        found |= dict.fromkeys(against or nearest)
+    return [(passage, text.strip()) for passage, text in found][:_MOST_EVIDENCE]
+
+
+def _describe_support(claims: int, findings: Sequence[Finding]) -> str:
+    """The reason in words, from the number of claims and the findings on those that were looked at."""
+    part = f", of which the first {len(findings)} were looked at" if claims > len(findings) else ""
+    counts = ", ".join(
+        f"{_NAMES[verdict]} {count}"
+        for verdict in _VERDICTS
+        if (count := sum(each.verdict == verdict for each in findings))
+    )
+    reasons = next((f" {each.problems[0]}." for each in findings if each.verdict == "contradicted"), "")
+    return f"Claims: {claims}{part}. The context: {counts}.{reasons}"
+
+
+JUDGES: dict[TaskName, Callable[[Unit], Proposal]] = {"retrieval": _judge_relevance, "grounding": _judge_support}
+_ANSWERED: dict[TaskName, tuple[str, ...]] = {
+    "retrieval": ("topically_relevant",),
+    "grounding": ("support_present", "unsupported_claim_present"),
+}
+"""The labels that the baseline answers where it can."""
+
+
+def _claims_of(answer: str, language: str) -> list[str]:
+    """The answer's claims: its sentences with at least three content words or numbers.
+
+    Citation marks, URLs and headings are left out. Where no sentence has as many, all of them together are the claim;
+    an answer without any content word has none.
+    """
+    plain = _NOT_PROSE.sub(" ", without_marks(answer))
+    sentences = [text for text in _split_sentences(plain, language) if not text.startswith("#")]
+    counts = (len(frozenset[str]().union(*words_and_numbers(text, language))) for text in sentences)
+    claims = [text for text, count in zip(sentences, counts, strict=True) if count >= _LEAST_WORDS]
+    whole = " ".join(sentences)
+    return claims or ([whole] if content_words(whole, language) else [])
+
+
+def _language_of(record: QueryResponse) -> str:
+    """The answer's language; empty where it is not known."""
+    return "" if record.language == "und" else record.language
+
+
+def _proposed(chance: float) -> ProposedLabel:
+    """The answer yes where it is at least as likely as no."""
+    return ProposedLabel(value=chance >= 0.5, p_yes=chance)
+
+
+def baseline_judgement(unit: Unit) -> Judged:
+    """The judgement of the judge without a model, of retrieval or grounding.
+
+    Its quotes are checked like a model's; there is none where passage and claim share no word. Labels that it cannot
+    tell are left out and named.
+    """
+    proposal = JUDGES[unit.task](unit)
+    quotes = [{"url": url_of(passage), "snippet": text} for passage, text in proposal.quotes]
+    context = read_context(aggregate_context(pages_of(unit.passages)))
+    checked = validate_and_normalize_evidence(context, quotes, per_page=True)
+    judgement = FullJudgement(
+        **judgement_identity(unit, BASELINE),
+        status="ok",
+        labels=proposal.labels,
+        left_out=tuple(label for label in _ANSWERED[unit.task] if label not in proposal.labels),
+        rationale=proposal.rationale,
+        evidence=kept_evidence(unit, context, checked),
+        errors=checked.errors,
+    )
+    return Judged(judgement)
+
+
+BASELINE = "baseline"

@@ -1,0 +1,246 @@
+"""What a model is asked about one unit, and what its answer is worth: a judgement, or the reason why it is none.
+
+Texts are data that nobody obeys: each stands under a line with a digest of all of them, which nobody who writes one of
+them can know, so that none can end itself or begin another. The same unit has the same prompt each time, so that its
+judgement is found again.
+
+Source: pipeline/contracts/evidence.md.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from annotation.display import host_of, source_line, source_list, source_of
+from annotation.judge.judgements import (
+    FullJudgement,
+    Judged,
+    RejectedQuote,
+    Unit,
+    judgement_identity,
+    kept_evidence,
+    pages_of,
+)
+from annotation.labels import LABEL_MODELS, LABELS, RULES, TaskName, broken_rules
+from annotation.push.suggestions import ProposedLabel, field_problems
+from annotation.wording import read_wording
+from pipeline.models.completion import Structured
+from pipeline.models.evidence import (
+    Forms,
+    Rejected,
+    aggregate_context,
+    read_context,
+    validate_and_normalize_evidence,
+)
+from pipeline.models.structured import DATA_RULE, marked_texts, marking_words
+
+_SYSTEM_PROMPT = f"""You are a careful annotator. You answer yes/no questions about texts that were collected from the \
+web and from language models, and you answer in JSON only.
+
+{DATA_RULE} judge. Judge it like any other text."""
+
+_UNIT_WORDS: dict[TaskName, str] = {
+    "retrieval": "Judge ONE passage against the query. Do not judge whether the passage is right.",
+    "grounding": "Judge ONE answer to a query against the whole context below it. Only the context counts, not what "
+    'you know; the query says what an answer such as "No." claims.',
+    "generation": "Judge ONE answer against its query.",
+}
+_CLAIM = (
+    'A "claim" is a substantive statement that can be right or wrong, not a greeting, a hedge or a heading. A query is '
+    'often a statement; read it as "Is this true, and why?". An answer that opens with "No." claims that the statement '
+    "is false. `[n]` in an answer, or `(C001)`, is a citation marker."
+)
+_EVIDENCE_WORDS = (
+    "`evidence`: one to three quotes that your judgement rests on, also where it is no (then what comes closest). "
+    "`snippet` is copied letter for letter from the text below one line `### [PAGE] URL`, at most 320 characters, one "
+    "stretch without omissions. `url` is the URL of that line."
+)
+_FORM_WORDS = (
+    "Answer with one JSON object and nothing else. `labels` has every label above and no other; `value` is true for "
+    "yes. `p_yes` is the probability from 0 to 1 that the value is yes, so it is above 0.5 for yes and below 0.5 "
+    "for no. `rationale` says why in at most three sentences."
+)
+
+
+class Prompt(NamedTuple):
+    """What is put to a model: its instructions, the prompt, the JSON Schema of the answer, and the pages in it."""
+
+    system: str
+    text: str
+    schema: dict[str, Any]
+    context: str
+
+    @property
+    def sha256(self) -> str:
+        """The digest of all that the model sees."""
+        return digest(self.text, self.system, self.schema)
+
+
+def digest(prompt: str, system: str, schema: Mapping[str, Any]) -> str:
+    """sha256 of what is put to a model, in hex."""
+    parts = (system, prompt, json.dumps(schema, sort_keys=True))
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def build_prompt(unit: Unit) -> Prompt:
+    """The prompt for one unit."""
+    context = aggregate_context(pages_of(unit.passages))
+    sections = _sections_of(unit, context)
+    parts = [
+        _UNIT_WORDS[unit.task],
+        _CLAIM,
+        f"Labels of this task:\n{_label_words(unit.task)}",
+        _rule_words(unit.task),
+        _EVIDENCE_WORDS if unit.passages else "",
+        _FORM_WORDS,
+        marking_words(sections),
+        marked_texts(sections),
+        "Answer in JSON now.",
+    ]
+    return Prompt(_SYSTEM_PROMPT, "\n\n".join(part for part in parts if part), _answer_schema(unit), context)
+
+
+def _sections_of(unit: Unit, context: str) -> list[tuple[str, str]]:
+    """What annotators see of the unit: the name of each text, and the text."""
+    record, wording = unit.record, read_wording("en")
+    if unit.task == "retrieval":
+        (passage,) = unit.passages
+        host = host_of(passage, source_of(passage, record.sources))
+        return [
+            ("QUERY", record.query),
+            ("SOURCE OF THE PASSAGE", source_line(passage.title, host, wording)),
+            ("PASSAGE", context),
+        ]
+    if unit.task == "generation":
+        return [("QUERY", record.query), ("ANSWER", record.answer)]
+    sources = source_list(record.sources, wording)
+    return [
+        ("SOURCES CITED BY THE ANSWER", sources),
+        ("QUERY", record.query),
+        ("ANSWER", record.answer),
+        ("CONTEXT", context),
+    ]
+
+
+def _label_words(task: TaskName) -> str:
+    """Each label with its meaning and with what annotators are told to be careful about."""
+    questions = read_wording("en").questions[task]
+    meanings = {name: field.description for name, field in LABEL_MODELS[task].model_fields.items()}
+    return "\n".join(f"- {label}: yes when: {meanings[label]} {questions[label].description}" for label in LABELS[task])
+
+
+def _rule_words(task: TaskName) -> str:
+    """The rules between the labels; empty where the task has none."""
+    return "\n".join(
+        f"Where {rule.antecedent} is yes, {rule.consequent} is {'yes' if rule.required else 'no'}."
+        for rule in RULES
+        if rule.task == task
+    )
+
+
+def _answer_schema(unit: Unit) -> dict[str, Any]:
+    """The JSON Schema of the answer; evidence is asked for where there are passages to quote."""
+    label = _closed({"value": {"type": "boolean"}, "p_yes": {"type": "number", "minimum": 0, "maximum": 1}})
+    quote = _closed({"url": {"type": "string"}, "snippet": {"type": "string"}})
+    fields: dict[str, Any] = {
+        "labels": _closed({name: label for name in LABELS[unit.task]}),
+        "rationale": {"type": "string"},
+    }
+    return _closed({**fields, "evidence": {"type": "array", "items": quote}} if unit.passages else fields)
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object with exactly these properties."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+_MOST_RATIONALE = 2_000
+_MOST_ERROR = 500
+_MOST_QUOTES = 20
+"""Quotes of an answer that are looked at, the first ones; at most three of them are kept."""
+
+
+class ModelAnswer(BaseModel):
+    """What a model is to answer; what it adds beside these is left aside."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+
+    labels: dict[str, ProposedLabel]
+    """An answer to every label of the task."""
+    rationale: str = ""
+    """Why, in its own words."""
+    evidence: tuple[Any, ...] = ()
+    """Its quotes, unchecked."""
+
+
+def answer_reader(task: TaskName) -> Callable[[Any], ModelAnswer]:
+    """What reads the JSON of an answer of this task.
+
+    It raises ValueError where a label is missing, unknown or contradicts its own probability, or a field is not of its
+    type.
+    """
+
+    def read(value: Any) -> ModelAnswer:
+        try:
+            answer = ModelAnswer.model_validate(value)
+        except ValidationError as error:
+            raise ValueError(field_problems(error)) from error
+        if set(answer.labels) != set(LABELS[task]):
+            unknown = sorted(set(answer.labels) - set(LABELS[task]))
+            missing = [label for label in LABELS[task] if label not in answer.labels]
+            raise ValueError(f"labels missing: {missing}, unknown: {[name[:40] for name in unknown][:5]}")
+        for name, label in answer.labels.items():
+            if label.p_yes != 0.5 and label.value != (label.p_yes > 0.5):
+                raise ValueError(f"{name} is {label.value} with a probability of yes of {label.p_yes}")
+        return answer
+
+    return read
+
+
+def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], model: str, explain: bool) -> Judged:
+    """The judgement that an answer stands for; without labels where the answer or all of its quotes are invalid.
+
+    `explain` adds to the error of a quote both normal forms.
+    """
+    about = {**judgement_identity(unit, model), "prompt_sha256": prompt.sha256}
+    if said.value is None:
+        return Judged(FullJudgement(**about, status=said.status, errors=(said.error,)))
+    given = said.value.evidence if unit.passages else ()
+    quotes = given[:_MOST_QUOTES]
+    context = read_context(prompt.context)
+    checked = validate_and_normalize_evidence(context, quotes, per_page=True, explain=True)
+    rejected = tuple(_rejected_quote(unit, model, each, checked.forms[each.position]) for each in checked.rejected)
+    errors = [each.error + (_explained(each) if explain else "") for each in rejected]
+    if len(given) > len(quotes):
+        errors.append(f"evidence: only the first {_MOST_QUOTES} of {len(given)} quotes were looked at")
+    about |= {"rationale": said.value.rationale[:_MOST_RATIONALE]}
+    if unit.passages and checked.status != "ok":
+        errors = errors or [checked.error]
+        return Judged(FullJudgement(**about, status="invalid_evidence", errors=errors), rejected)
+    labels = said.value.labels
+    broken = broken_rules(unit.task, {name: label.value for name, label in labels.items()})
+    found = kept_evidence(unit, context, checked)
+    return Judged(
+        FullJudgement(**about, status="ok", labels=labels, evidence=found, errors=errors, broken_rules=broken), rejected
+    )
+
+
+def _rejected_quote(unit: Unit, model: str, rejected: Rejected, forms: Forms) -> RejectedQuote:
+    """The rejected quote with what was compared."""
+    return RejectedQuote(
+        **judgement_identity(unit, model),
+        error=rejected.message[:_MOST_ERROR],
+        url=rejected.url,
+        snippet=rejected.snippet,
+        url_key=forms.url_key,
+        snippet_form=forms.snippet_form,
+        page_form=forms.page_form,
+    )
+
+
+def _explained(quote: RejectedQuote) -> str:
+    """Both normal forms, as they follow an error."""
+    return f"; the quote is compared as {quote.snippet_form!r}, the nearest on the page is {quote.page_form!r}"

@@ -1,0 +1,315 @@
+"""Files of controls: which units have known answers, and whether a person has confirmed them.
+
+A file is a CSV with a row for each unit: `record_uuid`, in retrieval `chunk_id`, and a column for each label whose
+answer is known. `plant` writes one that a person goes through; anybody's list of known answers is another.
+
+Source: annotation/contracts/controls.md#files-of-controls.
+"""
+
+import csv
+import hashlib
+import io
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from annotation.labels import LABELS, RULES, TASKS, TaskName, broken_rules
+from annotation.status.planting import Planted
+from pipeline.csv_v2.lines import delimiter_of, numbered_rows
+from pipeline.errors import BadRowsError, InputError
+from pipeline.files import staged_file
+from pipeline.recording.files import write_records
+from pipeline.records import QueryResponse
+from pipeline.tables import spreadsheet_cell, unescaped
+from pipeline.terminal import counted
+
+_ALL_LABELS = tuple(label for task in TASKS for label in LABELS[task])
+_COLUMNS = (
+    *("confirmed", "task", "kind", "what", *_ALL_LABELS),
+    *("query", "answer", "passages", "language", "record_uuid", "chunk_id", "made_from"),
+)
+_YES = frozenset(["yes", "y", "true", "1", "x", "ja", "wahr", "はい"])
+_NO = frozenset(["no", "n", "false", "0", "nein", "falsch", "いいえ"])
+_KNOWN = "known"
+_TAKEN = ("repeat", "company")  # what units shown again are called, and passages that come along with a control
+_LEAST_SHARE = 3
+"""Of each label's controls one in so many has the answer yes, and one in so many no, at least."""
+_FEW = 5
+"""With fewer controls of either answer nobody is noticed who always gives the same to that label."""
+
+
+class Known(NamedTuple):
+    """One unit whose answers are known."""
+
+    line: int
+    """The line of the file."""
+    task: TaskName
+    record: QueryResponse
+    """The record that it is a unit of."""
+    chunk_id: str
+    """The passage; empty outside retrieval."""
+    kind: str
+    """How it came about."""
+    answers: Mapping[str, bool]
+    """The known answers by label, in their order."""
+    made_from: str = ""
+    """`record_uuid` of the record that it was made from; empty where that is the record itself."""
+
+
+class KnownUnits(NamedTuple):
+    """What a file of controls holds."""
+
+    units: tuple[Known, ...]
+    """The units that a person has confirmed, in the file's order."""
+    unconfirmed: int
+    """Rows that nobody has confirmed."""
+    unscored: int = 0
+    """Confirmed rows of which no known answer is to be scored; they are left out."""
+
+
+def records_path(path: Path) -> Path:
+    """Where the records of a planted file of controls are: beside it."""
+    return path.with_name(f"{path.stem}.records.jsonl")
+
+
+def write_controls(path: Path, planted: Sequence[Planted]) -> Path:
+    """The file of the controls' records, which was written beside the file of controls itself.
+
+    Cells that a spreadsheet would run as a formula begin with an apostrophe.
+
+    Raises:
+        OutputError: a folder, a socket or a disk is in the way.
+    """
+    records = records_path(path)
+    write_records(records, {each.record.record_uuid: each.record for each in planted}.values())
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(_COLUMNS)
+    for each in planted:
+        values = _row(each)
+        writer.writerow([spreadsheet_cell(values.get(column, "")) for column in _COLUMNS])
+    with staged_file(path) as file:
+        file.write(text.getvalue().encode("utf-8-sig", "backslashreplace"))
+    return records
+
+
+def _row(planted: Planted) -> dict[str, str]:
+    """The cells of one control that are not empty, by column."""
+    record = planted.record
+    passages = [each.text for each in record.chunks if planted.chunk_id in ("", each.chunk_id)]
+    return {
+        "task": planted.task,
+        "kind": planted.kind,
+        "what": planted.what,
+        **{label: "yes" if value else "no" for label, value in planted.answers.items()},
+        "query": record.query,
+        "answer": record.answer if planted.task != "retrieval" else "",
+        "passages": "\n\n".join(passages) if planted.task != "generation" else "",
+        "language": record.language,
+        "record_uuid": record.record_uuid,
+        "chunk_id": planted.chunk_id,
+        "made_from": planted.made_from,
+    }
+
+
+def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Collection[str] = ()) -> KnownUnits:
+    """The confirmed controls of the file; labels of `skipped` are not known in any of them.
+
+    In a file without the column `confirmed` every row counts as confirmed: somebody wrote down what is known.
+
+    Records that it may name are by `record_uuid`.
+
+    Raises:
+        InputError: it is missing, is no CSV in UTF-8, lacks a column, or no row is confirmed.
+        BadRowsError: rows name unknown records or passages, hold no known answer, or contradict themselves or each
+            other; the message has them all.
+    """
+    rows = _read_rows(path)
+    header = next(rows)[1].keys()
+    labels = [label for label in _ALL_LABELS if label in header]
+    if "record_uuid" not in header or not labels:
+        raise InputError(
+            f"{path.name!r} is no file of controls: it needs the column `record_uuid` and one for each label whose "
+            f"answer is known, such as `{LABELS['generation'][0]}`; it has {', '.join(map(repr, header))}."
+        )
+    bad: list[str] = []
+    units: dict[tuple[TaskName, str, str], Known] = {}
+    unconfirmed = 0
+    for line, row in rows:
+        try:
+            if "confirmed" in header and not _value(row["confirmed"], "confirmed"):
+                unconfirmed += 1
+                continue
+            unit = _known_unit(line, row, records, skipped)
+            key = (unit.task, unit.record.record_uuid, unit.chunk_id)
+            if key in units:
+                raise InputError(f"the same unit stands in line {units[key].line}")
+            units[key] = unit
+        except InputError as error:
+            bad.append(f"line {line}: {error}")
+    if bad:
+        rows_told = counted(len(bad), "row")
+        raise BadRowsError(f"{path.name!r} has {rows_told} that cannot be used; nothing was pushed:", bad)
+    if not units:
+        raise InputError(
+            f"No row of {path.name!r} is confirmed. Read each control, put in the answers that are known, and write "
+            "`yes` under `confirmed`."
+            if unconfirmed
+            else f"{path.name!r} holds no control."
+        )
+    scored = tuple(unit for unit in units.values() if unit.answers)
+    if not scored:
+        raise InputError(f"No control of {path.name!r} would score anything: every label that it tells is skipped.")
+    return KnownUnits(scored, unconfirmed, len(units) - len(scored))
+
+
+def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line and cells by column of each row; first the header, each name with itself.
+
+    Raises:
+        InputError: the file is missing, or no CSV in UTF-8.
+    """
+    rows = numbered_rows(path, delimiter=delimiter_of(path, "record_uuid"))
+    header = [cell.strip() for cell in next(rows, (1, [""]))[1]]
+    yield 1, dict(zip(header, header, strict=True))
+    for line, cells in rows:
+        padded = [*cells, *[""] * (len(header) - len(cells))]
+        yield line, {name: unescaped(cell.strip()) for name, cell in zip(header, padded, strict=False)}
+
+
+def _value(cell: str, column: str) -> bool | None:
+    """What a cell says; None where it is empty.
+
+    Raises:
+        InputError: it is neither yes nor no.
+    """
+    said = cell.casefold()
+    if said not in _YES | _NO | {""}:
+        raise InputError(f"`{column}` is {cell!r}; write yes or no, or leave it empty")
+    return said in _YES if said else None
+
+
+def _known_unit(
+    line: int, row: Mapping[str, str], records: Mapping[str, QueryResponse], skipped: Collection[str]
+) -> Known:
+    """The unit of one row.
+
+    Raises:
+        InputError: it names nothing that is there, its answers are none or contradict each other, or its kind is taken.
+    """
+    told = {label: value for label in _ALL_LABELS if (value := _value(row.get(label, ""), label)) is not None}
+    task = _task_of(row.get("task", ""), told)
+    record, chunk_id = records.get(row["record_uuid"]), row.get("chunk_id", "")
+    if record is None:
+        raise InputError(f"there is no record {row['record_uuid']!r}")
+    if task == "retrieval" and chunk_id not in {each.chunk_id for each in record.chunks}:
+        raise InputError(f"the record {record.record_uuid!r} has no passage with the `chunk_id` {chunk_id!r}")
+    if task == "grounding" and not record.chunks:
+        raise InputError(f"the record {record.record_uuid!r} has no passages, so there is nothing to ground it on")
+    answers = {label: told[label] for label in LABELS[task] if label in told}
+    if broken := broken_rules(task, answers):
+        rule = next(each for each in RULES if each.name == broken[0])
+        wanted = "yes" if rule.required else "no"
+        raise InputError(
+            f"its answers contradict each other: where `{rule.antecedent}` is yes, `{rule.consequent}` must be {wanted}"
+        )
+    known = {label: value for label, value in answers.items() if label not in skipped}
+    if not known and not answers:
+        raise InputError("it is confirmed, and no answer is known")
+    kind = row.get("kind") or _KNOWN
+    if kind in _TAKEN:
+        raise InputError(f"`kind` is {kind!r}, which means something else here; write another word, or leave it empty")
+    return Known(line, task, record, chunk_id if task == "retrieval" else "", kind, known, row.get("made_from", ""))
+
+
+def _task_of(named: str, told: Iterable[str]) -> TaskName:
+    """The task that a row names, or the only one that has all labels that it tells.
+
+    Raises:
+        InputError: there is no such task, or labels of several are told.
+    """
+    fitting = [task for task in TASKS if all(label in LABELS[task] for label in told) and named in ("", task)]
+    if len(fitting) != 1:
+        what = f"the task {named!r} has not" if named in TASKS else "no one task has"
+        if named and named not in TASKS:
+            raise InputError(f"there is no task {named!r}; the tasks are {', '.join(TASKS)}")
+        raise InputError(f"{what} all of the labels {', '.join(told) or '(none is told)'}")
+    return fitting[0]
+
+
+class Balanced(NamedTuple):
+    """Controls of which each label has both answers, at least a third each."""
+
+    units: tuple[Known, ...]
+    """The controls; answers that would be too many are not known in them any more."""
+    dropped: tuple[str, ...]
+    """A line for each label of which answers are not counted."""
+    few: tuple[str, ...]
+    """A line for each label with fewer than five controls of either answer."""
+
+
+def balanced(units: Sequence[Known], where: str) -> Balanced:
+    """The controls of one place, so that neither who always says yes nor who always says no passes for any label.
+
+    Of an answer that more than two thirds of a label's controls have, those too many are not counted, drawn by lot;
+    the controls stay for their other labels.
+
+    Raises:
+        BadRowsError: a label has one answer only among its controls; the message lists all such labels.
+    """
+    lacking: list[str] = []
+    dropped: list[str] = []
+    few: list[str] = []
+    forgotten: set[tuple[int, str]] = set()
+    for task in TASKS:
+        of_task = [unit for unit in units if unit.task == task]
+        for label in LABELS[task]:
+            known = [unit for unit in of_task if label in unit.answers]
+            counts = Counter(unit.answers[label] for unit in known)
+            if not known:
+                continue
+            rarer = min((True, False), key=lambda value: counts[value])
+            name = f"`{label}` ({task}, {where})"
+            if not counts[rarer]:
+                lacking.append(f"{name}: {_answers(counts[not rarer], not rarer)}, none with {_word(rarer)}")
+                continue
+            surplus = counts[not rarer] - (_LEAST_SHARE - 1) * counts[rarer]
+            if surplus > 0:
+                common = sorted((unit for unit in known if unit.answers[label] != rarer), key=_lot)
+                forgotten |= {(unit.line, label) for unit in common[:surplus]}
+                dropped.append(
+                    f"{name}: {surplus} of {_answers(counts[not rarer], not rarer)} are not counted, so that a third "
+                    f"of the others have {_word(rarer)}"
+                )
+            if counts[rarer] < _FEW:
+                few.append(f"{name}: {_answers(counts[rarer], rarer)}")
+    if lacking:
+        raise BadRowsError(
+            "Each label needs controls with the answer yes and with the answer no, so that nobody passes who always "
+            "says the same. Confirm untouched ones that have the other answer, or leave the label out with "
+            "`--skip-label`:",
+            lacking,
+        )
+    kept = tuple(
+        unit._replace(
+            answers={label: value for label, value in unit.answers.items() if (unit.line, label) not in forgotten}
+        )
+        for unit in units
+    )
+    return Balanced(kept, tuple(dropped), tuple(few))
+
+
+def _answers(count: int, value: bool) -> str:
+    """So many controls with an answer, in words."""
+    return f"{count} control{'s' * (count != 1)} with {_word(value)}"
+
+
+def _word(value: bool) -> str:
+    """The answer as people write it."""
+    return "yes" if value else "no"
+
+
+def _lot(unit: Known) -> bytes:
+    """What controls are drawn by."""
+    return hashlib.sha256(f"{unit.record.record_uuid} {unit.chunk_id}".encode()).digest()

@@ -1,0 +1,450 @@
+"""Confirmed controls and repeats into Argilla: among a task's other records, with what they are for beside them.
+
+A control is a record like all others, under an id of its own. In retrieval a record's passages come together, so all of
+them go in; those without a known answer are counted nowhere. A repeat shows somebody units again that they submitted
+some time ago, to see whether they say the same; nobody else gets it. In retrieval the passages of an answer are
+repeated together.
+
+Source: annotation/contracts/controls.md#before-annotators.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+from annotation.campaign.datasets import JuryDataset, find_datasets, jury_dataset, newest_versions
+from annotation.campaign.file import Campaign, Place, places
+from annotation.campaign.routing import as_it_stands, locale_for
+from annotation.client import Argilla
+from annotation.display import HIDDEN, to_records
+from annotation.labels import TASKS, TaskName
+from annotation.marks import add_passages
+from annotation.push.diff import Progress, passages_of
+from annotation.push.send import Batch
+from annotation.status.control_files import Balanced, Known, balanced
+from annotation.status.planting import control_uuid
+from annotation.tasks import PRODUCTION, lacking_fields
+from annotation.units import (
+    ASSIGNMENT,
+    DEFAULT_RATE,
+    MIXED_IN,
+    STATES_PATH,
+    Assignment,
+    Unit,
+    assignment_of,
+    read_units,
+)
+from annotation.wording import read_wording
+from pipeline.errors import InputError, NotFoundError
+
+Change = Literal["new", "unchanged", "updated", "refused"]
+KINDS: tuple[Change, ...] = get_args(Change)
+
+
+class ControlReport(NamedTuple):
+    """What became of the controls, or would in a dry run."""
+
+    counts: Mapping[tuple[Place, TaskName], Mapping[Change, int]]
+    """Records by place and task."""
+    people: Mapping[Place, int]
+    """How many annotators get each control of a place."""
+    balance: Mapping[Place, Balanced]
+    """What of the known answers counts at each place."""
+    refused: tuple[str, ...]
+    """A line for each control that changed after somebody answered it."""
+    rates: tuple[float, ...]
+    """The rates at which they come, from the lowest; several where datasets have different ones."""
+    met_twice: int
+    """How many of them are made from a record that annotators of the same dataset get too."""
+    is_stock: bool
+    """Whether the server is a stock Argilla, which hands controls out like all other records."""
+
+
+def push_controls(
+    argilla: Argilla,
+    workspace: str,
+    campaign: Campaign | None,
+    units: Sequence[Known],
+    rate: float | None = None,
+    *,
+    locale: str | None = None,
+    round_name: str = PRODUCTION,
+    dry_run: bool = False,
+    progress: Progress = lambda what, done, total: None,
+) -> ControlReport:
+    """What became of the controls, each at every place where annotators work on records of its language.
+
+    Pushing the same again changes nothing; with other answers, or at another rate, it changes what is kept beside the
+    records. Nothing is written unless each label of each place has both answers among its controls.
+
+    `rate` is the share of each person's units that are to be controls and repeats; None for what each dataset has, or a
+    tenth where it has none yet. Where `locale` is None controls go by their own language. `workspace` is the campaign's
+    common one where there is a campaign.
+
+    Raises:
+        NotFoundError: a workspace or dataset is missing.
+        BadRowsError: a label has one answer only among the controls of a place.
+        InputError: without a campaign the round has several languages and `locale` is None.
+        ArgillaError: Argilla refused a batch.
+    """
+    standing = as_it_stands(argilla, campaign, workspace) if campaign else None
+    by_place = _by_place(argilla, workspace, standing, units, locale, round_name)
+    balance = {place: balanced(found, _where(place)) for place, found in by_place.items()}
+    counts: dict[tuple[Place, TaskName], Counter[Change]] = {}
+    people: dict[Place, int] = {}
+    refused: list[str] = []
+    rates: set[float] = set()
+    met_twice = 0
+    waiting: list[tuple[JuryDataset, list[dict[str, Any]]]] = []
+    for place, found in balance.items():
+        datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
+        people[place] = len(_jury(argilla, place, standing))
+        for task in TASKS:
+            of_task = [unit for unit in found.units if unit.task == task]
+            if not of_task:
+                continue
+            bodies = _bodies(argilla, datasets[task], of_task, max(1, people[place]), rate or DEFAULT_RATE)
+            stored = _stored(argilla, datasets[task], bodies, progress)
+            there = stored.controls
+            if rate is None and stored.rate:
+                for body in bodies:
+                    body["metadata"][ASSIGNMENT]["rate"] = stored.rate
+            rates.add(rate or stored.rate or DEFAULT_RATE)
+            met_twice += sum((unit.made_from or unit.record.record_uuid) in stored.labelled for unit in of_task)
+            changes = [(body, _change(there.get(body["external_id"]), body)) for body in bodies]
+            counts[place, task] = Counter(change for _, change in changes)
+            refused += [
+                f"{body['external_id']}: changed after it was answered"
+                for body, change in changes
+                if change == "refused"
+            ]
+            waiting.append((datasets[task], [body for body, change in changes if change in ("new", "updated")]))
+    for dataset, bodies in () if dry_run else waiting:
+        batch = Batch(argilla, dataset)
+        for body in bodies:
+            batch.add(body)
+        batch.send()
+    is_stock = any(_is_stock(argilla, dataset) for dataset, _ in waiting[:1])
+    return ControlReport(counts, people, balance, tuple(refused), tuple(sorted(rates)), met_twice, is_stock)
+
+
+def _is_stock(argilla: Argilla, dataset: JuryDataset) -> bool:
+    """Whether the server knows nothing of our own addresses."""
+    try:
+        argilla.request("GET", STATES_PATH.format(dataset_id=dataset.id), params={"limit": 1})
+    except NotFoundError:
+        return True
+    return False
+
+
+def _by_place(
+    argilla: Argilla,
+    workspace: str,
+    campaign: Campaign | None,
+    units: Sequence[Known],
+    locale: str | None,
+    round_name: str,
+) -> dict[Place, list[Known]]:
+    """The controls of each place, in the places' order.
+
+    Raises:
+        InputError: the campaign has nobody for the language of some control in this round.
+    """
+    if campaign is None:
+        found = find_datasets(argilla, workspace, locale, round_name)
+        return {Place(workspace, found["generation"].locale, round_name): list(units)}
+    open_places = [place for place in places(campaign, workspace) if place.round_name == round_name]
+    by_place: dict[Place, list[Known]] = {}
+    for unit in units:
+        wanted = locale or locale_for(unit.record.language, campaign)
+        fitting = [place for place in open_places if place.locale == wanted]
+        if not fitting:
+            raise InputError(f"The campaign has no round {round_name!r} in {wanted!r}, where a control belongs.")
+        for place in fitting:
+            by_place.setdefault(place, []).append(unit)
+    return by_place
+
+
+def _where(place: Place) -> str:
+    """The place in a few words."""
+    return place.locale if place.round_name == PRODUCTION else f"{place.locale}, {place.round_name}"
+
+
+def _jury(argilla: Argilla, place: Place, campaign: Campaign | None) -> list[str]:
+    """Ids of the annotators who label at the place now."""
+    known = {person.name: person for person in campaign.annotators} if campaign else {}
+    members = argilla.workspace_users(argilla.find_workspace(place.workspace))
+    return [
+        user["id"]
+        for user in members
+        if user["role"] == "annotator"
+        and (
+            campaign is None
+            or (person := known.get(user["username"])) is None
+            or (person.role == "annotator" and not person.left and place.locale in campaign.locales_of(person))
+        )
+    ]
+
+
+def _bodies(
+    argilla: Argilla, dataset: JuryDataset, units: Iterable[Known], needed: int, rate: float
+) -> list[dict[str, Any]]:
+    """The records of one dataset, in the order of their ids so that nothing tells how they came about."""
+    wording = read_wording(dataset.locale)
+    lacking = lacking_fields(dataset.task, argilla.request("GET", f"/datasets/{dataset.id}/fields")["items"])
+    known = {(unit.record.record_uuid, unit.chunk_id): unit for unit in units}
+    records = {unit.record.record_uuid: unit.record for unit in known.values()}
+    bodies: list[dict[str, Any]] = []
+    for record in records.values():
+        hidden = record.model_copy(update={"record_uuid": control_uuid(record.record_uuid, "pushed")})
+        for body in to_records(hidden, wording)[dataset.task]:
+            for name in lacking:
+                del body["fields"][name]
+            if dataset.task == "grounding" and dataset.evidence != "off":
+                add_passages(body, passages_of(hidden))
+            unit = known.get((record.record_uuid, body["metadata"][HIDDEN].get("chunk_id", "")))
+            body["metadata"][ASSIGNMENT] = Assignment(
+                purpose="control",
+                needed=needed,
+                rate=rate,
+                answers=dict(unit.answers) if unit else {},
+                kind=unit.kind if unit else "company",
+            ).model_dump(mode="json")
+            bodies.append(body)
+    return sorted(bodies, key=lambda body: str(body["external_id"]))
+
+
+class _Stored(NamedTuple):
+    """What Argilla holds in one dataset."""
+
+    controls: dict[str, dict[str, Any]]
+    """Those of the controls that are there, by external id."""
+    rate: float | None
+    """The rate at which controls and repeats come; None where there are none."""
+    labelled: set[str]
+    """`record_uuid` of all records that are to be labelled."""
+
+
+def _stored(argilla: Argilla, dataset: JuryDataset, bodies: Sequence[Mapping[str, Any]], progress: Progress) -> _Stored:
+    """What the dataset holds of the controls, and beside them."""
+    wanted = {body["external_id"] for body in bodies}
+    found: dict[str, dict[str, Any]] = {}
+    labelled: set[str] = set()
+    rate = 0.0
+    read = 0
+    for total, page in argilla.record_pages(dataset.id):
+        found |= {item["external_id"]: item for item in page if item["external_id"] in wanted}
+        for item in page:
+            assignment = assignment_of(item)
+            if assignment.purpose in MIXED_IN:
+                rate = max(rate, assignment.rate or 0.0)
+            elif assignment.purpose == "label":
+                labelled.add(str(((item["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid")))
+        read += len(page)
+        progress(dataset.name, read, total)
+    return _Stored(found, rate or None, labelled)
+
+
+def _change(item: Mapping[str, Any] | None, body: Mapping[str, Any]) -> Change:
+    """What is to become of a control."""
+    if item is None:
+        return "new"
+    there = item["metadata"] or {}
+    hidden, now = there.get(HIDDEN) or {}, body["metadata"][HIDDEN]
+    if item["responses"] and hidden.get("content_hash") != now["content_hash"]:
+        return "refused"
+    same = item["fields"] == body["fields"] and hidden == now and there.get(ASSIGNMENT) == body["metadata"][ASSIGNMENT]
+    return "unchanged" if same else "updated"
+
+
+class Repeat(NamedTuple):
+    """One person's units of one answer, to be shown to her again."""
+
+    user_id: str
+    """Who."""
+    units: tuple[Unit, ...]
+    """The units: one, or all passages of an answer in retrieval."""
+
+
+class RepeatReport(NamedTuple):
+    """What is repeated in one dataset."""
+
+    dataset: JuryDataset
+    new: Mapping[str, int]
+    """New repeats by user id; who gets none is missing."""
+    there: Mapping[str, int]
+    """Repeats that were there already, by user id."""
+    rate: float
+    """The rate at which they come."""
+    idle: tuple[str, ...]
+    """Ids of those with new repeats and nothing else to label here, among which these could come up."""
+
+
+class _Done(NamedTuple):
+    """An answer of which somebody submitted all units in the dataset."""
+
+    units: tuple[Unit, ...]
+    place: int
+    """How many of her submissions came after the last of them."""
+
+
+def _draw_repeats(
+    dataset: JuryDataset, units: Sequence[Unit], people: Iterable[str], share: float, distance: int, seed: int = 0
+) -> tuple[list[Repeat], dict[str, int]]:
+    """What is to be repeated, drawn by lot, and the repeats that are there, by user id.
+
+    As many as make `share` of the units that each of the people submitted in the dataset, those that are there
+    included; only of answers after which she submitted `distance` units or more, and none twice.
+    """
+    sizes: dict[str, int] = {}
+    for unit in units:
+        if unit.assignment.purpose == "label":
+            sizes[_answer_of(dataset, unit)] = sizes.get(_answer_of(dataset, unit), 0) + 1
+    there: dict[str, int] = {}
+    repeated: set[tuple[str, str]] = set()
+    for unit in units:
+        if unit.assignment.purpose == "repeat":
+            for user_id in unit.assignment.users:
+                there[user_id] = there.get(user_id, 0) + 1
+                repeated.add((user_id, unit.assignment.repeats))
+    drawn: list[Repeat] = []
+    for user_id in sorted(people):
+        submitted = _submitted(dataset, units, user_id)
+        wanting = int(share * sum(len(each.units) for each in submitted)) - there.get(user_id, 0)
+        free = [
+            each
+            for each in submitted
+            if each.place >= distance
+            and len(each.units) == sizes[_answer_of(dataset, each.units[0])]
+            and not any((user_id, unit.external_id) in repeated for unit in each.units)
+        ]
+        for each in sorted(free, key=lambda each: _lot(seed, user_id, each.units[0].external_id)):
+            if wanting < len(each.units):
+                continue
+            drawn.append(Repeat(user_id, each.units))
+            wanting -= len(each.units)
+    return drawn, there
+
+
+def _answer_of(dataset: JuryDataset, unit: Unit) -> str:
+    """What comes together with the unit: in retrieval the answer that its passage is of."""
+    return unit.external_id.partition(":")[0] if dataset.task == "retrieval" else unit.external_id
+
+
+def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> list[_Done]:
+    """What the person submitted of units that are to be labelled, by answer, the earliest last."""
+    by_answer: dict[str, list[Unit]] = {}
+    last: dict[str, Any] = {}
+    for unit in units:
+        hers = next((each for each in unit.answers if each.user_id == user_id and each.status == "submitted"), None)
+        if hers and unit.assignment.purpose == "label":
+            answer = _answer_of(dataset, unit)
+            by_answer.setdefault(answer, []).append(unit)
+            last[answer] = max(last.get(answer, hers.at), hers.at)
+    found, after = [], 0
+    for answer in sorted(by_answer, key=lambda each: (last[each], each), reverse=True):
+        found.append(_Done(tuple(by_answer[answer]), after))
+        after += len(by_answer[answer])
+    return found
+
+
+def _lot(seed: int, user_id: str, external_id: str) -> bytes:
+    """What answers are drawn by."""
+    return hashlib.sha256(f"{seed} {user_id} {external_id}".encode()).digest()
+
+
+def datasets_of(
+    argilla: Argilla, workspaces: Iterable[str], round_name: str, locale: str | None
+) -> tuple[list[JuryDataset], dict[str, list[str]]]:
+    """The datasets of a round in their newest versions, and the ids of the annotators of each workspace by its name.
+
+    Raises:
+        NotFoundError: a workspace is missing, or none of them has such a dataset.
+    """
+    datasets: list[JuryDataset] = []
+    people: dict[str, list[str]] = {}
+    for name in workspaces:
+        workspace_id = argilla.find_workspace(name)
+        ready = [each for each in argilla.datasets(workspace_id) if each["status"] == "ready"]
+        ours = [found for each in newest_versions(ready).values() if (found := jury_dataset(each, name))]
+        datasets += [each for each in ours if each.round == round_name and locale in (None, each.locale)]
+        people[name] = [each["id"] for each in argilla.workspace_users(workspace_id) if each["role"] == "annotator"]
+    if not datasets:
+        raise NotFoundError(
+            f"There is no dataset of the round {round_name!r}{f' in {locale!r}' if locale else ''} in "
+            f"{', '.join(map(repr, people))} on Argilla at {argilla.api_url}. Run `citejury annotation setup`."
+        )
+    return datasets, people
+
+
+def push_repeats(
+    argilla: Argilla,
+    datasets: Iterable[JuryDataset],
+    people: Mapping[str, Iterable[str]],
+    share: float,
+    distance: int,
+    rate: float | None = None,
+    *,
+    seed: int = 0,
+    dry_run: bool = False,
+    progress: Progress = lambda what, done, total: None,
+) -> list[RepeatReport]:
+    """What is repeated in each dataset; run again, only what is wanting to the share by then.
+
+    `people` are ids by the name of their workspace. `share` is of the units that each person submitted, `distance` how
+    many units they submitted since, at least. `rate` is that of controls and repeats together, as for controls.
+
+    Raises:
+        NotFoundError: the server is a stock Argilla, which would show repeats to everybody.
+        ArgillaError: Argilla refused a batch.
+    """
+    reports = []
+    for dataset in datasets:
+        units = list(read_units(argilla, dataset.id, lambda: _refuse(argilla)))
+        drawn, there = _draw_repeats(dataset, units, people[dataset.workspace], share, distance, seed)
+        hers = [unit.assignment.rate or 0.0 for unit in units if unit.assignment.purpose in MIXED_IN]
+        at = rate or max(hers, default=0.0) or DEFAULT_RATE
+        batch = Batch(argilla, dataset)
+        for done, repeat in enumerate(() if dry_run else drawn, start=1):
+            for unit in repeat.units:
+                batch.add(_body(argilla.request("GET", f"/records/{unit.record_id}"), repeat.user_id, at))
+            progress(dataset.name, done, len(drawn))
+        batch.send()
+        new: dict[str, int] = {}
+        for repeat in drawn:
+            new[repeat.user_id] = new.get(repeat.user_id, 0) + len(repeat.units)
+        idle = tuple(who for who in new if not any(_is_left(unit, who) for unit in units))
+        reports.append(RepeatReport(dataset, new, there, at, idle))
+    return reports
+
+
+def _is_left(unit: Unit, user_id: str) -> bool:
+    """Whether the unit is to be labelled, and by this person too."""
+    settled = any(each.user_id == user_id and each.status != "draft" for each in unit.answers)
+    is_hers = not unit.assignment.users or user_id in unit.assignment.users
+    return unit.assignment.purpose == "label" and unit.is_open and is_hers and not settled
+
+
+def _refuse(argilla: Argilla) -> None:
+    """Refuse to work with a stock Argilla.
+
+    Raises:
+        NotFoundError: always.
+    """
+    raise NotFoundError(
+        f"The server at {argilla.api_url} is a stock Argilla: it would show a person's repeats to everybody. Use "
+        "`citejury annotation serve`."
+    )
+
+
+def _body(record: Mapping[str, Any], user_id: str, rate: float) -> dict[str, Any]:
+    """The record once more under another id, for this person only, shown as it was shown to her."""
+    hidden = record["metadata"][HIDDEN]
+    uuid = control_uuid(hidden["record_uuid"], f"repeat {user_id}")
+    external_id = f"{uuid}:{hidden['chunk_id']}" if hidden.get("chunk_id") else uuid
+    again = Assignment(
+        purpose="repeat", needed=1, users=(user_id,), rate=rate, repeats=record["external_id"] or record["id"]
+    )
+    metadata = {HIDDEN: {**hidden, "record_uuid": uuid}, ASSIGNMENT: again.model_dump(mode="json")}
+    return {"external_id": external_id, "fields": record["fields"], "metadata": metadata}

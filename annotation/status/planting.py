@@ -1,0 +1,402 @@
+"""Controls made from records: one thing in each is changed so that some of its answers are known.
+
+Whoever plants knows what was done, not what the record said before: a person reads each control and confirms it
+before it is used (`annotation.status.control_files`). What is changed, and what is put in, is decided by a seed.
+
+Source: annotation/contracts/controls.md#planted-controls.
+"""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from random import Random
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from annotation.display import source_of
+from annotation.labels import TASKS, TaskName
+from annotation.wording import LOCALES, locales
+from pipeline.records import Passage, QueryResponse, join_context
+from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import content_words
+
+Kind = Literal[
+    "foreign_passage",
+    "changed_passage",
+    "changed_number",
+    "added_sentence",
+    "foreign_context",
+    "quoted_answer",
+    "dead_source",
+    "no_citations",
+    "foreign_answer",
+    "refusal",
+    "unsafe_advice",
+    "untouched",
+]
+_MARK = re.compile(r"\s*(?:\[\d{1,6}\]|\(C\d{3,}\))")
+# Not in a citation mark, a word, a date such as 1.2.2020 or a number in groups.
+_PLAIN_NUMBER = re.compile(r"(?<![\w\[.,:/\-–])\d{1,7}(?![\w\].:/\-–]|,\d)")
+_FIRST_YEAR, _LAST_YEAR = 1500, 2100
+_FEWEST_LETTERS, _FEWEST_JAPANESE, _MOST_LETTERS = 30, 12, 300
+"""Length of a sentence that can be an answer by itself, and the shorter one of Japanese."""
+_DRAWN = 20
+"""Of so many of other queries the one with the fewest words in common is taken."""
+_QUOTED = 3
+"""Sentences of an answer that is quoted from a passage, at most."""
+
+
+class Planted(NamedTuple):
+    """One unit with known answers, as the program proposes it."""
+
+    task: TaskName
+    kind: Kind
+    """How it came about."""
+    record: QueryResponse
+    """The record that it is a unit of, under an id of its own."""
+    chunk_id: str
+    """The passage; empty outside retrieval."""
+    answers: Mapping[str, bool]
+    """The answers that follow from what was done, by label; a person adds others."""
+    what: str
+    """What was done, in words; empty where nothing was."""
+    made_from: str
+    """`record_uuid` of the record that it was made from."""
+
+
+class _Draw:
+    """What is drawn by lot for one task and language; a sentence is put into one record only."""
+
+    def __init__(self, seed: str) -> None:
+        """Begin with nothing drawn."""
+        self.random = Random(seed)
+        self._used: set[str] = set()
+
+    def sentence(self, language: str, what: str) -> str:
+        """One of the sentences of a language that was not drawn yet; empty where there is none."""
+        free = [each for each in _sentences(language).get(what, ()) if each not in self._used]
+        if not free:
+            return ""
+        self._used.add(drawn := self.random.choice(free))
+        return drawn
+
+
+class _Change(NamedTuple):
+    """A record with one thing changed."""
+
+    record: QueryResponse
+    answers: Mapping[str, bool]
+    what: str
+
+
+Plant = Callable[[QueryResponse, Sequence[QueryResponse], "_Draw"], _Change | None]
+"""Changes one thing of a record, given the others of its language; None where that is not possible."""
+
+
+def plant_controls(
+    records: Iterable[QueryResponse], number: int, seed: int = 0, tasks: Sequence[TaskName] = TASKS
+) -> list[Planted]:
+    """So many units of each task and language with known answers, made from the records, in the order of the tasks.
+
+    In retrieval a record's passages come together, as they do before annotators, so that there may be a few more.
+    There are fewer where the records do not give as many; none where they give none. The same records and seed give
+    the same.
+    """
+    by_language: dict[str, list[QueryResponse]] = {}
+    for record in sorted(records, key=lambda each: _lot(seed, each.record_uuid)):
+        by_language.setdefault(record.language, []).append(record)
+    return [
+        planted
+        for task in TASKS
+        if task in tasks
+        for language in sorted(by_language)
+        for planted in _planted(task, by_language[language], number, seed)
+    ]
+
+
+def _lot(seed: int, text: str) -> bytes:
+    """What records are drawn by."""
+    return hashlib.sha256(f"{seed} {text}".encode()).digest()
+
+
+def control_uuid(record_uuid: str, salt: str) -> str:
+    """An id for a control made from a record: one of the same version, so that nobody sees by it what it is."""
+    version = UUID(record_uuid).version if _is_uuid(record_uuid) else 4
+    return str(UUID(bytes=_lot(0, f"control {salt} {record_uuid}")[:16], version=version or 4))
+
+
+def _is_uuid(text: str) -> bool:
+    """Whether the text is a UUID."""
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _planted(task: TaskName, records: Sequence[QueryResponse], number: int, seed: int) -> Iterator[Planted]:
+    """The units of one task and language."""
+    draw, done, order = _Draw(f"{seed} {task} {records[0].language}"), 0, list(_ORDER[task])
+    for record in records:
+        if done >= number:
+            return
+        found = (_planted_set if task == "retrieval" else partial(_planted_unit, task))(record, records, draw, order)
+        yield from found
+        done += len(found)
+
+
+def _planted_unit(
+    task: TaskName, record: QueryResponse, records: Sequence[QueryResponse], draw: _Draw, order: list[Kind]
+) -> list[Planted]:
+    """One control made from the record, of the first kind that it allows; that kind goes to the end of the order."""
+    if task == "grounding" and not record.chunks:
+        return []
+    others = [each for each in records if each.query != record.query]
+    for kind in order:
+        change = _Change(record, {}, "") if kind == "untouched" else _PLANTS[kind](record, others, draw)
+        if change:
+            _move_to_end(order, kind)
+            uuid = control_uuid(record.record_uuid, f"{task} {kind}")
+            changed = change.record.model_copy(update={"record_uuid": uuid})
+            return [Planted(task, kind, changed, "", change.answers, change.what, record.record_uuid)]
+    return []
+
+
+def _move_to_end(order: list[Kind], kind: Kind) -> None:
+    """Move the first such kind to the end."""
+    order.remove(kind)
+    order.append(kind)
+
+
+def _planted_set(
+    record: QueryResponse, records: Sequence[QueryResponse], draw: _Draw, order: list[Kind]
+) -> list[Planted]:
+    """The passages of one record as controls: some of another query, some with a changed number, some untouched."""
+    others = [passage for each in records if each.query != record.query for passage in each.chunks]
+    wanted = set(content_words(record.query, record.language))
+    held = {passage.chunk_id for passage in record.chunks}
+    found: list[tuple[Kind, Passage, Mapping[str, bool], str]] = []
+
+    def planted(kind: Kind, passage: Passage) -> tuple[Passage, Mapping[str, bool], str] | None:
+        if kind == "untouched":
+            return passage, {}, ""
+        if kind == "changed_passage":
+            changed = _with_changed_number(passage.text, record.answer, draw.random)
+            return (passage.model_copy(update={"text": changed[0]}), _MISLEADS, changed[1]) if changed else None
+        free = [each for each in others if each.chunk_id not in held]
+        if not free:
+            return None
+        drawn = draw.random.sample(free, min(len(free), _DRAWN))
+        far = min(drawn, key=lambda each: len(wanted & set(content_words(each.text, record.language))))
+        held.add(far.chunk_id)
+        foreign = far.model_copy(update={"chunk_rank": passage.chunk_rank})
+        return foreign, _NOTHING_OF_IT, "the passage is another query's"
+
+    for passage in sorted(record.chunks, key=lambda each: each.chunk_rank):
+        kind, made = next((kind, made) for kind in order if (made := planted(kind, passage)))
+        _move_to_end(order, kind)
+        found.append((kind, *made))
+    chunks = tuple(passage for _, passage, _, _ in found)
+    uuid = control_uuid(record.record_uuid, "retrieval")
+    changed = record.model_copy(update={"record_uuid": uuid, "chunks": chunks, "context_set": join_context(chunks)})
+    return [
+        Planted("retrieval", kind, changed, passage.chunk_id, answers, what, record.record_uuid)
+        for kind, passage, answers, what in found
+    ]
+
+
+_NOTHING_OF_IT = {"topically_relevant": False, "evidence_sufficient": False, "misleading": False}
+_MISLEADS = {"topically_relevant": True, "evidence_sufficient": False, "misleading": True}
+
+
+def _with_changed_number(text: str, told: str, random: Random) -> tuple[str, str] | None:
+    """The text with one of its numbers changed wherever it stands, and what was done; None where it has none.
+
+    Numbers that `told` has too come first: they are what the reader is after.
+    """
+    written = list(dict.fromkeys(_PLAIN_NUMBER.findall(text)))
+    common = [each for each in written if re.search(rf"(?<!\d){each}(?!\d)", _MARK.sub("", told))]
+    if not written:
+        return None
+    old = random.choice(common or written)
+    taken = {*written, *_PLAIN_NUMBER.findall(told)}
+    new = next(each for each in _other_numbers(int(old)) if each not in taken)
+    changed = _PLAIN_NUMBER.sub(lambda match: new if match[0] == old else match[0], text)
+    return changed, f"{old} became {new}"
+
+
+def _other_numbers(number: int) -> Iterator[str]:
+    """Numbers of the same kind that nobody would take for it, nearest first."""
+    step = 17 if _FIRST_YEAR <= number < _LAST_YEAR else max(2, number // 3)
+    down = number - step
+    while down > 0:
+        yield str(down)
+        down -= step
+    up = number + step
+    while True:
+        yield str(up)
+        up += step
+
+
+def _changed_number(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+    """The answer with a number changed that its context has."""
+    context = record.context_set
+    here = [each for each in _PLAIN_NUMBER.findall(record.answer) if re.search(rf"(?<!\d){each}(?!\d)", context)]
+    found = _with_changed_number(record.answer, context, draw.random) if here else None
+    if found is None:
+        return None
+    answers = {"unsupported_claim_present": True, "contradicted_claim_present": True}
+    return _Change(record.model_copy(update={"answer": found[0]}), answers, f"in the answer {found[1]}")
+
+
+def _added_sentence(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+    """The answer with a claim more that no context backs."""
+    sentence = draw.sentence(record.language, "unsupported")
+    if not sentence:
+        return None
+    answer = _with_sentence(record, sentence, draw.random)
+    answers = {"unsupported_claim_present": True, "contradicted_claim_present": False}
+    return _Change(record.model_copy(update={"answer": answer}), answers, f"the answer also says: {sentence}")
+
+
+def _foreign_context(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+    """The answer above the passages of another query."""
+    with_passages = [each for each in others if each.chunks]
+    if not with_passages:
+        return None
+    wanted = set(content_words(record.answer, record.language))
+    other = min(
+        draw.random.sample(with_passages, min(len(with_passages), _DRAWN)),
+        key=lambda each: len(wanted & set(content_words(each.context_set, record.language))),
+    )
+    changed = record.model_copy(update={"chunks": other.chunks, "context_set": other.context_set})
+    answers = {"support_present": False, "unsupported_claim_present": True, "contradicted_claim_present": False}
+    return _Change(changed, answers, "the context is another query's")
+
+
+def _quoted_answer(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+    """An answer of a few sentences that stand in a passage word for word, with its number."""
+    for passage in sorted(record.chunks, key=lambda each: each.chunk_rank):
+        source = source_of(passage, record.sources)
+        spans = sentence_spans(passage.text, record.language)
+        sentences = [passage.text[start:end].strip() for start, end in spans]
+        fewest = _FEWEST_JAPANESE if record.language == "ja" else _FEWEST_LETTERS
+        whole = [each for each in sentences if fewest <= len(each) <= _MOST_LETTERS and each[-1] in ".!?。！？"]
+        if source and source.state == "read" and whole:
+            joint = "" if record.language == "ja" else " "
+            answer = f"{joint.join(whole[:_QUOTED])} [{source.n}]"
+            answers = {
+                "support_present": True,
+                "unsupported_claim_present": False,
+                "contradicted_claim_present": False,
+                "source_cited": True,
+                "fabricated_source": False,
+            }
+            what = f"the answer is quoted from passage {passage.chunk_rank}"
+            return _Change(record.model_copy(update={"answer": answer}), answers, what)
+    return None
+
+
+def _dead_source(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+    """The list calls a source gone that the answer cites; its passages, if there are others, are left out."""
+    cited = [each for each in record.sources if f"[{each.n}]" in record.answer]
+    draw.random.shuffle(cited)
+    for source in cited:
+        chunks = tuple(each for each in record.chunks if source_of(each, record.sources) != source)
+        if chunks:
+            gone = source.model_copy(update={"state": "gone", "reason": ""})
+            sources = tuple(gone if each == source else each for each in record.sources)
+            ranked = tuple(each.model_copy(update={"chunk_rank": rank}) for rank, each in enumerate(chunks, start=1))
+            changed = record.model_copy(
+                update={"sources": sources, "chunks": ranked, "context_set": join_context(ranked)}
+            )
+            what = f"the list says of source [{source.n}] that its page is gone"
+            return _Change(changed, {"source_cited": True, "fabricated_source": True}, what)
+    return None
+
+
+def _no_citations(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+    """The answer without its citation marks."""
+    answer = _MARK.sub("", record.answer)
+    if answer == record.answer or not answer.strip():
+        return None
+    answers = {"source_cited": False, "fabricated_source": False}
+    return _Change(record.model_copy(update={"answer": answer}), answers, "the answer has lost its marks such as [1]")
+
+
+def _foreign_answer(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+    """The answer to another query."""
+    if not others:
+        return None
+    other = draw.random.choice(others)
+    changed = record.model_copy(update={"answer": other.answer, "sources": other.sources})
+    answers = {"response_on_topic": False, "helpful": False, "incomplete": True}
+    return _Change(changed, answers, "the answer is another query's")
+
+
+def _refusal(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+    """A refusal for no reason."""
+    sentence = draw.sentence(record.language, "refusal")
+    if not sentence:
+        return None
+    answers = {"proper_action": False, "helpful": False, "incomplete": True, "unsafe_content": False}
+    return _Change(record.model_copy(update={"answer": sentence}), answers, "the answer is a refusal for no reason")
+
+
+def _unsafe_advice(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
+    """The answer with dangerous advice in it."""
+    sentence = draw.sentence(record.language, "unsafe")
+    if not sentence:
+        return None
+    answer = _with_sentence(record, sentence, draw.random)
+    return _Change(
+        record.model_copy(update={"answer": answer}), {"unsafe_content": True}, f"the answer also says: {sentence}"
+    )
+
+
+def _with_sentence(record: QueryResponse, sentence: str, random: Random) -> str:
+    """The answer with a sentence more, behind one of its own that is not its first where it has several."""
+    ends = [end for _, end in sentence_spans(record.answer, record.language)]
+    place = random.choice(ends[1:] or ends) if ends else len(record.answer)
+    joint = "" if record.language == "ja" else " "
+    return f"{record.answer[:place]}{joint}{sentence}{record.answer[place:]}"
+
+
+@cache
+def _sentences(language: str) -> Mapping[str, Sequence[str]]:
+    """What is put into answers of a language, by what it is; empty where there is no wording for the language."""
+    if language not in locales():
+        return {}
+    told = tomllib.loads((LOCALES / f"{language}.toml").read_text(encoding="utf-8"))["controls"]
+    return {what: tuple(sentences.values()) for what, sentences in told.items()}
+
+
+_PLANTS: Mapping[Kind, Plant] = {
+    "changed_number": _changed_number,
+    "added_sentence": _added_sentence,
+    "foreign_context": _foreign_context,
+    "quoted_answer": _quoted_answer,
+    "dead_source": _dead_source,
+    "no_citations": _no_citations,
+    "foreign_answer": _foreign_answer,
+    "refusal": _refusal,
+    "unsafe_advice": _unsafe_advice,
+}
+_ORDER: Mapping[TaskName, tuple[Kind, ...]] = {
+    "retrieval": ("untouched", "foreign_passage", "changed_passage"),
+    "grounding": (
+        "changed_number",
+        "quoted_answer",
+        "foreign_context",
+        "dead_source",
+        "changed_number",
+        "quoted_answer",
+        "added_sentence",
+        "no_citations",
+        "untouched",
+    ),
+    "generation": ("foreign_answer", "untouched", "refusal", "untouched", "unsafe_advice", "untouched"),
+}
+"""The kinds of each task, in the order in which they are tried: so each label has both answers among its controls."""

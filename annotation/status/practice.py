@@ -1,0 +1,420 @@
+"""The round of practice: its cases with known answers, its pass mark, and what somebody's first answers came to.
+
+Source: annotation/contracts/practice.md.
+"""
+
+import math
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid5
+
+from pydantic import Field, ValidationError
+
+from annotation.campaign.datasets import JuryDataset, jury_dataset, newest_versions, read_value, write_value
+from annotation.campaign.file import Campaign, Practice, practice_places
+from annotation.campaign.routing import as_it_stands
+from annotation.client import Argilla
+from annotation.display import HIDDEN, to_records
+from annotation.labels import LABELS, TASKS, TaskName, broken_rules
+from annotation.tasks import PRACTICE
+from annotation.units import ASSIGNMENT, Assignment
+from annotation.wording import LOCALES, read_wording
+from pipeline.errors import InputError, NotFoundError
+from pipeline.records import RECORD_NAMESPACE, Passage, QueryResponse, Source, SourceState, join_context
+from pipeline.schema import Frozen
+from pipeline.text.urls import document_id
+
+_ANSWERS = {"yes": True, "no": False}
+_OWN_KEYS = ("id", "language")
+
+
+class _CaseSource(Frozen):
+    """A source that a case's answer cites."""
+
+    title: str
+    """Its title."""
+    host: str
+    """Its site."""
+    state: SourceState = "read"
+    """What became of it."""
+
+
+class _CasePassage(Frozen):
+    """A passage that a case shows."""
+
+    text: str = Field(min_length=1)
+    """The passage."""
+    title: str = ""
+    """Title of its page; empty for that of its source."""
+    host: str = ""
+    """Site of its page; empty for that of its source."""
+    source: int | None = Field(default=None, ge=1)
+    """Number of the source that it is from; None where it is from none."""
+
+
+class _CaseTexts(Frozen):
+    """What a case shows, beside its answers."""
+
+    query: str = Field(min_length=1)
+    """The query."""
+    answer: str = ""
+    """The answer, citations as `[n]`; empty in retrieval."""
+    sources: tuple[_CaseSource, ...] = ()
+    """The sources that the answer cites, in the order of their numbers."""
+    passages: tuple[_CasePassage, ...] = ()
+    """The passages: one in retrieval, one or more in grounding, none in generation."""
+
+
+class Case(NamedTuple):
+    """One case in one language."""
+
+    task: TaskName
+    locale: str
+    """Language of its texts and explanations."""
+    record: QueryResponse
+    """What it shows."""
+    answers: Mapping[str, bool]
+    """The known answer to each label of the task."""
+    explanations: Mapping[str, str]
+    """Why each of them is right."""
+
+
+def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
+    """The cases of a campaign: ours, or those of its own file, looked for in the folder; none without practice.
+
+    Raises:
+        InputError: the file cannot be read, a case has no answer or explanation to a label or breaks a rule between
+            labels, or a task that is practised has no case in a language of the campaign.
+    """
+    practice = campaign.practice
+    if practice is None:
+        return ()
+    if practice.file is None:
+        found = [
+            case for locale in campaign.locales for case in _read_cases(LOCALES / "practice" / f"{locale}.toml", locale)
+        ]
+    else:
+        found = _read_cases(folder / practice.file, campaign.locales[0])
+    chosen = [
+        case
+        for locale in campaign.locales
+        for task in practice.tasks
+        for case in _chosen(found, locale, task, practice)
+    ]
+    return tuple(chosen)
+
+
+def body_of(case: Case) -> dict[str, Any]:
+    """The case as the Argilla record of its task, with what it is for."""
+    (body,) = to_records(case.record, read_wording(case.locale))[case.task]
+    assignment = Assignment(purpose="practice", answers=dict(case.answers), explanations=dict(case.explanations))
+    body["metadata"][ASSIGNMENT] = assignment.model_dump(exclude_defaults=True)
+    return body
+
+
+def _chosen(cases: Iterable[Case], locale: str, task: TaskName, practice: Practice) -> Sequence[Case]:
+    """The cases of one task in one language, as many as the campaign wants.
+
+    Raises:
+        InputError: there is none, or fewer than it wants.
+    """
+    there = [case for case in cases if (case.locale, case.task) == (locale, task)]
+    if not there:
+        raise InputError(
+            f"`{practice.file}` has no case of {task} in {locale!r}, and nobody could pass there. Add some, or take "
+            "the task out of `tasks` in `[campaign.practice]`."
+        )
+    if practice.cases and practice.cases > len(there):
+        raise InputError(
+            f"`cases = {practice.cases}` in `[campaign.practice]`, and there are {len(there)} of {task} in {locale!r}. "
+            f"Write `cases = {len(there)}`, or leave it out to take all."
+        )
+    return there[: practice.cases]
+
+
+def _read_cases(path: Path, locale: str) -> list[Case]:
+    """The cases of a file; `locale` is the language of those that name none.
+
+    Raises:
+        InputError: the file is missing or no TOML, or a case in it is not whole.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"The cases `{path}` cannot be read: {error.strerror or error}. Check the path.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"The cases `{path}` are not TOML in UTF-8: {error}. Mend the file.") from error
+    unknown = sorted(tables.keys() - set(TASKS))
+    if unknown:
+        raise InputError(f"`{path}` has {unknown[0]!r}, which is no task. Write a case as `[[{TASKS[0]}]]`.")
+    cases = [
+        _read_case(task, table, f"`{path}`: case {number} of {task}", number, locale)
+        for task in TASKS
+        for number, table in enumerate(tables.get(task, ()), start=1)
+    ]
+    ids = [case.record.record_uuid for case in cases]
+    twice = [case for place, case in enumerate(cases) if ids[place] in ids[:place]]
+    if twice:
+        raise InputError(f"`{path}` has two cases of {twice[0].task} with one `id`. Give each an id of its own.")
+    return cases
+
+
+def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int, locale: str) -> Case:
+    """One case; `place` names it in messages.
+
+    Raises:
+        InputError: it is not whole.
+    """
+    answers = {label: _read_answer(table.get(label), label, place) for label in LABELS[task]}
+    broken = broken_rules(task, answers)
+    if broken:
+        raise InputError(f"{place} breaks the rule `{broken[0]}` between labels. Mend its answers.")
+    explanations = {label: str(table[label].get("why") or "").strip() for label in LABELS[task]}
+    bare = [label for label, why in explanations.items() if not why]
+    if bare:
+        raise InputError(f"{place} does not explain its answer to `{bare[0]}`. Add `why`, a sentence or two.")
+    rest = {key: value for key, value in table.items() if key not in answers and key not in _OWN_KEYS}
+    try:
+        texts = _CaseTexts.model_validate(rest)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(map(str, first["loc"]))
+        raise InputError(f"{place}: `{key}`: {first['msg'].lower()}. Mend it there.") from error
+    _check_shape(task, texts, place)
+    language = str(table.get("language") or locale)
+    name = f"practice {language} {task} {table.get('id') or number}"
+    return Case(task, language, _record_of(name, language, texts), answers, explanations)
+
+
+def _read_answer(given: Any, label: str, place: str) -> bool:
+    """The known answer to one label.
+
+    Raises:
+        InputError: there is none.
+    """
+    answer = given.get("answer") if isinstance(given, Mapping) else None
+    if not isinstance(answer, str) or answer not in _ANSWERS:
+        found = "" if answer is None else f": found {answer!r}"
+        raise InputError(
+            f'{place} has no answer to `{label}`{found}. Write `{label} = {{ answer = "yes", why = "…" }}`, or "no".'
+        )
+    return _ANSWERS[answer]
+
+
+def _check_shape(task: TaskName, texts: _CaseTexts, place: str) -> None:
+    """Check that the case shows what its task is about.
+
+    Raises:
+        InputError: it has no answer or no passage to judge, or a passage is from a source that is not there.
+    """
+    if task != "retrieval" and not texts.answer:
+        raise InputError(f"{place} has no `answer` to judge. Add the text.")
+    if task == "grounding" and not texts.passages:
+        raise InputError(f"{place} has no `passages` to judge the answer by. Add at least one.")
+    if task == "retrieval" and len(texts.passages) != 1:
+        raise InputError(f"{place} has {len(texts.passages)} `passages`, and retrieval shows one. Make it one.")
+    odd = [each.source for each in texts.passages if each.source and each.source > len(texts.sources)]
+    if odd:
+        raise InputError(f"{place} has a passage from source {odd[0]}, which is not among its `sources`. Add it.")
+
+
+def _record_of(name: str, language: str, texts: _CaseTexts) -> QueryResponse:
+    """What the case shows, as a canonical record; the same name gives the same id."""
+    record_uuid = str(uuid5(RECORD_NAMESPACE, name))
+    sources = tuple(
+        Source(n=n, url=f"https://{each.host}/{n}", host=each.host, title=each.title, state=each.state)
+        for n, each in enumerate(texts.sources, start=1)
+    )
+    chunks = tuple(
+        _passage_of(f"{record_uuid[:8]}{rank}", rank, each, sources)
+        for rank, each in enumerate(texts.passages, start=1)
+    )
+    return QueryResponse(
+        record_uuid=record_uuid,
+        query=texts.query,
+        answer=texts.answer,
+        language=language,
+        sources=sources,
+        chunks=chunks,
+        context_set=join_context(chunks),
+    )
+
+
+def _passage_of(name: str, rank: int, given: _CasePassage, sources: Sequence[Source]) -> Passage:
+    """One passage, of its source where it names one."""
+    source = sources[given.source - 1] if given.source else None
+    url = source.url if source else f"https://{given.host}/" if given.host else ""
+    doc_id = document_id(url, name)
+    return Passage(
+        chunk_id=f"{doc_id}#{rank}",
+        doc_id=doc_id,
+        chunk_rank=rank,
+        text=given.text,
+        title=given.title or (source.title if source else ""),
+        url=url,
+    )
+
+
+PASS_MARK = "citejury_pass_mark"
+"""The metadata property of a dataset of practice that holds its pass mark."""
+OPENED = "citejury_opened"
+"""The one that holds the ids of users for whom the lead has opened the rest."""
+STANDINGS_PATH = "/citejury/datasets/{dataset_id}/practice"
+
+
+class PracticeReport(NamedTuple):
+    """What became of the cases."""
+
+    new: int
+    """Cases that were not there."""
+    updated: int
+    """Cases whose texts, answers or explanations differ now."""
+    unchanged: int
+    """Cases that were there."""
+    left_over: int
+    """Cases that are there and no longer wanted; they stay, and still count."""
+
+
+def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases: Sequence[Case]) -> PracticeReport:
+    """What became of the cases, which are now in the campaign's datasets of practice with its pass mark.
+
+    Running it again changes nothing; after it was killed, running it again finishes the work.
+
+    Raises:
+        NotFoundError: set-up has not made the datasets.
+        ArgillaError: Argilla refused the cases of a dataset.
+    """
+    counts = [0, 0, 0, 0]
+    standing = as_it_stands(argilla, campaign, workspace)
+    for place, tasks in practice_places(standing, workspace).items():
+        described = argilla.datasets(argilla.find_workspace(place.workspace))
+        ours = {(each.task, each.locale): each for each in _of_practice(described, place.workspace)}
+        for task in tasks:
+            dataset = ours.get((task, place.locale))
+            if dataset is None:
+                raise NotFoundError(
+                    f"Argilla has no practice of {task} in {place.locale!r}. Run `citejury annotation setup`."
+                )
+            of_dataset = [body_of(case) for case in cases if (case.task, case.locale) == (task, place.locale)]
+            bodies = {str(body["external_id"]): body for body in of_dataset}
+            there = {item["external_id"]: item for _, page in argilla.record_pages(dataset.id, ()) for item in page}
+            new = [body for name, body in bodies.items() if name not in there]
+            changed = [body for name, body in bodies.items() if name in there and _differs(there[name], body)]
+            if new or changed:
+                argilla.request("PUT", f"/datasets/{dataset.id}/records/bulk", json={"items": [*new, *changed]})
+            found = (len(new), len(changed), len(bodies) - len(new) - len(changed), len(there.keys() - bodies.keys()))
+            counts = [before + more for before, more in zip(counts, found, strict=True)]
+            mark = campaign.practice.pass_mark if campaign.practice else 0
+            if read_value(argilla, dataset.id, PASS_MARK) != mark:
+                write_value(argilla, dataset.id, PASS_MARK, "citejury: pass mark", mark)
+    return PracticeReport(*counts)
+
+
+def practice_datasets(argilla: Argilla, workspaces: Iterable[str]) -> tuple[JuryDataset, ...]:
+    """The datasets of practice in the workspaces, the newest version of each."""
+    return tuple(
+        dataset
+        for workspace in workspaces
+        for dataset in _of_practice(argilla.datasets(argilla.find_workspace(workspace)), workspace)
+    )
+
+
+def open_for(argilla: Argilla, dataset: JuryDataset, user_id: str) -> bool:
+    """Open the rest for a user whatever she answered in this practice; False where it was open to her so already."""
+    opened = list(read_value(argilla, dataset.id, OPENED) or ())
+    if user_id in opened:
+        return False
+    write_value(argilla, dataset.id, OPENED, "citejury: opened without practice", [*opened, user_id])
+    return True
+
+
+def standings_of(argilla: Argilla, dataset: JuryDataset) -> list[dict[str, Any]]:
+    """How far each annotator of the dataset's workspace is, by the fields of `scores.Standing`, in order of names.
+
+    Raises:
+        NotFoundError: the server is a stock Argilla, which closes nothing.
+    """
+    try:
+        found: list[dict[str, Any]] = argilla.request("GET", STANDINGS_PATH.format(dataset_id=dataset.id))["items"]
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"The server at {argilla.api_url} knows no practice: a stock Argilla shows its cases like other records "
+            "and closes nothing. Use `citejury annotation serve`."
+        ) from error
+    return found
+
+
+def _of_practice(described: Iterable[Mapping[str, Any]], workspace: str) -> list[JuryDataset]:
+    """The published datasets of practice among those described, the newest version of each."""
+    newest = newest_versions(each for each in described if each["status"] == "ready").values()
+    ours = (jury_dataset(each, workspace) for each in newest)
+    return [dataset for dataset in ours if dataset and dataset.round == PRACTICE]
+
+
+def _differs(item: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Whether Argilla's record shows or knows something else."""
+    there = item["metadata"] or {}
+    return item["fields"] != body["fields"] or any(
+        there.get(name) != body["metadata"][name] for name in (HIDDEN, ASSIGNMENT)
+    )
+
+
+_EXACT = 1e-9  # .7 of 10 answers are 7, whatever the multiplication gives
+
+
+class Standing(NamedTuple):
+    """How far one person is in the practice of one task and language."""
+
+    cases: int
+    """Cases of the practice."""
+    answered: int
+    """Those that she submitted or discarded."""
+    known: int
+    """Known answers to all cases."""
+    right: int
+    """Known answers that her first ones agree with; what she has not submitted agrees with none."""
+    wanted: int
+    """How many have to agree."""
+    attempts: int
+    """How many times she began the round anew."""
+    opened: bool
+    """Whether the lead has opened the rest to her without it."""
+    is_ready: bool = True
+    """Whether set-up has put in all cases, after which it writes the pass mark."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether she has answered all cases."""
+        return self.answered >= self.cases
+
+    @property
+    def opens(self) -> bool:
+        """Whether the rest is open to her; it is where set-up is done and there is nothing to practise."""
+        return self.opened or (self.is_ready and self.is_whole and self.right >= self.wanted)
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether she may answer all cases anew."""
+        return self.is_ready and self.is_whole and not self.opens
+
+
+def standing(
+    known: Mapping[str, Mapping[str, bool]],
+    first: Mapping[str, Mapping[str, bool]],
+    answered: int,
+    pass_mark: float | None,
+    attempts: int = 0,
+    opened: bool = False,
+) -> Standing:
+    """What her first answers came to; `known` and `first` are answers by label, by case.
+
+    Without a pass mark, set-up is not done, and all answers are wanted.
+    """
+    total = sum(map(len, known.values()))
+    right = sum(
+        first.get(case, {}).get(label) is answer for case, answers in known.items() for label, answer in answers.items()
+    )
+    wanted = total if pass_mark is None else math.ceil(total * pass_mark - _EXACT)
+    return Standing(len(known), answered, total, right, wanted, attempts, opened, pass_mark is not None)

@@ -1,0 +1,306 @@
+"""What the moments and the answers of submissions tell: how fast the work goes, when it is done, and who does not read.
+
+No attentive person's answers are too fast, many at once, or the same whatever the case. Each rule says how it decides,
+and how often it is wrong stands in annotation/contracts/status.md#what-needs-a-look. Nothing here knows a text: a speed
+is compared with what the caller knows of the texts.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from math import exp, lgamma
+from typing import NamedTuple
+
+from annotation.labels import LABELS, TaskName
+from annotation.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS, PAUSE, times_taken
+
+_TODAY = timedelta(hours=24)
+_LONGEST_FORECAST = timedelta(days=3650)
+_NOTHING_WANTING = "nothing is wanting"
+NOBODY_LEFT = "no annotators are left for what is wanting"
+KEPT_OUT = "what is wanting waits for people who have not passed its practice"
+_NO_WORK = "nobody who is to go on submitted anything in the last 24 hours"
+_TOO_LONG = "more than ten years at today's pace"
+
+
+class Submission(NamedTuple):
+    """A response was submitted."""
+
+    user_id: str
+    """By whom."""
+    at: datetime
+    """When, in UTC."""
+    dataset_id: str
+    """Where."""
+    is_first: bool = True
+    """Whether it is as it was first sent, so that its time tells how long it took; a draft or a correction is not."""
+    is_apart: bool = False
+    """Whether it is to a control, a repeat or a practised case, which take time and are none of what is wanting."""
+
+
+class Work(NamedTuple):
+    """What was done in the last 24 hours, and how long the part of it took whose time can be told."""
+
+    units: int = 0
+    """Submissions."""
+    timed: int = 0
+    """Those that follow another one of the same person without a pause."""
+    seconds: float = 0.0
+    """How long these took."""
+
+    @property
+    def per_hour(self) -> float | None:
+        """Units an hour of work; None where no time can be told."""
+        return round(self.timed * 3600 / self.seconds, 1) if self.seconds else None
+
+
+class Backlog(NamedTuple):
+    """What one dataset lacks, and who can add to it."""
+
+    task: TaskName
+    members: frozenset[str]
+    """User ids of its annotators."""
+    needed: int
+    """Submissions that are wanting."""
+    reachable: int
+    """Those of them for which annotators are left."""
+    today: Work
+    """What was done in it in the last 24 hours."""
+
+
+class Forecast(NamedTuple):
+    """When the work is done, or why that cannot be told."""
+
+    finish: datetime | None
+    """The moment."""
+    reason: str
+    """Why there is none; empty where there is one."""
+
+
+def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[str, str], Work]:
+    """What each person did in each dataset in the 24 hours up to `now`, by user id and dataset id.
+
+    A unit took the time since the same person's submission before, in whichever dataset that was; so work that goes
+    back and forth between datasets is counted once. The first unit after a pause has no time. Records that somebody
+    discards are no submissions: the time for them is part of what the next submission took.
+    """
+    begin = now - _TODAY
+    found: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0.0])
+    for each, taken in times_taken(each for each in submissions if each.at > begin - PAUSE):
+        if each.at <= begin:
+            continue
+        work = found[each.user_id, each.dataset_id]
+        work[0] += not each.is_apart
+        if taken is not None:
+            work[1] += 1
+            work[2] += taken
+    return {place: Work(int(units), int(timed), seconds) for place, (units, timed, seconds) in found.items()}
+
+
+def together(works: Iterable[Work]) -> Work:
+    """The sum of several people's or datasets' work."""
+    units, timed, seconds = 0, 0, 0.0
+    for work in works:
+        units, timed, seconds = units + work.units, timed + work.timed, seconds + work.seconds
+    return Work(units, timed, seconds)
+
+
+def forecasts(backlogs: Sequence[Backlog], now: datetime) -> list[Forecast]:
+    """When each dataset is done, given in the order of the work, if each day from `now` on is like the last 24 hours.
+
+    Datasets that share annotators are worked off one after the other by all who were at work in any of them. A unit
+    weighs what its task took in the last 24 hours, where that is known, else the mean of the tasks that are known.
+    """
+    weights = _weights(backlogs)
+    found: dict[int, Forecast] = {}
+    for line in _lines(backlogs):
+        done = sum(backlogs[index].today.units * weights[backlogs[index].task] for index in line)
+        before = 0.0
+        for index in line:
+            before += backlogs[index].reachable * weights[backlogs[index].task]
+            found[index] = _forecast(backlogs[index], before, done, now)
+    return [found[index] for index in range(len(backlogs))]
+
+
+def _forecast(backlog: Backlog, before: float, done: float, now: datetime) -> Forecast:
+    """When one dataset is done, given the work up to its end and that of the last 24 hours."""
+    if not backlog.needed:
+        return Forecast(None, _NOTHING_WANTING)
+    if not backlog.reachable:
+        return Forecast(None, NOBODY_LEFT)
+    if not done:
+        return Forecast(None, _NO_WORK)
+    if before / done > _LONGEST_FORECAST / _TODAY:
+        return Forecast(None, _TOO_LONG)
+    return Forecast(now + _TODAY * (before / done), "")
+
+
+def last_of(found: Sequence[Forecast]) -> Forecast:
+    """When all of it is done: with the last of what can be; why not, where one of them has no end."""
+    for reason in (_NO_WORK, _TOO_LONG):
+        if any(each.reason == reason for each in found):
+            return Forecast(None, reason)
+    ends = [each.finish for each in found if each.finish is not None]
+    if ends:
+        return Forecast(max(ends), "")
+    is_stuck = any(each.reason == NOBODY_LEFT for each in found)
+    return Forecast(None, NOBODY_LEFT if is_stuck else _NOTHING_WANTING)
+
+
+def _weights(backlogs: Iterable[Backlog]) -> Mapping[TaskName, float]:
+    """Seconds that a unit of each task took in the last 24 hours, or what stands for them."""
+    by_task: defaultdict[TaskName, list[Work]] = defaultdict(list)
+    for backlog in backlogs:
+        by_task[backlog.task].append(backlog.today)
+    sums = {task: together(works) for task, works in by_task.items()}
+    known = {task: work.seconds / work.timed for task, work in sums.items() if work.seconds}
+    mean = sum(known.values()) / len(known) if known else 1.0
+    return {task: known.get(task, mean) for task in sums}
+
+
+def _lines(backlogs: Sequence[Backlog]) -> list[list[int]]:
+    """The indexes of the datasets that share annotators, directly or through others, in the order given."""
+    lines: list[tuple[set[str], list[int]]] = []
+    for index, backlog in enumerate(backlogs):
+        shared = [line for line in lines if line[0] & backlog.members]
+        lines = [line for line in lines if not line[0] & backlog.members]
+        people = set(backlog.members).union(*(line[0] for line in shared))
+        lines.append((people, sorted([index, *(each for line in shared for each in line[1])])))
+    return [line for _, line in lines]
+
+
+_AT_ONCE = timedelta(seconds=1)
+"""An answer that follows the one before sooner was not given by reading: the page alone takes .4 s to the next record,
+and each question a key."""
+_FEWEST_AT_ONCE = 5
+_WINDOW, _FAST_OF_WINDOW = 30, 25
+_TIMES_AS_FAST = 6
+"""Nobody takes in a text so many times as fast as the mean reader."""
+_LONGEST_READ = 30.0
+"""Seconds of a mean reader after which the rest of a text may be skipped."""
+_SECONDS_A_QUESTION = 0.3
+_FEWEST_ALIKE, _FEWEST_OF_OTHERS = 20, 10
+_SHARE_ALIKE, _MOST_OF_OTHERS = 0.95, 0.8
+_CHANCE = 0.01
+
+
+class Alike(NamedTuple):
+    """Somebody's answers are nearly all the same, and other people's are not."""
+
+    user_id: str
+    """Whose."""
+    answer: frozenset[str]
+    """The labels that she says yes to."""
+    same: int
+    """Her answers that are so."""
+    of: int
+    """All of hers."""
+    others: float
+    """Share of such answers among the others'."""
+
+
+def at_once(given: Iterable[Submission]) -> Counter[str]:
+    """How many of one person's answers came in bulk, by dataset: each within a second of another, five or more.
+
+    Datasets with fewer are missing.
+    """
+    in_order = sorted(given)
+    near = [after.at - before.at < _AT_ONCE for before, after in pairwise(in_order)]
+    beside = [any(pair) for pair in zip([False, *near], [*near, False], strict=True)]
+    counts = Counter(each.dataset_id for each, is_near in zip(in_order, beside, strict=True) if is_near)
+    return Counter({dataset_id: count for dataset_id, count in counts.items() if count >= _FEWEST_AT_ONCE})
+
+
+def too_fast(given: Iterable[Submission], floors: Mapping[str, float]) -> Counter[str]:
+    """How many of one person's answers stand in a row of 30 of which 25 took less than their dataset's floor.
+
+    By dataset; datasets without such a row are missing. `floors` are in seconds, by dataset id. An answer took the
+    time since the same person's answer before, in whichever dataset, also where that one was changed later. Not timed
+    are those that follow a pause, came in bulk, or were changed later, as drafts and corrections are.
+    """
+    timed: defaultdict[str, list[bool]] = defaultdict(list)
+    for each, taken in times_taken(given):
+        if each.is_first and taken is not None and taken >= _AT_ONCE.total_seconds():
+            timed[each.dataset_id].append(taken < floors.get(each.dataset_id, 0.0))
+    counts = Counter({dataset_id: _in_fast_rows(fast) for dataset_id, fast in timed.items()})
+    return Counter({dataset_id: count for dataset_id, count in counts.items() if count})
+
+
+def _in_fast_rows(fast: Sequence[bool]) -> int:
+    """How many of the fast ones stand in a row of 30 of which 25 are."""
+    inside = [False] * len(fast)
+    for begin in range(len(fast) - _WINDOW + 1):
+        if sum(fast[begin : begin + _WINDOW]) >= _FAST_OF_WINDOW:
+            inside[begin : begin + _WINDOW] = [True] * _WINDOW
+    return sum(is_fast and is_inside for is_fast, is_inside in zip(fast, inside, strict=True))
+
+
+def floor(task: TaskName, locale: str, characters: float) -> float:
+    """Seconds below which nobody has read a text of so many characters and answered the task's questions about it.
+
+    The text that decides is taken in at most six times as fast as by the mean reader of the language, of a longer one
+    only what she reads in 30 seconds; each question takes a key.
+    """
+    reading = characters * 60 / CHARACTERS_A_MINUTE.get(locale, CHARACTERS_A_MINUTE_OF_ALPHABETS)
+    return min(reading, _LONGEST_READ) / _TIMES_AS_FAST + _SECONDS_A_QUESTION * len(LABELS[task])
+
+
+def highest_floor(task: TaskName) -> float:
+    """The floor of a task's longest texts, in seconds."""
+    return floor(task, "en", 1e9)
+
+
+def alike(answers: Mapping[str, Sequence[tuple[str, frozenset[str]]]], comparisons: int) -> list[Alike]:
+    """Who says nearly the same everywhere while others do not; `answers` are of one task and language.
+
+    For each person her answers: the record's id and the labels that she said yes to. Named is whoever gave at least 20
+    of which 95 % are the same, where at most 80 % of the others' are so and the chance of as many, given the others',
+    is below 1 % divided by the number of such comparisons: a rule and no p-value, since others answer the same records.
+    A record's passages count as one draw, since they resemble each other. Whoever has nobody to be compared with is not
+    named.
+    """
+    counts = {user_id: Counter(answer for _, answer in own) for user_id, own in answers.items()}
+    total = sum(counts.values(), Counter[frozenset[str]]())
+    found = []
+    for user_id, own in answers.items():
+        answer, same = counts[user_id].most_common(1)[0] if own else (frozenset[str](), 0)
+        share = (total[answer] - same) / max(1, total.total() - len(own))
+        if len(own) < _FEWEST_ALIKE or same < _SHARE_ALIKE * len(own) or share > _MOST_OF_OTHERS:
+            continue
+        others = [each for other, theirs in answers.items() if other != user_id for each in _by_record(theirs)]
+        hers, said = (
+            Counter(all(each == answer for each in record) for record in records)
+            for records in (_by_record(own), others)
+        )
+        chance = _chance_of(hers[True], hers.total(), said[True], said.total())
+        if len(others) >= _FEWEST_OF_OTHERS and chance * comparisons < _CHANCE:
+            found.append(Alike(user_id, answer, same, len(own), share))
+    return found
+
+
+def _by_record(answers: Iterable[tuple[str, frozenset[str]]]) -> list[list[frozenset[str]]]:
+    """One person's answers, those to passages of one record together."""
+    records: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+    for record, answer in answers:
+        records[record].append(answer)
+    return list(records.values())
+
+
+def _chance_of(hits: int, of: int, others_hits: int, others_of: int) -> float:
+    """The chance of so many hits or more where others had so many: the tail of a beta-binomial from a flat start."""
+    begin_a, begin_b = others_hits + 1, others_of - others_hits + 1
+    return sum(
+        exp(_log_binomial(of, k) + _log_beta(begin_a + k, begin_b + of - k) - _log_beta(begin_a, begin_b))
+        for k in range(hits, of + 1)
+    )
+
+
+def _log_binomial(n: int, k: int) -> float:
+    """The logarithm of n over k."""
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+def _log_beta(a: float, b: float) -> float:
+    """The logarithm of the beta function."""
+    return lgamma(a) + lgamma(b) - lgamma(a + b)

@@ -1,0 +1,253 @@
+"""Our datasets in a campaign's workspaces, who can work in each, and what its records add up to."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from annotation.campaign.datasets import JuryDataset, is_carrying, jury_dataset, newest_versions, series_of
+from annotation.client import Argilla
+from annotation.labels import TASKS, TaskName, broken_rules
+from annotation.status.practice import standings_of
+from annotation.status.scores import ControlTally
+from annotation.status.submissions import Submission
+from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION
+from annotation.units import Answer, Unit, read_units
+from pipeline.errors import NotFoundError
+
+_CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)
+
+
+class WatchedDataset(NamedTuple):
+    """A dataset of ours, and who can work in it."""
+
+    dataset: JuryDataset
+    is_ready: bool
+    """Whether annotators can work in it: it is published, and all its records are in it."""
+    is_superseded: bool
+    """Whether a newer version has taken its place."""
+    members: frozenset[str]
+    """User ids of its annotators."""
+    kept_out: Mapping[str, str]
+    """Those of them to whom it is closed until they pass its practice, with how far they are in words."""
+
+    @property
+    def open_to(self) -> frozenset[str]:
+        """User ids of the annotators who can work in it now."""
+        return self.members - self.kept_out.keys()
+
+    @property
+    def order(self) -> tuple[str, bool, str, str, int, int]:
+        """What the datasets are sorted by: other rounds, such as calibration, stand before production."""
+        of = self.dataset
+        return of.workspace, of.round == PRODUCTION, of.round, of.locale, TASKS.index(of.task), of.version
+
+
+def find_watched(
+    argilla: Argilla, workspaces: Sequence[str], rounds: Collection[str], languages: Mapping[str, Collection[str]]
+) -> list[WatchedDataset]:
+    """The datasets of ours in these workspaces, sorted, those that are not finished included.
+
+    Raises:
+        NotFoundError: no such workspace, or no such dataset.
+    """
+    ours = [each for name in dict.fromkeys(workspaces) for each in _watched_in(argilla, name, languages)]
+    there = sorted({each.dataset.round for each in ours})
+    missing = [name for name in rounds if name not in there]
+    if missing or not ours:
+        raise NotFoundError(
+            f"There is no dataset of citejury{f' of the round {missing[0]!r}' if missing else ''} in "
+            f"{', '.join(map(repr, workspaces))} on Argilla at {argilla.api_url}; the rounds there are: "
+            f"{', '.join(there) or 'none'}. Check `--workspace` and `--round`, or run `citejury annotation setup`."
+        )
+    return sorted(
+        (watched for watched in ours if not rounds or watched.dataset.round in rounds),
+        key=lambda watched: watched.order,
+    )
+
+
+def _watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collection[str]]) -> Iterator[WatchedDataset]:
+    """One workspace's datasets of ours, with those of its annotators who label in their languages.
+
+    Raises:
+        NotFoundError: no such workspace.
+    """
+    workspace_id = argilla.find_workspace(workspace)
+    jury = [user for user in argilla.workspace_users(workspace_id) if user["role"] == "annotator"]
+    described = argilla.datasets(workspace_id)
+    newest = newest_versions(each for each in described if _is_ready(each))
+    practices = _practices(argilla, workspace)
+    for each in described:
+        dataset, series = jury_dataset(each, workspace), series_of(each)
+        if dataset is None or series is None:
+            continue
+        labelling = frozenset(
+            user["id"] for user in jury if dataset.locale in languages.get(user["username"], (dataset.locale,))
+        )
+        is_superseded = _is_ready(each) and newest[series]["id"] != dataset.id
+        kept_out = practices.get((dataset.task, dataset.locale), {}) if dataset.round in _CLOSED_ROUNDS else {}
+        out = {user_id: said for user_id, said in kept_out.items() if user_id in labelling}
+        yield WatchedDataset(dataset, _is_ready(each), is_superseded, labelling, out)
+
+
+def _practices(argilla: Argilla, workspace: str) -> dict[tuple[TaskName, str], dict[str, str]]:
+    """Who has passed no version of the practices that come before a workspace's lists, and how far she is in words.
+
+    By task and language, then by user id. A practice stands in the workspace itself, or in the one that its group's
+    name begins with. Nobody is kept out by a stock server.
+    """
+    found: defaultdict[tuple[TaskName, str], list[dict[str, Any]]] = defaultdict(list)
+    for name, workspace_id in argilla.workspaces().items():
+        if name != workspace and not workspace.startswith(f"{name}-"):
+            continue
+        for each in argilla.datasets(workspace_id):
+            dataset = jury_dataset(each, name)
+            if dataset is not None and dataset.round == PRACTICE and _is_ready(each):
+                try:
+                    found[dataset.task, dataset.locale] += standings_of(argilla, dataset)
+                except NotFoundError:
+                    return {}
+    return {place: _not_passed(standings) for place, standings in found.items()}
+
+
+def _not_passed(standings: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """How far people are, by user id, but for those whom some version lets in."""
+    let_in = {each["user_id"] for each in standings if each["opens"]}
+    return {each["user_id"]: _how_far(each) for each in standings if each["user_id"] not in let_in}
+
+
+def _how_far(standing: Mapping[str, Any]) -> str:
+    """How far somebody is who has not passed."""
+    if standing["answered"] < standing["cases"]:
+        return f"{standing['answered']} of {standing['cases']} cases done"
+    return f"{standing['right']} of {standing['known']} answers right, {standing['wanted']} wanted"
+
+
+def _is_ready(dataset: Mapping[str, Any]) -> bool:
+    """Whether annotators can work in the dataset: it is published, and all its records are in it."""
+    return bool(dataset["status"] == "ready") and not is_carrying(dataset)
+
+
+class Tally:
+    """What the records of one dataset add up to."""
+
+    def __init__(self, watched: WatchedDataset) -> None:
+        """Start with no record."""
+        self.watched = watched
+        self.records = self.apart = self.reached = self.closed_early = 0
+        self.needed = self.reachable = self.kept_out = self.unreachable = 0
+        self.waits_for: Counter[str] = Counter()
+        self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.open = 0
+        self.open_for: Counter[str] = Counter()
+        self.broken: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.passages: defaultdict[str, list[bool]] = defaultdict(list)
+        self.submissions: list[Submission] = []
+        self.said: defaultdict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+        self.questions: list[tuple[Unit, Answer]] = []
+        self.controls = ControlTally(watched.dataset.task)
+        self._known: dict[int, tuple[Mapping[str, bool], frozenset[str], tuple[str, ...]]] = {}
+
+    @property
+    def id(self) -> str:
+        """Argilla's id of the dataset."""
+        return self.watched.dataset.id
+
+    def add(self, unit: Unit) -> None:
+        """Count a record; of one that is not to be labelled, only when it was answered and what was asked about it."""
+        is_apart = unit.assignment.purpose != "label"
+        self.controls.add(unit)
+        record_uuid = self.record_uuid(unit)
+        for each in unit.answers:
+            self._add_answer(unit, record_uuid, each, is_apart)
+        if is_apart:
+            self.apart += 1
+            return
+        answers, wanted = unit.answers, unit.assignment.needed or self.watched.dataset.min_submitted
+        submitted = sum(each.status == "submitted" for each in answers)
+        wanting = max(0, wanted - submitted)
+        self.records += 1
+        self.reached += not wanting
+        if self.watched.dataset.task == "retrieval":
+            self.passages[record_uuid].append(not wanting)
+        if unit.is_open:
+            if unit.assignment.users:
+                self.open_for.update(unit.assignment.users)
+            else:
+                self.open += 1
+        if wanting and not self.watched.is_superseded:
+            settled = {each.user_id for each in answers if each.status != "draft"}
+            takers = self._takers(unit) - settled
+            left, out = len(takers & self.watched.open_to), takers & self.watched.kept_out.keys()
+            self.needed += wanting
+            self.reachable += min(wanting, left)
+            self.kept_out += max(0, min(wanting, len(takers)) - left)
+            self.waits_for.update(out if wanting > left else ())
+            self.unreachable += wanting > len(takers)
+            self.closed_early += not unit.is_open
+
+    def _takers(self, unit: Unit) -> frozenset[str]:
+        """User ids of those who get the record, now or once they have passed its practice."""
+        members, users = self.watched.members, unit.assignment.users
+        return members.intersection(users) if users else members
+
+    def _add_answer(self, unit: Unit, record_uuid: str, each: Answer, is_apart: bool) -> None:
+        """Count one answer to the record."""
+        if each.question is not None:
+            self.questions.append((unit, each))
+        if each.status == "submitted":
+            self.submissions.append(Submission(each.user_id, each.at, self.id, each.is_first, is_apart))
+        if is_apart:
+            return
+        self.by_status[each.user_id][each.status] += 1
+        self.open_for[each.user_id] -= unit.is_open
+        if each.status == "submitted":
+            _, yes, broken = self._read(each.labels)
+            self.said[each.user_id].append((record_uuid, yes))
+            if broken:
+                self.broken[each.user_id].update(broken)
+
+    def _read(self, labels: Mapping[str, bool]) -> tuple[Mapping[str, bool], frozenset[str], tuple[str, ...]]:
+        """The labels, those that are yes, and the rules that they break; answers that say the same share their labels.
+
+        The labels are kept with what was read of them, so that no other ones get their id.
+        """
+        known = self._known.get(id(labels))
+        if known is None:
+            yes = frozenset(name for name, given in labels.items() if given)
+            known = self._known[id(labels)] = (labels, yes, broken_rules(self.watched.dataset.task, labels))
+        return known
+
+    def record_uuid(self, unit: Unit) -> str:
+        """The id of the record that the unit is of; a passage's own id begins with it."""
+        return unit.external_id.partition(":")[0] if self.watched.dataset.task == "retrieval" else unit.external_id
+
+    def total(self, status: str) -> int:
+        """Everybody's answers of a status."""
+        return sum(counts[status] for counts in self.by_status.values())
+
+    def pending_for(self, user_id: str) -> int:
+        """How many records wait in a person's queue."""
+        if user_id not in self.watched.open_to or self.watched.is_superseded:
+            return 0
+        return self.open + self.open_for[user_id]
+
+
+def read_tallies(
+    argilla: Argilla,
+    workspaces: Sequence[str],
+    rounds: Collection[str],
+    languages: Mapping[str, Collection[str]],
+    slowly: Callable[[], object],
+) -> tuple[list[WatchedDataset], list[Tally]]:
+    """Our datasets in the workspaces in order of the work, and what is in those of them that are ready.
+
+    Raises:
+        NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
+        ArgillaError: the server does not answer, refuses the key, or its records are being deleted.
+    """
+    found = find_watched(argilla, workspaces, rounds, languages)
+    tallies = [Tally(watched) for watched in found if watched.is_ready]
+    for tally in tallies:
+        for unit in read_units(argilla, tally.id, slowly):
+            tally.add(unit)
+    return found, tallies

@@ -1,0 +1,119 @@
+"""The cases of practice: ours in every language, a lead's own, and what is wrong with a file in one plain line."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.campaign.file import Campaign
+from annotation.labels import LABELS, TASKS, broken_rules
+from annotation.status.practice import Case, body_of, cases_of
+from annotation.units import assignment_of
+from pipeline.errors import InputError
+
+EVERY_LANGUAGE = ("en", "de", "ja")
+RETRIEVAL = """
+[[retrieval]]
+query = "How tall is the tower?"
+passages = [{ text = "It is 57 metres tall." }]
+topically_relevant = { answer = "yes", why = "It is about that." }
+evidence_sufficient = { answer = "yes", why = "It says so." }
+misleading = { answer = "no", why = "It is right." }
+"""
+
+
+def shipped(**practice: Any) -> tuple[Case, ...]:
+    return cases_of(Campaign.model_validate({"locales": EVERY_LANGUAGE, "practice": practice}))
+
+
+def own(folder: Path, text: str, **practice: Any) -> tuple[Case, ...]:
+    (folder / "cases.toml").write_text(text, encoding="utf-8")
+    wanted = {"locales": ["en"], "practice": {"tasks": ["retrieval"], "file": "cases.toml", **practice}}
+    return cases_of(Campaign.model_validate(wanted), folder)
+
+
+def test_each_language_and_task_has_eight_cases_with_every_answer_explained() -> None:
+    cases = shipped()
+    for locale in EVERY_LANGUAGE:
+        for task in TASKS:
+            there = [case for case in cases if (case.locale, case.task) == (locale, task)]
+            assert len(there) == 8
+            assert all(tuple(case.answers) == tuple(case.explanations) == LABELS[task] for case in there)
+            assert all(broken_rules(task, case.answers) == () for case in there)
+
+
+def test_the_known_answers_are_the_same_in_every_language() -> None:
+    by_locale = [[dict(case.answers) for case in shipped() if case.locale == locale] for locale in EVERY_LANGUAGE]
+    assert by_locale[0] == by_locale[1] == by_locale[2]
+
+
+def test_always_the_same_answer_does_not_reach_the_pass_mark_nor_does_the_answer_that_is_most_frequent() -> None:
+    mark = Campaign.model_validate({"locales": ["en"], "practice": {}}).practice.pass_mark  # type: ignore[union-attr]
+    for task in TASKS:
+        answers = [case.answers for case in shipped() if (case.locale, case.task) == ("en", task)]
+        said = [value for each in answers for value in each.values()]
+        assert 0.4 < sum(said) / len(said) < 0.6 < mark
+        yes = {label: sum(each[label] for each in answers) for label in LABELS[task]}
+        assert all(2 <= count <= 6 for count in yes.values())
+
+
+def test_what_labels_say_of_themselves_holds_in_what_the_cases_show() -> None:
+    """A marker is in the answer where a source is cited, and one that leads nowhere where it is fabricated."""
+    for case in shipped():
+        if case.task == "grounding":
+            numbers = {n for n in range(1, 10) if f"[{n}]" in case.record.answer}
+            assert case.answers["source_cited"] is bool(numbers)
+            listed = {source.n: source.state for source in case.record.sources}
+            if any(listed.get(n) not in ("read", "unread") for n in numbers):
+                assert case.answers["fabricated_source"]
+
+
+def test_a_case_is_a_record_of_its_task_that_hides_what_it_is_for(tmp_path: Path) -> None:
+    (case,) = own(tmp_path, RETRIEVAL)
+    body = body_of(case)
+    assert body["fields"]["chunk"] == "It is 57 metres tall."
+    assert "citejury" in body["metadata"]
+    found = assignment_of(body)
+    assert (found.purpose, found.answers["misleading"]) == ("practice", False)
+    assert found.explanations["evidence_sufficient"] == "It says so."
+    assert body_of(own(tmp_path, RETRIEVAL)[0]) == body
+
+
+def test_as_many_cases_are_taken_as_are_wanted_the_first_ones() -> None:
+    cases = shipped(cases=3, tasks=["grounding"])
+    assert len(cases) == 9
+    assert {case.task for case in cases} == {"grounding"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (RETRIEVAL.replace("misleading", "misled"), r"case 1 of retrieval has no answer to `misleading`"),
+        (RETRIEVAL.replace('"no"', '"perhaps"'), r"has no answer to `misleading`: found 'perhaps'"),
+        (RETRIEVAL.replace("It is right.", " "), r"does not explain its answer to `misleading`"),
+        (RETRIEVAL.replace('"yes", why = "It is about', '"no", why = "It is about'), r"evidence_requires_relevance"),
+        (RETRIEVAL.replace("passages", "passage"), r"case 1 of retrieval: `passage`: extra inputs"),
+        (RETRIEVAL.replace('[{ text = "It is 57 metres tall." }]', "[]"), r"has 0 `passages`, and retrieval shows one"),
+        (RETRIEVAL.replace("retrieval", "retreival"), r"has 'retreival', which is no task"),
+        (RETRIEVAL.replace("query =", "query"), r"are not TOML in UTF-8"),
+        (f'{RETRIEVAL}id = "a"\n{RETRIEVAL}id = "a"\n', r"two cases of retrieval with one `id`"),
+        (RETRIEVAL.replace("[[", '[[generation]]\nlanguage="de"\n[['), r"case 1 of generation has no answer to"),
+        (f'{RETRIEVAL}language = "de"\n', r"has no case of retrieval in 'en'"),
+    ],
+)
+def test_a_file_that_is_not_whole_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as refused:
+        own(tmp_path, text)
+    assert "\n" not in str(refused.value)
+    assert "cases.toml" in str(refused.value)
+
+
+def test_more_cases_than_there_are_are_refused_with_their_number() -> None:
+    with pytest.raises(InputError, match=r"`cases = 20`.*there are 8 of retrieval in 'en'\. Write `cases = 8`"):
+        shipped(cases=20)
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    wanted = Campaign.model_validate({"locales": ["en"], "practice": {"file": "cases.toml"}})
+    with pytest.raises(InputError, match=r"cases\.toml` cannot be read: No such file"):
+        cases_of(wanted, tmp_path)
