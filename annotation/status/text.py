@@ -28,7 +28,7 @@ _FEW = 10
 _DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
 ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
 _CONTROLS_HEAD = ("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consist.")
-CONTROLS_MEANING = (
+_CONTROLS_MEANING = (
     "Sensitivity: of known yeses, how many she says yes to; specificity: of known noes, no; self-consistency: of "
     "answers to repeats, how many are what she said before. In brackets intervals of 95% (Wilson), as if answers were "
     "independent."
@@ -37,7 +37,7 @@ CONTROLS_MEANING = (
 
 def status_lines(status: Status) -> Iterator[str]:
     """The lines, without line ends."""
-    yield f"{', '.join(map(printable, status.workspaces))} on {printable(status.server)}, {minute(status.moment)} UTC"
+    yield f"{', '.join(map(printable, status.workspaces))} on {printable(status.server)}, {_minute(status.moment)} UTC"
     for (workspace, round_name, language), datasets in groupby(
         status.datasets, key=attrgetter("workspace", "round", "language")
     ):
@@ -46,16 +46,16 @@ def status_lines(status: Status) -> Iterator[str]:
         yield from table(_DATASET_HEAD, map(_dataset_row, datasets))
     yield ""
     yield f"Wanting: {status.needed} submissions. Submitted in the last 24 hours: {status.done_today}."
-    yield f"Expected finish: {minute(status.finish)} UTC." if status.finish else f"No finish: {status.no_finish}."
+    yield f"Expected finish: {_minute(status.finish)} UTC." if status.finish else f"No finish: {status.no_finish}."
     if status.needed > status.reachable:
-        yield from wrap(out_of_reach(status), _WIDTH)
+        yield from wrap(_out_of_reach(status), _WIDTH)
     if status.annotators:
         yield ""
         yield from table(ANNOTATOR_HEAD, _annotator_rows(status))
     if status.controls:
         yield ""
         yield from table(_CONTROLS_HEAD, map(_controls_row, status.controls))
-        yield from wrap(CONTROLS_MEANING, _WIDTH)
+        yield from wrap(_CONTROLS_MEANING, _WIDTH)
     yield from _broken_lines(status.datasets)
     yield from _half_done_lines(status.datasets)
     yield from _notice_lines(status.notices)
@@ -67,7 +67,7 @@ def status_lines(status: Status) -> Iterator[str]:
             yield from question_lines(question)
 
 
-def out_of_reach(status: Status) -> str:
+def _out_of_reach(status: Status) -> str:
     """Why submissions that are wanting are no part of the finish."""
     kept_out = sum(each.kept_out for each in status.datasets)
     lacking = status.needed - status.reachable - kept_out
@@ -80,10 +80,10 @@ def _dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
     """One dataset: records with enough annotators, records, how many annotators are enough, and so on."""
     name = dataset.task if dataset.version == 1 else f"{dataset.task} v{dataset.version}"
     counts = (dataset.overlap_reached, dataset.records, dataset.min_submitted, dataset.drafts, dataset.discarded)
-    finish = minute(dataset.finish) if dataset.finish else _NOTHING
+    finish = _minute(dataset.finish) if dataset.finish else _NOTHING
     if dataset.is_superseded:
         finish = "superseded"
-    return name, *map(str, counts), str(dataset.done_today), pace(dataset.units_per_hour), finish
+    return name, *map(str, counts), str(dataset.done_today), _pace(dataset.units_per_hour), finish
 
 
 def _annotator_rows(status: Status) -> Iterator[tuple[str, ...]]:
@@ -103,17 +103,17 @@ def _annotator_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
     """One person's work."""
     counts = (work.done, work.pending, work.drafts, work.discarded, work.done_today)
     broken = sum(work.broken_rules.values())
-    return name, *map(str, counts), pace(work.units_per_hour), str(broken), str(work.questions)
+    return name, *map(str, counts), _pace(work.units_per_hour), str(broken), str(work.questions)
 
 
 def _controls_row(scores: AnnotatorScores) -> tuple[str, ...]:
     """What controls and repeats tell about one person, over all labels."""
     found = scores.together
-    right = (str(scores.controls), share_text(found.sensitivity), share_text(found.specificity))
-    return printable(scores.annotator), *right, str(scores.repeats), share_text(found.consistency)
+    right = (str(scores.controls), _share_text(found.sensitivity), _share_text(found.specificity))
+    return printable(scores.annotator), *right, str(scores.repeats), _share_text(found.consistency)
 
 
-def share_text(share: Share | None) -> str:
+def _share_text(share: Share | None) -> str:
     """A share with its interval."""
     return _NOTHING if share is None else f"{share.value:.0%} [{share.low * 100:.0f}, {share.high * 100:.0f}]"
 
@@ -156,7 +156,7 @@ def _notice_lines(notices: Sequence[Notice]) -> Iterator[str]:
 def question_lines(question: Question) -> Iterator[str]:
     """Its id, who asks about which record, and the note below it."""
     place = f"{printable(question.workspace)}/{printable(question.dataset)}"
-    yield f"  {question.id} {printable(question.annotator)}, {minute(question.at)} UTC, {place} ({question.status})"
+    yield f"  {question.id} {printable(question.annotator)}, {_minute(question.at)} UTC, {place} ({question.status})"
     yield f"    record {printable(question.external_id)}"
     yield from (f"    | {printable(line)}" for line in question.text.strip().splitlines())
 
@@ -182,13 +182,13 @@ def _cut_name(name: str, width: int) -> str:
     return f"{begin}…{end}"
 
 
-def pace(units_per_hour: float | None) -> str:
+def _pace(units_per_hour: float | None) -> str:
     """Units an hour."""
     return _NOTHING if units_per_hour is None else f"{units_per_hour:.0f}"
 
 
-def minute(moment: str | None) -> str:
-    """A moment to the minute, as a person reads it."""
+def _minute(moment: str | None) -> str:
+    """A moment to the _minute, as a person reads it."""
     return _NOTHING if moment is None else moment[:16].replace("T", " ")
 
 
@@ -225,11 +225,11 @@ def render_page(status: Status) -> str:
         style=style,
         policy=policy,
         name_of=name_of,
-        minute=minute,
-        pace=pace,
-        share_text=share_text,
-        out_of_reach=out_of_reach(status),
-        controls_meaning=CONTROLS_MEANING,
+        minute=_minute,
+        pace=_pace,
+        share_text=_share_text,
+        out_of_reach=_out_of_reach(status),
+        controls_meaning=_CONTROLS_MEANING,
         bar_parts=_bar_parts,
     )
 
