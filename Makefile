@@ -20,13 +20,21 @@ DCLINT := dclint@3.1.0
 # What looks for barriers in the pages that people see.
 AXE := axe-core@4.10.3
 
-.PHONY: demo test quick lint readme bench soak mutants dist hashes sbom advisories platforms auditors install browser axe pages stack containers
+.PHONY: demo test test-all quick lint readme bench soak mutants dist hashes sbom advisories platforms auditors install browser axe pages stack containers
 
 demo: .venv/citejury
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
 
-test: install browser axe pages stack auditors lint
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
+PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+
+test: install browser axe pages stack lint
+	$(PYTEST) $(TEST_FLAGS)
+
+# Every test but the long campaigns of `make soak`: also browsers in all languages, another database, supply chain,
+# other platforms, and containers.
+test-all: install browser axe pages stack auditors lint
+	$(PYTEST) -m 'not soak and not containers' $(TEST_FLAGS)
+	@$(MAKE) --no-print-directory containers
 
 # What a change touches: lint, types, and the tests that import a changed module. BASE is what it is a change to.
 quick: install

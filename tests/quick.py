@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
         commands.append(["mypy"])
     if tests:
         workers = ["-n", "2", "--dist", "loadfile"] if len(tests) > 1 else []
-        commands.append(["pytest", "-q", *workers, "-m", SLOW, *tests])
+        commands.append(["pytest", "-q", *workers, "-m", f"{SLOW} and not rare", *tests])
     failed = [command[0] for command in commands if run(command)]
     sys.stderr.write(
         f"{'Failed: ' + ', '.join(failed) if failed else 'All well'} ({time.monotonic() - started:.0f} s).\n"
