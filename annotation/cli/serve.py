@@ -138,9 +138,10 @@ def serve(
         citejury annotation serve --home citejury-home --backup-every 6h --keep 14
     """
     from annotation.client import is_loopback
-    from annotation.embedded.edge.names import clean_name
-    from annotation.embedded.launch import BackupsOnTime, ServerOptions, port_of
+    from annotation.embedded.edge import clean_name
+    from annotation.embedded.launch import ServerOptions, port_of
     from annotation.embedded.launch import serve as serve_in_foreground
+    from annotation.embedded.upkeep import BackupsOnTime
     from pipeline.settings import read_settings
 
     if not behind_tls and not is_loopback(host):
@@ -243,9 +244,9 @@ def backup(file: Path, home: Path) -> None:
     Example:
         citejury annotation backup kept/monday.zip --home citejury-home
     """
-    from annotation.embedded.backup.archive import write_backup
-    from annotation.embedded.home.event_log import tell
+    from annotation.embedded.home.archive import write_backup
     from annotation.embedded.home.folder import EVENTS_FILE
+    from annotation.embedded.home.logs import tell
 
     with ProgressBars() as bars:
         bars.report("Copying the database")
@@ -273,7 +274,7 @@ def restore(file: Path, home: Path) -> None:
     Example:
         citejury annotation restore kept/monday.zip --home citejury-again
     """
-    from annotation.embedded.backup.archive import restore_home
+    from annotation.embedded.home.archive import restore_home
 
     manifest = restore_home(file, home)
     made = manifest.created_at.astimezone()

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from annotation.embedded.home.log_files import LogPipe
+from annotation.embedded.home.logs import LogPipe
 
 _GRACE_SECONDS = 8.0
 _LAST_LINES_SECONDS = 1.0

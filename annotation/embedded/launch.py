@@ -15,17 +15,17 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from annotation.client import is_loopback
-from annotation.embedded.edge.names import ALLOW_HOSTS_VARIABLE, BOUND_HOST_VARIABLE
-from annotation.embedded.home.damage import read_damage
-from annotation.embedded.home.event_log import EVENTS_VARIABLE, following
+from annotation.embedded.edge import ALLOW_HOSTS_VARIABLE, BOUND_HOST_VARIABLE
+from annotation.embedded.home.archive import bring_up_to_date, refuse_newer_home
+from annotation.embedded.home.damage import damage_sentence, read_damage, refuse_damaged_home
 from annotation.embedded.home.folder import (
+    BEHIND_TLS_VARIABLE,
     DATABASE_FILE,
     ENGINE_NAME,
     EVENTS_FILE,
@@ -38,7 +38,8 @@ from annotation.embedded.home.folder import (
     turn_logs,
     write_env_file,
 )
-from annotation.embedded.patches.middleware import BEHIND_TLS_VARIABLE
+from annotation.embedded.home.logs import EVENTS_VARIABLE, following
+from annotation.embedded.upkeep import BackupsOnTime, looked_after
 from pipeline.errors import ServerStartError
 from pipeline.terminal import interrupted_by
 
@@ -70,17 +71,6 @@ class ServerHandle(NamedTuple):
     owner_api_key: str
 
 
-class BackupsOnTime(NamedTuple):
-    """Which backups the server makes by itself."""
-
-    every: timedelta
-    """How long after one the next is made."""
-    keep: int = 14
-    """How many of them are kept, from 1 on."""
-    folder: Path | None = None
-    """Where they go; the folder `backups` of the home where None."""
-
-
 class ServerOptions(NamedTuple):
     """What may be chosen about a server beside its home and address."""
 
@@ -89,19 +79,12 @@ class ServerOptions(NamedTuple):
     hold_minutes: int = 15
     """How long what an annotator looks at is kept from the others' queues, from 1 on."""
     allow_hosts: tuple[str, ...] = ()
-    """Names that the server answers to beside localhost and the address that was reached, see `edge/names.py`."""
+    """Names that the server answers to beside localhost and the address that was reached, see `edge`."""
     backups: BackupsOnTime | None = None
     """Which backups are made by themselves while it runs; none where None."""
 
 
 _DEFAULT_OPTIONS = ServerOptions()
-
-
-class _RunningServer(NamedTuple):
-    """A running server and its guardian process."""
-
-    handle: ServerHandle
-    guardian: "subprocess.Popen[bytes]"
 
 
 @contextlib.contextmanager
@@ -123,8 +106,8 @@ def start_server(
             software, or a part of the server fails; the message then holds the last lines of its log.
         OutputError: the home holds something else or cannot be written.
     """
-    with _run_guardian(home, host, port, starting, options, waiting) as server:
-        yield server.handle
+    with _run_guardian(home, host, port, starting, options, waiting) as (handle, _):
+        yield handle
 
 
 def serve(
@@ -156,11 +139,11 @@ def serve(
         interrupted_by(signal.SIGTERM, signal.SIGHUP),
         contextlib.ExitStack() as followed,
         contextlib.suppress(KeyboardInterrupt),
-        _run_guardian(home, host, port, start, options, waiting) as server,
+        _run_guardian(home, host, port, start, options, waiting) as (handle, guardian),
     ):
-        announce(server.handle)
-        server.guardian.wait()
-        raise _stopped_by_itself(server.handle.home)
+        announce(handle)
+        guardian.wait()
+        raise _stopped_by_itself(handle.home)
 
 
 @contextlib.contextmanager
@@ -171,14 +154,9 @@ def _run_guardian(
     starting: Callable[[], None],
     options: ServerOptions,
     waiting: Callable[[str], None],
-) -> Iterator[_RunningServer]:
-    """The running server with its guardian; both are gone when the block ends."""
+) -> Iterator[tuple[ServerHandle, "subprocess.Popen[bytes]"]]:
+    """The running server with its guardian process; both are gone when the block ends."""
     check_installed()
-    # Not earlier: it needs what Windows lacks.
-    from annotation.embedded.backup.damaged import refuse_damaged_home
-    from annotation.embedded.backup.upgrade import bring_up_to_date, refuse_newer_home
-    from annotation.embedded.upkeep import looked_after
-
     home = open_home(home)
     lock = take_lock(home)
     try:
@@ -197,7 +175,7 @@ def _run_guardian(
             write_env_file(home, url, kept.owner_api_key)
             handle = ServerHandle(url, home, kept.owner_username, kept.owner_password, kept.owner_api_key)
             with looked_after(home, options.backups):
-                yield _RunningServer(handle, guardian)
+                yield handle, guardian
         finally:
             _stop_guardian(guardian)
     finally:
@@ -245,17 +223,15 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen(_BACKLOG)
     except OSError as error:
         listening.close()
-        raise ServerStartError(f"Cannot listen at {host}, port {port}: {_why_not(error)}") from error
+        what_to_do = {
+            errno.EADDRINUSE: "another program has the port. Stop it, or choose another with `--port` (`--port 0` "
+            "takes any free one).",
+            errno.EACCES: "this user may not take that port. Choose one above 1023 with `--port`.",
+        }
+        other = f"{(error.strerror or str(error)).lower()}. Choose an address of this machine with `--host`."
+        why = what_to_do.get(error.errno or 0, other)
+        raise ServerStartError(f"Cannot listen at {host}, port {port}: {why}") from error
     return listening
-
-
-def _why_not(error: OSError) -> str:
-    """Why an address cannot be listened at, and what to do."""
-    if error.errno == errno.EADDRINUSE:
-        return "another program has the port. Stop it, or choose another with `--port` (`--port 0` takes any free one)."
-    if error.errno == errno.EACCES:
-        return "this user may not take that port. Choose one above 1023 with `--port`."
-    return f"{(error.strerror or str(error)).lower()}. Choose an address of this machine with `--host`."
 
 
 def url_of(listening: socket.socket) -> str:
@@ -323,8 +299,10 @@ def wait_until_it_answers(home: Path, url: str, seconds: float = _START_SECONDS)
     status = None
     while status is None:
         before = _state_of_the_database(home)
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds)
         try:
-            status = _status_of(url, seconds)
+            connection.request("GET", "/api/v1/version")
+            status = connection.getresponse().status
         except TimeoutError as error:
             if _state_of_the_database(home) == before:
                 raise ServerStartError(
@@ -333,20 +311,12 @@ def wait_until_it_answers(home: Path, url: str, seconds: float = _START_SECONDS)
                 ) from error
         except (OSError, http.client.HTTPException) as error:
             raise _stopped_by_itself(home) from error
+        finally:
+            connection.close()
     if status != http.client.OK:
         raise ServerStartError(
             f"The embedded Argilla answers with HTTP status {status}; see the logs in `{home / 'logs'}`."
         )
-
-
-def _status_of(url: str, seconds: float) -> int:
-    """The HTTP status of the server's answer; `TimeoutError` where none comes in so many seconds."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds)
-    try:
-        connection.request("GET", "/api/v1/version")
-        return connection.getresponse().status
-    finally:
-        connection.close()
 
 
 def _state_of_the_database(home: Path) -> list[tuple[int, int]]:
@@ -364,8 +334,6 @@ def _state_of_the_database(home: Path) -> list[tuple[int, int]]:
 
 def _stopped_by_itself(home: Path) -> ServerStartError:
     """The error for a server that ended: a damage that was found, else the last lines of its logs."""
-    from annotation.embedded.backup.damaged import damage_sentence
-
     if damage := read_damage(home):
         return ServerStartError(damage_sentence(home, damage))
     return ServerStartError(

@@ -65,19 +65,10 @@ def _whole_number(name: str) -> int:
 def _check_settings() -> None:
     """Check that the environment names a database and our engine, and a possible time to hold records if any.
 
-    Raises:
-        SettingsError: it does not.
-    """
-    _refuse_other_engines()
-    _database_url()
-    hold_seconds()
-
-
-def _refuse_other_engines() -> None:
-    """Check that no setting names another search engine than ours, as docker/.env could while OpenSearch was one.
+    No setting may name another search engine than ours, as docker/.env could while OpenSearch was one.
 
     Raises:
-        SettingsError: one does.
+        SettingsError: it does not, or one does.
     """
     # docker/compose.yaml passes it on for this alone: Compose says nothing about a profile that no service has.
     profiles = os.environ.get("COMPOSE_PROFILES", "")
@@ -89,6 +80,8 @@ def _refuse_other_engines() -> None:
         found = f"`ARGILLA_SEARCH_ENGINE` is {engine!r}"
         remedy = f"set it to {ENGINE_NAME}, or remove `COMPOSE_PROFILES` from docker/.env,"
     else:
+        _database_url()
+        hold_seconds()
         return
     raise SettingsError(
         f"{found}, but this server searches in PostgreSQL only: {remedy} and start again; all answers are in "
@@ -176,11 +169,11 @@ def _migrate() -> int:
         SettingsError: the owner's name, password or key is missing.
         ServerStartError: the database does not answer.
     """
-    from annotation.embedded import web
-
     owner = [_setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
     _prepare_database()
-    asyncio.run(web.make_owner(*owner))
+    from annotation.embedded.web import make_owner
+
+    asyncio.run(make_owner(*owner))
     return 0
 
 
@@ -190,12 +183,12 @@ def _prepare_database() -> None:
     Raises:
         ServerStartError: the database does not answer.
     """
-    from annotation.embedded import web
+    from annotation.embedded.web import loading, migrate_database
 
     _check_settings()
     _reach_database()
-    with web.loading():
-        web.migrate_database()
+    with loading():
+        migrate_database()
 
 
 def _restore() -> int:
@@ -207,7 +200,7 @@ def _restore() -> int:
         OutputError: the database is in use, or there is no room.
         ServerStartError: the backup is of newer software, or the database stopped.
     """
-    from annotation.embedded.backup.move_to_postgresql import check_database, move, unpacked_database
+    from annotation.embedded.home.archive import check_database, unpacked_database
 
     owner, api_key = (_setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "API_KEY"))
     _check_settings()
@@ -216,6 +209,8 @@ def _restore() -> int:
     with unpacked_database(sys.stdin.buffer) as (database, manifest):
         check_database(database, api_key)
         _prepare_database()
+        from annotation.embedded.database import move
+
         move(database, owner)
     moment = f"{manifest.created_at:%Y-%m-%d %H:%M} UTC"
     sys.stderr.write(f"Everything is there as of {moment}. The old server has no part in it any more.\n")
@@ -231,32 +226,23 @@ def _serve_web() -> int:
             is no name or address.
         ServerStartError: there is no listening there, or the database or the queue does not answer.
     """
-    from annotation.embedded.edge.names import read_names
+    from annotation.embedded.edge import read_names
     from annotation.embedded.web import loading, run_server
 
     number = _whole_number("CITEJURY_WEB_PROCESSES")
     _check_settings()
     read_names()
-    with _listen() as listening:
+    host, port = _address()
+    try:
+        listening = socket.create_server((host, port), backlog=_BACKLOG)  # connections wait in it for the app
+    except (OSError, OverflowError) as error:
+        raise ServerStartError(f"Cannot listen at {host}, port {port} (`CITEJURY_LISTEN`): {error}.") from error
+    with listening:
         _reach_database()
         _open_queue().close()
         with loading() as app:
             sys.stderr.write("Argilla listens at {}:{}\n".format(*listening.getsockname()))
         return run_processes(number, lambda: run_server(app, listening))
-
-
-def _listen() -> socket.socket:
-    """A socket that listens where `CITEJURY_LISTEN` says; connections wait in it until the app is there.
-
-    Raises:
-        SettingsError: it names no address.
-        ServerStartError: there is no listening there.
-    """
-    host, port = _address()
-    try:
-        return socket.create_server((host, port), backlog=_BACKLOG)
-    except (OSError, OverflowError) as error:
-        raise ServerStartError(f"Cannot listen at {host}, port {port} (`CITEJURY_LISTEN`): {error}.") from error
 
 
 def _address() -> tuple[str, int]:

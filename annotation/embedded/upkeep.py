@@ -15,22 +15,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from annotation.embedded.backup.archive import ARCHIVE, make_archive, restore_home, workshop
-from annotation.embedded.backup.damaged import note_damage
 from annotation.embedded.guardian import ending_with_the_parent
-from annotation.embedded.home.damage import is_noted, problems
-from annotation.embedded.home.event_log import tell
-from annotation.embedded.home.folder import BACKUPS_FOLDER, DATABASE_FILE, EVENTS_FILE, SPACE_NEEDED
-from annotation.embedded.home.kept_backups import KeptBackup, forget_backups, kept_backups, remember_backup
+from annotation.embedded.home.archive import ARCHIVE, make_archive, restore_home, workshop
+from annotation.embedded.home.backups import KeptBackup, forget_backups, kept_backups, remember_backup
+from annotation.embedded.home.damage import is_noted, note_damage
+from annotation.embedded.home.folder import BACKUPS_FOLDER, DATABASE_FILE, EVENTS_FILE, SPACE_NEEDED, problems
+from annotation.embedded.home.logs import tell
 from pipeline.errors import CitejuryError, OutputError
-
-if TYPE_CHECKING:
-    from annotation.embedded.launch import BackupsOnTime
 
 _NIGHT = 3  # o'clock, by this machine's clock and zone
 _LOOK_SECONDS = 60.0
@@ -39,8 +35,19 @@ _DAY = timedelta(days=1)
 _LESS_URGENT = 10
 
 
+class BackupsOnTime(NamedTuple):
+    """Which backups the server makes by itself."""
+
+    every: timedelta
+    """How long after one the next is made."""
+    keep: int = 14
+    """How many of them are kept, from 1 on."""
+    folder: Path | None = None
+    """Where they go; the folder `backups` of the home where None."""
+
+
 @contextlib.contextmanager
-def looked_after(home: Path, backups: "BackupsOnTime | None") -> Iterator[None]:
+def looked_after(home: Path, backups: BackupsOnTime | None) -> Iterator[None]:
     """Look through the home's database each night and make its backups, until the block ends."""
     keeper = _Keeper(home, backups)
     thread = threading.Thread(target=keeper.work, daemon=True)
@@ -55,7 +62,7 @@ def looked_after(home: Path, backups: "BackupsOnTime | None") -> Iterator[None]:
 class _Keeper:
     """The thread that knows what is due."""
 
-    def __init__(self, home: Path, backups: "BackupsOnTime | None") -> None:
+    def __init__(self, home: Path, backups: BackupsOnTime | None) -> None:
         """Look after this home; `work` is the body of the thread."""
         self.home, self.backups = home, backups
         self.ended = threading.Event()
@@ -107,7 +114,7 @@ def _next_night(now: datetime) -> datetime:
     return night if night > now else night + _DAY
 
 
-def _seconds_until_backup(home: Path, backups: "BackupsOnTime") -> float:
+def _seconds_until_backup(home: Path, backups: BackupsOnTime) -> float:
     """How long the newest backup is good for; 0 where there is none, or where it says that it is of the future."""
     made = [each.created_at for each in kept_backups(home) if each.on_time and Path(each.path).exists()]
     age = datetime.now(UTC) - made[-1] if made else backups.every
@@ -129,8 +136,8 @@ def _check(home: Path) -> None:
         tell("the database was looked through and is whole", home / EVENTS_FILE)
 
 
-def _back_up(home: Path, folder: Path, keep: int) -> Path:
-    """The new backup of the home, from which a home was made on trial; then only so many are kept.
+def _back_up(home: Path, folder: Path, keep: int) -> None:
+    """Make a new backup of the home, and a home from it on trial; then only so many are kept.
 
     Older ones that somebody else made, or that were moved away, are left alone.
 
@@ -146,7 +153,8 @@ def _back_up(home: Path, folder: Path, keep: int) -> Path:
         with workshop(folder / home.name) as work:
             manifest = make_archive(home, work)
             restore_home(work / ARCHIVE, work / "home")
-            answers = _count_answers(work / "home" / DATABASE_FILE)
+            with contextlib.closing(sqlite3.connect(work / "home" / DATABASE_FILE)) as connection:
+                (answers,) = connection.execute("SELECT count(*) FROM responses").fetchone()
             path = folder / f"{home.name}-{manifest.created_at:%Y%m%dT%H%M%SZ}.zip"
             if path.exists():  # of another home of this name, or of a clock that was put back
                 raise OutputError(f"`{path}` is there already, so no backup was written.")
@@ -157,8 +165,11 @@ def _back_up(home: Path, folder: Path, keep: int) -> Path:
     except OSError as error:
         raise OutputError(f"No backup could be written in `{folder}`: {error.strerror or error}.") from error
     tell(f"backup {path.name} written, a home made from it on trial: {answers:,} answers", home / EVENTS_FILE)
-    _remove_old(home, folder, keep)
-    return path
+    made = [each.path for each in kept_backups(home) if each.on_time and Path(each.path).parent == folder]
+    old = [path for path in made if Path(path).exists()][:-keep]
+    for each in old:
+        Path(each).unlink(missing_ok=True)
+    forget_backups(home, old)
 
 
 def _refuse_full_disk(folder: Path, database: Path) -> None:
@@ -175,33 +186,15 @@ def _refuse_full_disk(folder: Path, database: Path) -> None:
         )
 
 
-def _count_answers(database: Path) -> int:
-    """How many responses are in a database."""
-    with contextlib.closing(sqlite3.connect(database)) as connection:
-        (count,) = connection.execute("SELECT count(*) FROM responses").fetchone()
-    return int(count)
-
-
-def _remove_old(home: Path, folder: Path, keep: int) -> None:
-    """Remove all but the newest of the backups that were made on time in this folder."""
-    made = [each.path for each in kept_backups(home) if each.on_time and Path(each.path).parent == folder]
-    there = [path for path in made if Path(path).exists()]
-    old = there[:-keep]
-    for path in old:
-        Path(path).unlink(missing_ok=True)
-    forget_backups(home, old)
-
-
 def main() -> int:
     """0 where what was wanted is done; what is wrong stands among the events."""
     os.nice(_LESS_URGENT)
     what, home, *words = sys.argv[1:]
-    actions: dict[str, Callable[[], object]] = {
-        "check": lambda: _check(Path(home)),
-        "backup": lambda: _back_up(Path(home), Path(words[0]), int(words[1])),
-    }
     try:
-        actions[what]()
+        if what == "check":
+            _check(Path(home))
+        else:
+            _back_up(Path(home), Path(words[0]), int(words[1]))
     except CitejuryError as error:
         tell(f"no backup: {error}", Path(home) / EVENTS_FILE)
         return 1

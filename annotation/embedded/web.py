@@ -9,16 +9,19 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
-from annotation.embedded.backup.damaged import noting_damage
+from annotation.embedded.edge import Edge, read_names
 from annotation.embedded.guardian import end_with_the_guardian
+from annotation.embedded.home.damage import noting_damage
 from annotation.embedded.home.folder import read_or_make_secrets
-from annotation.embedded.home.log_files import log_short_entries
-from annotation.embedded.patches.table import apply_patches
+from annotation.embedded.home.logs import log_short_entries
 from pipeline.errors import ServerStartError
 
+_HUB_JOBS = "argilla_server.jobs.hub_jobs"
 _KEEP_ALIVE_SECONDS = 30
 _SHUTDOWN_SECONDS = 3
 _MIGRATION_LOCK = 0x6D696772  # any number but `_LOCK` in `database.py`, which is taken meanwhile
@@ -37,6 +40,22 @@ def main() -> None:
     run_server(app, socket.socket(fileno=listening))
 
 
+class _LateModule(ModuleType):
+    """Stands for a module until something of it is asked for, and then has it imported.
+
+    The names that every module has are no such thing: `inspect` asks all modules for them, which would run a module of
+    `importlib.util.LazyLoader`.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        """Import the module, once, and give what was asked for."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if sys.modules[self.__name__] is self:
+            del sys.modules[self.__name__]
+        return getattr(import_module(self.__name__), name)
+
+
 @contextlib.contextmanager
 def loading() -> Iterator[Any]:
     """argilla-server's app as `patches` changes it; what the block loads is never looked through for garbage.
@@ -46,6 +65,9 @@ def loading() -> Iterator[Any]:
     """
     gc.disable()
     log_short_entries()  # before argilla-server has its own way, which breaks lines at 80 characters
+    sys.modules[_HUB_JOBS] = _LateModule(_HUB_JOBS)
+    from annotation.embedded.patches.table import apply_patches
+
     apply_patches()
     from argilla_server._app import app
 
@@ -63,9 +85,7 @@ def run_server(app: Any, listening: socket.socket) -> None:
     """
     import uvicorn
 
-    from annotation.embedded.edge.connections import Connection, Crowd, limits_here
-    from annotation.embedded.edge.names import read_names
-    from annotation.embedded.edge.requests import Edge
+    from annotation.embedded.connections import Connection, Crowd, limits_here
 
     server = uvicorn.Server(
         uvicorn.Config(

@@ -20,8 +20,7 @@ from rq.queue import Queue
 
 from annotation.embedded.guardian import end_with_the_guardian
 from annotation.embedded.home.damage import stop_writing_once_damaged
-from annotation.embedded.home.event_log import tell
-from annotation.embedded.home.log_files import log_short_entries
+from annotation.embedded.home.logs import log_short_entries, tell
 
 _WEBHOOK_QUEUE = "high"
 _QUEUES = (_WEBHOOK_QUEUE, "default")
@@ -38,7 +37,7 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Start the process that does one job."""
         gc.disable()  # what is loaded stays, and looking through it is a quarter of the time
-        from annotation.embedded.engine import register_engine
+        from annotation.embedded.patches.engine import register_engine
 
         register_engine()  # it must be known where the job runs
         stop_writing_once_damaged()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from annotation.campaign.file import Campaign, Practice
-from annotation.embedded.page.scripts import page_texts
+from annotation.embedded.page import page_texts
 from annotation.labels import TASKS
 from annotation.status.practice import cases_of
 from annotation.wording import LOCALES, locales, read_wording

@@ -21,9 +21,9 @@ from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import to_records
-from annotation.embedded.history import tables
 from annotation.embedded.home.folder import DATABASE_FILE
 from annotation.embedded.launch import start_server
+from annotation.embedded.patches.history import statements
 from annotation.labels import LABELS
 from annotation.wording import read_wording
 
@@ -40,7 +40,7 @@ def switch(database: Path, on: bool) -> None:
     with contextlib.closing(sqlite3.connect(database, timeout=60)) as connection, connection:
         for trigger in TRIGGERS:
             connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
-        for statement in tables.statements("sqlite") if on else ():
+        for statement in statements("sqlite") if on else ():
             if statement.startswith(tuple(f"CREATE TRIGGER {trigger} " for trigger in TRIGGERS)):
                 connection.execute(statement)
 

@@ -17,7 +17,7 @@ from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.embedded.launch import ServerHandle
-from annotation.embedded.search._tokenizer import words_by_field
+from annotation.embedded.search.words import words_by_field
 from annotation.labels import LABELS
 from annotation.wording import read_wording
 from pipeline.records import Passage, QueryResponse

@@ -10,7 +10,6 @@ import click
 import yaml
 from pydantic import BaseModel
 
-from annotation.embedded.patches.table import PATCHES
 from annotation.judge.judgements import Evidence, FullJudgement
 from annotation.labels import RULES, TASKS
 from exports.agreement.statistics import PAIR_STATISTICS, STATISTICS, Statistic
@@ -63,6 +62,7 @@ from pipeline.verifying.values import (
     VerifiedSource,
 )
 from tests.product.test_layout import ORDER, PACKAGES, is_folder, modules, place
+from tests.support.argilla_patches import patch_targets
 
 HELP_WIDTH = 110
 
@@ -363,6 +363,7 @@ def stack() -> str:
 
 def patched_places() -> str:
     """How many places of argilla-server are changed."""
-    places = {target for patch in PATCHES for target in patch.targets}
+    rows = patch_targets()
+    places = {target for targets in rows for target in targets}
     what = "[one list](annotation/embedded/patches/table.py), each with a digest of the source that was read"
-    return f"citejury changes {len(places)} places of argilla-server, for {len(PATCHES)} reasons: {what}."
+    return f"citejury changes {len(places)} places of argilla-server, for {len(rows)} reasons: {what}."

@@ -1,25 +1,29 @@
-"""A database that SQLite finds damaged: how that is seen, and how all parts of the server learn of it.
+"""A database that SQLite finds damaged: how all parts of the server learn of it, and what is done about it.
 
-What is damaged is read as far as it goes and written no more: the file `damaged.json` in the home says so to each part.
+What is damaged is read as far as it goes and written no more: the file `damaged.json` in the home says so to each part,
+with the newest good backup.
 """
 
 import contextlib
 import os
+import shlex
 import sqlite3
 import struct
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from annotation.embedded.home.folder import DAMAGE_FILE
+from annotation.embedded.home.backups import KeptBackup, check_backup, kept_backups
+from annotation.embedded.home.folder import DAMAGE_FILE, DATABASE_FILE, EVENTS_FILE, is_damage, problems
+from annotation.embedded.home.logs import tell
+from pipeline.errors import InputError, ServerStartError
 from pipeline.files import write_private
 from pipeline.schema import Frozen
 
-_CODES = {11, 26}  # SQLITE_CORRUPT and SQLITE_NOTADB, https://www.sqlite.org/rescode.html
 _READS_ONLY = "citejury reads only"
-_PRIMARY = 0xFF  # the part of SQLite's code that says which kind of error it is
-_LONGEST = 200  # characters of what SQLite says
 _FRAME_HEADER = 24  # bytes, https://www.sqlite.org/fileformat2.html#walformat
 _WAL_HEADER = 32
 _INDEX_HEADER = 48  # bytes, https://www.sqlite.org/walformat.html#the_wal_index_file_format
@@ -34,32 +38,6 @@ class Damage(Frozen):
     """For who runs the server: which backup to go back to, and how; empty while backups are still looked through."""
     answer: str
     """For whoever sends something: that nothing is taken. It names no path of this machine."""
-
-
-def is_damage(error: BaseException) -> bool:
-    """Whether an error of SQLite says that the database is damaged."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return isinstance(code, int) and code & _PRIMARY in _CODES
-
-
-def problems(database: Path, *, thorough: bool = False) -> str:
-    """What SQLite finds wrong in a database; empty where nothing is.
-
-    It looks at every page; where it is to be thorough, also whether the indexes fit the tables, which takes several
-    times as long.
-
-    Raises:
-        sqlite3.Error: it cannot be looked through for another reason, such as a lock or a disk that does not answer.
-    """
-    look = "integrity_check" if thorough else "quick_check"
-    try:
-        with contextlib.closing(sqlite3.connect(database)) as connection:
-            (found,) = connection.execute(f"PRAGMA {look}(1)").fetchone()
-    except sqlite3.Error as error:
-        if not is_damage(error):
-            raise
-        return str(error)
-    return "" if found == "ok" else " ".join(str(found).split())[:_LONGEST]
 
 
 def read_damage(home: Path) -> Damage | None:
@@ -130,3 +108,132 @@ def lost_from_the_log(database: Path) -> int:
     if len(start) == _WAL_HEADER and start[16:24] != head[32:40]:  # another log's salt
         return 0
     return max(0, _WAL_HEADER + frames * (_FRAME_HEADER + page_size) - size) if frames else 0
+
+
+_QUIET_SECONDS = 2.0
+_SECONDS_BETWEEN_LINES = 10.0
+_ANSWER = "The server's database is damaged, so nothing was stored and nothing more is taken. Whoever runs the server"
+_UNTIL_LOOKED_THROUGH = f"{_ANSWER} finds in its events which backup to go back to."
+_noting = threading.Lock()
+
+
+def _newest_good_backup(home: Path) -> KeptBackup | None:
+    """The newest backup of the home that is where it was written, every byte as it was then; None where none is."""
+    for backup in reversed(kept_backups(home)):
+        with contextlib.suppress(InputError):
+            if check_backup(Path(backup.path)).created_at == backup.created_at:
+                return backup
+    return None
+
+
+def _damage_of(home: Path, found: str) -> Damage:
+    """What to say of a home whose database is damaged; every backup that it may name is looked through first."""
+    backup = _newest_good_backup(home)
+    if backup is None:
+        return Damage(
+            found=found,
+            advice="No good backup of it is known here. Where you have one, stop the server and make a new home from "
+            "it: `citejury annotation restore FILE --home NEW`.",
+            answer=f"{_ANSWER} knows of no backup that is in its place and whole.",
+        )
+    moment = f"{backup.created_at:%Y-%m-%d %H:%M} UTC"
+    return Damage(
+        found=found,
+        advice=f"The newest good backup is of {moment}; stop the server and make a new home from it: `citejury "
+        f"annotation restore {shlex.quote(backup.path)} --home NEW`.",
+        answer=f"{_ANSWER} can go back to the backup of {moment}.",
+    )
+
+
+def damage_sentence(home: Path, damage: Damage) -> str:
+    """The damage and what to do, for who runs the server."""
+    return f"The database `{home / DATABASE_FILE}` is damaged ({damage.found}). {damage.advice}".rstrip()
+
+
+def note_damage(home: Path, found: str) -> Damage:
+    """Stop all parts of the server from writing, tell it among the events, and give what to say of it."""
+    with _noting:
+        known = read_damage(home)
+        if known and known.advice:
+            return known
+        write_damage(home, Damage(found=found, answer=_UNTIL_LOOKED_THROUGH))
+        tell(f"the database is damaged, and nothing more is written to it: {found}", home / EVENTS_FILE)
+        damage = _damage_of(home, found)
+        write_damage(home, damage)
+        tell(damage.advice, home / EVENTS_FILE)
+    return damage
+
+
+def note_damage_soon(home: Path, found: str) -> Damage:
+    """What to say of the damage now; backups are looked through meanwhile, by a thread of its own."""
+    known = read_damage(home)
+    if known is None:
+        known = Damage(found=found, answer=_UNTIL_LOOKED_THROUGH)
+        write_damage(home, known)
+        threading.Thread(target=note_damage, args=(home, found), daemon=True).start()
+    return known
+
+
+@contextlib.contextmanager
+def noting_damage(home: Path) -> Iterator[None]:
+    """Note what SQLite, or SQLAlchemy for it, finds damaged in the block.
+
+    Raises:
+        ServerStartError: it found something.
+    """
+    try:
+        yield
+    except Exception as error:
+        cause = getattr(error, "orig", None) or error
+        if not is_damage(cause):
+            raise
+        raise ServerStartError(damage_sentence(home, note_damage(home, str(cause)))) from error
+
+
+def refuse_damaged_home(home: Path, waiting: Callable[[str], None]) -> None:
+    """Look through the home's database before anything is done with it; `waiting` is told where that takes a while.
+
+    Raises:
+        ServerStartError: it is damaged, or cannot be read.
+    """
+    database = home / DATABASE_FILE
+    if not database.exists():
+        return
+    lost = lost_from_the_log(database)
+    found = _look_through(database, is_noted(home), waiting)
+    if found:
+        raise ServerStartError(damage_sentence(home, _damage_of(home, found)))
+    (home / DAMAGE_FILE).unlink(missing_ok=True)
+    if lost:
+        said = f"{lost:,} bytes are missing from the log of the database: what was stored last may be lost"
+        tell(said, home / EVENTS_FILE)
+        waiting(f"{said[0].upper()}{said[1:]}. Compare with the newest backup.")
+
+
+def _look_through(database: Path, thorough: bool, waiting: Callable[[str], None]) -> str:
+    """What is wrong in the database; by a thread, because SQLite hears no Ctrl-C.
+
+    Raises:
+        ServerStartError: it cannot be read.
+    """
+    result: list[str | sqlite3.Error] = []
+
+    def look() -> None:
+        try:
+            result.append(problems(database, thorough=thorough))
+        except sqlite3.Error as error:
+            result.append(error)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(_QUIET_SECONDS)
+    if thread.is_alive():
+        waiting(f"Looking through the database for damage ({database.stat().st_size / 1e6:,.0f} MB).")
+    while thread.is_alive():
+        thread.join(_SECONDS_BETWEEN_LINES)
+        if thread.is_alive():
+            waiting("Still looking through the database.")
+    (found,) = result
+    if isinstance(found, sqlite3.Error):
+        raise ServerStartError(f"The database `{database}` cannot be looked through: {found}.") from found
+    return found

@@ -13,21 +13,25 @@ HOME/            mode 700
   backups/       a copy from before each upgrade, and backups on time unless they go elsewhere
 """
 
+import contextlib
 import json
 import os
 import re
 import secrets
 import shutil
+import sqlite3
 import time
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from annotation.embedded.home.log_files import turn_log
+from annotation.embedded.home.logs import turn_log
 from pipeline.errors import OutputError, ServerStartError, SettingsError
 from pipeline.files import write_private
 
 HOLD_SECONDS_SETTING = "CITEJURY_HOLD_SECONDS"
+BEHIND_TLS_VARIABLE = "CITEJURY_BEHIND_TLS"
+_NO = {"", "0", "no", "off", "false"}
 _HOLD_SECONDS = 15 * 60
 LONGEST_HOLD_SECONDS = 24 * 60 * 60
 ENGINE_NAME = "citejury"
@@ -46,6 +50,9 @@ _LOG_LINES_SHOWN = 12
 _TRACEBACK = re.compile(r"\s|Traceback |The above exception |During handling |$")
 SPACE_NEEDED = 20 * 2**20  # bytes; a new database takes less than one, the rest is for work and logs
 _STOPPING_SECONDS = 20.0
+_DAMAGE_CODES = {11, 26}  # SQLITE_CORRUPT and SQLITE_NOTADB, https://www.sqlite.org/rescode.html
+_PRIMARY = 0xFF  # the part of SQLite's code that says which kind of error it is
+_LONGEST = 200  # characters of what SQLite says
 _RETRY_SECONDS = 0.1
 
 
@@ -239,3 +246,34 @@ def hold_seconds() -> int:
             f"`{HOLD_SECONDS_SETTING}` is {said!r} and should be a number of seconds, 1 to {LONGEST_HOLD_SECONDS}."
         )
     return int(said)
+
+
+def is_behind_tls() -> bool:
+    """Whether the environment says that a proxy with HTTPS stands in front; `0`, `no`, `off` and `false` say no."""
+    return os.environ.get(BEHIND_TLS_VARIABLE, "").strip().lower() not in _NO
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error of SQLite says that the database is damaged."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return isinstance(code, int) and code & _PRIMARY in _DAMAGE_CODES
+
+
+def problems(database: Path, *, thorough: bool = False) -> str:
+    """What SQLite finds wrong in a database; empty where nothing is.
+
+    It looks at every page; where it is to be thorough, also whether the indexes fit the tables, which takes several
+    times as long.
+
+    Raises:
+        sqlite3.Error: it cannot be looked through for another reason, such as a lock or a disk that does not answer.
+    """
+    look = "integrity_check" if thorough else "quick_check"
+    try:
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            (found,) = connection.execute(f"PRAGMA {look}(1)").fetchone()
+    except sqlite3.Error as error:
+        if not is_damage(error):
+            raise
+        return str(error)
+    return "" if found == "ok" else " ".join(str(found).split())[:_LONGEST]

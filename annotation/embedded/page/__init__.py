@@ -1,6 +1,144 @@
-"""Argilla's page as our server gives it out: scripts and a style of ours beside those of argilla-frontend 2.8.0.
+"""Argilla's page with our scripts in it: what each is for, and how they get there."""
 
-argilla-server's copy of the page comes in; the page with our scripts in it goes out. Read `scripts` first: it has the
-list of the scripts and what each is for. They are plain JavaScript without a build; what they say is in
-`annotation/locales/<language>.toml` under `[page]`, and the rules between labels come from `annotation.labels`.
-"""
+import hashlib
+import html
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from annotation.labels import DISPUTED, MARKED_LABELS, RULES
+from annotation.wording import LOCALES, locales, read_texts, read_wording
+
+_SCRIPTS = (
+    "words.js",  # the texts in her language, the dataset that is open, and small helpers for the others; comes first
+    "record.js",  # shows the record that a link names, before Argilla reads the address
+    "highlights.js",  # lets Argilla colour what it highlights, in spite of the content policy
+    "argilla.js",  # words of Argilla's own page that would contradict the others
+    "login.js",  # says in plain words that wrong passwords were too many
+    "keep.js",  # keeps what she answers until the server has it
+    "drafts.js",  # keeps what she has answered and not submitted
+    "place.js",  # says in title and language where she is, and keeps annotators from what is not for them
+    "home.js",  # is where an annotator starts: her lists in her language and order
+    "empty.js",  # says why an empty queue is empty, and what is next
+    "practice.js",  # explains a case of practice to who has submitted it
+    "disputed.js",  # asks an adjudicator for the labels on which annotators differ, and for no others
+    "form.js",  # helps with the form
+    "fields.js",  # shows an answer as it was written, and copies what is seen
+    "evidence.js",  # brings an answer and the passages that it cites together
+    "spans.js",  # keeps marks on the context to the words of a passage, and asks for those that are required
+    "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
+    "replies.js",  # shows what the project lead says about a record
+    "access.js",  # tells assistive technology what is there
+)
+_STYLES = (
+    "page.css",
+    "home.css",
+    "fields.css",
+    "evidence.css",
+    "rules.css",
+    "replies.css",
+    "access.css",
+    "spans.css",
+    "practice.css",
+)
+_FOLDER = "citejury"
+_FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
+
+
+def change_page(_: Any, folder: Path = LOCALES) -> None:
+    """Put the scripts and their styles beside Argilla's page, in the server's own copy, and into every page there.
+
+    Raises:
+        InputError: a language lacks a text; the message names the key and the file.
+    """
+    from argilla_server._app import app
+
+    (mounted,) = (route for route in app.routes if route.name == "static")
+    static = Path(mounted.app.directory)  # the server makes its copy at each start
+    tags = _page_tags(page_settings(folder))
+    target = static / _FOLDER
+    target.mkdir(exist_ok=True)
+    for name in (*_SCRIPTS, *_STYLES):
+        shutil.copy(Path(__file__).with_name(name), target)
+    for locale in locales(folder):
+        (target / f"examples.{locale}.json").write_text(_examples(locale, folder), encoding="utf-8")
+    for path in static.rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        path.write_text(page.replace("</head>", f"{tags}</head>", 1), encoding="utf-8")
+    # The policy would only block the fonts of another host. The page falls back to the system's fonts either way, but
+    # each blocked one is an error in the browser's console.
+    for path in static.rglob("*.css"):
+        style = path.read_bytes()
+        if _FOREIGN_IMPORT.search(style):
+            path.write_bytes(_FOREIGN_IMPORT.sub(b"", style))
+
+
+def page_settings(folder: Path = LOCALES) -> str:
+    """What the scripts need to know, as JSON.
+
+    That is the rules between labels, the labels that rest on marks, their own texts and those in place of Argilla's in
+    every language, and where they find its examples.
+
+    Raises:
+        InputError: a language lacks a text; the message names the key and the file.
+    """
+    rules = [rule._asdict() for rule in RULES]
+    texts, argilla = (
+        {locale: page_texts(locale, folder, table) for locale in locales(folder)} for table in ("page", "argilla")
+    )
+    examples = {
+        locale: f"{_FOLDER}/examples.{locale}.json?{_digest(_examples(locale, folder).encode())}"
+        for locale in locales(folder)
+    }
+    settings = {
+        "rules": rules,
+        "disputed": DISPUTED,
+        "marks": dict(MARKED_LABELS),
+        "texts": texts,
+        "argilla": argilla,
+        "examples": examples,
+    }
+    return json.dumps(settings, ensure_ascii=False)
+
+
+def _examples(locale: str, folder: Path) -> str:
+    """An example of each answer to each question in one language, as JSON: what they are about, yes and no by label."""
+    examples = read_wording(locale, folder).examples.values()
+    return json.dumps(
+        {label: {"case": each.case, **answers} for each in examples for label, answers in each.labels.items()},
+        ensure_ascii=False,
+    )
+
+
+def page_texts(locale: str, folder: Path = LOCALES, table: str = "page") -> dict[str, str]:
+    """The texts of the scripts in one language, or another table of it: those that English has.
+
+    Raises:
+        InputError: the language lacks one.
+    """
+    english, own = (tomllib.loads((folder / f"{each}.toml").read_text(encoding="utf-8")) for each in ("en", locale))
+    return read_texts(own, (table,), english[table], folder / f"{locale}.toml")
+
+
+def _page_tags(settings: str) -> str:
+    """The tags for the page's head. The addresses change with the files, so that no browser keeps an old one."""
+    first, *others = (f'<script src="{_address(name)}"' for name in _SCRIPTS)
+    tags = (
+        *(f'<link href="{_address(name)}" rel="stylesheet">' for name in _STYLES),
+        f'{first} data-citejury="{html.escape(settings)}"></script>',
+        *(f"{other}></script>" for other in others),
+    )
+    return "".join(tags)
+
+
+def _address(name: str) -> str:
+    """The address of one of our files, with a part of its digest."""
+    return f"{_FOLDER}/{name}?{_digest(Path(__file__).with_name(name).read_bytes())}"
+
+
+def _digest(content: bytes) -> str:
+    """A part of a file's digest."""
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -12,7 +12,6 @@ import base64
 import hashlib
 import ipaddress
 import logging
-import os
 import re
 import secrets
 import sys
@@ -20,17 +19,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from annotation.embedded.home.event_log import repeats, tell, tell_all, tell_repeatedly
-from annotation.embedded.patches._error_answers import TOLD
+from annotation.embedded.home.folder import is_behind_tls
+from annotation.embedded.home.logs import repeats, tell, tell_all, tell_repeatedly
 
 _SLOW_SECONDS = 5.0
 _SERVER_ERROR = 500
+TOLD = {503, 507}
+"""Statuses that `serve` shows with a sentence of their own, once a minute; those of the database's troubles."""
 _ID_BYTES = 4
 _PATH_CHARACTERS = 100
 _REQUEST_ID_HEADER = b"x-request-id"
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-BEHIND_TLS_VARIABLE = "CITEJURY_BEHIND_TLS"
-_NO = {"", "0", "no", "off", "false"}
 _SCHEME_HEADER = b"x-forwarded-proto"
 _HEADERS_OF_PROXIES = {_SCHEME_HEADER, b"x-forwarded-for", b"forwarded", b"via", b"x-real-ip"}
 _HSTS = (b"strict-transport-security", b"max-age=31536000")  # a year, as OWASP's HTTP headers cheat sheet has it
@@ -96,11 +95,6 @@ class RequestEvents:
 def _without_ids(path: str) -> str:
     """The path without the ids in it and without Argilla's prefix, so that calls of a kind look alike."""
     return _UUID.sub("…", path.removeprefix("/api/v1"))
-
-
-def is_behind_tls() -> bool:
-    """Whether the environment says that a proxy with HTTPS stands in front; `0`, `no`, `off` and `false` say no."""
-    return os.environ.get(BEHIND_TLS_VARIABLE, "").strip().lower() not in _NO
 
 
 class BehindTls:

@@ -17,8 +17,8 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.embedded.home.folder import hold_seconds
-from annotation.embedded.queue._holds import Holds, openings, read_holds, wait_for_turn
-from annotation.embedded.queue._mixed import has_restricted, is_for, read_mixed
+from annotation.embedded.queue.holds import Holds, openings, read_holds, wait_for_turn
+from annotation.embedded.queue.mixed import has_restricted, is_for, read_mixed
 from annotation.embedded.queue.practice import is_practice, practice_queue
 from annotation.embedded.queue.tables import HOLDS, QUEUE
 from annotation.units import times_taken

@@ -17,7 +17,7 @@ from argilla_server.models import Record, Response
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.embedded.queue._holds import (
+from annotation.embedded.queue.holds import (
     Holds,
     Openings,
     annotates,
@@ -27,11 +27,11 @@ from annotation.embedded.queue._holds import (
     release,
     wait_for_turn,
 )
-from annotation.embedded.queue._mixed import Mixed, has_restricted, hidden_from, is_for, is_limited, read_mixed
+from annotation.embedded.queue.mixed import Mixed, has_restricted, hidden_from, is_for, is_limited, read_mixed
 from annotation.embedded.queue.practice import closing_practice, is_practice, practice_queue
 from annotation.embedded.queue.tables import QUEUE
 from annotation.embedded.search.filters import is_pending_record, split_queue
-from annotation.embedded.search.sorting import FEW, HEAPS, lot
+from annotation.embedded.search.orders import FEW, HEAPS, lot
 
 _AT_ONCE = 500
 _ONE_AT_A_TIME = 10

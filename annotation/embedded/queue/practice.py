@@ -29,7 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
 from annotation.campaign.datasets import series_of, value_in, version_of
-from annotation.embedded.queue.tables import QUEUE
+from annotation.embedded.queue.tables import QUEUE, UUID_COLUMN, trigger_statements
 from annotation.status.practice import OPENED, PASS_MARK, Standing, standing
 from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION, round_of
 from annotation.units import Assignment, assignment_of, labels_and_question
@@ -49,55 +49,35 @@ CREATE TABLE IF NOT EXISTS citejury_first_answers (record_id {uuid} NOT NULL, us
 _CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)
 _DONE = (ResponseStatus.submitted, ResponseStatus.discarded)
 
-# The queue's row of a record names its dataset; the record's own row has all its texts before that.
-_IS_PRACTICE = (
-    "EXISTS (SELECT 1 FROM datasets WHERE {round} = 'practice' AND id = "
-    "(SELECT dataset_id FROM citejury_queue WHERE record_id = {row}.record_id))"
-)
 _KEEP_FIRST = (
     "INSERT INTO citejury_first_answers (record_id, user_id, attempt, answers) "
     'SELECT {row}.record_id, {row}.user_id, 0, CAST({row}."values" AS VARCHAR){source} '
-    f"WHERE {_IS_PRACTICE} AND {{row}}.status = 'submitted' ON CONFLICT (record_id, user_id, attempt) DO NOTHING"
+    # The queue's row of a record names its dataset; the record's own row has all its texts before that.
+    "WHERE EXISTS (SELECT 1 FROM datasets WHERE {round} = 'practice' AND id = "
+    "(SELECT dataset_id FROM citejury_queue WHERE record_id = {row}.record_id)) "
+    "AND {row}.status = 'submitted' ON CONFLICT (record_id, user_id, attempt) DO NOTHING"
 )
-_EVENTS = {"new": "INSERT", "changed": "UPDATE OF status"}
-_UUID = {"sqlite": "CHAR(32)", "postgresql": "UUID"}
 _ROUND = {"sqlite": "json_extract(metadata, '$.round')", "postgresql": "metadata ->> 'round'"}
 
 
-def statements(dialect: str) -> list[str]:
-    """The statements that create the table where it is missing, and its triggers anew."""
-    found = [_TABLE.replace("{uuid}", _UUID[dialect])]
-    body = _keep_first(dialect, "NEW")
-    for name, event in _EVENTS.items():
-        trigger = f"citejury_wanting_practice_{name}"  # after the trigger that puts a record into the queue
-        if dialect == "sqlite":
-            found.append(f"DROP TRIGGER IF EXISTS {trigger}")
-            when = "WHEN NEW.status = 'submitted'"
-            found.append(f"CREATE TRIGGER {trigger} AFTER {event} ON responses {when} BEGIN {body}; END")
-        else:
-            found.append(
-                f"CREATE OR REPLACE FUNCTION {trigger}() RETURNS trigger LANGUAGE plpgsql AS "
-                f"$$ BEGIN {body}; RETURN NULL; END $$"
-            )
-            found.append(
-                f"CREATE OR REPLACE TRIGGER {trigger} AFTER {event} ON responses FOR EACH ROW "
-                f"WHEN (NEW.status = 'submitted') EXECUTE FUNCTION {trigger}()"
-            )
-    return found
+def prepare(connection: Connection) -> None:
+    """Create the table where it is missing and its triggers anew, and bring it in step.
 
-
-def _keep_first(dialect: str, row: str, source: str = "") -> str:
-    """The statement that keeps a response of practice as the first one, or all of them from a source."""
-    statement = _KEEP_FIRST.replace("{round}", _ROUND[dialect]).replace("{source}", source)
-    return statement.replace("{row}", row)
-
-
-def fill(connection: Connection) -> None:
-    """Keep what was submitted while no trigger was there, and nothing of records that are gone."""
-    connection.exec_driver_sql(
-        "DELETE FROM citejury_first_answers WHERE NOT EXISTS (SELECT 1 FROM records WHERE id = record_id)"
-    )
-    connection.exec_driver_sql(_keep_first(connection.dialect.name, "responses", " FROM responses"))
+    What was submitted while no trigger was there is kept, and nothing of records that are gone.
+    """
+    dialect = connection.dialect.name
+    made = [_TABLE.replace("{uuid}", UUID_COLUMN[dialect])]
+    body = _KEEP_FIRST.format(row="NEW", source="", round=_ROUND[dialect])
+    # After the trigger that puts a record into the queue: PostgreSQL goes by their names.
+    for name, event in (("new", "INSERT"), ("changed", "UPDATE OF status")):
+        trigger, when = f"citejury_wanting_practice_{name}", "NEW.status = 'submitted'"
+        made += trigger_statements(dialect, trigger, f"AFTER {event} ON responses", body, when)
+    for statement in (
+        *made,
+        "DELETE FROM citejury_first_answers WHERE NOT EXISTS (SELECT 1 FROM records WHERE id = record_id)",
+        _KEEP_FIRST.format(row="responses", source=" FROM responses", round=_ROUND[dialect]),
+    ):
+        connection.exec_driver_sql(statement)
 
 
 def is_practice(dataset: Any) -> bool:

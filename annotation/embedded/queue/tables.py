@@ -2,6 +2,13 @@
 
 Triggers keep the rows of records in step, in the transaction of whatever changes a record or a response, so that no
 crash can leave them behind. They are in plain SQL: a program that writes to the database needs nothing of ours.
+
+So do others for a record's own status. argilla-server 2.8.0 commits a response first and works the record's status out
+afterwards, so that a server that ends in between leaves a record pending that is complete; so do a change of
+`min_submitted` whose job is never done, and a user who is deleted. The rule is the server's own
+(`argilla_server/contexts/distribution.py`, read in 2.8.0), but for records whose assignment says how many submissions
+they wait for; `annotation.embedded.patches` gives the server the same rule. When it looks, it finds nothing left to
+change, which spares each submission a second transaction.
 """
 
 from uuid import UUID
@@ -138,7 +145,7 @@ _RATE = {
     "postgresql": """CASE WHEN assignment::json ->> 'rate' ~ '^[0-9]{1,3}([.][0-9]{1,20})?$' AND
       json_typeof(assignment::json -> 'rate') = 'number' THEN (assignment::json ->> 'rate')::float END""",
 }
-MIN_SUBMITTED = {
+_MIN_SUBMITTED = {
     "sqlite": "(SELECT json_extract(distribution, '$.min_submitted') FROM datasets WHERE id = {row}.dataset_id)",
     "postgresql": "(SELECT (distribution ->> 'min_submitted')::int FROM datasets WHERE id = {row}.dataset_id)",
 }
@@ -161,16 +168,15 @@ _PUT_RECORD = (
     + ", ".join(f"{column} = excluded.{column}" for column in _COLUMNS)
 )
 _SET_PENDING = f"UPDATE citejury_queue SET pending = {_PENDING.replace('{row}', 'NEW')} WHERE record_id = NEW.id"
-_DROP_RECORD = "DELETE FROM citejury_queue WHERE record_id = OLD.id"
 # Added up, not counted: of two who submit at once on PostgreSQL, neither sees the other's response.
 _ADD_LABEL = "UPDATE citejury_queue SET lacking = lacking {change} WHERE record_id = {row}.record_id"
-_SET_OVERLAP = (
-    "UPDATE citejury_queue SET lacking = lacking + {new} - {old} WHERE dataset_id = NEW.id AND needed IS NULL"
-)
 _OVERLAP_OF = {
     "sqlite": "json_extract({row}.distribution, '$.min_submitted')",
     "postgresql": "({row}.distribution ->> 'min_submitted')::int",
 }
+UUID_COLUMN = {"sqlite": "CHAR(32)", "postgresql": "UUID"}
+NOW = {"sqlite": "strftime('%Y-%m-%d %H:%M:%f000', 'now')", "postgresql": "timezone('utc', clock_timestamp())"}
+"""SQL for the time in UTC, as Argilla's own tables have it."""
 
 
 def assignments_in(dataset_id: UUID, among: Select[tuple[UUID]]) -> Select[tuple[UUID, str]]:
@@ -179,13 +185,67 @@ def assignments_in(dataset_id: UUID, among: Select[tuple[UUID]]) -> Select[tuple
     return select(QUEUE.c.record_id, QUEUE.c.assignment).where(*here)
 
 
-def statements(dialect: str) -> list[str]:
-    """The statements that create the tables where they are missing, and the triggers anew."""
-    uuid = {"sqlite": "CHAR(32)", "postgresql": "UUID"}[dialect]
-    tables = _TABLES.replace("{uuid}", uuid).split(";")
+def trigger_statements(
+    dialect: str, name: str, event: str, body: str, when: str = "", function: str = "", declared: str = ""
+) -> list[str]:
+    """The statements that make a trigger for each row anew, so that one of an older version never stays.
+
+    On PostgreSQL its function, which has the trigger's name if it has none of its own, comes first.
+    """
+    if dialect == "sqlite":
+        condition = f" WHEN {when}" if when else ""
+        return [f"DROP TRIGGER IF EXISTS {name}", f"CREATE TRIGGER {name} {event}{condition} BEGIN {body}; END"]
+    function = function or name
+    condition = f" WHEN ({when})" if when else ""
+    return [
+        f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ {declared}BEGIN {body}; RETURN NULL; END $$",
+        f"CREATE OR REPLACE TRIGGER {name} {event} FOR EACH ROW{condition} EXECUTE FUNCTION {function}()",
+    ]
+
+
+def prepare(connection: Connection) -> None:
+    """Create the tables where they are missing, the triggers anew, and correct what was written without them.
+
+    A queue of earlier software, which has other columns, is made anew from Argilla's own tables.
+    """
+    known, dialect = inspect(connection), connection.dialect.name
+    if known.has_table(QUEUE.name) and {each["name"] for each in known.get_columns(QUEUE.name)} != set(QUEUE.c.keys()):
+        connection.exec_driver_sql(f"DROP TABLE {QUEUE.name}")
+    made = _TABLES.replace("{uuid}", UUID_COLUMN[dialect]).split(";")
     if dialect == "postgresql":
-        return [*tables, _POSTGRESQL_COUNTED, *_postgresql_triggers()]
-    return [*tables, *_sqlite_triggers()]
+        made += [_POSTGRESQL_COUNTED, _POSTGRESQL_PASSAGE, _POSTGRESQL_ASSIGNMENT]
+    # PostgreSQL's fire in the order of their names: these after `citejury_status`, which locks the record, so that
+    # whoever changes a record and its row locks them in the same order.
+    for name, event, when, body in _changes(dialect):
+        made += trigger_statements(dialect, f"citejury_wanting_{name}", f"AFTER {event}", body, when)
+    for statement in (*made, *_status_triggers(dialect), *_corrections(dialect)):
+        connection.exec_driver_sql(statement)
+
+
+def _changes(dialect: str) -> list[tuple[str, str, str, str]]:
+    """Of each trigger its name, its event, when that counts, and what it does to the rows of the records concerned."""
+    put = _put_record(dialect, "NEW")
+    new, old = "NEW.status = 'submitted'", "OLD.status = 'submitted'"
+    one_more, one_less = _ADD_LABEL.format(change="- 1", row="NEW"), _ADD_LABEL.format(change="+ 1", row="NEW")
+    overlap, before = (_OVERLAP_OF[dialect].format(row=row) for row in ("NEW", "OLD"))
+    lacking = f"UPDATE citejury_queue SET lacking = lacking + {overlap} - {before}"
+    return [
+        ("new", "INSERT ON records", "", put),
+        ("changed", "UPDATE OF external_id, metadata, dataset_id ON records", "", put),
+        ("status", "UPDATE OF status ON records", "", _SET_PENDING),
+        ("gone", "DELETE ON records", "", "DELETE FROM citejury_queue WHERE record_id = OLD.id"),
+        ("more", "INSERT ON responses", new, one_more),
+        ("less", "DELETE ON responses", old, _ADD_LABEL.format(change="+ 1", row="OLD")),
+        ("submitted", "UPDATE OF status ON responses", f"{new} AND NOT {old}", one_more),
+        ("withdrawn", "UPDATE OF status ON responses", f"{old} AND NOT {new}", one_less),
+        (
+            "overlap",
+            "UPDATE OF distribution ON datasets",
+            "",
+            f"{lacking} WHERE dataset_id = NEW.id AND needed IS NULL",
+        ),
+    ]
 
 
 def _put_record(dialect: str, row: str, source: str = "") -> str:
@@ -198,7 +258,7 @@ def _put_record(dialect: str, row: str, source: str = "") -> str:
         "rate": _RATE[dialect],
         "mixed": ", ".join(f"'{purpose}'" for purpose in MIXED_IN),
         "assignment": _ASSIGNMENT[dialect],
-        "min_submitted": MIN_SUBMITTED[dialect],
+        "min_submitted": _MIN_SUBMITTED[dialect],
         "answer": _ANSWER[dialect],
         "passage": _PASSAGE[dialect],
         "labels": _LABELS,
@@ -212,98 +272,66 @@ def _put_record(dialect: str, row: str, source: str = "") -> str:
     return statement.replace("{row}", row)
 
 
-def _label_changes() -> dict[str, tuple[str, str, str]]:
-    """By name the event of a response, when it counts, and what it does to what the record lacks."""
-    submitted = "{row}.status = 'submitted'"
-    new, old = submitted.replace("{row}", "NEW"), submitted.replace("{row}", "OLD")
-    return {
-        "more": ("INSERT", new, _ADD_LABEL.format(change="- 1", row="NEW")),
-        "less": ("DELETE", old, _ADD_LABEL.format(change="+ 1", row="OLD")),
-        "submitted": ("UPDATE OF status", f"{new} AND NOT {old}", _ADD_LABEL.format(change="- 1", row="NEW")),
-        "withdrawn": ("UPDATE OF status", f"{old} AND NOT {new}", _ADD_LABEL.format(change="+ 1", row="NEW")),
-    }
+def _correct_status(dialect: str, which: str) -> str:
+    """The statement that corrects the status of those records whose status is wrong, among the ones named."""
+    needed = "(SELECT needed FROM citejury_queue WHERE record_id = records.id)"
+    wanted = f"coalesce({needed}, {_MIN_SUBMITTED[dialect].format(row='records')})"
+    right = f"CASE WHEN {_LABELS.format(row='records')} >= {wanted} THEN 'completed' ELSE 'pending' END"
+    if dialect == "postgresql":
+        right = f"({right})::record_status_enum"
+    return f"UPDATE records SET status = {right}, updated_at = {NOW[dialect]} WHERE {which} AND status <> {right}"
 
 
-def _record_changes(dialect: str) -> dict[str, tuple[str, str]]:
-    """By name the event of a record and what it does to its row."""
-    return {
-        "new": ("INSERT", _put_record(dialect, "NEW")),
-        "changed": ("UPDATE OF external_id, metadata, dataset_id", _put_record(dialect, "NEW")),
-        "status": ("UPDATE OF status", _SET_PENDING),
-        "gone": ("DELETE", _DROP_RECORD),
-    }
-
-
-def _overlap_change(dialect: str) -> str:
-    """What a change of the submissions that a dataset waits for does to the records that say nothing of their own."""
-    of = _OVERLAP_OF[dialect]
-    return _SET_OVERLAP.format(new=of.format(row="NEW"), old=of.format(row="OLD"))
-
-
-def _sqlite_triggers() -> list[str]:
-    """A trigger for each event, made anew so that one of an older version never stays."""
-    made = [(name, f"AFTER {event} ON records", body) for name, (event, body) in _record_changes("sqlite").items()]
-    made += [
-        (name, f"AFTER {event} ON responses WHEN {when}", body)
-        for name, (event, when, body) in _label_changes().items()
-    ]
-    made.append(("overlap", "AFTER UPDATE OF distribution ON datasets", _overlap_change("sqlite")))
-    found = []
-    for name, event, body in made:
-        found.append(f"DROP TRIGGER IF EXISTS citejury_wanting_{name}")
-        found.append(f"CREATE TRIGGER citejury_wanting_{name} {event} BEGIN {body}; END")
-    return found
-
-
-def _postgresql_triggers() -> list[str]:
-    """A function and a trigger for each event.
-
-    Triggers fire in the order of their names: these after `citejury_status`, which locks the record, so that whoever
-    changes a record and its row locks them in the same order.
-    """
-    made = [(name, f"{event} ON records", "", body) for name, (event, body) in _record_changes("postgresql").items()]
-    made += [
-        (name, f"{event} ON responses", f"WHEN ({when})", body)
-        for name, (event, when, body) in _label_changes().items()
-    ]
-    made.append(("overlap", "UPDATE OF distribution ON datasets", "", _overlap_change("postgresql")))
-    found = [_POSTGRESQL_PASSAGE, _POSTGRESQL_ASSIGNMENT]
-    for name, event, when, body in made:
-        function = f"citejury_wanting_{name}"
-        found.append(
-            f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN {body}; RETURN NULL; END $$"
-        )
-        found.append(
-            f"CREATE OR REPLACE TRIGGER {function} AFTER {event} FOR EACH ROW {when} EXECUTE FUNCTION {function}()"
-        )
-    return found
-
-
-def fill(connection: Connection) -> None:
-    """Bring the rows in step with records and responses that were written while no trigger was there."""
-    dialect = connection.dialect.name
-    missing = " FROM records WHERE NOT EXISTS (SELECT 1 FROM citejury_queue WHERE record_id = records.id)"
-    labels, pending, overlap = (
-        text.replace("{row}", "records") for text in (_LABELS, _PENDING, MIN_SUBMITTED[dialect])
+def _status_triggers(dialect: str) -> list[str]:
+    of_record, of_dataset = (
+        _correct_status(dialect, "id = NEW.record_id"),
+        _correct_status(dialect, "dataset_id = NEW.id"),
     )
+    found = []
+    if dialect == "sqlite":
+        changed, needed = "OLD.distribution IS NOT NEW.distribution", "OLD.needed IS NOT NEW.needed"
+        for name, event, row in (
+            ("insert", "INSERT", "NEW"),
+            ("change", "UPDATE OF status", "NEW"),
+            ("delete", "DELETE", "OLD"),
+        ):
+            body = _correct_status(dialect, f"id = {row}.record_id")
+            found += trigger_statements(dialect, f"citejury_status_{name}", f"AFTER {event} ON responses", body)
+    else:
+        changed = "OLD.distribution ->> 'min_submitted' IS DISTINCT FROM NEW.distribution ->> 'min_submitted'"
+        needed = "OLD.needed IS DISTINCT FROM NEW.needed"
+        # A response of another transaction that is about to be committed counts as well, so that is waited for.
+        wait = "PERFORM 1 FROM records WHERE id = touched FOR NO KEY UPDATE"
+        found += trigger_statements(
+            dialect,
+            "citejury_status",
+            "AFTER INSERT OR UPDATE OF status OR DELETE ON responses",
+            f"{wait}; {_correct_status(dialect, 'id = touched')}",
+            function="citejury_status_of_record",
+            declared="DECLARE touched uuid := CASE TG_OP WHEN 'DELETE' THEN OLD.record_id ELSE NEW.record_id END; ",
+        )
+    for name, event, body, when, of in (
+        ("overlap", "distribution ON datasets", of_dataset, changed, "dataset"),
+        ("needed", "needed ON citejury_queue", of_record, needed, "needed"),
+    ):
+        found += trigger_statements(
+            dialect, f"citejury_status_{name}", f"AFTER UPDATE OF {event}", body, when, f"citejury_status_of_{of}"
+        )
+    return found
+
+
+def _corrections(dialect: str) -> list[str]:
+    """The statements that bring rows, and each record's status, in step with what was written without triggers."""
+    missing = " FROM records WHERE NOT EXISTS (SELECT 1 FROM citejury_queue WHERE record_id = records.id)"
+    labels, pending, overlap = (text.format(row="records") for text in (_LABELS, _PENDING, _MIN_SUBMITTED[dialect]))
     current = f"SELECT {labels} AS labels, {pending} AS pending, {overlap} AS min_submitted, id FROM records"
     lacking = "coalesce(citejury_queue.needed, found.min_submitted) - found.labels"
-    for statement in (
+    return [
         "DELETE FROM citejury_holds WHERE NOT EXISTS (SELECT 1 FROM datasets WHERE id = dataset_id)",
         "DELETE FROM citejury_queue WHERE NOT EXISTS (SELECT 1 FROM records WHERE id = record_id)",
         _put_record(dialect, "records", missing),
         f"UPDATE citejury_queue SET lacking = {lacking}, pending = found.pending FROM ({current}) AS found "
         f"WHERE found.id = record_id AND (citejury_queue.lacking <> {lacking} "
         "OR citejury_queue.pending <> found.pending)",
-    ):
-        connection.exec_driver_sql(statement)
-
-
-def drop_outdated(connection: Connection) -> None:
-    """Drop the queue of earlier software, which has other columns; it is made anew from Argilla's own tables."""
-    known = inspect(connection)
-    if known.has_table(QUEUE.name):
-        columns = {column["name"] for column in known.get_columns(QUEUE.name)}
-        if columns != set(QUEUE.columns.keys()):
-            connection.exec_driver_sql(f"DROP TABLE {QUEUE.name}")
+        _correct_status(dialect, "1 = 1"),
+    ]

@@ -1,6 +1,9 @@
-"""Argilla's search requests as SQL conditions and orders on its own tables.
+"""Argilla's search requests as SQL conditions and orders on its own tables, and its JSON columns read in SQL.
 
 The semantics are those of Argilla's Elasticsearch engine (`argilla_server/search_engine/commons.py`, read in 2.8.0).
+
+SQLite has `json_each` (https://www.sqlite.org/json1.html); for PostgreSQL, `citejury_each` does the same, and never
+fails on what Argilla's JSON columns may hold and PostgreSQL's own functions refuse: `\\u0000` and halves of characters.
 """
 
 import math
@@ -9,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from argilla_server.enums import RecordStatus, ResponseStatus, ResponseStatusFilter, SortOrder
+from argilla_server.enums import RecordStatus, ResponseStatus, ResponseStatusFilter
 from argilla_server.errors.future import UnprocessableEntityError
 from argilla_server.models import Question, Record, Response, Suggestion
 from argilla_server.search_engine import (
@@ -20,9 +23,24 @@ from argilla_server.search_engine import (
     SuggestionFilterScope,
     TermsFilter,
 )
-from sqlalchemy import ColumnElement, String, and_, cast, exists, false, func, or_, select, true
-
-from annotation.embedded.search.json_sql import by_code_point, elements_at, number_in, text_in, value_by
+from argilla_server.settings import settings
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Float,
+    String,
+    TableValuedAlias,
+    and_,
+    case,
+    cast,
+    exists,
+    false,
+    func,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 
 _MILLISECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _YEAR = re.compile(r"[0-9]{4}")
@@ -34,8 +52,62 @@ _TIME = re.compile(
 _FIRST_DATE = "0000-01-01"
 _FIRST_TIME = "00:00:00"
 _LAST_TIME = "23:59:59"
-_TIMES = ("inserted_at", "updated_at")
+TIMES = ("inserted_at", "updated_at")
 _PENDING = ResponseStatusFilter.pending.value
+
+search_connections = create_async_engine(settings.database_url, **settings.database_engine_args)
+SearchSession = async_sessionmaker(autocommit=False, expire_on_commit=False, bind=search_connections)
+
+_ON_POSTGRESQL = search_connections.dialect.name == "postgresql"
+# Each with the backslashes before it that belong in pairs, which are kept.
+_UNREADABLE = (
+    r"(?<!\\)((?:\\\\)*)(?:\\u0000|\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]..)"
+)
+_READ_JSON = r"""
+    CREATE OR REPLACE FUNCTION citejury_json(data json) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT (CASE WHEN position('\u' IN data::text) = 0 THEN data::text
+            ELSE regexp_replace(data::text, '{unreadable}', '\1\\ufffd', 'g') END)::jsonb
+    $$"""
+_EACH = """
+    CREATE OR REPLACE FUNCTION citejury_each(data json, path text) RETURNS TABLE (value text, type text)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT item #>> '{}', CASE jsonb_typeof(item)
+            WHEN 'string' THEN 'text'
+            WHEN 'number' THEN CASE WHEN abs((item #>> '{}')::numeric) < 1e308 THEN 'real' ELSE 'huge' END
+            ELSE jsonb_typeof(item) END
+        FROM jsonb_path_query(citejury_json(data), path::jsonpath) AS found,
+            jsonb_array_elements(CASE jsonb_typeof(found) WHEN 'array' THEN found ELSE jsonb_build_array(found) END)
+            AS items (item)
+    $$"""
+
+
+def prepare(connection: Connection) -> None:
+    """Make PostgreSQL's functions, or make them anew."""
+    if connection.dialect.name == "postgresql":
+        for statement in (_READ_JSON.replace("{unreadable}", _UNREADABLE), _EACH):
+            connection.exec_driver_sql(statement)
+
+
+def elements_at(column: Any, *keys: str) -> TableValuedAlias:
+    """SQL for a table of the values at a path, columns `value` and `type`: one row for a scalar, one for each item."""
+    each = func.citejury_each if _ON_POSTGRESQL else func.json_each
+    return each(column, "$" + "".join(f'."{key}"' for key in keys)).table_valued("value", "type", joins_implicitly=True)
+
+
+def number_in(elements: TableValuedAlias) -> ColumnElement[float]:
+    """SQL for a row's number; NULL where it is none."""
+    return case((elements.c.type.in_(("integer", "real")), cast(elements.c.value, Float)))
+
+
+def text_in(elements: TableValuedAlias) -> ColumnElement[str]:
+    """SQL for a row's text; NULL where it is none."""
+    return case((elements.c.type == "text", by_code_point(cast(elements.c.value, String))))
+
+
+def by_code_point(column: Any) -> ColumnElement[str]:
+    """SQL for a text that compares as in SQLite and in the stock server's engines, not by the rules of a language."""
+    compared: ColumnElement[str] = column.collate("C") if _ON_POSTGRESQL else column
+    return compared
 
 
 def filter_condition(wanted: Any, dataset_id: UUID) -> ColumnElement[bool]:
@@ -56,7 +128,7 @@ def _record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
     """True for a record whose own property is wanted."""
     column: Any = getattr(Record, name)
     if not isinstance(wanted, TermsFilter):
-        if name in _TIMES:
+        if name in TIMES:
             return _between(wanted, column, lambda low: span_of(low).first, lambda high: span_of(high).last)
         plain = by_code_point(func.replace(cast(column, String), "-", "") if name == "id" else cast(column, String))
         return _between(
@@ -67,7 +139,7 @@ def _record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
         values = [UUID(value) for value in values if _is_uuid(value)]
     elif name == "status":
         values = [RecordStatus(value) for value in values if value in set(RecordStatus)]
-    elif name in _TIMES:
+    elif name in TIMES:
         return or_(*(column.between(*span_of(value)) for value in values))
     condition: ColumnElement[bool] = column.in_(values)
     return condition
@@ -92,7 +164,6 @@ def _response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
 
 
 def _statuses_in(wanted: Any) -> set[str]:
-    """The response statuses that a filter names."""
     return {str(getattr(value, "value", value)) for value in wanted.values}
 
 
@@ -124,11 +195,10 @@ def answered_by(user_id: UUID, condition: ColumnElement[bool]) -> ColumnElement[
 
 
 def _response_exists(scope: Any, condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    """True for a record with such a response, of the scope's user where there is one."""
-    return exists(select(Response.id).where(*_of_record_and_user(scope), condition))
+    return exists(select(Response.id).where(*of_record_and_user(scope), condition))
 
 
-def _of_record_and_user(scope: Any) -> list[ColumnElement[bool]]:
+def of_record_and_user(scope: Any) -> list[ColumnElement[bool]]:
     """Conditions that keep the responses of the record in question, and of the scope's user where there is one."""
     mine = [Response.user_id == scope.user.id] if scope.user else []
     return [Response.record_id == Record.id, *mine]
@@ -143,10 +213,10 @@ def _suggestion_condition(wanted: Any, scope: Any, dataset_id: UUID) -> ColumnEl
         condition = cast(column, String).in_([storable(value) for value in wanted.values])
     else:
         condition = _between(wanted, by_code_point(cast(column, String)), storable)
-    return exists(select(Suggestion.id).where(*_of_record_and_question(scope, dataset_id), condition))
+    return exists(select(Suggestion.id).where(*of_record_and_question(scope, dataset_id), condition))
 
 
-def _of_record_and_question(scope: Any, dataset_id: UUID) -> list[ColumnElement[bool]]:
+def of_record_and_question(scope: Any, dataset_id: UUID) -> list[ColumnElement[bool]]:
     """Conditions that keep the suggestions of the record in question for the scope's question."""
     question = select(Question.id).where(Question.dataset_id == dataset_id, Question.name == scope.question)
     return [Suggestion.record_id == Record.id, Suggestion.question_id == question.scalar_subquery()]
@@ -238,44 +308,3 @@ def _written_span(read: re.Match[str]) -> TimeSpan:
     return TimeSpan(
         first + timedelta(microseconds=-(-nanoseconds // 1000)), first + timedelta(microseconds=nanoseconds // 1000)
     )
-
-
-def order_terms(order: Any, dataset_id: UUID, backwards: bool = False) -> list[Any]:
-    """What to sort by for one order; records without the value come last in both directions, backwards first."""
-    is_descending = order.order == SortOrder.desc
-    keys = _keys_of(order.scope, is_descending, dataset_id)
-    terms = [key.desc() if is_descending != backwards else key.asc() for key in keys]
-    if is_by_time(order):  # each record has one, and SQLite goes through its index only where that is plain
-        return terms
-    return [term.nulls_first() if backwards else term.nulls_last() for term in terms]
-
-
-def is_by_time(order: Any) -> bool:
-    """Whether the order is one of the record's own times."""
-    return isinstance(order.scope, RecordFilterScope) and order.scope.property in _TIMES
-
-
-def _keys_of(scope: Any, is_descending: bool, dataset_id: UUID) -> list[Any]:
-    """The columns to sort by, numbers before texts.
-
-    Of a list the item that comes first counts; of the responses of several users the mean, or the first text.
-    """
-    take = func.max if is_descending else func.min
-    if isinstance(scope, RecordFilterScope):
-        column = getattr(Record, scope.property)
-        is_text = scope.property in ("external_id", "status")
-        return [by_code_point(cast(column, String)) if is_text else column]
-    if isinstance(scope, MetadataFilterScope):
-        return value_by(take, Record.metadata_, scope.metadata_property)
-    if isinstance(scope, SuggestionFilterScope):
-        column = getattr(Suggestion, scope.property)
-        of_question = _of_record_and_question(scope, dataset_id)
-        if scope.property in ("value", "score"):
-            return [select(key).where(*of_question).scalar_subquery() for key in value_by(take, column)]
-        return [select(by_code_point(cast(column, String))).where(*of_question).scalar_subquery()]
-    mine = _of_record_and_user(scope)
-    if not scope.question:
-        return [select(take(by_code_point(cast(Response.status, String)))).where(*mine).scalar_subquery()]
-    each = elements_at(Response.values, scope.question, "value")
-    of_responses = select(func.avg(number_in(each)), take(text_in(each))).select_from(Response, each).where(*mine)
-    return [of_responses.with_only_columns(column).scalar_subquery() for column in of_responses.selected_columns]

@@ -21,7 +21,7 @@ from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import NewUser, Passwords, renew_password
 from annotation.campaign.setup import set_up
 from annotation.client import KEY_HEADER, Argilla
-from annotation.embedded.backup.upgrade import bring_up_to_date
+from annotation.embedded.home.archive import bring_up_to_date
 from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, SECRETS_FILE, VERSIONS_FILE
 from annotation.embedded.launch import ServerHandle, start_server
 from annotation.labels import LABELS

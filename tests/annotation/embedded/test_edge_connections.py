@@ -9,10 +9,8 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 
-from annotation.embedded.edge._pace import Pace
-from annotation.embedded.edge.connections import HEAD_BYTES, Limits
-from annotation.embedded.edge.names import Names
-from annotation.embedded.edge.requests import Edge
+from annotation.embedded.connections import HEAD_BYTES, Limits
+from annotation.embedded.edge import Edge, Names, Pace
 from tests.support.edge_server import (
     HEAD,
     LONG_BYTES,

@@ -8,8 +8,7 @@ pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 
 from click.testing import CliRunner
 
-from annotation.embedded.edge.names import Names, is_answered_to, read_names, real_client
-from annotation.embedded.edge.requests import Edge
+from annotation.embedded.edge import Edge, Names, is_answered_to, read_names, real_client
 from exports.cli import main
 from pipeline.errors import SettingsError
 from tests.support import caddy

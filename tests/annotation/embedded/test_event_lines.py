@@ -24,9 +24,15 @@ from click.testing import CliRunner
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
-from annotation.embedded.home.event_log import EVENTS_VARIABLE, LONGEST, tell
-from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
-from annotation.embedded.patches.middleware import BEHIND_TLS_VARIABLE, BehindTls, RequestEvents, is_behind_tls
+from annotation.embedded.home.folder import (
+    BEHIND_TLS_VARIABLE,
+    DATABASE_FILE,
+    EVENTS_FILE,
+    is_behind_tls,
+    read_or_make_secrets,
+)
+from annotation.embedded.home.logs import EVENTS_VARIABLE, LONGEST, tell
+from annotation.embedded.patches.middleware import BehindTls, RequestEvents
 from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main

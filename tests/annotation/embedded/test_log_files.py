@@ -7,8 +7,7 @@ import threading
 from pathlib import Path
 from typing import NoReturn
 
-from annotation.embedded.home.event_log import following, tell
-from annotation.embedded.home.log_files import LogPipe, ShortEntries
+from annotation.embedded.home.logs import LogPipe, ShortEntries, following, tell
 
 LARGEST = 2_000
 LINES = [f"line {number:04}" for number in range(300)]

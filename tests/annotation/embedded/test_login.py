@@ -15,8 +15,7 @@ import pytest
 
 from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
-from annotation.embedded.patches._login import WrongPasswords, network_of
-from annotation.embedded.patches._passwords import FairThreads, TooManyWaitingError
+from annotation.embedded.patches.passwords import FairThreads, TooManyWaitingError, WrongPasswords, network_of
 from tests.support.logins import MOST, WRONG, login, wrong
 from tests.support.redis_server import running_redis
 

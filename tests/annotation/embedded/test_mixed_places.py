@@ -17,7 +17,7 @@ def order_of(number: int, rate: float, at_once: int = 1, late: int = 0) -> list[
 
     `at_once` are the passages of each answer.
     """
-    from annotation.embedded.queue._mixed import Mixed, Places, block_of
+    from annotation.embedded.queue.mixed import Mixed, Places, block_of
 
     places = Places(b"dataset control", block_of([rate], at_once), 0, tuple(map(str, range(CONTROLS))))
     mixed = Mixed(UUID(int=number), late, 0, places, (), (), dict.fromkeys(places.waiting, at_once))
@@ -66,7 +66,7 @@ def test_the_same_annotator_has_the_same_places_each_time() -> None:
 
 
 def test_controls_and_repeats_together_come_at_the_higher_of_their_rates_and_at_half_at_most() -> None:
-    from annotation.embedded.queue._mixed import block_of
+    from annotation.embedded.queue.mixed import block_of
 
     assert [1 / (1 + block_of(rates, 1)) for rates in ([0.1, 0.1], [0.3, 0.4], [0.5, 0.5], [0.7])] == pytest.approx(
         [0.1, 0.4, 0.5, 0.5]
@@ -74,7 +74,7 @@ def test_controls_and_repeats_together_come_at_the_higher_of_their_rates_and_at_
 
 
 def test_a_few_repeats_come_as_often_as_many_controls_do_until_they_are_used_up() -> None:
-    from annotation.embedded.queue._mixed import in_her_order
+    from annotation.embedded.queue.mixed import in_her_order
 
     weights = {f"control {number}": 0.1 / 200 for number in range(200)} | {
         f"repeat {number}": 0.1 / 20 for number in range(20)

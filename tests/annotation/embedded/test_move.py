@@ -15,7 +15,7 @@ import httpx
 import psycopg2
 import pytest
 
-from annotation.embedded.backup.archive import restore_home, write_backup
+from annotation.embedded.home.archive import restore_home, write_backup
 from annotation.embedded.home.folder import DATABASE_FILE
 from annotation.embedded.launch import start_server
 from tests.support.big_stack import (

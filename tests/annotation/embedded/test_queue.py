@@ -322,9 +322,7 @@ def test_the_tables_say_what_argillas_say_after_every_kind_of_change(
     from annotation.embedded.queue import tables as queue_tables
 
     with engine.begin() as connection:
-        for statement in queue_tables.statements("sqlite"):
-            connection.exec_driver_sql(statement)
-        queue_tables.fill(connection)
+        queue_tables.prepare(connection)
     with contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
         assert rows(copy, team.dataset) == kept
     assert Counter(OVERLAP - lacking for _, _, _, lacking, _ in kept) == {0: 13, 1: 1, 2: 1}
@@ -355,10 +353,7 @@ def test_the_queue_of_earlier_software_is_made_anew(jury: Any, argilla_server: S
     from annotation.embedded.queue import tables as queue_tables
 
     with create_engine(f"sqlite:///{tmp_path / 'copy.db'}").begin() as connection:
-        queue_tables.drop_outdated(connection)
-        for statement in queue_tables.statements("sqlite"):
-            connection.exec_driver_sql(statement)
-        queue_tables.fill(connection)
+        queue_tables.prepare(connection)
     with contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
         assert rows(copy, team.dataset) == kept
     assert len(kept) == 3

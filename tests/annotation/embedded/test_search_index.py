@@ -40,13 +40,11 @@ def add(database: Connection, key: str, said: str) -> None:
 def start(database: Connection) -> None:
     from annotation.embedded.search import text_index
 
-    for statement in text_index.statements("sqlite"):
-        database.exec_driver_sql(statement)
-    text_index.fill(database)
+    text_index.prepare(database)
 
 
 def found(database: Connection, word: str) -> list[str]:
-    from annotation.embedded.search._text_index_sqlite import records_with
+    from annotation.embedded.search.text_index import records_with
 
     return sorted(database.scalars(records_with(word, False, None)))
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from annotation.embedded.backup._contents import check_backup
+from annotation.embedded.home.backups import check_backup
 from annotation.embedded.home.folder import BACKUPS_FILE, DAMAGE_FILE, DATABASE_FILE, EVENTS_FILE
-from annotation.embedded.launch import BackupsOnTime, ServerOptions, start_server
-from annotation.embedded.upkeep import looked_after
+from annotation.embedded.launch import ServerOptions, start_server
+from annotation.embedded.upkeep import BackupsOnTime, looked_after
 from exports.cli import main
 from tests.support.places import ROOT
 

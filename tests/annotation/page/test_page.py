@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 
 from annotation.campaign.setup import NewUser, set_up
 from annotation.client import Argilla
-from annotation.embedded.page.scripts import page_texts
+from annotation.embedded.page import page_texts
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import push_records
 from annotation.tasks import dataset_name

@@ -11,7 +11,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from annotation.client import Argilla
-from annotation.embedded.page.scripts import page_settings, page_texts
+from annotation.embedded.page import page_settings, page_texts
 from annotation.labels import RULES
 from annotation.wording import LOCALES, locales
 from pipeline.errors import InputError

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.embedded.queue.tables import QUEUE
-from annotation.embedded.search.sorting import lot
+from annotation.embedded.search.orders import lot
 
 _LOT = b"control"  # the places of all that is mixed in, whatever it is
 _MOST_MIXED = 0.5

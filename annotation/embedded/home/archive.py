@@ -1,47 +1,60 @@
-"""A backup of the embedded Argilla in one file, made while it runs, and the home made from it again.
+"""A backup of the embedded Argilla in one file, made while it runs; the home made from it again; one before upgrades.
 
-`_contents` says what is in the file. Background jobs that waited at that moment are not in it, nor are logs.
+`backups` says what is in the file. Background jobs that waited at that moment are not in it, nor are logs.
+
+A home of newer software is refused at the start: its tables may hold what this software would damage. A home of older
+software is copied to its folder `backups` first; then argilla-server's migrations and our own tables bring it up to
+date.
 """
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import shutil
 import sqlite3
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
-from annotation.embedded.backup._contents import (
+from annotation.embedded.home.backups import (
     MANIFEST_FILE,
     STORED_FILES,
     BackupManifest,
+    KeptBackup,
     StoredFile,
     read_manifest,
+    remember_backup,
     unpack,
 )
-from annotation.embedded.backup.damaged import damage_sentence, note_damage
-from annotation.embedded.home.damage import is_damage, problems
+from annotation.embedded.home.damage import damage_sentence, note_damage
 from annotation.embedded.home.folder import (
+    BACKUPS_FOLDER,
     DATABASE_FILE,
+    EVENTS_FILE,
     LOCK_FILE,
     SECRETS_FILE,
     SPACE_NEEDED,
     VERSIONS_FILE,
     holder_of,
+    is_damage,
+    problems,
 )
-from annotation.embedded.home.kept_backups import KeptBackup, remember_backup
+from annotation.embedded.home.logs import tell
 from annotation.embedded.home.versions import (
     UNKNOWN_RELEASE,
+    Versions,
+    read_migrations,
     read_versions,
     refuse_newer,
+    release_of,
     schema_revision,
     software_versions,
 )
-from pipeline.errors import InputError, OutputError
+from pipeline.errors import InputError, OutputError, ServerStartError, SettingsError
 from pipeline.files import write_private
 
 _BUSY_SECONDS = 60.0
@@ -136,6 +149,8 @@ def workshop(path: Path) -> Iterator[Path]:
     Raises:
         OutputError: another process works on the same `path`.
     """
+    import fcntl  # not on Windows, where the commands work all the same
+
     folder = path.with_name(f".{path.name}.part")
     folder.mkdir(mode=0o700, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
@@ -279,4 +294,113 @@ def _refuse_full_disk(folder: Path, needed: int) -> None:
         raise OutputError(
             f"The disk of `{folder}` has {free // 2**20} MB left, and the home needs {wanted // 2**20} MB. "
             "Make room, or name a folder on another disk with `--home`."
+        )
+
+
+def refuse_newer_home(home: Path) -> None:
+    """Refuse a home that this software cannot read.
+
+    Raises:
+        ServerStartError: the home is of newer software, or its database or versions cannot be read.
+    """
+    database = home / DATABASE_FILE
+    if database.exists():
+        refuse_newer(read_versions(home), schema_revision(database), f"The folder `{home}`")
+
+
+def bring_up_to_date(home: Path) -> None:
+    """Copy a home of older software, and let it say that it is of this one; the server's start migrates it.
+
+    The caller holds the home's lock. An upgrade that is interrupted is finished by the next start, and not copied
+    half-done.
+
+    Raises:
+        ServerStartError: the database is damaged.
+        OutputError: the copy, the database or the versions cannot be written.
+    """
+    ours, recorded = software_versions(), read_versions(home)
+    if (home / DATABASE_FILE).exists() and (recorded is None or release_of(recorded) != release_of(ours)):
+        copy = _copy_before_upgrade(home, recorded)
+        _drop_triggers(home / DATABASE_FILE)
+        theirs = recorded.described() if recorded else "unknown versions"
+        tell(f"the home was of {theirs}, a copy is in {copy.relative_to(home)}", home / EVENTS_FILE)
+    if recorded != ours:
+        write_private(home / VERSIONS_FILE, ours.model_dump_json(indent=2) + "\n")
+
+
+def _copy_before_upgrade(home: Path, recorded: Versions | None) -> Path:
+    """A backup in the home itself, named for the software that the home is of and the time."""
+    before = recorded.citejury if recorded else UNKNOWN_RELEASE
+    folder = home / BACKUPS_FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    copy = folder / f"before-upgrade-from-{before}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip"
+    try:
+        write_backup(home, copy)
+    except InputError as error:
+        raise ServerStartError(str(error)) from error
+    return copy
+
+
+def _drop_triggers(database: Path) -> None:
+    """Take our triggers out of the database; the server's start makes them again and catches up.
+
+    A migration of Argilla's that rebuilds a table fails while a trigger of another table mentions it
+    (https://www.sqlite.org/lang_altertable.html).
+
+    Raises:
+        OutputError: the database cannot be written.
+    """
+    ours = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'citejury%'"
+    try:
+        with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+            for (name,) in connection.execute(ours).fetchall():
+                connection.execute(f'DROP TRIGGER "{name}"')
+    except sqlite3.Error as error:
+        raise OutputError(f"`{database}` cannot be brought up to date: {error}.") from error
+
+
+@contextlib.contextmanager
+def unpacked_database(archive: BinaryIO) -> Iterator[tuple[Path, BackupManifest]]:
+    """The database of a backup and what the backup says of itself, checked; the file is gone with the block.
+
+    Raises:
+        InputError: it is no backup, or it is damaged.
+        OutputError: it has no room.
+        ServerStartError: it is of newer software.
+    """
+    with tempfile.TemporaryDirectory(prefix="citejury-") as name:
+        folder = Path(name)
+        path = folder / "standard-input.zip"
+        try:
+            with open(path, "wb") as file:
+                shutil.copyfileobj(archive, file)
+            manifest = read_manifest(path)
+            refuse_newer(manifest.versions, manifest.versions.schema_revision, "The home of the backup")
+            unpack(path, manifest, folder)
+            path.unlink()
+        except OSError as error:
+            raise OutputError(
+                f"The backup cannot be unpacked in `{folder.parent}`: {error.strerror or error}. Make room there."
+            ) from error
+        yield folder / DATABASE_FILE, manifest
+
+
+def check_database(database: Path, owner_api_key: str) -> None:
+    """Check that the database has this software's tables, and an owner whose key is the one named.
+
+    Raises:
+        InputError: its tables are of an older argilla-server.
+        SettingsError: the key is nobody's there, so that our commands would be refused afterwards.
+    """
+    if schema_revision(database) != read_migrations().head:
+        raise InputError(
+            "The backup is of an older argilla-server. Bring it up to date first: `citejury annotation restore` and "
+            "`citejury annotation serve` with this citejury, then `citejury annotation backup` again."
+        )
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        owners = connection.execute("SELECT api_key FROM users WHERE role = 'owner'").fetchall()
+    if (owner_api_key,) not in owners:
+        raise SettingsError(
+            "`CITEJURY_OWNER_API_KEY` in docker/.env is no owner's key in the backup. Run `docker/make-secrets --from "
+            "HOME` with the home that the backup is of, or one that `citejury annotation restore` made from it."
         )

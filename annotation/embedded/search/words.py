@@ -2,7 +2,7 @@
 
 A word is a run of letters, digits and their marks. A character of a script that is written without spaces, or an
 emoji, is a word by itself, so that 安全 is a phrase of two words and is found within any sentence. PostgreSQL's form of
-the same is in `_text_index_postgresql.py`; a test holds the two together.
+the same is in `text_index`; a test holds the two together.
 """
 
 import json
@@ -14,7 +14,7 @@ from html.entities import html5
 from typing import Any
 
 # https://spec.commonmark.org/0.31.2/#entity-and-numeric-character-references
-_ENTITY = re.compile("&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{0,31});")
+ENTITY = "&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{0,31});"
 RENDERED = '<div class="citejury-answer"'
 """How a rendered answer begins (annotation/rendering); all other fields have `<` before a letter escaped."""
 WITHIN_WORDS = "</?(?:strong|em|code)>"
@@ -105,12 +105,7 @@ def visible(text: str) -> str:
     if text.startswith(RENDERED):
         text = re.sub(WITHIN_WORDS, "", text)
         text = re.sub("<[^>]*>", " ", re.sub(NUMBERED, r" \1 ", text))
-    return _unescape(text)
-
-
-def _unescape(text: str) -> str:
-    """The text with the characters that HTML entities stand for."""
-    return _ENTITY.sub(_read_entity, text) if "&" in text else text
+    return re.sub(ENTITY, _read_entity, text) if "&" in text else text
 
 
 def _read_entity(found: re.Match[str]) -> str:

@@ -1,12 +1,16 @@
-"""What people are told where argilla-server 2.8.0 answers with status 500 and a text that is not meant for them.
+"""What people are told where argilla-server 2.8.0 answers with a text that is not meant for them.
 
 An error of the database (a full disk, a read-only one, two of the same at once) gets the status that it means and a
-plain sentence instead of its statement with the values, and `serve` shows it too. A database that SQLite finds damaged
-is written no more. The annotator's page keeps what was not stored and sends it again
+plain sentence instead of status 500 and its statement with the values, and `serve` shows it too. A database that SQLite
+finds damaged is written no more. The annotator's page keeps what was not stored and sends it again
 (`annotation/embedded/page/keep.js`), so that work goes on by itself once the trouble is mended. A malformed search
 (`filters` without a list, a range from a number to a word or of numbers between words, a sort by nothing, NUL in a
 name, which PostgreSQL does not take) is refused with 422 as others are. The reason of any other failure stays in the
 log.
+
+Of a request that is not valid is said what is wrong and where, and no more of its text than shows which:
+argilla-server writes such a request's values into its log twice, with a traceback, and names of fields and values of
+answers whole into its refusals: 5 MB of them become 10 MB of log.
 """
 
 import logging
@@ -15,10 +19,27 @@ import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from annotation.embedded.backup.damaged import note_damage_soon
-from annotation.embedded.home.damage import Damage, home_of_this_part, is_damage, read_damage
-from annotation.embedded.home.event_log import repeats, tell_repeatedly
+from argilla_server.api.policies.v1 import RecordPolicy, authorize
+from argilla_server.api.routes import api_v1
+from argilla_server.api.schemas.v1.responses import Response, ResponseBulk, ResponseBulkError
+from argilla_server.contexts import datasets
+from argilla_server.enums import MetadataPropertyType, QuestionType
+from argilla_server.errors.base_errors import ServerError, ValidationError
+from argilla_server.errors.future import NotFoundError, NotUniqueError, UnprocessableEntityError
+from argilla_server.models import MetadataProperty, Question
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError, TimeoutError
 
+from annotation.embedded.home.damage import Damage, home_of_this_part, note_damage_soon, read_damage
+from annotation.embedded.home.folder import is_damage
+from annotation.embedded.home.logs import repeats, tell_repeatedly
+from annotation.embedded.patches.middleware import TOLD
+from annotation.embedded.search.filters import number_or_none
+
+_LONGEST = 1_000  # characters of a refusal
+_LONGEST_NAME = 100
+_MOST_ERRORS = 20
 _NOT_SENT = "asyncpg.exceptions.DataError"  # what the driver itself refuses has no code
 _DATA_EXCEPTION = "22"
 _RANGE_CHECK = "check_ge_and_le"
@@ -57,8 +78,6 @@ _SQLITE = {
     **{787: _GONE, 1555: _TWICE, 2067: _TWICE},
     **{5: _BUSY, 6: _BUSY, 8: _UNWRITABLE, 10: _UNWRITABLE, 13: _FULL, 14: _UNWRITABLE},
 }
-TOLD = {503, 507}
-"""Statuses that `serve` shows with their sentence, once a minute."""
 _PRIMARY = 0xFF  # the part of SQLite's code that says which kind of error it is
 # https://www.postgresql.org/docs/15/errcodes-appendix.html
 _POSTGRESQL = {
@@ -70,9 +89,6 @@ _POSTGRESQL = {
 
 def answer_database_errors(_: Any) -> None:
     """Let argilla-server answer an error of the database with what it means."""
-    from argilla_server.api.routes import api_v1
-    from fastapi.responses import JSONResponse
-    from sqlalchemy.exc import DBAPIError, TimeoutError
 
     async def answer(request: Any, error: Exception) -> Any:
         trouble = _trouble_of(error)
@@ -101,12 +117,6 @@ def store_in_turn(_: Any) -> Callable[..., Awaitable[list[Any]]]:
     argilla-server 2.8.0 goes on in a transaction that has failed, and gives the texts of the database for each
     (`argilla_server/use_cases/responses/upsert_responses_in_bulk.py`).
     """
-    from argilla_server.api.policies.v1 import RecordPolicy, authorize
-    from argilla_server.api.schemas.v1.responses import Response, ResponseBulk, ResponseBulkError
-    from argilla_server.contexts import datasets
-    from argilla_server.errors.base_errors import ServerError
-    from argilla_server.errors.future import NotFoundError, NotUniqueError, UnprocessableEntityError
-    from sqlalchemy.exc import SQLAlchemyError
 
     async def execute(use_case: Any, responses: Sequence[Any], user: Any) -> list[Any]:
         db = use_case.db
@@ -135,8 +145,6 @@ def store_in_turn(_: Any) -> Callable[..., Awaitable[list[Any]]]:
 
 def _trouble_of(error: Exception) -> _Trouble | None:
     """What the error means; None where it is not of the database's state, but of what it was asked."""
-    from sqlalchemy.exc import DBAPIError, TimeoutError
-
     if isinstance(error, TimeoutError):  # no connection became free
         return _BUSY
     code = getattr(_cause(error), "sqlite_errorcode", None)
@@ -185,8 +193,6 @@ def _check_query(query: Any) -> None:
     Raises:
         UnprocessableEntityError: it cannot; the server answers 422.
     """
-    from argilla_server.errors.future import UnprocessableEntityError
-
     if query.filters and query.filters.and_ is None:
         query.filters = None
     scopes = [each.scope for each in (*(query.filters.and_ if query.filters else ()), *(query.sort or ()))]
@@ -209,10 +215,6 @@ async def _check_bounds(db: Any, query: Any, dataset: Any) -> None:
     Raises:
         UnprocessableEntityError: one does; the server answers 422.
     """
-    from argilla_server.errors.future import UnprocessableEntityError
-
-    from annotation.embedded.search.filters import number_or_none
-
     for each in query.filters.and_ if query.filters else ():
         ends = [end for end in (getattr(each, "ge", None), getattr(each, "le", None)) if end is not None]
         words = [end for end in ends if number_or_none(end) is None]
@@ -222,9 +224,6 @@ async def _check_bounds(db: Any, query: Any, dataset: Any) -> None:
 
 async def _holds_numbers(db: Any, scope: Any, dataset: Any) -> bool:
     """Whether what the scope names is a number in every record that has it."""
-    from argilla_server.enums import MetadataPropertyType, QuestionType
-    from argilla_server.models import MetadataProperty, Question
-
     if scope.entity == "metadata":
         named = await MetadataProperty.get_by_or_raise(db, name=scope.metadata_property, dataset_id=dataset.id)
         return bool(named.type != MetadataPropertyType.terms)
@@ -238,8 +237,6 @@ async def _holds_numbers(db: Any, scope: Any, dataset: Any) -> bool:
 
 def answer_type_errors(_: Any) -> None:
     """Let argilla-server answer 422 for a range whose ends cannot be compared; any other such error stays one."""
-    from argilla_server.api.routes import api_v1
-    from fastapi.responses import JSONResponse
 
     async def answer(request: Any, error: Exception) -> Any:
         if traceback.extract_tb(error.__traceback__)[-1].name != _RANGE_CHECK:
@@ -257,3 +254,55 @@ def keep_reasons_in_the_log(_: Any) -> Callable[[Any, Exception], None]:
         answer.message = _UNEXPECTED
 
     return name_the_kind
+
+
+def name_first_errors(_: Any) -> Callable[[Any, Any], None]:
+    """An `__init__` of the answer to an invalid request that names the first things that are wrong, each in short."""
+
+    def take_first(answer: Any, error: Any) -> None:
+        errors = error.errors()
+        answer.errors = [
+            {"type": each["type"], "loc": tuple(map(_short_place, each["loc"])), "msg": _short(each["msg"], _LONGEST)}
+            for each in errors[:_MOST_ERRORS]
+        ]
+        left_out = len(errors) - len(answer.errors)
+        if left_out:
+            answer.errors.append({"type": "more", "loc": (), "msg": f"and {left_out:,} more"})
+
+    return take_first
+
+
+def log_without_values(convert: Any) -> Any:
+    """A class method that makes an error what is answered; what is not valid gets one line in the log, not its text."""
+
+    def make_answer(_: Any, error: Exception) -> Any:
+        if not isinstance(error, RequestValidationError):
+            return convert(error)
+        answer = ValidationError(error)
+        first = answer.errors[0]
+        place = ".".join(map(str, first["loc"]))
+        _logger.warning("not valid, %d errors, the first at %s: %s", len(error.errors()), ascii(place), first["type"])
+        return answer
+
+    return classmethod(make_answer)
+
+
+def shorten_message(init: Any) -> Callable[..., None]:
+    """An `__init__` of a refusal whose text is not longer than people read."""
+
+    def keep_short(refusal: Any, message: Any, *args: Any, **named: Any) -> None:
+        short = _short(message, _LONGEST) if isinstance(message, str) else message
+        init(refusal, short, *args, **named)
+        refusal.args = (short,)
+
+    return keep_short
+
+
+def _short_place(part: Any) -> Any:
+    """A part of a place in a body: a number, or a name, which clients make up."""
+    return _short(part, _LONGEST_NAME) if isinstance(part, str) else part
+
+
+def _short(text: str, longest: int) -> str:
+    """The text's beginning."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

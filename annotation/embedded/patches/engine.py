@@ -25,10 +25,18 @@ from sqlalchemy import ColumnElement, func, select, true
 from annotation.embedded.home.folder import ENGINE_NAME
 from annotation.embedded.queue.page import filters_beside_the_queue, kept_from, queue_page
 from annotation.embedded.queue.practice import closing_practice
-from annotation.embedded.search.filters import answered_by, filter_condition, split_queue, storable
-from annotation.embedded.search.json_sql import SearchSession, elements_at, number_in, text_in
-from annotation.embedded.search.sorting import check_vector, nearest, own_page, sorted_page
-from annotation.embedded.search.text_index import text_condition
+from annotation.embedded.search.filters import (
+    SearchSession,
+    answered_by,
+    elements_at,
+    filter_condition,
+    number_in,
+    split_queue,
+    storable,
+    text_in,
+)
+from annotation.embedded.search.orders import check_vector, nearest, own_page, sorted_page
+from annotation.embedded.search.query import text_condition
 
 
 class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has no types

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from annotation.embedded.edge._pace import Pace
-from annotation.embedded.home.event_log import repeats, tell_repeatedly
+from annotation.embedded.edge import Pace
+from annotation.embedded.home.logs import repeats, tell_repeatedly
 
 HEAD_BYTES = 16 * 1024
 _MOST = 4096

@@ -1,16 +1,22 @@
-"""What is told of deletions: who deleted what, and how many answers went with it.
+"""What is told of argilla-server's own doings: logins, datasets, records, submissions, and who deleted what.
 
-The history of responses keeps what they said; this is where somebody sees that they went.
+Its functions are wrapped where it calls them; what they do and return is not changed. The history of responses keeps
+what deleted answers said; this is where somebody sees that they went.
 """
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from annotation.embedded.home.event_log import EventCounts, tell
+from argilla_server.contexts import accounts
+from argilla_server.models import Record, Response
+from sqlalchemy import func, select
+
+from annotation.embedded.home.logs import MINUTE, EventCounts, repeats, tell, tell_repeatedly
 from pipeline.terminal import counted
 
-_SECONDS = 10.0  # records are deleted a hundred at a time
+_SECONDS = 10.0  # a push sends its batches one after the other, and records are deleted a hundred at a time
 _LONGEST_NAME = 60  # of several in one line, so that none pushes the others out
 
 _Call = Callable[..., Awaitable[Any]]
@@ -18,19 +24,22 @@ _asking: ContextVar[str] = ContextVar("_asking", default="somebody")
 """The user name of whoever sent the request."""
 
 
-def note_who_asks(set_request_user: Callable[..., None]) -> Callable[..., None]:
-    """Remember who sends a request once she is known."""
+def _submission_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:
+    """A line for each dataset: how many were submitted in a minute, and by whom, the busiest first."""
+    people: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for (dataset, username), count in counts.items():
+        people[dataset].append((count, username))
+    return [
+        f"{sum(count for count, _ in each)} submitted in {dataset}: "
+        + ", ".join(f"{username} {count}" for count, username in sorted(each, key=lambda one: (-one[0], one[1])))
+        for dataset, each in sorted(people.items())
+    ]
 
-    def set_and_note(request: Any, user: Any) -> None:
-        _asking.set(user.username)
-        set_request_user(request, user)
 
-    return set_and_note
-
-
-def _name(text: str) -> str:
-    """A name, its beginning where it is long."""
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+def _push_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:
+    """A line for each dataset and kind: how many records came."""
+    words = {"new": "pushed to", "known": "sent again to"}
+    return [f"{counted(count, 'record')} {words[kind]} {dataset}" for (dataset, kind), count in counts.items()]
 
 
 def _response_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
@@ -53,15 +62,78 @@ def _record_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
     ]
 
 
+def _name(text: str) -> str:
+    """A name, its beginning where it is long."""
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+_failures = repeats()
+_pushed: EventCounts[tuple[str, str]] = EventCounts(_SECONDS, _push_lines)
+_submissions: EventCounts[tuple[str, str]] = EventCounts(MINUTE, _submission_lines)
 _responses: EventCounts[tuple[str, str, str]] = EventCounts(_SECONDS, _response_lines)
 _records: EventCounts[tuple[str, str, str]] = EventCounts(_SECONDS, _record_lines)
 
 
+def _after(log: _Call) -> Callable[[_Call], _Call]:
+    """A change of a function: `log` gets its result and its arguments when it has succeeded."""
+
+    def change(function: _Call) -> _Call:
+        async def call(*arguments: Any, **named: Any) -> Any:
+            result = await function(*arguments, **named)
+            await log(result, *arguments)
+            return result
+
+        return call
+
+    return change
+
+
+@_after
+async def log_login(user: Any, db: Any, username: str, *_: Any) -> None:
+    """Tell who logged in by password, and who failed to; of failures like each other the first, then how many."""
+    if user:
+        tell(f"{user.username} logged in")
+        return
+    # Whoever mistypes may have typed her password into the field for the name, so an unknown one is not told.
+    # PostgreSQL takes no NUL.
+    known = "\0" not in username and await accounts.get_user_by_username(db, username) is not None
+    tell_repeatedly(_failures, f"login failed: {f'wrong password for {username}' if known else 'unknown user name'}")
+
+
+@_after
+async def log_published_dataset(dataset: Any, *_: Any) -> None:
+    """Tell of a dataset that opens."""
+    tell(f"dataset {dataset.name} published")
+
+
+@_after
+async def log_push(bulk: Any, _: Any, dataset: Any, *__: Any) -> None:
+    """Tell how many records came, some seconds after the first of them."""
+    known = len(getattr(bulk, "updated_item_ids", ()))
+    for kind, count in (("new", len(bulk.items) - known), ("known", known)):
+        if count:
+            _pushed.add((dataset.name, kind), count)
+
+
+@_after
+async def log_submission(response: Any, *_: Any) -> None:
+    """Tell who submitted how many in a minute."""
+    if response.status == "submitted":  # its record, dataset and user are loaded: search engines need them
+        _submissions.add((response.record.dataset.name, response.user.username))
+
+
+def note_who_asks(set_request_user: Callable[..., None]) -> Callable[..., None]:
+    """Remember who sends a request once she is known."""
+
+    def set_and_note(request: Any, user: Any) -> None:
+        _asking.set(user.username)
+        set_request_user(request, user)
+
+    return set_and_note
+
+
 async def _count(db: Any, *wanted: Any) -> int:
     """Number of responses that meet the conditions."""
-    from argilla_server.models import Record, Response
-    from sqlalchemy import func, select
-
     found = select(func.count(Response.id)).join(Record, Record.id == Response.record_id).where(*wanted)
     return int(await db.scalar(found))
 
@@ -80,7 +152,6 @@ def log_deleted_response(delete_response: _Call) -> _Call:
 
 def log_deleted_record(delete_record: _Call) -> _Call:
     """Tell of a record that is deleted, and of the answers that go with it."""
-    from argilla_server.models import Record
 
     async def delete(db: Any, search_engine: Any, record: Any) -> Any:
         answers, dataset = await _count(db, Record.id == record.id), record.dataset.name
@@ -93,8 +164,6 @@ def log_deleted_record(delete_record: _Call) -> _Call:
 
 def log_deleted_records(delete_records: _Call) -> _Call:
     """Tell of records that are deleted, and of the answers that go with them."""
-    from argilla_server.models import Record
-    from sqlalchemy import func, select
 
     async def delete(db: Any, search_engine: Any, dataset: Any, records_ids: Any) -> None:
         which = (Record.id.in_(records_ids), Record.dataset_id == dataset.id)
@@ -115,7 +184,6 @@ def _add_records(dataset: str, records: int, answers: int) -> None:
 
 def log_deleted_dataset(delete_dataset: _Call) -> _Call:
     """Tell of a dataset that is deleted, and of the answers that go with it."""
-    from argilla_server.models import Record
 
     async def delete(db: Any, search_engine: Any, dataset: Any) -> Any:
         answers = await _count(db, Record.dataset_id == dataset.id)
@@ -135,7 +203,6 @@ def tell_erased(datasets: Collection[str]) -> None:
 
 def log_deleted_user(delete_user: _Call) -> _Call:
     """Tell of a user who is deleted, and of the answers that go with her."""
-    from argilla_server.models import Response
 
     async def delete(db: Any, user: Any) -> Any:
         answers, name = await _count(db, Response.user_id == user.id), user.username

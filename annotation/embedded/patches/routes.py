@@ -1,22 +1,55 @@
-"""Our routes before argilla-server's own: one record, a page of records, what changed, and who answered what.
+"""Our routes before argilla-server's own, for owners, admins and their programs: records, who answered what, history.
 
-A page, and the rows of answers, are written straight from the tables; what makes them follows below the routes.
+They are for those who may read a dataset's records with all responses: owners, and admins of the workspace; to erase
+history, for owners. A stock server answers 404 on those that it does not have. A page, and the rows of answers, are
+written straight from the tables; what makes them follows below the routes.
 """
 
 import json
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Annotated, Any
 from uuid import UUID
 
-from annotation.display import HIDDEN
-from annotation.embedded.patches._assigned_records import told_of
-from annotation.units import AT_ONCE, CHANGED_PATH, PAGE_RECORDS, ROWS_PATH, STATES_PATH, labels_and_question
+from argilla_server.api.handlers.v1.datasets import records as stock
+from argilla_server.api.policies.v1 import DatasetPolicy, WorkspacePolicy, authorize
+from argilla_server.api.routes import api_v1
+from argilla_server.api.schemas.v1.records import RecordIncludeParam, Records
+from argilla_server.database import get_async_db
+from argilla_server.enums import RecordInclude
+from argilla_server.errors import ForbiddenOperationError
+from argilla_server.models import Dataset, Record, Suggestion, User
+from argilla_server.models import Response as Answer
+from argilla_server.security import auth
+from fastapi import Depends, HTTPException, Query, Security
+from fastapi.responses import Response
+from sqlalchemy import String, cast, func, select, tuple_
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from annotation.client import AS_OF_PATH
+from annotation.embedded.patches import history
+from annotation.embedded.patches.events import tell_erased
+from annotation.embedded.queue.tables import assignments_in
+from annotation.units import (
+    AT_ONCE,
+    CHANGED_PATH,
+    HISTORY_PATH,
+    HISTORY_STATE_PATH,
+    PAGE_RECORDS,
+    ROWS_PATH,
+    STATES_PATH,
+    labels_and_question,
+)
+
+Database = Annotated[AsyncSession, Depends(get_async_db)]
+Asking = Annotated[User, Security(auth.get_current_user)]
+"""Whoever sends the request, logged in."""
 
 _CURSOR_SEPARATOR = "_"
 _MOST_NAMED = 100
+_PAGE_CHANGES = 500  # more would keep whoever works at the moment waiting
 _ODD_JSON = {
     "NaN": re.compile(r"[\[:,] ?NaN"),
     "Infinity": re.compile(r"[\[:,] ?-?Infinity"),
@@ -30,62 +63,8 @@ Each after what is found quickly, and in texts it may mean nothing; a page that 
 
 def serve_first(path: str, endpoint: Callable[..., Any], method: str = "GET", **options: Any) -> None:
     """Serve requests for the path, before any route of argilla-server's gets them."""
-    from argilla_server.api.routes import api_v1
-
     api_v1.api_route(path, methods=[method], **options)(endpoint)
     api_v1.router.routes.insert(0, api_v1.router.routes.pop())
-
-
-def serve_own_record_only(get_record: Any) -> None:
-    """Give an annotator who asks for one record her own responses and the metadata shown to her.
-
-    argilla-server returns every annotator's responses and all metadata there, though its search endpoint for annotators
-    does not. What owners and admins get stays as it is. Whoever may see a record also gets its answer as its model
-    wrote it, which is hidden beside the HTML that shows it, and nothing else of what is hidden.
-    """
-    from argilla_server.api.schemas.v1.records import Record as RecordSchema
-    from argilla_server.database import get_async_db
-    from argilla_server.models import MetadataProperty, User
-    from argilla_server.security import auth
-    from fastapi import Depends, HTTPException, Security
-    from fastapi.encoders import jsonable_encoder
-    from fastapi.responses import JSONResponse
-    from sqlalchemy import select
-    from sqlalchemy.ext.asyncio import AsyncSession
-
-    async def get_own_record(
-        record_id: UUID,
-        db: AsyncSession = Depends(get_async_db),  # noqa: B008  # FastAPI's way
-        current_user: User = Security(auth.get_current_user),  # noqa: B008
-    ) -> Any:
-        record = await get_record(db=db, record_id=record_id, current_user=current_user)
-        whole = RecordSchema.model_validate(record)
-        if not current_user.is_annotator:
-            return JSONResponse(jsonable_encoder(whole))
-        own = [response for response in whole.responses or [] if response.user_id == current_user.id]
-        properties = await db.scalars(select(MetadataProperty).where(MetadataProperty.dataset_id == record.dataset_id))
-        visible = {each.name for each in properties if current_user.role in each.allowed_roles}
-        metadata = {name: value for name, value in (whole.metadata or {}).items() if name in visible}
-        shown = {"responses": own, "metadata": metadata, **told_of(record.dataset)}
-        return JSONResponse(jsonable_encoder(whole.model_copy(update=shown)))
-
-    async def get_written_answer(
-        record_id: UUID,
-        db: AsyncSession = Depends(get_async_db),  # noqa: B008
-        current_user: User = Security(auth.get_current_user),  # noqa: B008
-    ) -> Any:
-        record = RecordSchema.model_validate(await get_record(db=db, record_id=record_id, current_user=current_user))
-        hidden = (record.metadata or {}).get(HIDDEN)
-        originals = hidden.get("originals") if isinstance(hidden, dict) else None
-        shown = (record.fields or {}).get("answer")
-        answer = originals.get("answer", shown) if isinstance(originals, dict) else shown
-        if not isinstance(answer, str):
-            raise HTTPException(404, "This record has no answer.")
-        return JSONResponse({"answer": answer})
-
-    serve_first("/records/{record_id}/answer", get_written_answer, response_class=JSONResponse)
-    # A finished response, because the schema's own validator reads database rows only.
-    serve_first("/records/{record_id}", get_own_record, response_class=JSONResponse)
 
 
 def serve_record_pages(list_dataset_records: Any) -> None:
@@ -95,32 +74,21 @@ def serve_record_pages(list_dataset_records: Any) -> None:
     again. Here the database's own text goes into the answer, which means the same, value by value. Vectors, which
     citejury does not use, and pages with texts that are no proper JSON are left to argilla-server.
     """
-    from argilla_server.api.handlers.v1.datasets import records as stock
-    from argilla_server.api.policies.v1 import DatasetPolicy, authorize
-    from argilla_server.api.schemas.v1.records import RecordIncludeParam, Records
-    from argilla_server.database import get_async_db
-    from argilla_server.enums import RecordInclude
-    from argilla_server.models import Dataset, User
-    from argilla_server.security import auth
-    from fastapi import Depends, Query, Security
-    from fastapi.responses import Response
-    from sqlalchemy.ext.asyncio import AsyncSession
 
     async def list_record_page(
         dataset_id: UUID,
-        include: RecordIncludeParam | None = Depends(stock.parse_record_include_param),  # noqa: B008  # FastAPI's way
+        db: Database,
+        current_user: Asking,
+        include: Annotated[RecordIncludeParam | None, Depends(stock.parse_record_include_param)],
         offset: int = 0,
         limit: int = Query(
             default=stock.LIST_DATASET_RECORDS_LIMIT_DEFAULT, ge=1, le=stock.LIST_DATASET_RECORDS_LIMIT_LE
         ),
-        db: AsyncSession = Depends(get_async_db),  # noqa: B008
-        current_user: User = Security(auth.get_current_user),  # noqa: B008
     ) -> Any:
-        dataset = await Dataset.get_or_raise(db, dataset_id)
-        await authorize(current_user, DatasetPolicy.list_records_with_all_responses(dataset))
+        await _check_may_read(dataset_id, db, current_user)
         wanted = set(include.relationships or ()) if include else set()
         if not (include and include.vectors) and RecordInclude.vectors not in wanted:
-            page = await record_page(db, dataset_id, offset, limit, wanted)
+            page = await _record_page(db, dataset_id, offset, limit, wanted)
             if not any(mark in page and odd.search(page) for mark, odd in _ODD_JSON.items()):
                 return Response(page, media_type="application/json")
         return await list_dataset_records(
@@ -131,39 +99,41 @@ def serve_record_pages(list_dataset_records: Any) -> None:
     serve_first(path, list_record_page, response_model=Records, response_model_exclude_unset=True)
 
 
-def serve_status_rows(list_records_with_all_responses: Any) -> None:
+async def _check_may_read(dataset_id: UUID, db: Any, user: Any) -> None:
+    """Check that the user may read the dataset's records with all responses.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        ForbiddenOperationError: she may not.
+    """
+    dataset = await Dataset.get_or_raise(db, dataset_id)
+    await authorize(user, DatasetPolicy.list_records_with_all_responses(dataset))
+
+
+def serve_status_rows(_: Any) -> None:
     """List who answered which record how, without any text, for `citejury annotation status`.
 
     argilla-server sends a record's fields and metadata with each list of its responses, which for 20,000 records are
-    hundreds of megabytes. Here come ids, states, times and answers, straight from its tables, for those who may read
-    them with the texts too: owners, and admins of the workspace. A stock server answers 404 there.
+    hundreds of megabytes. Here come ids, states, times and answers, straight from its tables.
     """
-    _serve_pages(ROWS_PATH, _rows_page, list_records_with_all_responses)
+    _serve_pages(ROWS_PATH, _rows_page)
 
 
-def _serve_pages(path: str, page_of: Callable[..., Awaitable[str]], list_records_with_all_responses: Any) -> None:
-    """Serve pages of a dataset's records, each from the `next` of the one before on, to those who may read them all.
+def _serve_pages(path: str, page_of: Callable[..., Awaitable[str]]) -> None:
+    """Serve pages of a dataset's records, each from the `next` of the one before on.
 
     `page_of` gives the page as JSON, from the database, the dataset, the place before it (None for the first) and how
     many records it has.
     """
-    from argilla_server.api.policies.v1 import authorize
-    from argilla_server.database import get_async_db
-    from argilla_server.models import Dataset, User
-    from argilla_server.security import auth
-    from fastapi import Depends, HTTPException, Query, Security
-    from fastapi.responses import Response
-    from sqlalchemy.ext.asyncio import AsyncSession
 
     async def list_page(
         dataset_id: UUID,
+        db: Database,
+        current_user: Asking,
         after: str | None = None,
         limit: int = Query(default=PAGE_RECORDS, ge=1, le=PAGE_RECORDS),
-        db: AsyncSession = Depends(get_async_db),  # noqa: B008  # FastAPI's way
-        current_user: User = Security(auth.get_current_user),  # noqa: B008
     ) -> Any:
-        dataset = await Dataset.get_or_raise(db, dataset_id)
-        await authorize(current_user, list_records_with_all_responses(dataset))
+        await _check_may_read(dataset_id, db, current_user)
         try:
             place = _read_cursor(after) if after else None
         except ValueError as error:
@@ -173,28 +143,11 @@ def _serve_pages(path: str, page_of: Callable[..., Awaitable[str]], list_records
     serve_first(path, list_page, response_class=Response)
 
 
-def serve_changes(list_records_with_all_responses: Any) -> None:
-    """Tell what state records are in without their texts, and give some of them whole, for `exports csv --update`.
+def serve_changes(_: Any) -> None:
+    """Tell what state records are in without their texts, and give some of them whole, for `exports csv --update`."""
 
-    For those who may read a dataset's records with all responses: owners, and admins of the workspace. A stock server
-    answers 404 there.
-    """
-    from argilla_server.api.policies.v1 import authorize
-    from argilla_server.database import get_async_db
-    from argilla_server.models import Dataset, User
-    from argilla_server.security import auth
-    from fastapi import Depends, HTTPException, Security
-    from fastapi.responses import Response
-    from sqlalchemy.ext.asyncio import AsyncSession
-
-    async def list_named_records(
-        dataset_id: UUID,
-        ids: str,
-        db: AsyncSession = Depends(get_async_db),  # noqa: B008  # FastAPI's way
-        current_user: User = Security(auth.get_current_user),  # noqa: B008
-    ) -> Any:
-        dataset = await Dataset.get_or_raise(db, dataset_id)
-        await authorize(current_user, list_records_with_all_responses(dataset))
+    async def list_named_records(dataset_id: UUID, ids: str, db: Database, current_user: Asking) -> Any:
+        await _check_may_read(dataset_id, db, current_user)
         try:
             named = [UUID(record_id) for record_id in ids.split(",")]
         except ValueError as error:
@@ -204,11 +157,104 @@ def serve_changes(list_records_with_all_responses: Any) -> None:
         items = await _record_items(db, dataset_id, named, {"responses"})
         return Response(f'{{"items":[{items}]}}', media_type="application/json")
 
-    _serve_pages(STATES_PATH, _states_page, list_records_with_all_responses)
+    _serve_pages(STATES_PATH, _states_page)
     serve_first(CHANGED_PATH, list_named_records, response_class=Response)
 
 
-async def record_page(
+def serve_history(_: Any) -> None:
+    """Serve the history of a workspace's responses, and let that of a dataset go that is deleted."""
+
+    async def list_changes(
+        workspace: str,
+        db: Database,
+        current_user: Asking,
+        after: int = Query(default=0, ge=0, lt=1 << 63),
+        limit: int = Query(default=_PAGE_CHANGES, ge=1, le=_PAGE_CHANGES),
+    ) -> Any:
+        workspace_id = await _named_workspace(db, workspace, current_user)
+        page = await history.changes_page(db, workspace_id, after, limit)
+        return Response(page, media_type="application/json")
+
+    async def report_state(workspace: str, moment: str, db: Database, current_user: Asking) -> Any:
+        workspace_id = await _named_workspace(db, workspace, current_user)
+        state = {
+            "begins": (await history.read_begin(db)).replace(tzinfo=UTC).isoformat(),
+            "now": datetime.now(UTC).isoformat(),
+            "lost": await history.count_lost(db, workspace_id, _read_moment(moment)),
+        }
+        return Response(json.dumps(state), media_type="application/json")
+
+    async def erase_history(workspace: str, db: Database, current_user: Asking, dataset_id: UUID | None = None) -> Any:
+        workspace_id = await _named_workspace(db, workspace, current_user)
+        await authorize(current_user, WorkspacePolicy.delete)
+        deleted = await history.deleted_datasets(db, workspace_id)
+        if dataset_id is not None and dataset_id not in deleted:
+            raise HTTPException(404, "No such dataset was deleted there, or its history is gone.")
+        erased = deleted if dataset_id is None else {dataset_id: deleted[dataset_id]}
+        for each in erased:
+            await history.erase(db, each, current_user.id)
+        await db.commit()
+        tell_erased(erased.values())
+        return Response(status_code=204)
+
+    serve_first(HISTORY_PATH, list_changes, response_class=Response)
+    serve_first(HISTORY_PATH, erase_history, "DELETE", response_class=Response)
+    serve_first(HISTORY_STATE_PATH, report_state, response_class=Response)
+
+
+async def _named_workspace(db: Any, name: str, user: Any) -> UUID:
+    """The id of the workspace of that name, in which the user may read everything.
+
+    Raises:
+        ForbiddenOperationError: she may not; she is told the same of a workspace that is there and of one that is not.
+        HTTPException: there is none, nor a history of one.
+    """
+    if user.is_annotator:
+        raise ForbiddenOperationError
+    found = await history.find_workspace(db, name)
+    if found is None:
+        if not user.is_owner:
+            raise ForbiddenOperationError
+        raise HTTPException(404, "There is no such workspace, and no history of one.")
+    await authorize(user, DatasetPolicy.create(found))
+    return found
+
+
+def serve_past_responses(_: Any) -> None:
+    """Serve a dataset's records with the responses of an earlier moment."""
+
+    async def list_records_at(
+        dataset_id: UUID,
+        moment: str,
+        db: Database,
+        current_user: Asking,
+        offset: int = Query(default=0, ge=0, lt=1 << 63),
+        limit: int = Query(default=500, ge=1, le=PAGE_RECORDS),
+    ) -> Any:
+        await _check_may_read(dataset_id, db, current_user)
+        at = _read_moment(moment)
+        if at < await history.read_begin(db):
+            raise HTTPException(422, "The history of responses begins later than `moment`.")
+        page = await _record_page(db, dataset_id, offset, limit, {"responses"}, at)
+        return Response(page, media_type="application/json")
+
+    serve_first(AS_OF_PATH, list_records_at, response_class=Response)
+
+
+def _read_moment(written: str) -> datetime:
+    """The moment, UTC without offset, as the database keeps it.
+
+    Raises:
+        HTTPException: it is none.
+    """
+    try:
+        moment = datetime.fromisoformat(written)
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError) as error:
+        raise HTTPException(422, "`moment` is no time in ISO 8601.") from error
+
+
+async def _record_page(
     db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str], moment: datetime | None = None
 ) -> str:
     """The page as JSON: its records in order of arrival, with what is wanted of each, and the dataset's total.
@@ -216,11 +262,7 @@ async def record_page(
     Responses are those of the moment, UTC without offset, where one is named.
     The rows before the page are counted in the index alone, so that its records are the only ones that are read.
     """
-    from argilla_server.models import Record
-    from sqlalchemy import func, select
-
-    arrival = (Record.inserted_at, Record.id)
-    of_dataset = select(Record.id).where(Record.dataset_id == dataset_id).order_by(*arrival)
+    of_dataset = select(Record.id).where(Record.dataset_id == dataset_id).order_by(Record.inserted_at, Record.id)
     on_page = of_dataset.offset(offset).limit(limit).subquery()
     items = await _record_items(db, dataset_id, select(on_page.c.id), wanted, moment)
     total = await db.scalar(select(func.count(Record.id)).where(Record.dataset_id == dataset_id))
@@ -229,9 +271,6 @@ async def record_page(
 
 async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str], moment: datetime | None = None) -> str:
     """The named records (ids, or a query for them) that the dataset holds, as JSON between commas, as they arrived."""
-    from argilla_server.models import Record
-    from sqlalchemy import String, cast, select
-
     columns = (
         Record.id,
         Record.status,
@@ -259,9 +298,6 @@ async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str],
 
 async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> str:
     """A page of the records in order of arrival, without texts, as JSON; `next` is the cursor of the next page."""
-    from argilla_server.models import Record, Response
-    from sqlalchemy import String, cast, select, tuple_
-
     place = tuple_(Record.inserted_at, Record.id)
     here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
     wanted = select(Record.id, Record.status, Record.inserted_at, Record.updated_at).where(*here)
@@ -270,13 +306,13 @@ async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] |
         return '{"items":[],"next":null}'
     last = records[-1]
     columns = (
-        cast(Response.id, String),
-        cast(Response.record_id, String),
-        cast(Response.user_id, String),
-        Response.status,
-        Response.updated_at,
+        cast(Answer.id, String),
+        cast(Answer.record_id, String),
+        cast(Answer.user_id, String),
+        Answer.status,
+        Answer.updated_at,
     )
-    answers = select(*columns).join(Record, Record.id == Response.record_id)
+    answers = select(*columns).join(Record, Record.id == Answer.record_id)
     of_page = answers.where(*here, place <= (last.inserted_at, last.id))
     by_record: defaultdict[str, list[str]] = defaultdict(list)
     for response_id, record_id, user_id, status, updated_at in await db.execute(of_page):
@@ -299,23 +335,18 @@ async def _responses_of(db: Any, record_ids: Sequence[UUID], moment: datetime | 
 
     Those of the moment where one is named.
     """
-    from argilla_server.models import Response
-    from sqlalchemy import String, cast, select
-
     if moment is not None:
-        from annotation.embedded.history.pages import responses_at
-
-        return await responses_at(db, record_ids, moment)
+        return await history.responses_at(db, record_ids, moment)
     columns = (
-        cast(Response.id, String),
-        cast(Response.values, String),
-        Response.status,
-        cast(Response.record_id, String),
-        cast(Response.user_id, String),
-        Response.inserted_at,
-        Response.updated_at,
+        cast(Answer.id, String),
+        cast(Answer.values, String),
+        Answer.status,
+        cast(Answer.record_id, String),
+        cast(Answer.user_id, String),
+        Answer.inserted_at,
+        Answer.updated_at,
     )
-    found = select(*columns).where(Response.record_id.in_(record_ids)).order_by(Response.inserted_at)
+    found = select(*columns).where(Answer.record_id.in_(record_ids)).order_by(Answer.inserted_at)
     by_record: defaultdict[str, list[str]] = defaultdict(list)
     for response_id, values, status, record_id, user_id, inserted_at, updated_at in await db.execute(found):
         key = _hyphenated(record_id)
@@ -329,9 +360,6 @@ async def _responses_of(db: Any, record_ids: Sequence[UUID], moment: datetime | 
 
 async def _suggestions_of(db: Any, record_ids: Sequence[UUID], _: datetime | None) -> dict[str, list[str]]:
     """The suggestions for the records as JSON, by record, in order of arrival; empty where there are none."""
-    from argilla_server.models import Suggestion
-    from sqlalchemy import select
-
     found = select(Suggestion.__table__).where(Suggestion.record_id.in_(record_ids)).order_by(Suggestion.inserted_at)
     by_record: defaultdict[str, list[str]] = defaultdict(list)
     for row in await db.execute(found):
@@ -368,11 +396,6 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     user in `users`, its status, when it was changed last, whether it is as it was first sent, and the number of what it
     says in `values`, of which there are few. `assignments` are by record id. `annotation.units` reads them.
     """
-    from argilla_server.models import Record, Response
-    from sqlalchemy import String, cast, select, tuple_
-
-    from annotation.embedded.queue.tables import assignments_in
-
     place = tuple_(Record.inserted_at, Record.id)
     here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
     as_stored = (cast(Record.id, String), Record.external_id, cast(Record.status, String))
@@ -382,22 +405,25 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
         return '{"users":[],"values":[],"assignments":{},"items":[],"next":null}'
     last = datetime.fromisoformat(records[-1][3]), UUID(records[-1][0])
     columns = (
-        cast(Response.record_id, String),
-        cast(Response.user_id, String),
-        cast(Response.status, String),
-        cast(Response.inserted_at, String),
-        cast(Response.updated_at, String),
-        cast(Response.values, String),
+        cast(Answer.record_id, String),
+        cast(Answer.user_id, String),
+        cast(Answer.status, String),
+        cast(Answer.inserted_at, String),
+        cast(Answer.updated_at, String),
+        cast(Answer.values, String),
     )
-    answers = select(*columns).join(Record, Record.id == Response.record_id)
+    answers = select(*columns).join(Record, Record.id == Answer.record_id)
     of_page = answers.where(*here, place <= last)
     users: dict[str, int] = {}
     values: dict[str | None, int] = {}
     by_record: defaultdict[str, list[str]] = defaultdict(list)
     for record_id, user_id, status, inserted_at, updated_at, text in (await db.execute(of_page)).tuples():
         user, value = users.setdefault(user_id, len(users)), values.setdefault(text, len(values))
-        is_first = 1 if inserted_at[:19] == updated_at[:19] else int(_is_at_once(inserted_at, updated_at))
-        by_record[record_id].append(f'[{user},"{status}","{updated_at}",{is_first},{value}]')
+        # Not changed after it came; its two stamps may then be some moments apart.
+        is_first = inserted_at[:19] == updated_at[:19] or (
+            datetime.fromisoformat(updated_at) - datetime.fromisoformat(inserted_at) < AT_ONCE
+        )
+        by_record[record_id].append(f'[{user},"{status}","{updated_at}",{int(is_first)},{value}]')
     items = [
         # A response that came between the two queries may belong to a record that came there as well.
         f'["{_hyphenated(record_id)}",{json.dumps(external_id)},{int(status == "pending")},'
@@ -413,11 +439,6 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
         f'{{"users":{json.dumps(list(map(_hyphenated, users)))},"values":{json.dumps(read)},'
         f'"assignments":{{{assigned}}},"items":[{",".join(items)}],"next":{following}}}'
     )
-
-
-def _is_at_once(inserted_at: str, updated_at: str) -> bool:
-    """Whether a response was not changed after it came; its two stamps may then be some moments apart."""
-    return datetime.fromisoformat(updated_at) - datetime.fromisoformat(inserted_at) < AT_ONCE
 
 
 def _cursor(inserted_at: datetime, record_id: UUID) -> str:
