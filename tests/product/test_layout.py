@@ -42,7 +42,7 @@ MOVING = {
     "exports.start": "exports.cli",
 }
 # Still to be broken up.
-CIRCLES = ("annotation.embedded.upkeep", "pipeline.gathering.run_sources")
+CIRCLES = ("pipeline.gathering.run_sources",)
 HEAVY = {
     "argilla",
     "argilla_server",

@@ -55,7 +55,7 @@ def is_noted(home: Path) -> bool:
     return os.path.exists(home / DAMAGE_FILE)
 
 
-def write_damage(home: Path, damage: Damage) -> None:
+def _write_damage(home: Path, damage: Damage) -> None:
     """Write down what was found; where the home takes no more files, each part goes by what it finds itself."""
     with contextlib.suppress(OSError):
         write_private(home / DAMAGE_FILE, damage.model_dump_json(indent=2) + "\n")
@@ -86,7 +86,7 @@ def stop_writing_once_damaged() -> None:
     event.listen(Engine, "checkout", set_mode)
 
 
-def lost_from_the_log(database: Path) -> int:
+def _lost_from_the_log(database: Path) -> int:
     """How many bytes of SQLite's write-ahead log were there when the server was last killed and are not there now.
 
     SQLite itself takes a log that was cut for one that ends there, and says nothing. What was committed stands in the
@@ -156,10 +156,10 @@ def note_damage(home: Path, found: str) -> Damage:
         known = read_damage(home)
         if known and known.advice:
             return known
-        write_damage(home, Damage(found=found, answer=_UNTIL_LOOKED_THROUGH))
+        _write_damage(home, Damage(found=found, answer=_UNTIL_LOOKED_THROUGH))
         tell(f"the database is damaged, and nothing more is written to it: {found}", home / EVENTS_FILE)
         damage = _damage_of(home, found)
-        write_damage(home, damage)
+        _write_damage(home, damage)
         tell(damage.advice, home / EVENTS_FILE)
     return damage
 
@@ -169,7 +169,7 @@ def note_damage_soon(home: Path, found: str) -> Damage:
     known = read_damage(home)
     if known is None:
         known = Damage(found=found, answer=_UNTIL_LOOKED_THROUGH)
-        write_damage(home, known)
+        _write_damage(home, known)
         threading.Thread(target=note_damage, args=(home, found), daemon=True).start()
     return known
 
@@ -199,7 +199,7 @@ def refuse_damaged_home(home: Path, waiting: Callable[[str], None]) -> None:
     database = home / DATABASE_FILE
     if not database.exists():
         return
-    lost = lost_from_the_log(database)
+    lost = _lost_from_the_log(database)
     found = _look_through(database, is_noted(home), waiting)
     if found:
         raise ServerStartError(damage_sentence(home, _damage_of(home, found)))

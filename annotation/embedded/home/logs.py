@@ -51,7 +51,7 @@ class LogPipe:
 
     def _add(self, piece: bytes) -> None:
         """Write into the file, or, where it is full, at the next end of a line into a new one."""
-        with open(self.path, "ab", opener=open_private) as log:
+        with open(self.path, "ab", opener=_open_private) as log:
             if log.tell() + len(piece) > self.largest:
                 last, end, piece = piece.rpartition(b"\n")
                 log.write(last + end)
@@ -59,11 +59,11 @@ class LogPipe:
                 log.write(piece)
                 return
         turn_log(self.path)
-        with open(self.path, "ab", opener=open_private) as log:
+        with open(self.path, "ab", opener=_open_private) as log:
             log.write(piece)
 
 
-def open_private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     """Open a file that only its owner can read."""
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
@@ -120,7 +120,7 @@ def _add(path: Path, line: bytes, largest: int) -> None:
     import fcntl  # not on Windows, where the commands work all the same
 
     while True:
-        with open(path, "ab", buffering=0, opener=open_private) as log:
+        with open(path, "ab", buffering=0, opener=_open_private) as log:
             fcntl.flock(log, fcntl.LOCK_EX)
             if not _is_still(path, log):  # another part has turned it meanwhile
                 continue

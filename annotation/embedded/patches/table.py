@@ -41,7 +41,7 @@ class _NoEvent:
         return []
 
 
-def only_for_webhooks(build: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+def _only_for_webhooks(build: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     """The same builder, but for an event that goes nowhere where no webhook is enabled."""
 
     async def build_if_wanted(db: Any, event: Any, subject: Any) -> Any:
@@ -52,7 +52,7 @@ def only_for_webhooks(build: Callable[..., Awaitable[Any]]) -> Callable[..., Awa
     return build_if_wanted
 
 
-def build_reader_once(settings: property) -> property:
+def _build_reader_once(settings: property) -> property:
     """The same property of a row, read by a pydantic reader that is built now."""
     read = TypeAdapter(settings.fget.__annotations__["return"]).validate_python
     return property(lambda row: read(row.settings))
@@ -71,7 +71,7 @@ PATCHES = (
     ),
     _Patch(
         "A pydantic reader is built at each look at a question's settings: half of the time that a response takes.",
-        build_reader_once,
+        _build_reader_once,
         {
             "models.database:Question.parsed_settings": "5d2f427fe465",
             "models.database:MetadataProperty.parsed_settings": "263c9f47b2de",
@@ -79,7 +79,7 @@ PATCHES = (
     ),
     _Patch(
         "Events are built, with six selects each, before anything looks for a webhook: nine tenths of a bulk upload.",
-        only_for_webhooks,
+        _only_for_webhooks,
         {
             "webhooks.v1.datasets:build_dataset_event": "7152b06a1769",
             "contexts.datasets:build_dataset_event_v1": "7152b06a1769",
