@@ -7,18 +7,19 @@ import shutil
 import sys
 from datetime import date, datetime, timedelta
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
-from annotation.embedded.home.folder import LONGEST_HOLD_SECONDS
 from pipeline.cli.options import SectionedCommand
+from pipeline.errors import ServerStartError
 from pipeline.terminal import ProgressBars
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
-
 
 _home_option = click.option(
     "--home",
@@ -27,8 +28,8 @@ _home_option = click.option(
     show_default=True,
     help="Home of the server, as in `citejury annotation serve`.",
 )
-
-
+_DEFAULT_PORT = 6900
+_LONGEST_HOLD_MINUTES = 24 * 60
 _TIME_WIDTH = len("00:00:00 ")
 _NARROWEST = 40
 _INTERVAL = re.compile(r"([0-9]{1,4})([mhd])")
@@ -73,7 +74,7 @@ class _Interval(click.ParamType[timedelta]):
 )
 @click.option(
     "--hold-minutes",
-    type=click.IntRange(1, LONGEST_HOLD_SECONDS // 60),
+    type=click.IntRange(1, _LONGEST_HOLD_MINUTES),
     default=15,
     show_default=True,
     metavar="N",
@@ -137,9 +138,10 @@ def serve(
         citejury annotation serve --home citejury-home --behind-tls --allow-host annotate.example.org
         citejury annotation serve --home citejury-home --backup-every 6h --keep 14
     """
+    check_has_server()
     from annotation.client import is_loopback
     from annotation.embedded.edge import clean_name
-    from annotation.embedded.launch import ServerOptions, port_of
+    from annotation.embedded.launch import ServerOptions
     from annotation.embedded.launch import serve as serve_in_foreground
     from annotation.embedded.upkeep import BackupsOnTime
     from pipeline.settings import read_settings
@@ -171,6 +173,30 @@ def serve(
         waiting=lambda line: click.echo(line, err=True),
     )
     click.echo("Argilla has stopped; everything is kept for the next start.", err=True)
+
+
+def check_has_server() -> None:
+    """Check that the server, one folder that an installation may leave out, is here.
+
+    Raises:
+        ServerStartError: it is not.
+    """
+    if find_spec("annotation.embedded") is None:
+        raise ServerStartError(
+            "This installation of citejury is without its server. Install the whole of citejury, or set "
+            "`ARGILLA_API_URL` to an Argilla that runs elsewhere."
+        )
+
+
+def port_of(api_url: str) -> int:
+    """The port that an address of this machine names, so that a server started here is found there; else 6900."""
+    from annotation.client import is_loopback
+
+    parts = urlsplit(api_url)
+    try:
+        return (parts.port or _DEFAULT_PORT) if is_loopback(parts.hostname or "") else _DEFAULT_PORT
+    except ValueError:
+        return _DEFAULT_PORT
 
 
 def tell_that_it_starts() -> None:
@@ -244,6 +270,7 @@ def backup(file: Path, home: Path) -> None:
     Example:
         citejury annotation backup kept/monday.zip --home citejury-home
     """
+    check_has_server()
     from annotation.embedded.home.archive import write_backup
     from annotation.embedded.home.folder import EVENTS_FILE
     from annotation.embedded.home.logs import tell
@@ -274,6 +301,7 @@ def restore(file: Path, home: Path) -> None:
     Example:
         citejury annotation restore kept/monday.zip --home citejury-again
     """
+    check_has_server()
     from annotation.embedded.home.archive import restore_home
 
     manifest = restore_home(file, home)

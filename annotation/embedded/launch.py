@@ -18,9 +18,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
-from annotation.client import is_loopback
 from annotation.embedded.edge import ALLOW_HOSTS_VARIABLE, BOUND_HOST_VARIABLE
 from annotation.embedded.home.archive import bring_up_to_date, refuse_newer_home
 from annotation.embedded.home.damage import damage_sentence, read_damage, refuse_damaged_home
@@ -50,15 +48,6 @@ _START_SECONDS = 120.0
 _STOP_SECONDS = 15.0
 _SQLITE_TIMEOUT_SECONDS = 30
 _BACKLOG = 2048
-
-
-def port_of(api_url: str) -> int:
-    """The port that an address of this machine names, so that a server started here is found there; else 6900."""
-    parts = urlsplit(api_url)
-    try:
-        return (parts.port or DEFAULT_PORT) if is_loopback(parts.hostname or "") else DEFAULT_PORT
-    except ValueError:
-        return DEFAULT_PORT
 
 
 class ServerHandle(NamedTuple):

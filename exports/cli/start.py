@@ -43,7 +43,9 @@ def demo(home: Path, port: int, end: bool) -> None:
     Example:
         citejury demo --home citejury-demo
     """
-    from annotation.cli.serve import tell_that_it_starts
+    from annotation.cli.serve import check_has_server, tell_that_it_starts
+
+    check_has_server()
     from annotation.embedded.launch import DEFAULT_HOST, serve, start_server
     from exports.start.demo import SERVER, check_home
     from pipeline.sources.chunk import check_counts_tokens

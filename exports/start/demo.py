@@ -8,7 +8,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from annotation.campaign.datasets import JuryDataset, find_datasets
@@ -16,7 +16,6 @@ from annotation.campaign.people import NewUser
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
-from annotation.embedded.launch import ServerHandle
 from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
 from exports.csv.fetch import Progress
@@ -32,6 +31,9 @@ from pipeline.research.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.run import open_environment
 from pipeline.research.stages import research
 from pipeline.terminal import ProgressBars
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
 
 # How often an annotator departs from the verdict on a label that people honestly see differently.
 _HARD_SHARE = 0.3
@@ -226,7 +228,7 @@ def check_home(home: Path) -> None:
         )
 
 
-def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
+def run_demo(home: Path, server: "ServerHandle", say: Say) -> DemoReport:
     """What the demo made in `home`: answers, a report, records, annotations in Argilla, an export, agreement.
 
     Run again on the same home, every step keeps what is there. `say` hears a line before each step.

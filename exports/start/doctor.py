@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from annotation.campaign.file import read_campaign
+from annotation.cli.serve import check_has_server, port_of
 from annotation.client import open_argilla
-from annotation.embedded.home.folder import SECRETS_FILE
-from annotation.embedded.launch import DEFAULT_HOST, check_installed, port_of
 from annotation.wording import locales, read_wording
 from exports.csv.find import check_server
 from pipeline.errors import CitejuryError, ServerStartError
@@ -96,7 +95,7 @@ def _check_folder() -> Check:
 
 def _check_home() -> Check:
     """Whether the embedded server's secrets, where it has been started here, are for their owner only."""
-    secrets = _HOME / SECRETS_FILE
+    secrets = _HOME / "secrets.json"
     if not secrets.exists():
         return Check("server's home", "note", f"no {_HOME} here", "`citejury annotation serve` makes it")
     if not os.access(secrets, os.R_OK):
@@ -174,6 +173,9 @@ def check_clock(date: str, now: datetime) -> Check:
 def _check_startable(port: int) -> Check:
     """Whether `citejury annotation serve` would start here, at this port."""
     try:
+        check_has_server()
+        from annotation.embedded.launch import check_installed
+
         check_installed()
     except ServerStartError as error:
         return Check("embedded Argilla", "missing", str(error), "or set ARGILLA_API_URL to an Argilla elsewhere")
@@ -192,4 +194,4 @@ def _port_is_taken(port: int) -> bool:
     """Whether something listens at this port of this machine."""
     with socket.socket() as probe:
         probe.settimeout(1)
-        return probe.connect_ex((DEFAULT_HOST, port)) == 0
+        return probe.connect_ex(("127.0.0.1", port)) == 0

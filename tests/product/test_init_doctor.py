@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from annotation.campaign.file import read_campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
+from annotation.cli.serve import port_of
 from annotation.client import Argilla
-from annotation.embedded.launch import port_of
 from exports.cli import main
 from exports.cli.start import WIDTH, table_lines
 from exports.reading.findings import read_findings
