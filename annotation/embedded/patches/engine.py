@@ -36,7 +36,7 @@ from annotation.embedded.search.filters import (
     text_in,
 )
 from annotation.embedded.search.orders import check_vector, nearest, own_page, sorted_page
-from annotation.embedded.search.query import text_condition
+from annotation.embedded.search.text_index import text_condition
 
 
 class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has no types

@@ -1,4 +1,4 @@
-"""What people type into the search box, read as the stock server's engines read it, as a condition on records.
+"""What people type into the search box, read as the stock server's engines read it.
 
 The language is Lucene's `simple_query_string` with all words wanted (`es_simple_query_string` in argilla-server's
 `search_engine/commons.py`; org.apache.lucene.queryparser.simple.SimpleQueryParser, read in 9.12): `"a phrase"`,
@@ -9,10 +9,6 @@ The language is Lucene's `simple_query_string` with all words wanted (`es_simple
 import re
 from typing import NamedTuple
 
-from argilla_server.models import Record
-from sqlalchemy import ColumnElement, and_, false, not_, or_, true
-
-from annotation.embedded.search.text_index import records_with
 from annotation.embedded.search.words import words_of
 
 _ENDS_A_WORD = '"|+() \t\n\r'
@@ -50,23 +46,6 @@ class Group(NamedTuple):
 ParsedQuery = Phrase | Not | Group
 NOTHING = Group((), wants_all=False)
 EVERYTHING = Group((), wants_all=True)
-
-
-def text_condition(query: str, field: str | None) -> ColumnElement[bool]:
-    """True for a record with what the query asks for; each phrase may be in another field, if none is named."""
-    return _condition_for(read_query(query), field)
-
-
-def _condition_for(wanted: ParsedQuery, field: str | None) -> ColumnElement[bool]:
-    match wanted:
-        case Phrase(phrase, is_prefix):
-            found: ColumnElement[bool] = Record.id.in_(records_with(phrase, is_prefix, field))
-            return found
-        case Not(part):
-            return not_(_condition_for(part, field))
-        case Group(parts, wants_all):
-            conditions = [_condition_for(part, field) for part in parts]
-            return and_(true(), *conditions) if wants_all else or_(false(), *conditions)
 
 
 def read_query(text: str) -> ParsedQuery:

@@ -21,13 +21,30 @@ from typing import Any
 from unicodedata import normalize
 
 from argilla_server.models import Record
-from sqlalchemy import ColumnElement, Connection, Select, and_, cast, column, event, func, or_, select, table, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    cast,
+    column,
+    event,
+    false,
+    func,
+    not_,
+    or_,
+    select,
+    table,
+    text,
+    true,
+)
 from sqlalchemy.dialects.postgresql import TSQUERY
 from sqlalchemy.engine import Engine
 
 from annotation.embedded.home.logs import tell
 from annotation.embedded.search import words
 from annotation.embedded.search.filters import search_connections
+from annotation.embedded.search.query import Group, Not, ParsedQuery, Phrase, read_query
 
 _WORTH_TELLING = 10_000  # records; the index of fewer is made in seconds
 _RECORDS_A_MINUTE = 100_000
@@ -296,3 +313,20 @@ def _postgresql_phrase(phrase: str, is_prefix: bool) -> Select[Any]:
     is_exact = len(single) == 1 and len(phrase) <= _LONGEST_WORD
     found = indexed if is_exact else and_(indexed, in_text)
     return select(_TEXTS.c.record_id).where(or_(found, and_(_TEXTS.c.lexemes.is_(None), in_text)))
+
+
+def text_condition(query: str, field: str | None) -> ColumnElement[bool]:
+    """True for a record with what the query asks for; each phrase may be in another field, if none is named."""
+    return _condition_for(read_query(query), field)
+
+
+def _condition_for(wanted: ParsedQuery, field: str | None) -> ColumnElement[bool]:
+    match wanted:
+        case Phrase(phrase, is_prefix):
+            found: ColumnElement[bool] = Record.id.in_(records_with(phrase, is_prefix, field))
+            return found
+        case Not(part):
+            return not_(_condition_for(part, field))
+        case Group(parts, wants_all):
+            conditions = [_condition_for(part, field) for part in parts]
+            return and_(true(), *conditions) if wants_all else or_(false(), *conditions)

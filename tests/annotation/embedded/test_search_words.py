@@ -14,7 +14,6 @@ pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 psycopg2 = pytest.importorskip("psycopg2", reason="The `postgresql` extra is not installed.")
 
 from annotation.embedded.search.query import EVERYTHING, NOTHING, Group, Not, ParsedQuery, Phrase, read_query  # noqa: E402
-from annotation.embedded.search.text_index import function_statements  # noqa: E402
 from annotation.embedded.search.words import visible, words_by_field, words_of  # noqa: E402
 from annotation.rendering import rendered_answer  # noqa: E402
 from tests.support.nasty_answers import NASTY_ANSWERS  # noqa: E402
@@ -69,7 +68,9 @@ def test_of_a_rendered_answer_its_words_are_read_and_none_of_its_elements() -> N
 
 
 @pytest.fixture(scope="module")
-def postgresql() -> Iterator[Any]:
+def postgresql(argilla_library: None) -> Iterator[Any]:
+    from annotation.embedded.search.text_index import function_statements
+
     with running_postgresql() as url, closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         for statement in function_statements()[:4]:
             cursor.execute(statement)
