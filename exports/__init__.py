@@ -7,8 +7,8 @@ loaded before one of them is asked for, so that commands start at once.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from exports.measure.notebook import find_disagreements, measure_agreement, measure_results
     from exports.reading.frames import read_task
+    from exports.report.notebook import find_disagreements, measure_agreement, measure_results
 
 __all__ = ["find_disagreements", "measure_agreement", "measure_results", "read_task"]
 
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'exports' has no attribute {name!r}")
     from importlib import import_module
 
-    module = "exports.reading.frames" if name == "read_task" else "exports.measure.notebook"
+    module = "exports.reading.frames" if name == "read_task" else "exports.report.notebook"
     return getattr(import_module(module), name)
 
 

@@ -12,7 +12,7 @@ from annotation.labels import LABELS, TaskName
 from annotation.rendering import one_line, plain_text
 from annotation.wording import ANSWERS, Wording
 from exports.adjudicate.adjudication import Split, UnitId
-from exports.agreement.audit import ControlLabel, ControlVotes
+from exports.agreement.consensus import ControlLabel, ControlVotes
 from exports.agreement.judge import JudgedUnits
 from exports.agreement.ratings import Ratings
 from exports.agreement.statistics import label_votes

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exports.agreement._bounds import Support, absence_interval
-from exports.agreement._exchange import Exchange
-from exports.agreement._patterns import Entries, LabelPatterns, TaskPatterns
-from exports.agreement._resampling import BoolArray, Resampled, interval, interval_or_none
 from exports.agreement.distributions import wilson_interval
+from exports.agreement.exchange import Exchange
+from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns
 from exports.agreement.ratings import MISSING, FloatArray, IntArray, Ratings
+from exports.agreement.resampling import BoolArray, Resampled, Support, absence_interval, interval, interval_or_none
 from exports.agreement.schema import (
     AnnotatorAgreement,
     Interval,

@@ -6,18 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import TASKS
-from exports.agreement._exchange import measure_exchange
-from exports.agreement._labels import (
-    LabelEstimators,
-    MacroAlpha,
-    MacroFigures,
-    conditional_agreement,
-    count_violations,
-    count_violations_by_annotator,
-)
-from exports.agreement._patterns import task_patterns
-from exports.agreement._resampling import bootstrap
-from exports.agreement._slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
 from exports.agreement.annotators import (
     AnnotatorEstimators,
     PairEstimators,
@@ -25,8 +13,20 @@ from exports.agreement.annotators import (
     listed_pairs,
     measure_overlap,
 )
-from exports.agreement.cautions import task_warnings, with_cautions
+from exports.agreement.exchange import measure_exchange
+from exports.agreement.labels import (
+    LabelEstimators,
+    MacroAlpha,
+    MacroFigures,
+    conditional_agreement,
+    count_violations,
+    count_violations_by_annotator,
+    task_warnings,
+    with_cautions,
+)
+from exports.agreement.patterns import task_patterns
 from exports.agreement.ratings import Ratings
+from exports.agreement.resampling import bootstrap
 from exports.agreement.schema import (
     Agreement,
     AnnotatorAgreement,
@@ -36,6 +36,7 @@ from exports.agreement.schema import (
     PairAgreement,
     TaskAgreement,
 )
+from exports.agreement.slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
 
 RESAMPLES = 2000
 """Enough to read at the terminal; figures to be published want 10,000 (exports/contracts/agreement.md#intervals)."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from annotation.labels import TaskName
 from exports.agreement.alt_test import AltTest
-from exports.agreement.audit import Audit
+from exports.agreement.consensus import Audit
 from exports.agreement.statistics import LabelFigures, PairFigures, UndefinedReason
 from pipeline.schema import Frozen
 

@@ -167,8 +167,8 @@ def agreement(
         citejury exports agreement export --judge judgements.jsonl --epsilon 0.1
     """
     _check_gate_options(ctx, fail_under, fail_labels)
-    from exports.measure.files import REPORT_FILE, AgreementOptions, measure_and_write
     from exports.report.agreement_page import audit_sections, judge_sections, short_sections
+    from exports.report.files import REPORT_FILE, AgreementOptions, measure_and_write
     from exports.report.sections import terminal_text
 
     options = AgreementOptions.model_validate(wanted)

@@ -151,7 +151,7 @@ def results(
         citejury exports results spring autumn --weights sample.csv --out results
         citejury exports results export --judge judgements.jsonl --records records.jsonl
     """
-    from exports.measure.results import ResultsOptions, check_results_folder, results_of_files, write_results
+    from exports.report.files import ResultsOptions, check_results_folder, results_of_files, write_results
     from exports.report.results_page import results_sections
     from exports.report.sections import terminal_text
 

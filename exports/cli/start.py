@@ -66,8 +66,8 @@ def demo(home: Path, port: int, end: bool) -> None:
 
 def _show(home: Path, server: "ServerHandle") -> "DemoReport":
     """Run the demo, print what its jury found and how far it agrees on stdout, and say where everything is."""
-    from exports.measure.files import REPORT_FILE
     from exports.report.agreement_page import short_sections
+    from exports.report.files import REPORT_FILE
     from exports.report.sections import terminal_text
     from exports.start.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, RESEARCH, run_demo
 

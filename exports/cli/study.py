@@ -14,7 +14,7 @@ from pipeline.cli.options import STUDY, tell_next
 from pipeline.terminal import SIGNAL_EXITS, counted, printable
 
 if TYPE_CHECKING:
-    from exports.measure.results import ResultsOptions
+    from exports.report.files import ResultsOptions
     from exports.study.file import Part, StudyFile
     from exports.study.month import Incomplete, Month, Words
 
@@ -145,7 +145,7 @@ def _run(ctx: click.Context, words: "Words") -> None:
 
 def _trend_is_due(told: "StudyFile", finished: "list[Month]") -> bool:
     """Whether there are two months, and results of one that are newer than the last trend."""
-    from exports.measure.results import RESULTS_FILE
+    from exports.report.files import RESULTS_FILE
     from exports.study.month import TREND
 
     trend = Path(told.months) / TREND / RESULTS_FILE
@@ -184,9 +184,9 @@ def trend(path: Path) -> None:
     Example:
         citejury study trend study.toml
     """
-    from exports.measure.results import check_results_folder, write_results
+    from exports.report.files import check_results_folder, write_results
+    from exports.report.results_page import trend_sections
     from exports.report.sections import terminal_text
-    from exports.report.trend import trend_sections
     from exports.study.file import read_study_file
     from exports.study.month import TREND, Month, begun_months, month_now
     from exports.study.trend import measure_trend
@@ -224,7 +224,7 @@ def _folder_of(path: Path) -> Iterator[Path]:
 def _results_options(told: "StudyFile") -> "ResultsOptions":
     """What the table [results] says of every month: groups, consensus, decisions, seed."""
     from exports.cli.results import results
-    from exports.measure.results import ResultsOptions
+    from exports.report.files import ResultsOptions
     from exports.study.month import Month, command_words
 
     words = command_words(told, "results", Month(Path(told.months)))[2:]

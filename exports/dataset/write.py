@@ -41,10 +41,10 @@ from exports.dataset.files import (
     write_splits,
 )
 from exports.dataset.splits import Placed, group_records, place_records
-from exports.measure.files import measure_tables
 from exports.reading.decisions import read_decisions
 from exports.reading.provenance import provenance_files, read_provenance
 from exports.reading.read import export_files, read_tables, task_of
+from exports.report.files import measure_tables
 from pipeline.errors import InputError
 
 _REPORTED_ROWS = 1000

@@ -9,7 +9,7 @@ import numpy as np
 from exports.agreement.ratings import IntArray
 from exports.reading._narratives import RecordTraces, tell_narratives
 from exports.reading._verdicts import VerdictReader
-from exports.results.answers import NO_VERDICT, STATES, VERDICTS, Answers, Column
+from exports.results.study import NO_VERDICT, STATES, VERDICTS, Answers, Column
 from pipeline.records import QueryResponse, Source
 from pipeline.text.urls import is_grounding_redirect, site_key
 from pipeline.text.words import detect_language

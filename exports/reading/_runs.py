@@ -12,8 +12,7 @@ from typing import NamedTuple
 from exports.agreement.schema import InputFile
 from exports.reading._answer_facts import AnswerFacts, told_provenance
 from exports.reading._verdicts import VerdictReader
-from exports.results.answers import Answers
-from exports.results.study import RunCounts, add_counts
+from exports.results.study import Answers, RunCounts, add_counts
 from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, csv_file, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers, whole_answers
 from pipeline.csv_v2.identity import identify_call

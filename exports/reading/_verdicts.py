@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from exports.results.answers import Verdict, VerdictPatterns
+from exports.results.study import Verdict, VerdictPatterns
 from pipeline.errors import SettingsError
 from pipeline.settings import SETTINGS_FILE
 from pipeline.text.normal_form import INVISIBLE, normal_form

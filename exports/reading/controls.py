@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.status.scores import AnnotatorScores, ControlAnswer, score_answers
-from exports.agreement.audit import ControlLabel, ControlVotes
+from exports.agreement.consensus import ControlLabel, ControlVotes
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE
 from exports.reading.read import counted_cells, csv_rows, display_names

@@ -4,15 +4,19 @@ Sentences hold names of models, narratives and findings as they are: whoever put
 terminal escapes it whole.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from annotation.labels import TaskName
-from exports.report.words import UNDEFINED, decimal
+from exports.report.words import UNDEFINED, decimal, p_phrase
+from exports.results.comparisons import narratives_needed, within_reach
 from exports.results.schema import (
     Denominators,
+    Difference,
     Finding,
     LabelResults,
+    NoFigure,
     Rate,
     RateInterval,
     Results,
@@ -91,9 +95,9 @@ def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[st
             if group.n_units:
                 yield group_name(group.by), 1, group
         if (lacking := without[figure.title]) and not alike:
-            yield joined([name for name, _ in lacking]), 1, lacking[0][1]
+            yield _joined([name for name, _ in lacking]), 1, lacking[0][1]
     if alike and (lacking := without[shown[0].title]):
-        yield f"none judged: {joined([name for name, _ in lacking])}", 0, lacking[0][1]
+        yield f"none judged: {_joined([name for name, _ in lacking])}", 0, lacking[0][1]
 
 
 def _is_one_unknown(found: LabelResults) -> bool:
@@ -191,7 +195,7 @@ def basis(rate: Rate, unit: str) -> str:
     return f"{counted(rate.n_units, unit)}, {counted(rate.n_narratives, 'narrative')}"
 
 
-def joined(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     """The names as a list in words; those of crossed groups hold commas themselves."""
     *first, last = names
     between = "; " if any(", " in name for name in names) else ", "
@@ -262,3 +266,196 @@ def _hundredths(value: float) -> str:
         return f"{100 * value:.0f}" if size > _ROUNDING else "0"
     digits = f"{100 * value:.1f}".replace("-0.0", "0.0")
     return digits if digits in ("0.0", "100.0", "-100.0") else digits.removesuffix(".0")
+
+
+DIFFERENCE_MEANING = (
+    "Two groups are compared on the narratives that both have, each narrative against itself. Beyond chance: p below "
+    ".05 after Holm's correction for all comparisons of all labels and findings."
+)
+
+
+def difference_sentence(title: str, found: Difference, scale: Scale = SHARES) -> str:
+    """A difference that has a figure, the group with the higher rate first."""
+    first, second, rates = found.a, found.b, (found.rate_a, found.rate_b)
+    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    difference = found.difference or 0.0
+    if difference < 0:
+        first, second, rates, difference = second, first, rates[::-1], -difference
+        low, high = (None, None) if low is None or high is None else (-high, -low)
+    interval = "" if low is None or high is None else " " + scale.interval(RateInterval(low=low, high=high, method=""))
+    level = f" ({group_name(found.within)})" if found.within else ""
+    p = "" if found.p_holm is None else f", {p_phrase(found.p_holm)} after Holm"
+    return (
+        f"{title}{level}: {first or NOT_KNOWN} {scale.value(rates[0])}, {second or NOT_KNOWN} {scale.value(rates[1])}: "
+        f"{scale.apart(difference)} apart{interval}{p}, on {counted(found.n_narratives, 'narrative')} that both have."
+    )
+
+
+def standing_out(results: Results) -> Iterator[tuple[Figure, Difference]]:
+    """The differences beyond chance: composite findings first, within one the greatest difference first."""
+    for figure in figures(results):
+        told = [found for found in figure.found.differences if found.stands_out]
+        for found in sorted(told, key=lambda found: -abs(found.difference or 0.0)):
+            yield figure, found
+
+
+def difference_sentences(results: Results) -> Iterator[str]:
+    """What differs beyond chance, a sentence each; where nothing does, one that says whether anything could have."""
+    told = [difference_sentence(figure.title, found) for figure, found in standing_out(results)]
+    compared = [found for figure in figures(results) for found in figure.found.differences if found.p is not None]
+    if told:
+        reached = sum(within_reach(compared))
+        few = (
+            "" if reached == len(compared) else f", of which {reached:,} have enough narratives in common to stand out"
+        )
+        yield from told
+        yield f"{counted(len(told), 'difference')} of {len(compared):,} that were compared{few}."
+    elif compared:
+        yield no_difference_sentence(compared)
+    else:
+        yield "Cannot be told: no two groups could be compared."
+
+
+def no_difference_sentence(compared: Sequence[Difference]) -> str:
+    """That none of the differences is beyond chance, or that none could have been: they are one or more, with a p."""
+    reached = sum(within_reach(compared))
+    if not reached:
+        most, needed = max(found.n_narratives for found in compared), narratives_needed(compared)
+        return (
+            f"Cannot be told: with at most {counted(most, 'narrative')} in common none of "
+            f"{counted(len(compared), 'difference')} could be beyond chance; {needed:,} are needed."
+        )
+    few = "" if reached == len(compared) else f"; only {reached:,} of them have enough narratives in common to be"
+    return f"None of {counted(len(compared), 'difference')} is beyond chance{few}."
+
+
+_NAMES_SHOWN = 6
+NOT_IN_EVERY_PART = "not judged in every part"
+"""Why a composite finding has no figure where labels may have one."""
+_REASONS: dict[NoFigure, str] = {
+    "no_units": "the jury judged none",
+    "one_narrative": "all of it is on one narrative",
+    "no_shared_narrative": "they have no narrative in common",
+    "not_known": "the files do not tell",
+}
+
+
+def incomparable_sentences(results: Results) -> Iterator[str]:
+    """What cannot be compared or has no figure, and why; then what the measuring remarked."""
+    yield from _without_difference(results)
+    yield from _without_figure(results)
+    yield from _unknown_denominators(results)
+    yield from results.remarks
+
+
+def _without_difference(results: Results) -> Iterator[str]:
+    """For each reason the groups that cannot be compared, and on which labels; not where one of them has no rate.
+
+    One that cannot be compared with several others is named once, with them.
+    """
+    levels: dict[tuple[str, str, NoFigure, str], list[str]] = {}
+    for (a, b, level), reasons in _reasons_by_pair(results).items():
+        told = [title for title, reason in reasons.items() if reason is not None and reason != "no_units"]
+        if told:
+            named = "any label" if None not in reasons.values() else _named(told, 0)
+            levels.setdefault((a, b, reasons[told[0]] or "not_known", named), []).append(level)
+    pairs: dict[tuple[tuple[str, ...], NoFigure, str], list[tuple[str, str]]] = {}
+    for (a, b, reason, named), own in levels.items():
+        pairs.setdefault((tuple(own), reason, named), []).append((a, b))
+    for (own_levels, reason, named), found in pairs.items():
+        for group, others in _by_most_frequent(found):
+            end = f"{_levels(own_levels)} on {named}: {_REASONS[reason]}."
+            with_one = f"{group} and {others[0]} cannot be compared{end}"
+            yield with_one if len(others) == 1 else f"{group} cannot be compared with {_joined(others)}{end}"
+
+
+def _levels(levels: Sequence[str]) -> str:
+    """Within which levels of other columns, behind a space; the empty one stands for all of them together."""
+    names = [level for level in levels if level]
+    if not names:
+        return ""
+    return f" ({'nor ' if '' in levels else ''}within {_some(names)})"
+
+
+def _reasons_by_pair(results: Results) -> dict[tuple[str, str, str], dict[str, NoFigure | None]]:
+    """For each two groups and level why they cannot be compared, by the label's title; None where they can."""
+    pairs: dict[tuple[str, str, str], dict[str, NoFigure | None]] = {}
+    for figure in figures(results):
+        for found in figure.found.differences:
+            level = group_name(found.within) if found.within else ""
+            reason = (found.undefined or "not_known") if found.p is None else None
+            names = (found.a or NOT_KNOWN, found.b or NOT_KNOWN, level)
+            pairs.setdefault(names, {})[figure.title] = reason
+    return pairs
+
+
+def _by_most_frequent(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
+    """Each pair once, under that one of its names that is in most of the pairs."""
+    left = list(pairs)
+    while left:
+        counts = Counter(name for pair in left for name in pair)
+        group = max(counts, key=lambda name: counts[name])
+        yield group, [b if a == group else a for a, b in left if group in (a, b)]
+        left = [pair for pair in left if group not in pair]
+
+
+def _without_figure(results: Results) -> Iterator[str]:
+    """For each reason the groups that have no rate on some labels, or a rate without an interval."""
+    lacking: dict[tuple[str, bool, str], list[str]] = {}
+    for figure in figures(results):
+        parts = [("all", figure.found), *((group_name(group.by), group) for group in figure.found.groups)]
+        for name, rate in parts:
+            if rate.undefined:
+                reason = _reason(figure, rate.undefined)
+                lacking.setdefault((name, rate.rate is None, reason), []).append(figure.title)
+    kinds = [figure.task is None for figure in figures(results)]
+    totals = {NOT_IN_EVERY_PART: 0, _REASONS["no_units"]: kinds.count(False)}
+    alike: dict[tuple[str, bool, str], list[str]] = {}
+    for (name, no_rate, reason), titles in lacking.items():
+        alike.setdefault((_named(titles, totals.get(reason, len(kinds))), no_rate, reason), []).append(name)
+    for (named, no_rate, reason), names in alike.items():
+        what = "no rate" if no_rate else "a rate without interval"
+        if "all" in names:
+            yield f"all: {what} for {named}: {reason}."
+            continue
+        then = f", so {'they' if len(names) > 1 else 'it'} cannot be compared there" if no_rate else ""
+        yield f"{_joined(names)}: {what} for {named}{then}: {reason}."
+
+
+def _reason(figure: Figure, reason: NoFigure) -> str:
+    """Why there is no figure; of a composite finding some parts may have been judged."""
+    return NOT_IN_EVERY_PART if figure.task is None and reason == "no_units" else _REASONS[reason]
+
+
+def _named(titles: Sequence[str], total: int) -> str:
+    """The labels by name, or how many they are where they are many."""
+    if len(titles) == total:
+        return "any label" if total > 1 else titles[0]
+    return _some(titles)
+
+
+def _some(names: Sequence[str]) -> str:
+    """The names as a list in words, the first of them where they are many."""
+    more = len(names) - _NAMES_SHOWN
+    return _joined([*names[:_NAMES_SHOWN], f"{more:,} more"] if more > 0 else names)
+
+
+def _unknown_denominators(results: Results) -> Iterator[str]:
+    """One sentence where the files do not tell all that stands behind the rates."""
+    shown = list(figures(results))
+    known = [figure.found.denominators for figure in shown]
+    of_groups = [group.denominators for figure in shown for group in figure.found.groups]
+    discards = any(found.discarded is None for found in known)
+    parts = {
+        "how many questions were asked, answered, refused or failed (`--runs` tells)": any(
+            found.asked is None for found in known
+        ),
+        "how many answers cite nothing": any(found.without_citations is None for found in known),
+        "how many cite a page that was not read": any(found.with_unread_sources is None for found in known),
+        "how many responses were discarded (`exports csv --discarded` tells)": discards,
+        "how many discarded responses belong to each group (`exports csv --discarded` tells)": not discards
+        and any(found.discarded is None for found in of_groups),
+    }
+    unknown = [what for what, lacking in parts.items() if lacking]
+    if unknown:
+        yield f"Not known: {'; '.join(unknown)}."

@@ -110,9 +110,22 @@ def _wrapped(sentence: str, mark: str = "") -> str:
     )
 
 
-def markdown_text(mark: str, sections: Iterable[Section]) -> str:
-    """A page that ends in a line break; its first line is the mark by which the file is known as ours."""
-    return "\n\n".join([mark, *(block for section in sections for block in _markdown_blocks(section))]) + "\n"
+def markdown_mark(command: str) -> str:
+    """The first line of a page, by which it is known as a file of this command."""
+    return f"<!-- citejury {command} -->"
+
+
+def latex_mark(command: str) -> str:
+    """The first line of tables in LaTeX, by which they are known as a file of this command."""
+    return f"% citejury {command}"
+
+
+def markdown_text(command: str, sections: Iterable[Section]) -> str:
+    """A page that ends in a line break, as a file of this command."""
+    return (
+        "\n\n".join([markdown_mark(command), *(block for section in sections for block in _markdown_blocks(section))])
+        + "\n"
+    )
 
 
 def _markdown_blocks(section: Section) -> Iterator[str]:
@@ -135,9 +148,12 @@ def _bullets(points: Iterable[Point]) -> str:
     return "\n".join(f"- {'⚠ ' if mark == _WARNING else ''}{escape_markdown(text)}" for mark, text in points)
 
 
-def latex_text(mark: str, sections: Iterable[Section]) -> str:
+def latex_text(command: str, sections: Iterable[Section]) -> str:
     """A `table` environment for each table, which pdfLaTeX, XeLaTeX and LuaLaTeX set; ends in a line break."""
-    lines = [mark, r"% In the preamble: \usepackage{booktabs}, and \usepackage{textcomp} before LaTeX 2020."]
+    lines = [
+        latex_mark(command),
+        r"% In the preamble: \usepackage{booktabs}, and \usepackage{textcomp} before LaTeX 2020.",
+    ]
     for section in sections:
         for number, table in enumerate(section.tables, start=1):
             last = number == len(section.tables)

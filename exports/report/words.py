@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Literal
 
 from annotation.labels import TaskName
-from exports.agreement.cautions import ADVICE
+from exports.agreement.labels import ADVICE
 from exports.agreement.schema import (
     Agreement,
     AlphaChange,

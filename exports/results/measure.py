@@ -6,13 +6,11 @@ import numpy as np
 
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.schema import InputFile
-from exports.results._columns import MeasuredColumn, Records, measure_columns, number_names
-from exports.results._denominators import GroupCounts
-from exports.results._groups import MOST_PAIRS, Grouping, groupings, whole
-from exports.results._judge_help import Helped
-from exports.results._landscape import run_totals, survey
-from exports.results._passages import measure_passages
-from exports.results._values import FindingValues, finding_values, tasks_of, unit_values
+from exports.results.groups import MOST_PAIRS, GroupCounts, Grouping, groupings, whole
+from exports.results.judge_help import Helped
+from exports.results.landscape import run_totals, survey
+from exports.results.passages import measure_passages
+from exports.results.rates import MeasuredColumn, Records, measure_columns, number_names
 from exports.results.schema import (
     Finding,
     LabelResults,
@@ -20,6 +18,7 @@ from exports.results.schema import (
     TaskResults,
 )
 from exports.results.study import SERIOUS_PROBLEM, Consensus, FindingDefinition, Study
+from exports.results.values import FindingValues, finding_values, tasks_of, unit_values
 
 _PROVIDERS = frozenset({"model_name", "model_version", "arm"})
 """Columns of provenance that tell providers apart."""

@@ -7,8 +7,7 @@ from typing import Literal
 
 from annotation.labels import TaskName
 from exports.agreement.schema import InputFile
-from exports.results.answers import Verdict, VerdictPatterns
-from exports.results.study import Consensus
+from exports.results.study import Consensus, Verdict, VerdictPatterns
 from pipeline.records import SourceState
 from pipeline.schema import Frozen
 

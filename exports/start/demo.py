@@ -20,7 +20,7 @@ from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
 from exports.csv.fetch import Progress
 from exports.csv.write import export_csv
-from exports.measure.files import AgreementOptions, Measured, measure_and_write
+from exports.report.files import AgreementOptions, Measured, measure_and_write
 from pipeline.asking.replay import replay_narratives
 from pipeline.errors import ArgillaError, OutputError
 from pipeline.files import write_private

@@ -16,7 +16,7 @@ from annotation.campaign.plan import SAMPLE_FILE
 from annotation.campaign.routing import standing_workspaces
 from annotation.client import open_argilla
 from annotation.status.summary import read_status
-from exports.measure.results import RESULTS_FILE
+from exports.report.files import RESULTS_FILE
 from exports.study.file import COMMANDS, Part, StudyFile
 from pipeline.asking.run_folder import MANIFEST, read_manifest
 from pipeline.errors import InputError

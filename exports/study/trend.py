@@ -9,11 +9,11 @@ import numpy as np
 
 from exports.csv.folder import mapping
 from exports.csv.folder import read_manifest as read_export_manifest
-from exports.measure.results import ResultsOptions
 from exports.reading.findings import read_findings
 from exports.reading.read import export_files, read_tables
 from exports.reading.study import ReadStudy, read_study
 from exports.reading.weights import read_weights
+from exports.report.files import ResultsOptions
 from exports.results.measure import measure_results
 from exports.results.schema import Results
 from exports.results.study import Study

@@ -37,7 +37,6 @@ MOVING = {
     "exports.schema": "exports.csv",
     "exports.agreement": "exports.statistics",
     "exports.results": "exports.statistics",
-    "exports.measure": "exports.report",
     "exports.feedback": "exports.report",
     "exports.start": "exports.cli",
 }

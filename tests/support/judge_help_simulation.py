@@ -7,9 +7,9 @@ import numpy as np
 
 from exports.agreement.consensus import BoolArray
 from exports.agreement.ratings import FloatArray
-from exports.results._intervals import rate_ends
-from exports.results._prediction_powered import Powered, Units, prediction_powered
-from exports.results._random_part import Division, chosen_by_score, misfit, misfit_by_score, uneven_share
+from exports.results.comparisons import rate_ends
+from exports.results.judge_help import Powered, Units, prediction_powered
+from exports.results.random_part import Division, chosen_by_score, misfit, misfit_by_score, uneven_share
 from tests.support.drawn_studies import logistic, threshold
 
 Judge = Callable[[np.random.Generator, FloatArray, FloatArray], FloatArray]

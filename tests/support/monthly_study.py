@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from exports.measure.results import RESULTS_FILE
+from exports.report.files import RESULTS_FILE
 from exports.results.measure import measure_results
 from exports.results.schema import Results
 from exports.study.month import Month

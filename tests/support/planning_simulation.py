@@ -11,7 +11,7 @@ from annotation.campaign.plan import PlannedSample, PlanOptions, make_plan
 from annotation.campaign.power import LEVEL, Likeness, detectable_difference, shared_narratives
 from annotation.labels import TASKS
 from exports.agreement.ratings import FloatArray
-from exports.results._comparisons import flip_p, n_flips
+from exports.results.comparisons import flip_p, n_flips
 from tests.support.drawn_studies import draw_votes
 from tests.support.planned_records import planned_study
 from tests.support.results_simulation import SPREADS

@@ -11,11 +11,11 @@ def results_terminal(found: Results) -> str:
 
 
 def results_markdown(found: Results) -> str:
-    return markdown_text(results_page.MARKDOWN_MARK, results_page.results_sections(found))
+    return markdown_text("exports results", results_page.results_sections(found))
 
 
 def results_latex(found: Results) -> str:
-    return latex_text(results_page.LATEX_MARK, results_page.results_sections(found, "paper"))
+    return latex_text("exports results", results_page.results_sections(found, "paper"))
 
 
 def agreement_terminal(found: Agreement, results: Results | None = None) -> str:
@@ -23,8 +23,8 @@ def agreement_terminal(found: Agreement, results: Results | None = None) -> str:
 
 
 def agreement_markdown(found: Agreement, results: Results | None = None) -> str:
-    return markdown_text(agreement_page.MARKDOWN_MARK, agreement_page.agreement_sections(found, results))
+    return markdown_text("exports agreement", agreement_page.agreement_sections(found, results))
 
 
 def agreement_latex(found: Agreement) -> str:
-    return latex_text(agreement_page.LATEX_MARK, agreement_page.paper_sections(found))
+    return latex_text("exports agreement", agreement_page.paper_sections(found))

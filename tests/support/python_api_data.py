@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.labels import LABELS
-from exports.measure.notebook import AgreementResult
+from exports.report.notebook import AgreementResult
 from exports.schema import COLUMNS
 
 CELLS = {

@@ -9,7 +9,7 @@ import numpy as np
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.distributions import holm
 from exports.agreement.ratings import MISSING, FloatArray, LabelArray
-from exports.results._intervals import difference_ends, rate_ends
+from exports.results.comparisons import difference_ends, rate_ends
 from exports.results.measure import measure_results
 from exports.results.schema import LabelResults, Results
 from tests.support.drawn_studies import draw_votes, study_of_votes

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exports.results.answers import NO_VERDICT, STATES, VERDICTS, Answers, Column, VerdictPatterns
 from exports.results.measure import measure_results
 from exports.results.schema import Results
-from exports.results.study import RunCounts, Study
+from exports.results.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, Study, VerdictPatterns
 
 PATTERNS = {
     "en": VerdictPatterns(affirms=("yes",), rejects=("no",)),

@@ -13,7 +13,7 @@ from annotation.display import to_records
 from annotation.labels import LABELS
 from annotation.wording import read_wording
 from exports.csv.write import export_csv
-from exports.measure.files import collect_disagreements
+from exports.report.files import collect_disagreements
 from pipeline.records import Passage, QueryResponse
 from tests.support.measured_files import measure_files
 from tests.support.page_campaign import Campaign, campaign

@@ -16,7 +16,7 @@ from annotation.labels import LABELS
 from exports.agreement.alt_test import LEAST_UNITS, AltTest, Answers, alternative_annotator_test, by_rejections
 from exports.agreement.distributions import student_cdf
 from exports.agreement.judge import JudgedUnits, measure_judge
-from exports.report.judge_words import conclusion, conclusion_sentences, shown_alt_test
+from exports.report.agreement_page import conclusion, conclusion_sentences, shown_alt_test
 from tests.support.agreement_data import ratings_of_matrix
 from tests.support.places import NO_SHARED, SHARED
 

@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from exports.agreement.audit import ControlVotes, measure_audit
+from exports.agreement.consensus import ControlVotes, measure_audit
 from exports.csv.tables import csv_line
 from exports.report.agreement_page import audit_sentences
 from exports.schema import CONTROL_COLUMNS
 from tests.exports.agreement.test_agreement_judge import run
-from tests.exports.measure.test_agreement_command import write_export
+from tests.exports.report.test_agreement_command import write_export
 
 SHA = "0123456789abcdef" * 4
 CONTROLS = {

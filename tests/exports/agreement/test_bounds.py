@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from exports.agreement._bounds import alpha_support
 from exports.agreement.measure import measure_agreement, measure_task
+from exports.agreement.resampling import alpha_support
 from exports.agreement.schema import LabelAgreement
 from exports.report.words import Fitness, fitness, gate_failures, label_sentence
 from tests.support.agreement_data import ratings_of_matrix

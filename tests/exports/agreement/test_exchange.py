@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exports.agreement._exchange import measure_exchange
+from exports.agreement.exchange import measure_exchange
 from exports.agreement.measure import measure_agreement, measure_task
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import AnnotatorAgreement

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exports.agreement._resampling import (
+from exports.agreement.measure import measure_figures
+from exports.agreement.ratings import FloatArray, Ratings
+from exports.agreement.resampling import (
     Estimator,
     Replicates,
     bca_ends,
@@ -17,8 +19,6 @@ from exports.agreement._resampling import (
     bootstrap,
     interval,
 )
-from exports.agreement.measure import measure_figures
-from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import Interval
 from exports.agreement.statistics import alpha_sums, alphas, count_votes
 from exports.reading.read import export_files, read_tables

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, permutation_test
 
 from annotation.labels import LABELS
-from exports.agreement.judge import JudgedUnits
-from exports.agreement.judge_differences import compare_judges, exchange_p
+from exports.agreement.judge import JudgedUnits, compare_judges, exchange_p
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import JudgeDifference
-from exports.report.judge_words import difference_sentences
+from exports.report.agreement_page import difference_sentences
 from tests.exports.agreement.test_agreement_judge import line, run, write_lines
-from tests.exports.measure.test_agreement_command import response, write_export
+from tests.exports.report.test_agreement_command import response, write_export
 from tests.support.agreement_data import ratings_of_matrix
 
 LABEL = LABELS["generation"][0]

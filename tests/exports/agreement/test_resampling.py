@@ -6,10 +6,14 @@ import sys
 import numpy as np
 import pytest
 
-from exports.agreement._exchange import measure_exchange
-from exports.agreement._labels import LabelEstimators
-from exports.agreement._patterns import task_patterns
-from exports.agreement._resampling import (
+from exports.agreement.annotators import AnnotatorEstimators, PairEstimators
+from exports.agreement.distributions import student_quantile
+from exports.agreement.exchange import measure_exchange
+from exports.agreement.labels import LabelEstimators
+from exports.agreement.measure import measure_figures
+from exports.agreement.patterns import task_patterns
+from exports.agreement.ratings import FloatArray, Ratings
+from exports.agreement.resampling import (
     UNDEFINED_SHARE,
     Estimator,
     Replicates,
@@ -22,10 +26,6 @@ from exports.agreement._resampling import (
     share_below,
     undefined_share,
 )
-from exports.agreement.annotators import AnnotatorEstimators, PairEstimators
-from exports.agreement.distributions import student_quantile
-from exports.agreement.measure import measure_figures
-from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import Interval
 from tests.support.agreement_data import CASES, Row, ratings_of, ratings_of_matrix
 from tests.support.peak_memory import needs_proc
@@ -211,10 +211,10 @@ def test_figures_do_not_depend_on_what_else_is_resampled_nor_in_what_order() -> 
 def test_units_told_by_pattern_give_what_single_units_give(monkeypatch: pytest.MonkeyPatch) -> None:
     ratings = drawn(units=120, annotators=4, share=0.6, records=40)
     by_pattern = measure_figures(ratings, 300, 5)
-    monkeypatch.setattr("exports.agreement._patterns.MOST_PATTERNS", 3)
+    monkeypatch.setattr("exports.agreement.patterns.MOST_PATTERNS", 3)
     assert task_patterns(ratings).counts is None
     by_unit = measure_figures(ratings, 300, 5)
-    monkeypatch.setattr("exports.agreement._patterns.DENSE", 0)
+    monkeypatch.setattr("exports.agreement.patterns.DENSE", 0)
     by_sparse_unit = measure_figures(ratings, 300, 5)
     for found in (by_unit, by_sparse_unit):
         assert flat(found.labels["proper_action"].model_dump()) == pytest.approx(
@@ -303,7 +303,7 @@ def test_the_same_seed_gives_the_same_digits_and_another_one_others() -> None:
 
 DIGEST = """
 import hashlib
-from exports.agreement import _patterns as patterns
+from exports.agreement import patterns
 from exports.agreement.measure import measure_figures
 from tests.exports.agreement.test_resampling import drawn
 digest = hashlib.sha256()

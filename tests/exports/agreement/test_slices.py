@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from exports.agreement._slices import (
+from exports.agreement.distributions import holm
+from exports.agreement.measure import measure_agreement, measure_task
+from exports.agreement.ratings import Ratings
+from exports.agreement.schema import AlphaChange, TaskAgreement
+from exports.agreement.slices import (
     deal,
     deck_of,
     measure_changes,
@@ -19,10 +23,6 @@ from exports.agreement._slices import (
     week_name,
     week_parts,
 )
-from exports.agreement.distributions import holm
-from exports.agreement.measure import measure_agreement, measure_task
-from exports.agreement.ratings import Ratings
-from exports.agreement.schema import AlphaChange, TaskAgreement
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, START, Row, ratings_of
 from tests.support.places import NO_SHARED

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from annotation.labels import TASKS
-from exports.agreement._exchange import Exchange, measure_exchange
+from exports.agreement.exchange import Exchange, measure_exchange
 from exports.agreement.measure import SIGNIFICANT
 from exports.agreement.ratings import Ratings
 from tests.support.juries import Jury, jury_ratings

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from exports.agreement._bounds import alpha_interval, alpha_support
-from exports.agreement._resampling import Estimator, bootstrap, interval
 from exports.agreement.ratings import FloatArray, IntArray
+from exports.agreement.resampling import Estimator, alpha_interval, alpha_support, bootstrap, interval
 from exports.agreement.schema import Interval
 from exports.agreement.statistics import alpha_sums, alphas, count_votes
 from tests.support.agreement_data import ratings_of_matrix

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exports.reading.study import read_study
-from exports.report.results_gaps import incomparable_sentences
+from exports.report.results_words import incomparable_sentences
 from exports.results.measure import measure_results
 from exports.schema import COLUMNS
 from pipeline.errors import BadRowsError, InputError

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from exports.cli import main
 from exports.reading._runs import ReadRuns, read_runs
 from exports.reading._verdicts import verdict_readers
-from exports.results.answers import NO_VERDICT, STATES, VERDICTS, VerdictPatterns
-from exports.results.study import RunCounts, Study
+from exports.results.study import NO_VERDICT, STATES, VERDICTS, RunCounts, Study, VerdictPatterns
 from pipeline.errors import CitejuryError, InputError
 from pipeline.recording.files import read_records, write_records
 from pipeline.records import QueryResponse

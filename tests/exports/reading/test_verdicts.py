@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exports.reading._verdicts import VerdictReader, opening, read_verdict_patterns
-from exports.results.answers import VerdictPatterns
+from exports.results.study import VerdictPatterns
 from pipeline.errors import SettingsError
 
 PATTERNS = {

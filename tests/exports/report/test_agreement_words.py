@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from exports.agreement.cautions import ADVICE
+from exports.agreement.labels import ADVICE
 from exports.agreement.schema import Discards, LabelAgreement
 from exports.report.words import (
     decimal,

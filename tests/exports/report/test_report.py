@@ -11,12 +11,11 @@ import pytest
 from annotation.labels import TASKS
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.schema import Agreement, Interval
-from exports.report.html._browser import LONGEST_TEXT, PRINTED, SHOWN
-from exports.report.html._elements import to_html
-from exports.report.html._heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
-from exports.report.html._plot import Axis, alpha_axis, difference_axis
-from exports.report.html._timeline import week_panel
+from exports.report.html.browser import LONGEST_TEXT, PRINTED, SHOWN
+from exports.report.html.elements import Axis, alpha_axis, difference_axis, to_html
+from exports.report.html.labels import week_panel
 from exports.report.html.page import render_report, write_report
+from exports.report.html.people import MOST_ANNOTATORS, most_shared, short_names, similar_order
 from exports.report.words import FITNESS, fitness
 from pipeline.errors import OutputError
 from tests.support.agreement_data import CASES, Row, ratings_of

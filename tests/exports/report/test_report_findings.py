@@ -6,9 +6,8 @@ import pytest
 
 from exports.agreement.schema import Agreement
 from exports.report.html.page import render_report
-from exports.report.results_differences import difference_sentences
-from exports.report.results_gaps import incomparable_sentences
-from exports.report.results_landscape import landscape_blocks
+from exports.report.results_page import landscape_blocks
+from exports.report.results_words import difference_sentences, incomparable_sentences
 from exports.results.schema import Finding, GroupRate, Results
 from tests.support.report_data import HOSTILE, whole_report_parts
 from tests.support.report_page import Page

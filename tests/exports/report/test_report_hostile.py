@@ -7,7 +7,7 @@ import pytest
 
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.schema import Agreement
-from exports.report.html._elements import clean, element, quoted, to_html
+from exports.report.html.elements import clean, element, quoted, to_html
 from exports.report.html.page import render_report
 from tests.support.report_data import (
     BIDI,

@@ -8,8 +8,8 @@ from unicodedata import east_asian_width
 
 import pytest
 
-from exports.report.results_landscape import landscape_blocks, more_figures
-from exports.report.results_tidy import results_tables
+from exports.report.results_page import landscape_blocks, more_figures
+from exports.report.tables import results_tables
 from exports.results.measure import measure_results
 from exports.results.schema import Passages
 from exports.results.study import Study

@@ -2,26 +2,24 @@
 
 import pytest
 
-from exports.report.results_differences import (
-    difference_sentence,
-    difference_sentences,
-    no_difference_sentence,
-    standing_out,
-)
-from exports.report.results_gaps import incomparable_sentences
 from exports.report.results_words import (
     COEFFICIENTS,
     basis,
     definition,
     denominator_sentence,
     denominator_sentences,
+    difference_sentence,
+    difference_sentences,
     figures,
     group_name,
+    incomparable_sentences,
     left_out_sentence,
+    no_difference_sentence,
     rate_estimate,
     rate_rows,
     share,
     span,
+    standing_out,
 )
 from exports.results.schema import Finding, LabelResults, NoFigure, RateInterval, Results
 from tests.support.results_data import denominators, difference, group, results

@@ -8,10 +8,9 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from exports.results.answers import Answers, VerdictPatterns
 from exports.results.measure import measure_results
 from exports.results.schema import CitationGroup, Landscape, NarrativeVerdicts, SiteOverlap
-from exports.results.study import RunCounts, Study
+from exports.results.study import Answers, RunCounts, Study, VerdictPatterns
 from tests.support.told_answers import Told, told_answers
 
 # Two providers on three narratives. On n1 both cite a.example; on n2 nothing is shared; on n3 b cites nothing.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from exports.agreement.ratings import FloatArray
-from exports.results._intervals import rate_ends
-from exports.results._prediction_powered import Units, labelled_narratives, prediction_powered
+from exports.results.comparisons import rate_ends
+from exports.results.judge_help import Units, labelled_narratives, prediction_powered
 from tests.support.judge_help_simulation import Design, draw_units, widths
 from tests.support.judge_help_simulation import Studied as Seen
 from tests.support.powered_cases import powered_case

@@ -12,8 +12,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from exports.agreement.ratings import FloatArray
-from exports.results._comparisons import flip_p
-from exports.results._intervals import difference_ends, rate_ends
+from exports.results.comparisons import difference_ends, flip_p, rate_ends
 from exports.results.measure import measure_results
 from exports.results.schema import Difference, LabelResults, Results
 from exports.results.study import Study

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from exports.agreement.ratings import FloatArray
-from exports.results._intervals import rate_ends
-from exports.results.answers import VerdictPatterns
+from exports.results.comparisons import rate_ends
 from exports.results.measure import measure_results
-from exports.results.study import Study
+from exports.results.study import Study, VerdictPatterns
 from tests.support.told_answers import Told, told_answers
 
 PATTERNS = {"en": VerdictPatterns(affirms=("yes",), rejects=("no",))}

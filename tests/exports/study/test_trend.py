@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from exports.measure.results import ResultsOptions
-from exports.report.trend import change_sentences
+from exports.report.files import ResultsOptions
+from exports.report.results_page import change_sentences
 from exports.results.schema import Difference, LabelResults, Results
 from exports.study.month import Month
 from exports.study.trend import MONTH, measure_trend

@@ -1,0 +1,398 @@
+"""Export files in; every file of `exports agreement` and of `exports results` out, and the figures themselves."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from annotation.status.scores import AnnotatorScores
+from exports.agreement.alt_test import EPSILON
+from exports.agreement.consensus import Audit, measure_audit
+from exports.agreement.disagreements import Disagreement, find_disagreements
+from exports.agreement.judge import compare_judges, measure_judges
+from exports.agreement.measure import RESAMPLES, measure_agreement
+from exports.agreement.ratings import Ratings
+from exports.agreement.schema import OPTIONAL as AGREEMENT_OPTIONAL
+from exports.agreement.schema import Agreement
+from exports.csv.folder import made_parents
+from exports.reading.controls import read_control_scores, read_control_votes
+from exports.reading.decisions import read_decisions
+from exports.reading.findings import read_findings
+from exports.reading.judgements import read_judges
+from exports.reading.read import ReadTables, export_files, read_tables
+from exports.reading.study import Judging, read_study
+from exports.report.agreement_page import agreement_sections, paper_sections
+from exports.report.disagreement_files import with_details, write_disagreements_csv
+from exports.report.html.page import write_report
+from exports.report.results_page import results_sections
+from exports.report.sections import latex_mark, latex_text, markdown_mark, markdown_text
+from exports.report.tables import agreement_tables, results_tables
+from exports.report.words import left_out_pairs
+from exports.results.measure import measure_results
+from exports.results.schema import OPTIONAL as RESULTS_OPTIONAL
+from exports.results.schema import Results
+from exports.results.study import Consensus, Study
+from pipeline.asking.run_folder import locked_folder
+from pipeline.errors import InputError, OutputError, SettingsError
+from pipeline.schema import Frozen
+
+_HEAD = 4096
+_DISAGREEMENTS_FILE, REPORT_FILE, RESULTS_FILE = "disagreements.csv", "report.html", "results.json"
+WORK_FOLDER = ".agreement.citejury"
+DISAGREEMENTS_KEPT = 10_000
+"""So many of a task are described: more would take memory without bound, and nobody reads them."""
+_ALWAYS = "model_name"
+"""The column that may be asked for where no record has it: all of them are one group then, and that is said."""
+
+
+class OwnFiles(NamedTuple):
+    """What one command writes to a folder, and how it knows what it wrote earlier."""
+
+    command: str
+    """The command, such as `exports agreement`."""
+    work_folder: str
+    """Name of the folder within in which the files are written first."""
+    marks: Mapping[str, bytes | tuple[str, ...]]
+    """By what a file of this name is one of ours, whatever version wrote it: its beginning, or keys of its JSON."""
+
+
+_AGREEMENT = OwnFiles(
+    "exports agreement",
+    WORK_FOLDER,
+    {
+        "agreement.json": ("version", "latest_response", "tasks"),
+        "agreement.md": markdown_mark("exports agreement").encode(),
+        "agreement.tex": latex_mark("exports agreement").encode(),
+        _DISAGREEMENTS_FILE: b"task,label,record_uuid,",
+        REPORT_FILE: b'<meta name="generator" content="citejury',
+        "tasks.csv": b"task,n_units,n_records,",
+        "labels.csv": b"task,label,n_items,",
+        "pairs.csv": b"task,label,rater_a,",
+        "annotators.csv": b"task,label,rater,",
+        "slices.csv": b"task,kind,name,",
+        "changes.csv": b"task,kind,label,",
+        "conditional.csv": b"task,rule,premise,",
+    },
+)
+_RESULTS = OwnFiles(
+    "exports results",
+    ".results.citejury",
+    {
+        RESULTS_FILE: ("version", "consensus", "tasks", "findings"),
+        "results.md": markdown_mark("exports results").encode(),
+        "results.tex": latex_mark("exports results").encode(),
+        "results.csv": b"task,label,by,",
+        "differences.csv": b"task,label,by,",
+        "findings.csv": b"finding,title,any,",
+        "runs.csv": b"model_name,asked,",
+        "citations.csv": b"n_answers,n_narratives,n_citations,",
+        "sites.csv": b"site,citations,answers,",
+        "overlaps.csv": b"by,within,a,b,jaccard,",
+    },
+)
+
+
+def _is_ours(path: Path, mark: bytes | tuple[str, ...]) -> bool:
+    """Whether the file has the mark; HTML near its beginning, and a spreadsheet's BOM does not matter."""
+    if isinstance(mark, tuple):
+        try:
+            found = json.loads(path.read_bytes())
+        except ValueError:
+            return False
+        return isinstance(found, dict) and set(mark) <= found.keys()
+    with path.open("rb") as file:
+        head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf")
+    return mark in head if path.name == REPORT_FILE else head.startswith(mark)
+
+
+def _check_own_files(folder: Path, own: OwnFiles) -> None:
+    """Refuse a folder in which somebody else's file stands in the way of ours.
+
+    Raises:
+        OutputError: a file that has the name of one of ours is somebody else's.
+    """
+    for name, mark in own.marks.items():
+        path = folder / name
+        if path.exists() and not (path.is_file() and _is_ours(path, mark)):
+            raise OutputError(f"`{path}` is not a file of `{own.command}`. Move it or choose another `--out`.")
+
+
+@contextmanager
+def _replaced_files(folder: Path, own: OwnFiles) -> Iterator[Path]:
+    """An empty folder to write to; its files take their places in `folder` when the block ends well.
+
+    `folder` is made, and files of ours in it that are not written anew are removed. After an error nothing in it has
+    changed. The work folder has the same name each time, so that what a killed run left is mended by the next.
+
+    Raises:
+        OutputError: a file of such a name is not ours, another run is writing to the folder, or it cannot be written.
+    """
+    try:
+        with (
+            made_parents(folder / own.work_folder),
+            locked_folder(folder / own.work_folder, own.command) as work,
+        ):
+            try:
+                for left in work.iterdir():
+                    left.unlink()
+                _check_own_files(folder, own)
+                yield work
+                # Not the staged writer: all of them change or, after an error before this line, none.
+                written = sorted(work.iterdir())
+                for path in written:
+                    os.replace(path, folder / path.name)
+                for name in own.marks.keys() - {path.name for path in written}:
+                    (folder / name).unlink(missing_ok=True)  # of an earlier run on other data
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+    except OSError as error:
+        raise OutputError(f"`{folder}` cannot be written: {error.strerror}. Choose another `--out`.") from error
+
+
+class ResultsOptions(Frozen):
+    """How `exports results` measures."""
+
+    by: tuple[str, ...] = (_ALWAYS,)
+    """Columns of provenance that group the records."""
+    consensus: Consensus = "share"
+    """How the votes on a unit become its value."""
+    runs: tuple[Path, ...] = ()
+    """Run folders and files of records that the answers come from."""
+    weights: Path | None = None
+    """A file with inclusion probabilities."""
+    decisions: Path | None = None
+    """A `decisions.csv`; needed for `adjudicated`."""
+    judge: tuple[Path, ...] = ()
+    """Files of judgements of a judge that helps; they need `records`."""
+    judge_name: str | None = None
+    """The judge, where the files have several."""
+    records: tuple[Path, ...] = ()
+    """Files of records: all that the judge judged, labelled or not."""
+    seed: int = 0
+    """Seed of the sign flips."""
+
+
+def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: ReadTables | None = None) -> Results:
+    """What the jury found in export folders and CSV files; findings as `citejury.toml` of this folder defines them.
+
+    `tables` are the ratings of these paths where they are read already.
+
+    Raises:
+        InputError: a path names no export, nobody submitted anything, a column is unknown, or a file cannot be used.
+        BadRowsError: cells cannot be read; every one of them is listed.
+        SettingsError: `citejury.toml` defines a finding that cannot be used.
+    """
+    if tables is None:
+        tables = read_tables(export_files(paths))
+    if options.consensus == "adjudicated" and options.decisions is None:
+        raise InputError("Adjudicated results need the adjudicators' decisions. Give `--decisions decisions.csv`.")
+    if bool(options.judge) != bool(options.records):
+        raise InputError(
+            "A judge and the records that it judged belong together: they tell what nobody labelled. Give both."
+        )
+    findings = read_findings()
+    judging = Judging(options.judge, options.records, options.judge_name) if options.judge else None
+    read = read_study(
+        paths, tables, runs=options.runs, weights=options.weights, decisions=options.decisions, judging=judging
+    )
+    _check_columns(read.study, options.by)
+    found = measure_results(
+        read.study,
+        by=options.by,
+        consensus=options.consensus,
+        findings=findings,
+        inputs=read.inputs,
+        seed=options.seed,
+    )
+    return found.model_copy(update={"remarks": (*read.remarks, *found.remarks)})
+
+
+def _check_columns(study: Study, by: Sequence[str]) -> None:
+    """Refuse to group by a column that no record has.
+
+    Raises:
+        InputError: one of them is such a column.
+    """
+    there = dict.fromkeys(name for known in study.provenance.values() for name in known)
+    for name in by:
+        if name != _ALWAYS and name not in there:
+            known = ", ".join(f"`{column}`" for column in dict.fromkeys((_ALWAYS, *there)))
+            raise InputError(f"No record has a column `{name}` to group by. There are {known}.")
+
+
+def check_results_folder(folder: Path) -> None:
+    """Refuse a folder in which somebody else's file stands in the way of results.
+
+    Raises:
+        OutputError: a file that has the name of one of ours is somebody else's.
+    """
+    _check_own_files(folder, _RESULTS)
+
+
+def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False) -> None:
+    """Write all files to `folder`, which is made; each takes the place of an earlier one of ours.
+
+    Raises:
+        OutputError: a file of such a name is not ours, another run is writing to the folder, or it cannot be written.
+    """
+    with _replaced_files(folder, _RESULTS) as work:
+        (work / RESULTS_FILE).write_text(results_json(results), encoding="utf-8", newline="\n")
+        for name, table in results_tables(results).items():
+            (work / name).write_bytes(table.csv(spreadsheet_safe))
+        page, paper = results_sections(results, "page"), results_sections(results, "paper")
+        (work / "results.md").write_bytes(markdown_text(_RESULTS.command, page).encode())
+        (work / "results.tex").write_bytes(latex_text(_RESULTS.command, paper).encode())
+
+
+def results_json(results: Results) -> str:
+    """The text of `results.json`: the same figures give the same text."""
+    from pydantic_core import to_json
+
+    return to_json(_without_judge(results.model_dump()), indent=2).decode() + "\n"
+
+
+def _without_judge(value: object) -> object:
+    """The value without fields that stand only where a judge helps."""
+    if isinstance(value, dict):
+        return {n: _without_judge(each) for n, each in value.items() if each is not None or n not in RESULTS_OPTIONAL}
+    return [_without_judge(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+class AgreementOptions(Frozen):
+    """How `exports agreement` measures and writes."""
+
+    resamples: int = RESAMPLES
+    """Resamples behind each interval."""
+    seed: int = 0
+    """Seed of the resampling."""
+    spreadsheet_safe: bool = False
+    """Whether cells of CSV tables that a spreadsheet takes for a formula begin with an apostrophe, and files with a
+    BOM."""
+    judges: tuple[Path, ...] = ()
+    """Files of judgements, which are measured against the jury."""
+    epsilon: float = EPSILON
+    """What a judge may be worse than a person and still stand in for them."""
+    decisions: Path | None = None
+    """A `decisions.csv` of adjudicators, whose audit on controls is reported."""
+    runs: tuple[Path, ...] = ()
+    """Run folders and files of records that the answers come from."""
+
+
+class Measured(NamedTuple):
+    """Agreement, and what of the files did not count."""
+
+    agreement: Agreement
+    """The figures."""
+    tables: Sequence[Ratings]
+    """The ratings that they were computed from, one for each task that has a file."""
+    remarks: Sequence[str]
+    """Plain sentences about rows that were left out; empty where all count."""
+    results: Results | None = None
+    """What the jury found, with the provenance beside the files; None where it was not or cannot be measured."""
+    controls: Sequence[AnnotatorScores] = ()
+    """What controls and repeats tell about each annotator, by the `controls.csv` beside the files."""
+
+
+def measure_tables(found: ReadTables, resamples: int, seed: int) -> Measured:
+    """Agreement on what was read.
+
+    Raises:
+        InputError: nobody submitted anything in any of it, or there would be no resample or a negative seed.
+    """
+    if resamples < 1 or seed < 0:
+        raise InputError(f"`resamples` is {resamples} and `seed` {seed}; expected 1 or more, and 0 or more.")
+    if not any(len(table.units) for table in found.tables):
+        names = ", ".join(f"`{file.file}`" for file in found.inputs) or "what was given"
+        raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
+    return Measured(measure_agreement(found.tables, found.inputs, resamples, seed), found.tables, found.remarks)
+
+
+def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOptions) -> Measured:
+    """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
+
+    Raises:
+        InputError: as `measure_tables` raises; a file of judges, decisions or controls cannot be used; or what the jury
+            found cannot be measured with the runs that are named.
+        BadRowsError: cells of decisions or all lines of judges cannot be read.
+        OutputError: as `write_results`; a file in the way is found before anything is measured.
+    """
+    _check_own_files(folder, _AGREEMENT)
+    read = read_tables(export_files(paths))
+    agreement, tables, remarks, _, _ = measure_tables(read, options.resamples, options.seed)
+    judges = read_judges(options.judges)
+    agreement = agreement.model_copy(
+        update={
+            "judge_files": tuple(judges.files),
+            "judges": measure_judges(tables, judges.judges, options.resamples, options.seed, options.epsilon),
+            "judge_differences": compare_judges(tables, judges.judges),
+            "audit": options.decisions and _audit(paths, options.decisions),
+        }
+    )
+    remarks = [*remarks, *judges.remarks]
+    results = None
+    try:
+        results = results_of_files(paths, ResultsOptions(runs=options.runs), read)
+    except (InputError, SettingsError) as error:
+        if options.runs:
+            raise
+        remarks.append(f"What the jury found cannot be told. {error}")
+    scores = read_control_scores(paths, tables)
+    remarks += [f"{each.annotator} {notice}." for each in scores for notice in each.notices]
+    disagreements, more = collect_disagreements(tables, paths)
+    remarks += [*more, *left_out_pairs(agreement)]
+    measured = Measured(agreement, tables, remarks, results, scores)
+    _write_agreement(measured, disagreements, folder, options.spreadsheet_safe)
+    return measured
+
+
+def _audit(paths: Sequence[Path], decisions: Path) -> Audit:
+    """What the decisions of this file did to the labels of the controls beside the exports."""
+    found = read_decisions(decisions)
+    disputed = sum(row.disputed for row in found.rows)
+    digest = hashlib.sha256(decisions.read_bytes()).hexdigest()
+    return measure_audit(read_control_votes(paths), found.by_unit, disputed, digest)
+
+
+def collect_disagreements(tables: Sequence[Ratings], paths: Sequence[Path]) -> tuple[list[Disagreement], list[str]]:
+    """The disagreements of all tasks with their texts, and a sentence for each task that has more than are kept.
+
+    Raises:
+        InputError: a file cannot be read any more.
+    """
+    found: list[Disagreement] = []
+    remarks: list[str] = []
+    for ratings in tables:
+        of_task = find_disagreements(ratings, top=DISAGREEMENTS_KEPT + 1)
+        if len(of_task) > DISAGREEMENTS_KEPT:
+            remarks.append(
+                f"{ratings.task}: annotators differ more often than {DISAGREEMENTS_KEPT:,} times; "
+                f"{_DISAGREEMENTS_FILE} holds the {DISAGREEMENTS_KEPT:,} that weigh most."
+            )
+        found += of_task[:DISAGREEMENTS_KEPT]
+    return with_details(found, export_files(paths)), remarks
+
+
+def _write_agreement(
+    measured: Measured, disagreements: Sequence[Disagreement], folder: Path, spreadsheet_safe: bool
+) -> None:
+    agreement, _, remarks, results, controls = measured
+    with _replaced_files(folder, _AGREEMENT) as work:
+        (work / "agreement.json").write_text(agreement_json(agreement), encoding="utf-8", newline="\n")
+        for name, table in agreement_tables(agreement).items():
+            (work / name).write_bytes(table.csv(spreadsheet_safe))
+        page, paper = agreement_sections(agreement, results, controls), paper_sections(agreement)
+        (work / "agreement.md").write_bytes(markdown_text(_AGREEMENT.command, page).encode())
+        (work / "agreement.tex").write_bytes(latex_text(_AGREEMENT.command, paper).encode())
+        write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
+        report = work / REPORT_FILE
+        write_report(report, agreement, disagreements, remarks=remarks, results=results, controls=controls)
+
+
+def agreement_json(agreement: Agreement) -> str:
+    """The text of `agreement.json`: the same figures give the same text."""
+    whole = {str(task): AGREEMENT_OPTIONAL for task, each in agreement.tasks.items() if not each.pairs_left_out}
+    return agreement.model_dump_json(indent=2, exclude={"tasks": whole}) + "\n"

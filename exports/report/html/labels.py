@@ -1,0 +1,497 @@
+"""Agreement on each label: one forest plot for all tasks with verdicts, and for each task the table of its numbers."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import groupby
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from annotation.labels import TaskName
+from exports.agreement.schema import (
+    Agreement,
+    AgreementSlice,
+    AlphaChange,
+    ConditionalAgreement,
+    Interval,
+    LabelAgreement,
+    SliceLabel,
+    TaskAgreement,
+)
+from exports.agreement.statistics import columns_at, legends_at
+from exports.report.html.elements import (
+    THRESHOLDS,
+    Axis,
+    Child,
+    alpha_axis,
+    bar,
+    cell,
+    coefficient,
+    diamond,
+    dot,
+    element,
+    estimated,
+    figure_svg,
+    folded,
+    head,
+    missing,
+    number,
+    quoted,
+    row,
+    rule,
+    scale,
+    signed,
+    square,
+    strip,
+    table,
+    thresholds,
+    whisker,
+)
+from exports.report.words import (
+    FITNESS,
+    SIGNIFICANT,
+    UNDEFINED,
+    Fitness,
+    decimal_p,
+    discard_sentence,
+    estimate,
+    fitness,
+    percent,
+)
+from pipeline.terminal import counted
+
+_CONDITIONAL_MEANING = (
+    "Where a rule settles a label, its no says nothing about agreement and flatters AC1 and percent agreement. Here "
+    "only annotators count who say that the premise holds, on units where at least two do. In brackets the figure on "
+    "all units. Broken: responses that break the rule."
+)
+
+
+_ALPHA = "krippendorff_alpha"
+_PLOT_COLUMNS = ("Label", "Coefficients", "α [95 %]", "Yes votes", "Verdict")
+SYMBOLS: dict[Fitness, str] = {"fit": "✓", "tentative": "~", "open": "?", "unfit": "✗", "unknown": "–"}
+"""What stands before each verdict, so that it can be told without its colour."""
+
+_SIZES: tuple[Child, ...] = ("Label", "N′", "needed", "records", ["n", element("sub", "eff")])
+_ALPHA_COLUMN, *_OTHER_COLUMNS = columns_at("report")
+_COLUMNS: tuple[Child, ...] = (
+    *_SIZES,
+    _ALPHA_COLUMN[2].head,
+    "P(α ≥ .667)",
+    "P(α ≥ .800)",
+    *(shown.head for _, _, shown in _OTHER_COLUMNS),
+)
+_MEANING = (
+    "N′ units with two ratings or more; needed: as many as would show an α of .667 at this share of yes; records: what "
+    "was resampled; n_eff: independent units that would tell as much, at most N′; P(α ≥ …): share of the resamples; "
+    f"{'; '.join(legends_at('report'))}."
+)
+
+
+def forest_plot(agreement: Agreement) -> Element:
+    """α of each label with its interval, lighter marks for AC1 and percent agreement, the share of yes, the verdict."""
+    labels = [found for figures in agreement.tasks.values() for found in figures.labels.values()]
+    axis = alpha_axis(value for found in labels for value in _drawn_values(found))
+    ticks = [(value, coefficient(value)) for value in axis.ticks(0.2) if abs(value - THRESHOLDS[1]) > 1e-9]
+    ticks = [tick for tick in ticks if abs(tick[0] - 0.6) > 1e-9] + [
+        (t, f"{t:.3f}".lstrip("0").rstrip("0")) for t in THRESHOLDS
+    ]
+    names = element("tr", (element("th", name, scope="col") for name in _PLOT_COLUMNS))
+    foot = element("tbody", row(element("td"), cell(scale(axis, ticks)), *(element("td") for _ in _PLOT_COLUMNS[2:])))
+    caption = element("caption", "Agreement on each label", element("div", _legend(), class_="keys"))
+    bodies = (_task_rows(task, figures, axis) for task, figures in agreement.tasks.items())
+    return element("table", caption, element("thead", names), bodies, foot, class_="forest")
+
+
+def _task_rows(task: TaskName, figures: TaskAgreement, axis: Axis) -> Element:
+    """The labels of one task under its name and size."""
+    sizes = [
+        counted(figures.n_units, "passage" if task == "retrieval" else "answer"),
+        counted(len(figures.annotators), "annotator"),
+    ]
+    sizes += [f"mean α {estimate(figures.macro_alpha, figures.macro_interval)}"] if figures.macro_alpha else []
+    name = [element("b", task.capitalize()), element("small", f" {', '.join(sizes)}".replace("-", "−"))]
+    title = row(element("th", name, colspan=len(_PLOT_COLUMNS), scope="rowgroup", class_="group"))
+    return element("tbody", title, (_forest_row(label, found, axis) for label, found in figures.labels.items()))
+
+
+def label_section(figures: TaskAgreement) -> list[Child]:
+    """The table of every label, and the discards beside it."""
+    rows = (_label_row(name, found) for name, found in figures.labels.items())
+    return [table("Figures of each label", _COLUMNS, rows, "figures whole", _MEANING), _discard_note(figures)]
+
+
+def _legend() -> list[Child]:
+    """The marks of the plot, each with its name."""
+    whole = Axis(-1.0, 1.0)
+    marks = {
+        "α, 95 % interval": [*whisker(whole, -0.9, 0.9), dot(whole, 0)],
+        "AC1": [diamond(whole, 0)],
+        "percent agreement": [square(whole, 0)],
+        "thresholds .667 and .8": [rule(whole, 0, "threshold")],
+    }
+    return [
+        element(
+            "span", element("svg", drawing, width=26, height=30, aria_hidden="true", class_="strip"), name, class_="key"
+        )
+        for name, drawing in marks.items()
+    ]
+
+
+def _drawn_values(found: LabelAgreement) -> Iterator[float | None]:
+    """What the plot shows of a label."""
+    interval = found.intervals.get(_ALPHA)
+    yield from (found.krippendorff_alpha, found.gwet_ac1, found.percent_agreement)
+    yield interval.low if interval else None
+
+
+def _forest_row(name: str, found: LabelAgreement, axis: Axis) -> Element:
+    """One label of the plot."""
+    alpha, interval = found.krippendorff_alpha, found.intervals.get(_ALPHA)
+    marks: list[Child] = [thresholds(axis)]
+    if found.percent_agreement is not None:
+        marks.append(square(axis, found.percent_agreement))
+    if found.gwet_ac1 is not None:
+        marks.append(diamond(axis, found.gwet_ac1))
+    if interval is not None:
+        marks.append(whisker(axis, interval.low, interval.high))
+    if alpha is not None:
+        marks.append(dot(axis, alpha))
+    spoken = f"AC1 {coefficient(found.gwet_ac1)}, percent agreement {percent(found.percent_agreement)}"
+    between = f" between {coefficient(interval.low)} and {coefficient(interval.high)}" if interval else ""
+    plot = strip(f"{name}: α {coefficient(alpha)}{between}", spoken, marks)
+    verdict = fitness(found)
+    mark = element("span", SYMBOLS[verdict], aria_hidden="true", class_="symbol")
+    return row(
+        head(name),
+        cell(plot),
+        cell(_alpha_cell(found)),
+        cell(_prevalence_bar(name, found)),
+        element("td", mark, FITNESS[verdict], class_=f"verdict {verdict}"),
+    )
+
+
+def _alpha_cell(found: LabelAgreement) -> Child:
+    """α with its interval, or why there is none."""
+    return estimated(
+        found.krippendorff_alpha,
+        found.intervals.get(_ALPHA),
+        found.undefined.get(_ALPHA),
+        found.refused_intervals.get(_ALPHA),
+    )
+
+
+def _prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
+    """The share of yes as a bar with its number."""
+    if found.prevalence is None:
+        return missing("no ratings")
+    share = percent(found.prevalence)
+    drawing = strip(f"{name}: {share} yes votes", f"{found.n_ratings:,} ratings", bar(found.prevalence))
+    return [element("span", drawing, element("span", share, element("small", " yes")), class_="prevalence")]
+
+
+def _label_row(name: str, found: LabelAgreement) -> Element:
+    """The numbers of one label."""
+    return row(
+        head(name),
+        cell(f"{found.n_pairable_items:,}"),
+        cell(UNDEFINED if found.required_items is None else f"{found.required_items:,}"),
+        cell(f"{found.n_cluster_records:,}"),
+        cell(UNDEFINED if found.n_effective is None else f"{found.n_effective:,.0f}"),
+        cell(_alpha_cell(found)),
+        *(cell(_reaches(found, threshold)) for threshold in ("0.667", "0.800")),
+        *(cell(_figure(found, name, is_share=entry.is_share)) for name, entry, _ in _OTHER_COLUMNS),
+    )
+
+
+def _figure(found: LabelAgreement, name: str, *, is_share: bool) -> Child:
+    """A statistic, or why it is undefined."""
+    value = getattr(found, name)
+    return percent(value) if is_share else number(value, found.undefined.get(name))
+
+
+def _reaches(found: LabelAgreement, threshold: str) -> str:
+    """The share of the resamples in which α reaches the threshold; never rounded to certainty."""
+    below = found.p_below.get(threshold)
+    if below is None:
+        return UNDEFINED
+    share = 1 - below
+    if 0 < share < 0.005:
+        return "< 1%"
+    return "> 99%" if 0.995 < share < 1 else f"{share:.0%}"
+
+
+def _discard_note(figures: TaskAgreement) -> Element:
+    """What annotators discarded: agreement does not see it."""
+    if figures.discards is None:
+        text = "How many units were discarded is not known: the files do not tell."
+    else:
+        text = discard_sentence(figures.discards) or "No unit was discarded."
+    return element("p", element("b", "Discards. "), element("bdi", text), class_="note")
+
+
+def conditional_section(figures: TaskAgreement) -> list[Child]:
+    """The figures of each rule, and how many responses break it; nothing in tasks without rules."""
+    if not figures.conditional:
+        return []
+    return [element("h3", "Labels bound by a rule"), _conditional_table(figures, figures.conditional)]
+
+
+def _conditional_table(figures: TaskAgreement, rules: Sequence[ConditionalAgreement]) -> Element:
+    """One row for each rule."""
+    columns = ("Label", "where", "N′", "α [95 %]", "AC1", "agree", "yes votes", "broken")
+    rows = (_rule_row(figures, found) for found in rules)
+    return table(
+        "Agreement where a rule leaves the label open", columns, rows, "figures whole second", _CONDITIONAL_MEANING
+    )
+
+
+def _rule_row(figures: TaskAgreement, found: ConditionalAgreement) -> Element:
+    whole = figures.labels[found.label]
+    broken = figures.constraint_violations.get(found.rule, 0)
+    return row(
+        head(found.label),
+        element("td", f"{found.premise} is {'yes' if found.premise_value else 'no'}", class_="words"),
+        cell(f"{found.n_pairable_items:,}"),
+        cell(
+            estimated(found.krippendorff_alpha, found.interval, found.undefined.get("krippendorff_alpha")),
+            _beside(number(whole.krippendorff_alpha)),
+        ),
+        cell(number(found.gwet_ac1, found.undefined.get("gwet_ac1")), _beside(number(whole.gwet_ac1))),
+        cell(percent(found.percent_agreement), _beside(percent(whole.percent_agreement))),
+        cell(percent(found.prevalence), _beside(percent(whole.prevalence))),
+        cell(f"{broken:,}"),
+    )
+
+
+def _beside(figure: Child) -> Element:
+    """The figure on all units."""
+    return element("small", " (", figure, ")", class_="why")
+
+
+_WIDTH, _HEIGHT = 340, 170
+_LEFT, _RIGHT, _TOP, _BOTTOM = 34, 326, 12, 142
+"""Where the drawing proper ends within a panel, in pixels."""
+_MOST_TICKS = 5
+_ALPHA = "krippendorff_alpha"
+
+
+class _Week(NamedTuple):
+    """α of one label in one week."""
+
+    name: str
+    """ISO week such as `2025-W10`."""
+    monday: date
+    """Its first day."""
+    found: SliceLabel
+    """The figures."""
+
+
+class _Point(NamedTuple):
+    """A week that has an α, where it is drawn."""
+
+    x: float
+    """Pixels from the left."""
+    week: _Week
+    alpha: float
+    interval: Interval | None
+    """α's interval."""
+
+
+def time_section(figures: TaskAgreement) -> list[Child]:
+    """Weeks, rounds and languages; nothing of a kind of which there are fewer than two."""
+    parts: list[Child] = []
+    if len(figures.weeks) > 1:
+        parts += [
+            element("h3", "Agreement over time"),
+            element(
+                "p",
+                "α by week of the unit's last response (ISO weeks, UTC), with its 95 % interval; open points have "
+                "none, dashes at the foot are weeks without an α. The lines stand at .667 and .8.",
+                class_="note",
+            ),
+            element("div", (week_panel(label, figures.weeks) for label in figures.labels), class_="panels"),
+            _change_note(figures.changes),
+            folded("The weeks as a table", _slices_table("week", figures.weeks, tuple(figures.labels))),
+        ]
+    if len(figures.rounds) > 1:
+        parts += [element("h3", "Rounds side by side"), _rounds_table(figures)]
+    if len(figures.languages) > 1:
+        parts += [element("h3", "Languages"), _slices_table("language", figures.languages, tuple(figures.labels))]
+    return parts
+
+
+def week_panel(label: str, weeks: Sequence[AgreementSlice]) -> Element:
+    """α of one label by week."""
+    shown = [_Week(part.name, _monday(part.name), part.labels[label]) for part in weeks if label in part.labels]
+    days = Axis(float(shown[0].monday.toordinal()), float(shown[-1].monday.toordinal()))
+    runs = list(_runs_of_points(shown, days))
+    points = [point for run in runs for point in run]
+    axis = alpha_axis([*(point.alpha for point in points), *(p.interval.low for p in points if p.interval)])
+    gaps = (
+        element("text", "–", x=_across(days, week), y=_BOTTOM - 3, class_="gap", text_anchor="middle")
+        for week in shown
+        if week.found.krippendorff_alpha is None
+    )
+    drawing = figure_svg(
+        f"{label}: α by week",
+        "; ".join(_spoken(point) for point in points) or "No week has an α.",
+        _grid(axis),
+        _week_ticks(shown, days),
+        gaps,
+        (_run_marks(run, axis) for run in runs),
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        class_="weeks",
+    )
+    return element("figure", element("figcaption", label), drawing)
+
+
+def _monday(week: str) -> date:
+    """The first day of an ISO week such as `2025-W10`."""
+    year, number = week.split("-W")
+    return date.fromisocalendar(int(year), int(number), 1)
+
+
+def _across(days: Axis, week: _Week) -> float:
+    """Where the week stands, in pixels from the left."""
+    return _LEFT + 8 + (_RIGHT - _LEFT - 16) * days.place(float(week.monday.toordinal()))
+
+
+def _down(axis: Axis, alpha: float) -> float:
+    """Where the α stands, in pixels from the top."""
+    return _BOTTOM - (_BOTTOM - _TOP) * axis.place(alpha)
+
+
+def _runs_of_points(weeks: Sequence[_Week], days: Axis) -> Iterator[list[_Point]]:
+    """The weeks with an α; a week without one in the list parts two runs."""
+    run: list[_Point] = []
+    for week in weeks:
+        alpha = week.found.krippendorff_alpha
+        if alpha is not None:
+            run.append(_Point(_across(days, week), week, alpha, week.found.interval))
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _grid(axis: Axis) -> Iterator[Element]:
+    """Lines and numbers of α."""
+    for value in axis.ticks(0.5):
+        y = _down(axis, value)
+        yield element("line", x1=_LEFT, x2=_RIGHT, y1=y, y2=y, class_="grid")
+        yield element("text", coefficient(value), x=_LEFT - 6, y=y + 4, text_anchor="end", class_="tick")
+    for value in THRESHOLDS:
+        y = _down(axis, value)
+        yield element("line", x1=_LEFT, x2=_RIGHT, y1=y, y2=y, class_="threshold")
+
+
+def _week_ticks(weeks: Sequence[_Week], days: Axis) -> Iterator[Element]:
+    """The names of some weeks, with the year where it is another."""
+    step = max(1, -(-len(weeks) // _MOST_TICKS))
+    year = ""
+    for week in weeks[::step]:
+        name = week.name if week.name[:4] != year else week.name[5:]
+        x, anchor = _across(days, week), "middle"
+        if not year:
+            x, anchor = _LEFT, "start"
+        year = week.name[:4]
+        yield element("text", name, x=x, y=_BOTTOM + 18, text_anchor=anchor, class_="tick")
+
+
+def _run_marks(run: Sequence[_Point], axis: Axis) -> Iterator[Element]:
+    """The ribbon, the line and the points of weeks without a gap between them; no ribbon beside a missing interval."""
+    for bounded, points in groupby(run, key=lambda point: point.interval is not None):
+        if bounded:
+            yield from _ribbon(list(points), axis)
+    yield element("polyline", points=_coordinates([(p.x, _down(axis, p.alpha)) for p in run]), class_="line")
+    for p in run:
+        kind = "estimate" if p.interval else "estimate open"
+        yield element("circle", element("title", _spoken(p)), cx=p.x, cy=_down(axis, p.alpha), r=3.5, class_=kind)
+
+
+def _ribbon(points: Sequence[_Point], axis: Axis) -> Iterator[Element]:
+    """The intervals of weeks in a row: a line for each, and the ground between the first and the last."""
+    ends = [(p.x, _down(axis, p.interval.high), _down(axis, p.interval.low)) for p in points if p.interval]
+    if len(ends) > 1:
+        outline = [(x, high) for x, high, _ in ends] + [(x, low) for x, _, low in reversed(ends)]
+        yield element("polygon", points=_coordinates(outline), class_="ribbon")
+    for x, high, low in ends:
+        yield element("line", x1=x, x2=x, y1=high, y2=low, class_="whisker thin")
+
+
+def _coordinates(points: Sequence[tuple[float, float]]) -> str:
+    """Points as SVG writes them."""
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _spoken(point: _Point) -> str:
+    """One week in words."""
+    between = f", {coefficient(point.interval.low)} to {coefficient(point.interval.high)}" if point.interval else ""
+    units = counted(point.week.found.n_pairable_items, "unit")
+    return f"{point.week.name}: α {coefficient(point.alpha)}{between}, {units}"
+
+
+def _change_note(changes: Sequence[AlphaChange]) -> Element | None:
+    """The steps from week to week that are more than chance; nothing where none was tested."""
+    tested = [change for change in changes if change.kind == "week"]
+    certain = [change for change in tested if change.p_holm < SIGNIFICANT]
+    if not tested:
+        return None
+    if not certain:
+        text = f"Of {counted(len(tested), 'step')} from week to week none is more than chance (permutation, Holm)."
+        return element("p", text, class_="note")
+    return _changes_table("Steps from week to week that are more than chance", certain)
+
+
+def _rounds_table(figures: TaskAgreement) -> list[Child]:
+    """α of each label by round, and each step with its test."""
+    changes = [change for change in figures.changes if change.kind == "round"]
+    return [
+        _slices_table("round", figures.rounds, tuple(figures.labels)),
+        _changes_table("Change of α from round to round", changes) if changes else None,
+    ]
+
+
+def _changes_table(caption: str, changes: Sequence[AlphaChange]) -> Element:
+    """Steps of α with interval and test."""
+    rows = (
+        row(
+            head(change.label),
+            element("td", quoted(change.before), " → ", quoted(change.after), class_="words"),
+            cell(_estimated_change(change)),
+            cell(decimal_p(change.p_value)),
+            cell(decimal_p(change.p_holm)),
+        )
+        for change in changes
+    )
+    return table(caption, ("Label", "step", "change of α [95 %]", "p", "p after Holm"), rows, "figures second")
+
+
+def _estimated_change(change: AlphaChange) -> Child:
+    """The change with its interval."""
+    interval = change.interval
+    ends = f" [{signed(interval.low)}, {signed(interval.high)}]" if interval else ""
+    return [element("b", signed(change.difference)), element("span", ends, class_="bounds")]
+
+
+def _slices_table(kind: str, slices: Sequence[AgreementSlice], labels: Sequence[str]) -> Element:
+    """Parts side by side: α with interval, units with two ratings or more, share of yes."""
+    rows = (
+        row(
+            head(quoted(part.name)),
+            cell(f"{part.n_records:,}"),
+            *(cell(_slice_cell(part.labels[label])) if label in part.labels else cell("–") for label in labels),
+        )
+        for part in slices
+    )
+    meaning = "α [95 % interval]; beneath it units with two ratings or more, and the share of yes."
+    return table(f"α of each label by {kind}", (kind.capitalize(), "records", *labels), rows, "figures whole", meaning)
+
+
+def _slice_cell(found: SliceLabel) -> list[Child]:
+    """One label in one part."""
+    return [
+        estimated(found.krippendorff_alpha, found.interval, found.undefined.get(_ALPHA)),
+        element("small", f"{found.n_pairable_items:,} · {percent(found.prevalence)} yes", class_="below"),
+    ]

@@ -1,0 +1,402 @@
+"""HTML of a notebook's cell: sections, tables and lists of strangers' texts that stay text."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin, overload
+
+from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement import schema as figures
+from exports.agreement.disagreements import Disagreement, rank_together
+from exports.agreement.disagreements import find_disagreements as disagreements_of_task
+from exports.agreement.schema import Agreement, TaskAgreement
+from exports.csv.tables import TEXT_COLUMNS
+from exports.reading.frames import Source, sort_sources
+from exports.report.agreement_page import agreement_sections
+from exports.report.disagreement_files import with_details
+from exports.report.files import ResultsOptions, agreement_json, measure_tables, results_json, results_of_files
+from exports.report.results_page import results_sections
+from exports.report.results_words import basis, rate_estimate
+from exports.report.sections import Section
+from exports.report.tables import agreement_tables, results_tables
+from exports.report.words import decimal, estimate
+from exports.results.schema import (
+    CitationGroup,
+    Denominators,
+    Difference,
+    Finding,
+    JudgeHelp,
+    Rate,
+    Results,
+    RunTotals,
+    SiteCount,
+    SiteOverlap,
+)
+from exports.results.study import Consensus
+from pipeline.errors import InputError
+from pipeline.tables import Table
+from pipeline.terminal import printable
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def _html_sections(sections: Iterable[Section]) -> str:
+    """The sections one below the other."""
+    return "".join(part for section in sections for part in _section_parts(section))
+
+
+def _section_parts(section: Section) -> Iterator[str]:
+    """The parts of one section in their order."""
+    if section.title:
+        yield f"<h4>{_notebook_text(section.title)}</h4>"
+    yield _html_list(sentence for _, sentence in section.lead)
+    yield from map(_html_table, section.tables)
+    yield _html_list((*section.notes, *(sentence for _, sentence in section.points)))
+
+
+def _html_table(table: Table) -> str:
+    """A table of texts."""
+    head, *rows = ([_notebook_text(str(cell)) for cell in row] for row in table.rows)
+    lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    names = "".join(f"<th>{name}</th>" for name in head)
+    return f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _html_list(sentences: Iterable[str]) -> str:
+    """A list of sentences; nothing where there are none."""
+    items = "".join(f"<li>{_notebook_text(sentence)}</li>" for sentence in sentences)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _notebook_text(text: str) -> str:
+    """The text as HTML shows it; a dollar would begin a formula in a notebook that draws them."""
+    return escape(printable(text)).replace("$", "&#36;")
+
+
+_DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
+_SHOWN = 20
+"""Disagreements that are shown."""
+_EXCERPT = 160
+"""Characters of a text that are shown."""
+_DETAIL_COLUMNS = (*dict.fromkeys(name for pair in TEXT_COLUMNS.values() for name in pair), "notes", "record_id")
+"""What a disagreement shows of a frame beside the votes."""
+_ROW_MODELS = (
+    TaskAgreement,
+    figures.LabelAgreement,
+    figures.PairAgreement,
+    figures.AnnotatorAgreement,
+    figures.SliceLabel,
+    figures.AlphaChange,
+    figures.ConditionalAgreement,
+    Disagreement,
+)
+_OBJECT_COLUMNS = ("votes", "notes", "other_labels")
+_Path: TypeAlias = str | PathLike[str]
+_RESULT_MODELS = (Rate, Denominators, Difference, Finding, RunTotals, CitationGroup, SiteCount, SiteOverlap)
+_FIELD_TYPES = {n: field.annotation for model in _ROW_MODELS for n, field in model.model_fields.items()}
+_RESULTS_TYPES = {
+    **{n: field.annotation for model in _RESULT_MODELS for n, field in model.model_fields.items()},
+    **{f"ppi_{n}": field.annotation for n, field in JudgeHelp.model_fields.items()},
+}
+"""The type of each field by name."""
+
+
+def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
+    """The first disagreements, their texts cut, and how many more there are."""
+    rows: list[tuple[str, ...]] = [
+        (
+            found.task,
+            found.label,
+            " ".join(filter(None, (found.record_uuid, found.chunk_id))),
+            decimal(found.influence),
+            found.pattern,
+            _excerpt(found.text),
+            _excerpt(found.text_pair),
+            "; ".join(f"{name}: {_excerpt(note)}" for name, note in found.notes.items()),
+        )
+        for found in disagreements[:_SHOWN]
+    ]
+    more = len(disagreements) - len(rows)
+    shown = _html_table(Table([_DISAGREEMENT_HEAD, *rows]))
+    return shown + (f"<p>and {more:,} more</p>" if more else "")
+
+
+def _excerpt(text: str) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
+
+
+class AgreementResult:
+    """Agreement between annotators: figures as a model, as data frames, as JSON, and as a table in a notebook."""
+
+    def __init__(self, agreement: Agreement, remarks: Sequence[str]) -> None:
+        """Hold the figures and what was left out of them."""
+        self.agreement = agreement
+        """Every figure, as in `agreement.json`."""
+        self.remarks = tuple(remarks)
+        """Plain sentences about rows that were left out; empty where all count."""
+
+    def to_pandas(self, table: str = "labels") -> "pandas.DataFrame":
+        """One of the tables that `exports agreement` writes as CSV, with types; what is undefined is NA.
+
+        Args:
+            table: `tasks`, `labels`, `pairs`, `annotators`, `slices` (rounds, weeks, languages), `changes` or
+                `conditional`.
+
+        Raises:
+            InputError: there is no such table.
+        """
+        tables = agreement_tables(self.agreement)
+        if f"{table}.csv" not in tables:
+            there = ", ".join(name.removesuffix(".csv") for name in tables)
+            raise InputError(f"There is no table {table!r}; the tables are {there}.")
+        return _frame_of_table(tables[f"{table}.csv"], _FIELD_TYPES)
+
+    def to_json(self) -> str:
+        """The text of `agreement.json`."""
+        return agreement_json(self.agreement)
+
+    def __repr__(self) -> str:
+        """Each task with its size and mean alpha."""
+        parts = [
+            f"{task}: {found.n_units} units, mean α {estimate(found.macro_alpha, found.macro_interval)}"
+            for task, found in self.agreement.tasks.items()
+        ]
+        return f"<AgreementResult {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: warnings in words, then a line for each label."""
+        return _html_sections(agreement_sections(self.agreement))
+
+
+class DisagreementResult(Sequence[Disagreement]):
+    """Where annotators differ, the weightiest first: a sequence, a data frame, and a table in a notebook."""
+
+    def __init__(self, disagreements: Iterable[Disagreement]) -> None:
+        """Hold the disagreements in their order."""
+        self.disagreements = tuple(disagreements)
+        """All of them."""
+
+    @overload
+    def __getitem__(self, place: int) -> Disagreement: ...
+    @overload
+    def __getitem__(self, place: slice) -> "DisagreementResult": ...
+    def __getitem__(self, place: int | slice) -> "Disagreement | DisagreementResult":
+        """One disagreement, or several as a result of their own."""
+        if isinstance(place, slice):
+            return DisagreementResult(self.disagreements[place])
+        return self.disagreements[place]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.disagreements)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A row for each disagreement in their order; `votes` and `notes` are dicts by annotator."""
+        rows = [dict(found) for found in self.disagreements]
+        return _typed_frame(
+            {name: [row[name] for row in rows] for name in Disagreement.model_fields}, _FIELD_TYPES, _OBJECT_COLUMNS
+        )
+
+    def __repr__(self) -> str:
+        """How many there are."""
+        return f"<DisagreementResult {len(self)} disagreements>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first ones, their texts cut."""
+        return _disagreements_html(self.disagreements)
+
+
+def measure_agreement(source: "Source | Sequence[Source]", *, resamples: int = 2000, seed: int = 0) -> AgreementResult:
+    """Agreement between annotators, the very figures of `exports agreement`.
+
+    A frame needs `record_uuid`, `annotator_id`, `created_at` and the labels of its task, for retrieval `chunk_id` too.
+    Labels may be Booleans, 0 and 1, or the words of a file. `task`, `chunk_rank`, `language`, `round` and
+    `response_status` count where they are there; without `language` every unit is `und`, without `round` no rounds are
+    compared. A frame without discarded rows tells nothing about discards. Rows are counted from 0 in messages.
+
+    Args:
+        source: An export folder, a CSV file, a frame of `read_task` or one made by hand, or several of these.
+        resamples: How many resamples are behind each interval.
+        seed: Seed of the resampling; the same source and seed give the same figures.
+
+    Raises:
+        InputError: a source is no export, nobody submitted anything in any of them, or a number is too small.
+        BadRowsError: cells cannot be read; every one of them is listed.
+    """
+    measured = measure_tables(sort_sources(source).read(), resamples, seed)
+    return AgreementResult(measured.agreement, measured.remarks)
+
+
+def find_disagreements(
+    source: "Source | Sequence[Source]",
+    *,
+    top: int | None = None,
+    task: TaskName | None = None,
+    label: str | None = None,
+) -> DisagreementResult:
+    """Every unit and label on which annotators differ, by how much it weighs on the label's alpha.
+
+    Texts, notes and links are there where the source has them.
+
+    Args:
+        source: As for `measure_agreement`.
+        top: At most so many; all if not given.
+        task: Only this task.
+        label: Only this label.
+
+    Raises:
+        InputError: a source is no export, there is no such task or label, or `top` is negative.
+        BadRowsError: cells cannot be read; every one of them is listed.
+    """
+    wanted = LABELS[task] if task in TASKS else tuple(name for names in LABELS.values() for name in names)
+    if task not in (None, *TASKS):
+        raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
+    if label not in (None, *wanted):
+        raise InputError(f"There is no label {label!r}; the labels are {', '.join(wanted)}.")
+    if top is not None and top < 0:
+        raise InputError(f"`top` is {top}; expected 0 or more.")
+    sources = sort_sources(source)
+    tables = [table for table in sources.read().tables if task in (None, table.task)]
+    found = [
+        disagreements_of_task(table, (label,) if label else (), top)
+        for table in tables
+        if label in (None, *LABELS[table.task])
+    ]
+    return DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(_DETAIL_COLUMNS)))
+
+
+class ResultsResult:
+    """What the jury found: figures as a model, as data frames, as JSON, and as tables in a notebook."""
+
+    def __init__(self, results: Results) -> None:
+        """Hold the figures."""
+        self.results = results
+        """Every figure, as in `results.json`; `remarks` says what cannot be told."""
+
+    def to_pandas(self, table: str = "groups") -> "pandas.DataFrame":
+        """One of the tables that `exports results` writes as CSV, with types; what has no figure is NA.
+
+        Args:
+            table: `groups` (`results.csv`: a row for each label and group), `differences` or `findings`; with runs also
+                `runs`, `citations`, `sites` and `overlaps`.
+
+        Raises:
+            InputError: there is no such table.
+        """
+        tables = {name.removesuffix(".csv"): found for name, found in results_tables(self.results).items()}
+        tables = {"groups": tables.pop("results"), **tables}
+        if table not in tables:
+            raise InputError(f"There is no table {table!r}; the tables are {', '.join(tables)}.")
+        return _frame_of_table(tables[table], _RESULTS_TYPES)
+
+    def to_json(self) -> str:
+        """The text of `results.json`."""
+        return results_json(self.results)
+
+    def __repr__(self) -> str:
+        """The composite findings with what they are of."""
+        parts = [
+            f"{finding.title} {rate_estimate(finding)} of {basis(finding, 'answer')}"
+            for finding in self.results.findings.values()
+        ]
+        return f"<ResultsResult {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: composite findings, what differs, the labels of each task, and what to mind."""
+        return _html_sections(results_sections(self.results))
+
+
+def measure_results(
+    source: _Path | Sequence[_Path],
+    *,
+    by: str | Sequence[str] = "model_name",
+    runs: Sequence[_Path] = (),
+    weights: _Path | None = None,
+    consensus: Consensus = "share",
+    decisions: _Path | None = None,
+    judge: Sequence[_Path] = (),
+    records: Sequence[_Path] = (),
+    judge_name: str | None = None,
+    seed: int = 0,
+) -> ResultsResult:
+    """What the jury found, the very figures of `exports results`.
+
+    Composite findings are those that `citejury.toml` of the current folder defines.
+
+    Args:
+        source: An export folder or CSV file, or several of them; `provenance.csv` beside them tells who answered.
+        by: Columns of `provenance.csv` that group the answers; two or more are crossed as well.
+        runs: Run folders and files of records that the answers come from.
+        weights: A CSV file with the inclusion probability of each record.
+        consensus: What a unit counts: the `share` of yes, the `majority`, or what was `adjudicated`.
+        decisions: A `decisions.csv`, for `adjudicated`.
+        judge: Files of judgements on what nobody labelled too; they need `records`.
+        records: Files of the records that were judged, labelled or not.
+        judge_name: Which judge helps, where the judgements are of several.
+        seed: Seed of the sign flips; the same files and seed give the same figures.
+
+    Raises:
+        InputError: a source is no export, nobody submitted anything, or a column or file cannot be used.
+        BadRowsError: cells cannot be read; every one of them is listed.
+        SettingsError: `citejury.toml` defines a finding that cannot be used.
+    """
+    paths = [source] if isinstance(source, str | PathLike) else list(source)
+    if consensus not in ("share", "majority", "adjudicated") or seed < 0:
+        raise InputError(
+            f"`consensus` is {consensus!r} and `seed` {seed}; expected share, majority or adjudicated, and 0 or more."
+        )
+    options = ResultsOptions(
+        by=(by,) if isinstance(by, str) else tuple(by),
+        runs=tuple(map(Path, runs)),
+        weights=None if weights is None else Path(weights),
+        consensus=consensus,
+        decisions=None if decisions is None else Path(decisions),
+        judge=tuple(map(Path, judge)),
+        records=tuple(map(Path, records)),
+        judge_name=judge_name,
+        seed=seed,
+    )
+    return ResultsResult(results_of_files(list(map(Path, paths)), options))
+
+
+def _typed_frame(
+    columns: Mapping[str, list[Any]], types: Mapping[str, Any], objects: Collection[str] = ()
+) -> "pandas.DataFrame":
+    """A data frame of the columns.
+
+    Args:
+        columns: The cells of each column by name; None where there is nothing.
+        types: The types of the fields; of what was spread over several columns the name tells it.
+        objects: Columns whose cells stay as they are, such as dicts.
+    """
+    import pandas
+
+    return pandas.DataFrame(
+        {
+            name: pandas.Series(cells, dtype="object" if name in objects else _column_type(name, types))
+            for name, cells in columns.items()
+        }
+    )
+
+
+def _frame_of_table(table: Table, types: Mapping[str, Any]) -> "pandas.DataFrame":
+    """A data frame of a table whose first row names its columns."""
+    names, *rows = table.rows
+    return _typed_frame({str(name): [row[at] for row in rows] for at, name in enumerate(names)}, types)
+
+
+def _column_type(name: str, types: Mapping[str, Any]) -> str:
+    """The pandas type of a column, told by its field in the models or, where an interval was spread, by its name."""
+    annotation = types.get(name)
+    kinds = set() if get_origin(annotation) in (dict, tuple) else {annotation, *get_args(annotation)}
+    if bool in kinds:
+        return "boolean"
+    if int in kinds or (annotation is None and name.startswith("n_")):
+        return "Int64"
+    if float in kinds or name.startswith("p_below") or name.endswith(("_low", "_high", "_share")):
+        return "Float64"
+    return "string"

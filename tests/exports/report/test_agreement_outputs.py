@@ -1,0 +1,137 @@
+"""What `exports agreement` writes: tables, Markdown, LaTeX; from figures made by hand."""
+
+import csv
+import io
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from exports.agreement.schema import LabelAgreement
+from exports.agreement.statistics import STATISTICS
+from exports.report.tables import agreement_tables
+from pipeline.tables import Table, escape_latex, escape_markdown
+from pipeline.terminal import printable
+from tests.support.figures_data import HOSTILE, RICH, agreement, label, task
+from tests.support.latex import assert_well_formed, compile_latex
+from tests.support.printed import agreement_latex, agreement_markdown
+from tests.support.results_data import HOSTILE_MODEL, results
+
+
+def rows_of(table: Table, **options: bool) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table.csv(**options).decode("utf-8-sig"), newline="")))
+
+
+def test_tables_hold_numbers_in_full_precision_and_reasons_for_empty_cells() -> None:
+    rows = rows_of(agreement_tables(agreement(retrieval=RICH))["labels.csv"])
+    assert [row["label"] for row in rows] == ["misleading", "topically_relevant"]
+    assert (rows[0]["krippendorff_alpha"], rows[0]["krippendorff_alpha_low"]) == ("0.74", "0.62")
+    assert (rows[0]["krippendorff_alpha_method"], rows[0]["warnings"]) == ("bca", "RARE_CLASS")
+    assert (rows[1]["krippendorff_alpha"], rows[1]["undefined"]) == ("", "krippendorff_alpha=no_variation")
+    assert float(rows[0]["p_below_0.667"]) == 0.1
+
+
+def test_tables_have_the_same_columns_without_a_single_row() -> None:
+    full, empty = agreement_tables(agreement(retrieval=RICH)), agreement_tables(agreement())
+    assert list(full) == [
+        "tasks.csv",
+        "labels.csv",
+        "pairs.csv",
+        "annotators.csv",
+        "slices.csv",
+        "changes.csv",
+        "conditional.csv",
+    ]
+    for name, table in full.items():
+        assert empty[name].csv() == table.csv().split(b"\r\n")[0] + b"\r\n"
+        assert len({len(row) for row in table.rows}) == 1, name
+
+
+def test_every_float_of_a_label_that_can_have_an_interval_has_columns_for_it() -> None:
+    floats = {name for name, field in LabelAgreement.model_fields.items() if field.annotation == float | None}
+    assert floats - set(STATISTICS) == {"undefined_resamples", "standard_error", "design_effect", "n_effective"}
+
+
+def test_tables_keep_hostile_names_as_they_are_unless_a_spreadsheet_is_to_open_them() -> None:
+    table = agreement_tables(agreement(retrieval=RICH))["annotators.csv"]
+    assert rows_of(table)[0]["rater"] == HOSTILE
+    safe = rows_of(table, spreadsheet_safe=True)[0]
+    assert safe["rater"] == f"'{HOSTILE}"
+    assert float(safe["bias_index"]) == -0.1
+
+
+def test_slices_and_changes_are_rows_of_their_own() -> None:
+    tables = agreement_tables(agreement(retrieval=RICH))
+    slices = rows_of(tables["slices.csv"])
+    assert [(row["kind"], row["label"], row["krippendorff_alpha"]) for row in slices] == [
+        ("round", "misleading", "0.4"),
+        ("round", "topically_relevant", "0.4"),
+        ("round", "misleading", "0.6"),
+        ("round", "topically_relevant", "0.6"),
+    ]
+    assert slices[0]["positive_rates"] == '{"=1+1": 0.25}'
+    assert rows_of(tables["changes.csv"])[0]["p_holm"] == "0.012"
+
+
+def test_markdown_shows_figures_rounds_and_findings_and_nothing_that_a_name_makes_of_it() -> None:
+    page = agreement_markdown(agreement(retrieval=RICH))
+    assert "| misleading | 169 | .74 \\[.62, .83\\] | 10% | .80 | 89% | .92 | .83 | 69% |" in page
+    assert "fell by .20" in page
+    assert "\x1b" not in page
+    for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+
+
+def test_markdown_opens_with_what_the_jury_found_and_names_of_models_have_no_power_in_it() -> None:
+    page = agreement_markdown(agreement(retrieval=RICH), results((HOSTILE_MODEL, "gemini", "plain")))
+    first, *blocks = page.split("\n\n")
+    assert first == "<!-- citejury exports agreement -->"
+    assert blocks[0] == "## What the jury found"
+    assert blocks[1].startswith("60 answers of 3 models to 12 narratives, judged by ")
+    assert blocks[2] == "### Serious problem"
+    assert "41 % \\[31, 51\\]" in blocks[3]
+    assert "7 answers" in blocks[5]
+    assert "points apart" in blocks[6]
+    assert "<img" not in page
+    assert "\x1b" not in page
+    assert blocks.index("## Agreement between annotators") == 7
+
+
+def test_a_name_is_read_from_markdown_as_it_was_written() -> None:
+    page = f"- ⚠ Without {escape_markdown(HOSTILE)}.\n\n| a |\n|---|\n| {escape_markdown(HOSTILE)} |\n"
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
+    inline = [child for token in tokens for child in token.children or ()]
+    assert {child.type for child in inline} <= {"text", "html_inline"}
+    assert {child.content for child in inline if child.type == "html_inline"} == {"<!-- -->"}
+    read = "".join(child.content for child in inline if child.type != "html_inline")
+    assert read == f"⚠ Without {printable(HOSTILE)}.a{printable(HOSTILE)}"
+    assert not re.search(r"[@#]\w|www\.", page)  # GitHub links these even where they are escaped
+
+
+def test_a_name_keeps_its_letters_in_markdown() -> None:
+    assert escape_markdown("evidence_sufficient – é漢 1.5") == "evidence\\_sufficient – é漢 1.5"
+    assert escape_markdown("a\\|b") == "a\\\\\\|b"
+
+
+def test_latex_commands_and_columns_cannot_come_from_a_name() -> None:
+    found = escape_latex(HOSTILE)
+    assert r"\input" not in found
+    assert not re.search(r"(?<!\\)[%&#$_^~](?!\\alpha|\^)", found.replace("$-$", ""))
+    assert escape_latex("naïve_50% – Þ漢") == r"naïve\_50\% \textendash{} ??"
+
+
+def test_the_latex_table_is_well_formed() -> None:
+    page = agreement_latex(agreement(retrieval=RICH, grounding=task({HOSTILE: label(-0.1, -0.2, 0.1)})))
+    assert_well_formed(page)
+    assert r"topically\_relevant & 169 & \textendash{} & .80 & 89\% & .92 & .83 & 69\% \\" in page
+    assert r"$-$.10 {[}$-$.20, .10{]}" in page
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("name", ["contradicted_claim_present", HOSTILE], ids=["own label", "hostile label"])
+def test_the_latex_table_compiles_and_fits_the_page(tmp_path: Path, name: str) -> None:
+    page = agreement_latex(agreement(retrieval=RICH, grounding=task({name: label(-0.12, -0.23, -0.14)})))
+    printed = compile_latex(page, tmp_path)
+    assert name == HOSTILE or b"Overfull" not in printed
