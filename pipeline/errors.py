@@ -1,21 +1,5 @@
 """The errors of the whole project.
 
-CitejuryError
-├── InputError        what the user gave is wrong: a file, a row, a value
-│   ├── BadRowsError  many rows of one file are wrong; every one of them is listed
-│   └── TornFrameError  a file under zstd is cut off in its last answer
-├── ProviderError     a provider gave no answer; `kind` says why: no key, a timeout, a body of an unknown shape
-├── SettingsError     a setting or an environment variable is missing or cannot be read
-├── OutputError       the place to write to holds something else, or cannot be written
-├── ArgillaError      Argilla did not do what was asked
-│   ├── ServerUnreachableError  nothing answers at the address
-│   ├── NotAllowedError         the key is wrong, or may not do this
-│   ├── NotFoundError           no such workspace, dataset, user or record
-│   └── RecordsMovedError       records were deleted while they were read
-├── ClusterError      the Dask cluster is not there, or did not do what was asked
-├── NotInstalledError  a library of an extra, or one that this machine cannot have, is not installed
-└── ServerStartError   the embedded Argilla cannot start here
-
 A message is one plain sentence or two: what is wrong, where, what was found, what to do. It never holds a key.
 The root command is the only place that turns these into output.
 """
@@ -36,7 +20,6 @@ class BadRowsError(InputError):
     """Many rows of one file are wrong; the message lists every one of them."""
 
     def __init__(self, summary: str, rows: Sequence[str]) -> None:
-        """Keep the rows beside the summary that heads them; a single row stands on its line."""
         self.rows = tuple(rows)
         separator = "\n  " if len(rows) > 1 else " "
         super().__init__(separator.join([summary, *rows]))
@@ -47,15 +30,7 @@ class TornFrameError(InputError):
 
 
 ErrorKind = Literal[
-    "missing_key",
-    "auth",
-    "rate_limit",
-    "quota",
-    "server",
-    "network",
-    "timeout",
-    "bad_response",
-    "not_recorded",
+    "missing_key", "auth", "rate_limit", "quota", "server", "network", "timeout", "bad_response", "not_recorded"
 ]
 """Why a provider gave no answer: the kinds of `errors.jsonl`."""
 
@@ -77,7 +52,6 @@ class ProviderError(CitejuryError):
         attempts: int = 1,
         is_lost: bool = False,
     ) -> None:
-        """Keep all that is told beside the message."""
         self.kind = kind
         self.status = status
         self.attempts = attempts

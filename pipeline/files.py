@@ -13,9 +13,7 @@ from uuid import uuid4
 from pipeline.errors import OutputError
 
 ANYBODY, OWNER_ONLY = 0o666, 0o600
-_MOST_LINKS = 40
-"""As many links as Linux itself follows before it calls them a circle."""
-
+_MOST_LINKS = 40  # as many as Linux itself follows before it calls them a circle
 _OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 """Names of what this process has open: Linux and macOS lead `/dev/stdout` there."""
 
@@ -27,9 +25,7 @@ def staged_file(path: Path, mode: int = ANYBODY) -> Iterator[BinaryIO]:
     After an error nothing of it is left and an earlier `path` is untouched. Missing folders are made. Of a symbolic
     link the target is replaced and the link stays. Pipes, terminals and devices are written to as the bytes come.
 
-    Args:
-        path: the place to write to.
-        mode: the file's rights from its first byte on, less the process's umask, whatever an earlier file had.
+    `mode` are the file's rights from its first byte on, less the process's umask, whatever an earlier file had.
 
     Raises:
         OutputError: a folder, a socket or a disk is there.
@@ -61,12 +57,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _open_stream(path: Path) -> BinaryIO | None:
-    """The path open for writing where it is a pipe, a terminal or a device; None where it is a file or free.
-
-    Raises:
-        OutputError: it is a folder, a socket or a disk.
-        OSError: it cannot be opened.
-    """
+    """The path open for writing where it is a pipe, a terminal or a device; None where it is a file or free."""
     own = _OWN_DESCRIPTOR.fullmatch(str(_followed(path)))
     if own:  # opened anew by its name, a file behind `/dev/stdout` would be written from its beginning
         return os.fdopen(os.dup(int(own[1])), "wb")
@@ -88,9 +79,6 @@ def _followed(path: Path) -> Path:
     """Where the path's symbolic links lead, up to something that is no link or is open in this process.
 
     Not `Path.resolve`, which takes `/dev/stdout` further, to a file that must not be replaced or to no name at all.
-
-    Raises:
-        OSError: the links lead in a circle.
     """
     path = path.absolute()
     for _ in range(_MOST_LINKS):

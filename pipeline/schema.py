@@ -103,8 +103,8 @@ class AskOptions(Frozen):
     """Longest answer in tokens, thinking included."""
 
 
-class AnswerRow(Frozen):
-    """One row of CSV v2: the 20 columns in their order (pipeline/contracts/csv_v2.md#columns)."""
+class AnswerColumns(Frozen):
+    """What CSV v2 says of an answer on each of its rows."""
 
     narrative_id: str
     """Id of the narrative in the input file."""
@@ -126,6 +126,11 @@ class AnswerRow(Frozen):
     """The provider's body, whole, as JSON."""
     answer_timestamp: str
     """When the request was made: ISO 8601 with offset."""
+
+
+class AnswerRow(AnswerColumns):
+    """One row of CSV v2: the 20 columns in their order (pipeline/contracts/csv_v2.md#columns)."""
+
     answer_citation_list: str
     """The distinct cited URLs as a JSON array; `[]` where there are none."""
     source_id: str
@@ -151,29 +156,9 @@ class AnswerRow(Frozen):
 CSV_COLUMNS: tuple[str, ...] = tuple(AnswerRow.model_fields)
 
 
-class StoredAnswer(Frozen):
-    """One answer of a run: what CSV v2 says of it once, before its rows are expanded."""
+class StoredAnswer(AnswerColumns):
+    """One answer of a run, before its rows are expanded."""
 
-    narrative_id: str
-    """Id of the narrative in the input file."""
-    narrative_type: str
-    """Classification of the narrative; empty where there is none."""
-    narrative_prompt: str
-    """The narrative's text."""
-    model_name: str
-    """The provider, or `pipeline` for a research run."""
-    model_version: str
-    """The model named in the body, else the one asked for."""
-    answer_id: str
-    """UUID of the answer."""
-    answer_prompt: str
-    """The exact user prompt that was sent."""
-    answer_text: str
-    """The answer's text as the provider wrote it."""
-    answer_raw_json: str
-    """The provider's body, whole, as JSON."""
-    answer_timestamp: str
-    """When the request was made: ISO 8601 with offset."""
     citations: tuple[str, ...]
     """The distinct cited URLs in order."""
     domains: tuple[str, ...]

@@ -32,15 +32,10 @@ _BARE = re.compile("[A-Za-z0-9_-]+")
 _NEEDED = {
     "tuple_type": 'it needs a list of texts, such as `["a.com"]`',
     "string_type": "it needs a text",
-    "bool_parsing": "it needs true or false",
-    "bool_type": "it needs true or false",
-    "int_parsing": "it needs a whole number",
-    "int_type": "it needs a whole number",
-    "int_from_float": "it needs a whole number",
-    "float_parsing": "it needs a number",
-    "float_type": "it needs a number",
-    "dict_type": "it needs a table",
-    "model_type": "it needs a table",
+    **dict.fromkeys(("bool_parsing", "bool_type"), "it needs true or false"),
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "it needs a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type"), "it needs a number"),
+    **dict.fromkeys(("dict_type", "model_type"), "it needs a table"),
     "missing": "it is missing",
 }
 """What a value should be, by pydantic's type of error."""
@@ -116,17 +111,13 @@ class NamedEnvSettingsSource(EnvSettingsSource):
         return {_FIELD_BY_VARIABLE.get(name, name): value for name, value in super().__call__().items()}
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
-        """The table that a variable holds.
-
-        Raises:
-            SettingsError: it is not JSON.
-        """
+        """The table that a variable holds, which is JSON."""
         try:
             return super().decode_complex_value(field_name, field, value)
         except ValueError as error:
+            variable = f"CITEJURY_{field_name.upper()}"
             raise SettingsError(
-                f"`CITEJURY_{field_name.upper()}` is not JSON, as a table of settings in the environment has to be: "
-                f"{error}."
+                f"`{variable}` is not JSON, as a table of settings in the environment has to be: {error}."
             ) from error
 
 
@@ -171,26 +162,32 @@ def read_settings(**explicit: Any) -> Settings:
     given = {name: value for name, value in explicit.items() if value is not None}
     try:
         if Path(SETTINGS_FILE).is_file():
-            _refuse_keys_in_file(tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8")))
+            for name in tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8")):
+                if name.lower().endswith("key"):  # SECURITY.md#keys
+                    raise SettingsError(
+                        f"`{SETTINGS_FILE}` holds `{name}`: keys come from the environment only. Remove it there and "
+                        "set `ARGILLA_API_KEY` instead."
+                    )
         return Settings(**given)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"`{SETTINGS_FILE}` is not a TOML file in UTF-8: {error}. Mend or remove it.") from error
     except ValidationError as error:
-        raise SettingsError(_told(error)) from error
+        raise SettingsError(_in_plain_words(error)) from error
 
 
-def _told(error: ValidationError) -> str:
+def _in_plain_words(error: ValidationError) -> str:
     """What is wrong with the first setting that is unknown or else cannot be used, and where it stands."""
     found = error.errors(include_input=False)
     problem = min(found, key=lambda each: each["type"] != "extra_forbidden")  # it is why another is missing
     *tables, name = [str(part) for part in problem["loc"] if part != "languages"]
     known = _known_settings(tables)
+    table = ".".join(each if _BARE.fullmatch(each) else f'"{each}"' for each in tables)
+    shown = f"[{table}] {name}" if tables else name
     if problem["type"] == "extra_forbidden" and known:
-        shown = f"[{_toml_name(tables)}] {name}" if tables else name
         return f"`{SETTINGS_FILE}` has an unknown setting `{shown}`; there are {known}."
     needed = what_is_needed(problem)
     if tables:
-        return f"The setting `[{_toml_name(tables)}] {name}` in `{SETTINGS_FILE}` cannot be used: {needed}."
+        return f"The setting `{shown}` in `{SETTINGS_FILE}` cannot be used: {needed}."
     return f"The setting `{name}` cannot be used: {needed}. Look in `{SETTINGS_FILE}` and at `CITEJURY_{name.upper()}`."
 
 
@@ -211,22 +208,3 @@ def _known_settings(tables: list[str]) -> str:
         keys = ", ".join(f"`{name}`" for name in Wording.model_fields)
         return keys if len(tables) > 1 else f"{keys}, and tables of languages such as `[prompts.de]`"
     return ", ".join(f"`{name}`" for name in Price.model_fields) if tables[0] == "prices" else ""
-
-
-def _toml_name(tables: list[str]) -> str:
-    """The name of a table as it stands in the file."""
-    return ".".join(name if _BARE.fullmatch(name) else f'"{name}"' for name in tables)
-
-
-def _refuse_keys_in_file(values: dict[str, Any]) -> None:
-    """Refuse a file that holds a key.
-
-    Raises:
-        SettingsError: it does; keys belong in the environment (SECURITY.md#keys).
-    """
-    for name in values:
-        if name.lower().endswith("key"):
-            raise SettingsError(
-                f"`{SETTINGS_FILE}` holds `{name}`: keys come from the environment only. Remove it there and set "
-                "`ARGILLA_API_KEY` instead."
-            )

@@ -15,29 +15,20 @@ PART = "– "
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 """What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
 
+_GAP = 2
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]|~$]|:(?=//))")
 _LINKED = re.compile(r"([@#]|www(?=\.))", re.IGNORECASE)
 
 _LATEX = {
+    **{sign: rf"\{sign}" for sign in "{}$&#%_"},
+    **{sign: f"{{{sign}}}" for sign in "'`-[]"},  # or a ligature, an option
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
     "^": r"\textasciicircum{}",
     "~": r"\textasciitilde{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedblright{}",
-    "'": "{'}",
-    "`": "{`}",
-    "-": "{-}",
-    "[": "{[}",
-    "]": "{]}",
     "α": r"$\alpha$",
     "κ": r"$\kappa$",
     "⁺": r"$^{+}$",
@@ -58,20 +49,15 @@ class Table(NamedTuple):
     left: int | None = None
     """How many columns stand flush left, before others of numbers that stand flush right; None for all."""
 
-    def terminal(self, widths: Sequence[int] = (), gap: int = 2, room: int | None = None) -> str:
+    def terminal(self, widths: Sequence[int] = (), room: int | None = None) -> str:
         """Lines whose columns stand under each other, characters of double width counted as two; empty without rows.
 
-        Args:
-            widths: how wide columns are at least, so that several tables look like one.
-            gap: blanks between columns.
-            room: how wide a line may be: the widest columns are cut where it is wider.
+        Columns are at least as wide as `widths`, so that several tables look like one, and the widest ones are cut
+        where a line would be wider than `room`.
         """
         from rich.cells import cell_len  # here, because commands import this module at their top
 
-        table = self if room is None else self.cut(room, widths, gap)
-        texts = [[printable(str(cell)) for cell in row] for row in table.rows]
-        needed = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
-        needed = [max(pair) for pair in zip_longest(needed, widths, fillvalue=0)]
+        texts, needed = (self if room is None else self.cut(room, widths))._measured(widths)
         lines = []
         for row in texts:
             blanks = [" " * (width - cell_len(text)) for width, text in zip(needed, row, strict=True)]
@@ -79,19 +65,23 @@ class Table(NamedTuple):
                 text + blank if self.left is None or number < self.left else blank + text
                 for number, (text, blank) in enumerate(zip(row, blanks, strict=True))
             ]
-            lines.append((" " * gap).join(cells).rstrip())
+            lines.append((" " * _GAP).join(cells).rstrip())
         return "\n".join(lines)
 
-    def cut(self, room: int, widths: Sequence[int] = (), gap: int = 2) -> "Table":
-        """The same with the widest columns cut until lines have at most `room` columns; the others as `terminal`."""
+    def cut(self, room: int, widths: Sequence[int] = ()) -> "Table":
+        """The same with the widest columns cut until lines have at most `room` columns; `widths` as for `terminal`."""
+        texts, needed = self._measured(widths)
+        while sum(needed) + _GAP * (len(needed) - 1) > room:
+            needed[needed.index(max(needed))] -= 1
+        return self._replace(rows=[[cut(text, w) for text, w in zip(row, needed, strict=True)] for row in texts])
+
+    def _measured(self, widths: Sequence[int]) -> tuple[list[list[str]], list[int]]:
+        """The cells as they are printed, and how wide each column is."""
         from rich.cells import cell_len
 
         texts = [[printable(str(cell)) for cell in row] for row in self.rows]
         needed = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
-        needed = [max(pair) for pair in zip_longest(needed, widths, fillvalue=0)]
-        while sum(needed) + gap * (len(needed) - 1) > room:
-            needed[needed.index(max(needed))] -= 1
-        return self._replace(rows=[[cut(text, w) for text, w in zip(row, needed, strict=True)] for row in texts])
+        return texts, [max(pair) for pair in zip_longest(needed, widths, fillvalue=0)]
 
     def markdown(self) -> str:
         """A table as GitHub reads it."""

@@ -21,12 +21,7 @@ class ProgressBars:
     """Bars by name, drawn once the work takes longer and gone at its end; none where stderr is no terminal."""
 
     def __init__(self, unit: str = "", *, remaining: bool = False) -> None:
-        """Prepare them.
-
-        Args:
-            unit: stands behind the numbers, such as `records`.
-            remaining: show how long the work will take, not how long it has taken.
-        """
+        """Prepare them, with a unit behind the numbers, such as `records`, and the time left instead of that passed."""
         # Here, not above: commands import this module at their top, and `--help` is to come at once.
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -52,13 +47,11 @@ class ProgressBars:
         self.begin = Timer(QUIET_SECONDS, self.bars.start)  # for work that reports once and then computes
 
     def __enter__(self) -> Self:
-        """The bars themselves."""
         if self.console.is_terminal:
             self.begin.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Remove them."""
         self.clear()
 
     def report(self, name: str, done: int | None = None, total: int | None = None, words: str | None = None) -> None:
@@ -66,8 +59,8 @@ class ProgressBars:
         if name not in self.drawn:
             self.drawn[name] = self.bars.add_task(name, total=None, counts="", words="")
         counts = None if done is None else f"{done:,}" if total is None else f"{done:,}/{total:,} {self.unit}"
-        told = {field: text for field, text in (("counts", counts), ("words", words)) if text is not None}
-        self.bars.update(self.drawn[name], completed=done, total=total, **told)  # type: ignore[arg-type]
+        texts = {field: text for field, text in (("counts", counts), ("words", words)) if text is not None}
+        self.bars.update(self.drawn[name], completed=done, total=total, **texts)  # type: ignore[arg-type]
         if time.monotonic() > self.quiet_until:
             self.bars.start()
 

@@ -23,7 +23,6 @@ from pipeline.research.values import ANSWER, AskedQuery, Intake, Plan, Verified,
 from pipeline.sources.headings import headings_above
 from pipeline.sources.passages import lines_of
 from pipeline.text.asking import is_general, names_subject, subject_words
-from pipeline.text.injection import orders_machine
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
 from pipeline.text.words import detect_language
@@ -421,10 +420,25 @@ def _first_of(texts: Sequence[str], most: int, words: ReportWords) -> str:
     return f"{words.between.join(texts[:most])}{more}"
 
 
+_ORDERS = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your)\b.{0,30}"
+    r"\b(?:instructions?|prompts?)\b"
+    r"|\byou are (?:now )?an? (?:[\w-]+ )?(?:AI|assistant|(?:large )?language model|chatbot|LLM)\b"
+    r"|\b(?:ignorieren?|vergiss|vergessen|missachten?)\b.{0,40}\b(?:Anweisung|Instruktion|Vorgabe|Prompt)\w*"
+    r"|\bdu bist (?:jetzt |nun )?ein\w* (?:KI|Sprachmodell|Assistent|Chatbot)"
+    r"|\bSie sind (?:jetzt |nun )?eine? (?:KI|Sprachmodell)"
+    r"|(?:以前|これまで|上記|前|すべて|全て)の.{0,8}(?:指示|命令|プロンプト)を?.{0,4}(?:無視|忘れ)"
+    r"|あなたは.{0,10}(?:AI|アシスタント|言語モデル)"
+    r"|忽略.{0,10}(?:指示|指令|提示)|你是.{0,10}(?:AI|助手|语言模型)",
+    re.IGNORECASE,
+)
+"""How pages order the machine about that reads them, in usual wordings of English, German, Japanese and Chinese."""
+
+
 @lru_cache(maxsize=64)  # a run lays its report out three times, and long pages take long
 def _orders(page: Page) -> bool:
-    """Whether the page gives orders to the machine that reads it."""
-    return orders_machine(page.text)
+    """Whether the page gives orders to the machine that reads it ("Ignore all previous instructions …")."""
+    return bool(_ORDERS.search(page.text))
 
 
 def _left_out_lines(dropped: Sequence[Checked], words: ReportWords) -> list[str]:

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from pipeline.text.words import ASKS_WITHOUT_BLANKS, NUMBERS, STOP_WORDS, TOKEN, UNSPACED, plain_number
+from pipeline.text.words import ASKS_WITHOUT_BLANKS, NUMBERS, STOP_WORDS, TOKEN, UNSPACED, pairs, plain_number
 
 _ENGLISH = """
 able accomplish according achieve actual actually add adding additional advantage advantages advice aim aims allow
@@ -19,51 +19,49 @@ change changes characteristic characteristics choice choices choose choosing com
 common compare compared compares comparing comparison concept concepts configure configured configuring cons consider
 considerations consist consists contain contains correct correctly create created creates creating deal dealing decide
 define defined definition depend depends describe described description detail details determine differ difference
-differences different difficult disadvantage disadvantages discuss do done drawback drawbacks easier easiest easily
-easy effect effective effectively effects enable enabled enabling ensure entail especially evidence example examples
-exist existing exists expect expected explain explained explanation fact factor factors facts fast faster fastest
-feature features figure figures find finding first follow following form forms found future general generally get gets
-getting give given gives go goal goals good great guide happen happened happens help helpful helps hold idea ideas
-impact implement implemented implication implications importance important improve improved include included includes
-including influence instead intended introduce introduction involve involved involves issue issues keep keeping keeps
-kind kinds know knowing known large later lead learn less let like likely limit limitation limitations limits little
-long look main mainly major make makes making manage managed manages many matter matters mean meaning means mechanism
-mechanisms method methods mistake mistakes modern need needed needs new normal normally note number obtain offer
-offers one option options outlook overview part particular parts perform performed play plays point points
-possibilities possible possibly potential practical practice practices prefer preferred prepare problem problems
-procedure procedures process proper properly pros provide provided provides providing purpose purposes put question
-questions quick quickly reason reasons receive recommend recommendation recommendations recommended recommends relate
-related relation relevant require required requirement requirements requires result results right risk risks role
-roles rule rules safely say says second see setting setup several short should show shown shows side significant
-similar simple simply single slow slower slowest small solution solutions solve something sort specific specify stand
-start started starting step steps stop strength strengths study suitable summary support supported supports sure take
-taken takes taking task tasks technique techniques tell term terms thing things think time times tip tips today topic
-topics towards trade-off trade-offs tradeoff tradeoffs try turn two typical typically understand understanding use
-used useful uses using usual usually various via view want wanted wants way ways weakness weaknesses well work worked
-working works worse worst worth
+differences different difficult disadvantage disadvantages discuss do done drawback drawbacks easier easiest easily easy
+effect effective effectively effects enable enabled enabling ensure entail especially evidence example examples exist
+existing exists expect expected explain explained explanation fact factor factors facts fast faster fastest feature
+features figure figures find finding first follow following form forms found future general generally get gets getting
+give given gives go goal goals good great guide happen happened happens help helpful helps hold idea ideas impact
+implement implemented implication implications importance important improve improved include included includes including
+influence instead intended introduce introduction involve involved involves issue issues keep keeping keeps kind kinds
+know knowing known large later lead learn less let like likely limit limitation limitations limits little long look main
+mainly major make makes making manage managed manages many matter matters mean meaning means mechanism mechanisms method
+methods mistake mistakes modern need needed needs new normal normally note number obtain offer offers one option options
+outlook overview part particular parts perform performed play plays point points possibilities possible possibly
+potential practical practice practices prefer preferred prepare problem problems procedure procedures process proper
+properly pros provide provided provides providing purpose purposes put question questions quick quickly reason reasons
+receive recommend recommendation recommendations recommended recommends relate related relation relevant require
+required requirement requirements requires result results right risk risks role roles rule rules safely say says second
+see setting setup several short should show shown shows side significant similar simple simply single slow slower
+slowest small solution solutions solve something sort specific specify stand start started starting step steps stop
+strength strengths study suitable summary support supported supports sure take taken takes taking task tasks technique
+techniques tell term terms thing things think time times tip tips today topic topics towards trade-off trade-offs
+tradeoff tradeoffs try turn two typical typically understand understanding use used useful uses using usual usually
+various via view want wanted wants way ways weakness weaknesses well work worked working works worse worst worth
 """
 _GERMAN = """
-ablauf abläufe allgemein allgemeine alternative alternativen anleitung anwenden anwendung arbeiten arbeitet arten
-aspekt aspekte aufbau aufgabe aufgaben ausblick auswahl auswirkung auswirkungen bedeuten bedeutet bedeutung begriff
-begriffe beispiel beispiele beleg belege benutzen benutzt benötigen benötigt besondere besonders besser beste bestehen
-besteht besten bieten bietet bringen bringt definition dienen dient durchführen durchgeführt eigenschaft eigenschaften
-eignen eignet einfach einfache einfluss einführung eingerichtet einrichten einrichtung einsatz einsetzen einstellen
-einstellung einstellungen empfehlen empfehlung empfehlungen empfiehlt empfohlen entscheiden entstehen entsteht
-erhalten erhält erklären erklärung erlauben erlaubt ermöglichen ermöglicht erreichen erstellen erstellt frage fragen
-funktionieren funktioniert funktionsweise geben gefahr gefahren gegenüber geht gehören gehört gibt grenze grenzen
-grund grundlage grundlagen gründe gut gute hauptsächlich helfen hilft hintergrund hinweis hinweise informationen
-jeweils kategorie kennzeichen kommen kommt konfiguration konfigurieren konfiguriert konzept konzepte langsam langsamer
-lassen lege legt leisten leistet lässt mache machen macht maßnahme maßnahmen mehrere merkmal merkmale methode methoden
-meinem meinen meiner meines
-mittel möglich mögliche möglichkeit möglichkeiten nachteil nachteile nehmen neu neue neuen nutzen nutzt nutzung
-nützlich praxis problem probleme rahmen rat richte richten richtet richtig risiken risiko rolle rollen schnell
-schneller schritt schritte schwierig schwächen sinn sinnvoll spielen spielt stehen steht stärken tipp tipps tun
-typische unterscheiden unterscheidet unterschied unterschiede unterschiedlich unterstützen unterstützt ursache
-ursachen verfahren vergleich vergleichen verglichen verhindern vermeiden verschieden verschiedene verschiedenen
-verwalten verwaltet verwenden verwendet verwendung voraussetzung voraussetzungen vorbereiten vorgehen vorteil vorteile
-wahl weise weisen werkzeug werkzeuge weshalb weswegen wichtig wichtige wichtigsten wieso wirken wirkt wirkung wobei
-wodurch wofür wogegen woher wohin womit woran worauf woraus worin worum wovon wovor wozu wählen zahl zahlen zeigen zeigt
-ziel ziele zusammenfassung zweck zwecke überblick
+ablauf abläufe allgemein allgemeine alternative alternativen anleitung anwenden anwendung arbeiten arbeitet arten aspekt
+aspekte aufbau aufgabe aufgaben ausblick auswahl auswirkung auswirkungen bedeuten bedeutet bedeutung begriff begriffe
+beispiel beispiele beleg belege benutzen benutzt benötigen benötigt besondere besonders besser beste bestehen besteht
+besten bieten bietet bringen bringt definition dienen dient durchführen durchgeführt eigenschaft eigenschaften eignen
+eignet einfach einfache einfluss einführung eingerichtet einrichten einrichtung einsatz einsetzen einstellen einstellung
+einstellungen empfehlen empfehlung empfehlungen empfiehlt empfohlen entscheiden entstehen entsteht erhalten erhält
+erklären erklärung erlauben erlaubt ermöglichen ermöglicht erreichen erstellen erstellt frage fragen funktionieren
+funktioniert funktionsweise geben gefahr gefahren gegenüber geht gehören gehört gibt grenze grenzen grund grundlage
+grundlagen gründe gut gute hauptsächlich helfen hilft hintergrund hinweis hinweise informationen jeweils kategorie
+kennzeichen kommen kommt konfiguration konfigurieren konfiguriert konzept konzepte langsam langsamer lassen lege legt
+leisten leistet lässt mache machen macht maßnahme maßnahmen mehrere merkmal merkmale methode methoden meinem meinen
+meiner meines mittel möglich mögliche möglichkeit möglichkeiten nachteil nachteile nehmen neu neue neuen nutzen nutzt
+nutzung nützlich praxis problem probleme rahmen rat richte richten richtet richtig risiken risiko rolle rollen schnell
+schneller schritt schritte schwierig schwächen sinn sinnvoll spielen spielt stehen steht stärken tipp tipps tun typische
+unterscheiden unterscheidet unterschied unterschiede unterschiedlich unterstützen unterstützt ursache ursachen verfahren
+vergleich vergleichen verglichen verhindern vermeiden verschieden verschiedene verschiedenen verwalten verwaltet
+verwenden verwendet verwendung voraussetzung voraussetzungen vorbereiten vorgehen vorteil vorteile wahl weise weisen
+werkzeug werkzeuge weshalb weswegen wichtig wichtige wichtigsten wieso wirken wirkt wirkung wobei wodurch wofür wogegen
+woher wohin womit woran worauf woraus worin worum wovon wovor wozu wählen zahl zahlen zeigen zeigt ziel ziele
+zusammenfassung zweck zwecke überblick
 """
 _ASKED_BY = {"en": frozenset(_ENGLISH.split()), "de": frozenset(_GERMAN.split())}
 _EITHER = _ASKED_BY["en"] | _ASKED_BY["de"]
@@ -81,8 +79,7 @@ _KATAKANA = r"\u30a1-\u30fa\u30fc"
 _HAN = r"\u3400-\u9fff々"
 _SIGNS = re.compile(rf"[{_KATAKANA}]{{2,}}|[{_HAN}]+|[{UNSPACED}]")
 _PIECE = re.compile(rf"{TOKEN.pattern}|[^\w\s]")
-_UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
-_HAN_SIGN = re.compile(f"[{_HAN}]")
+_UNSPACED_SIGN, _HAN_SIGN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{_HAN}]")
 _JOINS = frozenset("-/·'")
 _LETTERS_OF_ONE = frozenset("bcdefghijklmnopqrstuvwxyz")
 _WHERE = frozenset(["in", "on", "under", "within", "at", "for", "unter", "auf", "bei", "im", "für"])
@@ -147,6 +144,7 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
     found: dict[str, SubjectWord] = {}
     # A phrase is words that nothing parts; it has a number.
     phrase, scope, noun_before, before, first = 0, -1, -1, "", True
+    no_subject = STOP_WORDS.get(language, STOP_WORDS[""]) | _OTHERS_BEHIND
     plain = unicodedata.normalize("NFKC", ASKS_WITHOUT_BLANKS.sub(" ", asked)).replace("’", "'")
     for piece in _PIECE.finditer(plain):
         written = piece[0]
@@ -161,12 +159,7 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
             phrase += written not in _JOINS
         elif word in _ARTICLES:
             continue
-        elif (
-            word in STOP_WORDS.get(language, STOP_WORDS[""])
-            or word in _OTHERS_BEHIND
-            or len(word) == 1
-            or _CUT_SHORT.fullmatch(word)
-        ):
+        elif word in no_subject or len(word) == 1 or _CUT_SHORT.fullmatch(word):
             phrase += word not in _LETTERS_OF_ONE
         else:
             inner = any(letter.isupper() for letter in written[1:])
@@ -210,6 +203,4 @@ def _cut(signs: str, language: str) -> list[str]:
     if len(signs) == 1:
         return [""]
     most = 2 if language == "zh" else _LONGEST_HAN
-    if not _HAN_SIGN.match(signs) or len(signs) <= most:
-        return [signs]
-    return [signs[at : at + 2] for at in range(len(signs) - 1)]
+    return pairs(signs) if _HAN_SIGN.match(signs) and len(signs) > most else [signs]

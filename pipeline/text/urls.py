@@ -31,8 +31,7 @@ _PASSWORD = re.compile(r"(//[^/?#:@]*):[^/?#]*@")
 
 @cache
 def _http_url() -> "TypeAdapter[AnyHttpUrl]":
-    """The validator of http(s) URLs, built once: pydantic is slow to import, and most users of a domain need none."""
-    from pydantic import AnyHttpUrl, TypeAdapter
+    from pydantic import AnyHttpUrl, TypeAdapter  # slow to import, and most users of a domain need none
 
     return TypeAdapter(AnyHttpUrl)
 
@@ -180,7 +179,6 @@ def host_name(text: str) -> str:
 
 
 LinkKind = Literal["markdown", "image", "angle", "bare"]
-
 # Ends at the first character that is not ASCII: Japanese runs on without a space. Balanced brackets belong to it.
 _BARE_URL = re.compile(r"""https?://(?:[^\s<>"'()\[\]{}|\\^`\u0080-\U0010ffff]|\([^\s()]*+\))++""")
 # Where brackets say where the URL ends, it keeps what is not ASCII, but for the full-width marks that end a phrase.
@@ -206,14 +204,6 @@ class Link(NamedTuple):
     kind: LinkKind
 
 
-class _LocatedLink(NamedTuple):
-    """A link and the code points that its URL alone takes."""
-
-    url_start: int
-    url_end: int
-    link: Link
-
-
 def find_links(text: str) -> list[Link]:
     """Every link in the text in the order of its URL; repeats are kept, a URL inside another is not one of its own.
 
@@ -221,18 +211,24 @@ def find_links(text: str) -> list[Link]:
 
     Source: pipeline/contracts/csv_v2.md#citations; CommonMark 0.31 section 6.3 for labels and targets.
     """
-    found = sorted([*_delimited_links(text), *_bare_links(text)], key=lambda each: each.url_start)
+    found = list(_delimited_links(text))
+    for match in _BARE_URL.finditer(text):  # those inside other links included
+        if url := _clean_url(match[0]):
+            found.append((*match.span(), Link(match.start(), match.start() + len(url), url, "", "bare")))
     links: list[Link] = []
     position = 0
-    for url_start, url_end, link in found:
+    for url_start, url_end, link in sorted(found, key=lambda each: each[0]):
         if url_start >= position:
             links.append(link)
             position = url_end
     return links
 
 
-def _delimited_links(text: str) -> Iterator[_LocatedLink]:
-    """Markdown links, images and `<url>`; what begins as one and does not end as one is a bare URL."""
+def _delimited_links(text: str) -> Iterator[tuple[int, int, Link]]:
+    """Markdown links, images and `<url>`; what begins as one and does not end as one is a bare URL.
+
+    With each come the code points that its URL alone takes.
+    """
     openings = list(_OPENING.finditer(text))
     labels = _label_starts(text, (match.start() for match in openings if match[0][0] == "]"))
     for opening in openings:
@@ -243,7 +239,7 @@ def _delimited_links(text: str) -> Iterator[_LocatedLink]:
         url_start, url_end = target.span()
         whole = _whole_link(text, opening, url_end, labels.get(opening.start()))
         start, end, label, kind = whole or (url_start, url_start + len(url), "", "bare")
-        yield _LocatedLink(url_start, url_end, Link(start, end, url, label, kind))
+        yield url_start, url_end, Link(start, end, url, label, kind)
 
 
 def _whole_link(
@@ -280,15 +276,6 @@ def _label_starts(text: str, closings: Iterable[int]) -> dict[int, int]:
             if mark.start() in wanted:
                 starts[mark.start()] = start
     return starts
-
-
-def _bare_links(text: str) -> Iterator[_LocatedLink]:
-    """URLs as they stand, those inside other links included."""
-    for match in _BARE_URL.finditer(text):
-        url = _clean_url(match[0])
-        if url:
-            start = match.start()
-            yield _LocatedLink(start, match.end(), Link(start, start + len(url), url, "", "bare"))
 
 
 def _clean_url(url: str) -> str:

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 ASKS_WITHOUT_BLANKS = re.compile(
     r"何|なぜ|どう(?!しても)|どの|どれ|いつ|どこ|だれ|誰|か$|什么|为什么|怎么|怎样|如何|哪|吗$|多少|是否"
 )
-
-
 # Thai, Lao, Burmese, Khmer, kana, Han and Hangul: https://www.unicode.org/charts/
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 # Marks that Python does not count among the letters, though words of Arabic and the Indic scripts hold them.
@@ -37,26 +35,25 @@ _CITATION_MARK = re.compile(r"\[[0-9]{1,6}\]")
 
 _ENGLISH = """
 a about above after again against all also although am among an and any are aren't as at be because been before being
-below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each
-either else ever every few for from further had hadn't has hasn't have haven't having he her here hers herself him
-himself his how however i i'm if in into is isn't it it's its itself just let me might more most much must my myself
-nd neither no nor not of off often on once only or other our ours ourselves out over own per quite rather rd s same
-shall she should shouldn't since so some still such t than that the their theirs them themselves then there therefore
-these they this those though through thus to too under until up upon us very was wasn't we were weren't what when
-where whether which while who whom whose why will with within without won't would wouldn't yet you your yours yourself
-st th
+below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each either
+else ever every few for from further had hadn't has hasn't have haven't having he her here hers herself him himself his
+how however i i'm if in into is isn't it it's its itself just let me might more most much must my myself nd neither no
+nor not of off often on once only or other our ours ourselves out over own per quite rather rd s same shall she should
+shouldn't since so some still such t than that the their theirs them themselves then there therefore these they this
+those though through thus to too under until up upon us very was wasn't we were weren't what when where whether which
+while who whom whose why will with within without won't would wouldn't yet you your yours yourself st th
 """
 _GERMAN = """
-ab aber alle allem allen aller alles als also am an andere anderen anderer anderes auch auf aus bei beim bereits bin
-bis bist da dabei dadurch dafür dagegen daher damit danach dann daran darauf daraus darf darüber das dass davon dazu
-dein deine dem den denen denn der deren des deshalb dessen die dies diese diesem diesen dieser dieses doch dort du
-durch ein eine einem einen einer eines er es etwa etwas euch euer für gegen gewesen hab habe haben hat hatte hatten
-hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in indem ins ist ja je jede jedem jeden jeder jedes
-jedoch kann kein keine keinem keinen keiner können könnte man manche mehr mein meine mich mir mit muss müssen nach
-nicht nichts noch nun nur ob oder ohne schon sehr sein seine seinem seinen seiner seit selbst sich sie sind so sogar
-solche soll sollen sollte sondern sonst sowie über um und uns unser unter viel vom von vor wann war waren warum was
-weder weil weiter welche welchem welchen welcher welches wenn wer werde werden wie wieder will wir wird wo wurde
-wurden würde würden zu zum zur zwar zwischen
+ab aber alle allem allen aller alles als also am an andere anderen anderer anderes auch auf aus bei beim bereits bin bis
+bist da dabei dadurch dafür dagegen daher damit danach dann daran darauf daraus darf darüber das dass davon dazu dein
+deine dem den denen denn der deren des deshalb dessen die dies diese diesem diesen dieser dieses doch dort du durch ein
+eine einem einen einer eines er es etwa etwas euch euer für gegen gewesen hab habe haben hat hatte hatten hier hin
+hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in indem ins ist ja je jede jedem jeden jeder jedes jedoch kann
+kein keine keinem keinen keiner können könnte man manche mehr mein meine mich mir mit muss müssen nach nicht nichts noch
+nun nur ob oder ohne schon sehr sein seine seinem seinen seiner seit selbst sich sie sind so sogar solche soll sollen
+sollte sondern sonst sowie über um und uns unser unter viel vom von vor wann war waren warum was weder weil weiter
+welche welchem welchen welcher welches wenn wer werde werden wie wieder will wir wird wo wurde wurden würde würden zu
+zum zur zwar zwischen
 """
 # Stop words of one of the two languages that the other says something with.
 _OWN_SENSE = frozenset({"bin", "die", "hat", "man", "war"})
@@ -140,9 +137,6 @@ class Coverage(NamedTuple):
     numbers: float
 
 
-_NOTHING = Coverage(0.0, 0.0, 0.0)
-
-
 def words_and_numbers(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
     """The distinct content words that are no numbers, and the distinct numbers; citation marks count for nothing."""
     plain = without_marks(text)
@@ -157,7 +151,6 @@ class WordIndex:
     """
 
     def __init__(self, sentences: Iterable[Set[str]]) -> None:
-        """Index the words and numbers of each sentence."""
         self.places: dict[str, list[int]] = {}
         for place, words in enumerate(sentences):
             for word in words:
@@ -203,44 +196,37 @@ class SentencePlace(NamedTuple):
     sentence: int
 
 
-def _best_places(words: Iterable[str], indexes: Sequence[WordIndex], count: int = SENTENCES) -> list[SentencePlace]:
-    """The sentences with most of the words, the best first, the earlier one where two have as many."""
-    wanted = list(words)
-    found = []
-    for number, index in enumerate(indexes):
-        shared = index.shared(wanted)
-        best = nsmallest(count, shared, key=lambda sentence: (-shared[sentence], sentence))
-        found += [(-shared[sentence], SentencePlace(number, sentence)) for sentence in best]
-    return [place for _, place in nsmallest(count, found)]
-
-
 def cover(
     words: Set[str], numbers: Set[str], indexes: Sequence[WordIndex], count: int = SENTENCES
 ) -> tuple[Coverage, list[SentencePlace]]:
-    """How much of a text with these words and numbers is covered, and by which sentences, the best first.
+    """How much of a text with these words and numbers is covered, and by which sentences: those with most of the words.
 
-    All is 0 where no sentence shares a word with it. Of a text of numbers alone these count as its words.
+    The best is first, the earlier one where two have as many. All is 0 where no sentence shares a word with it. Of a
+    text of numbers alone these count as its words.
     """
     wanted = words or numbers
-    found = _best_places(wanted, indexes, count)
+    most = []
+    for number, index in enumerate(indexes):
+        shared = index.shared(wanted)
+        best = nsmallest(count, ((-times, place) for place, times in shared.items()))
+        most += [(times, SentencePlace(number, place)) for times, place in best]
+    found = [place for _, place in nsmallest(count, most)]
     if not found:
-        return _NOTHING, []
+        return Coverage(0.0, 0.0, 0.0), []
     held = [
         {word for word in wanted if indexes[place.source].holds(place.sentence, word)} for place in found[:SENTENCES]
     ]
-    best = max(map(len, held)) / len(wanted)
-    together = len(set[str]().union(*held)) / len(wanted)
+    together = len(set[str]().union(*held))
     known = sum(any(number in index.places for index in indexes) for number in numbers)
-    return Coverage(best, together, known / len(numbers) if numbers else 1.0), found
+    shares = max(map(len, held)) / len(wanted), together / len(wanted), known / len(numbers) if numbers else 1.0
+    return Coverage(*shares), found
 
 
 _KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
-_MIN_LETTERS = 20
-_MIN_IDEOGRAPHS = 8
+_MIN_LETTERS, _MIN_IDEOGRAPHS = 20, 8
 _MIN_PROBABILITY = 0.5
-
 _NOT_PROSE = re.compile(r"https?://\S+|\[\d+\]|[\W\d_]+")
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 

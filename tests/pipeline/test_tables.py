@@ -23,7 +23,7 @@ def test_all_columns_stand_left_unless_told_otherwise_and_no_line_ends_in_blanks
 
 def test_columns_are_as_wide_as_wanted_or_wider_where_they_must_be() -> None:
     table = Table([("a", "b"), ("ccccc", 1)], left=1)
-    assert table.terminal((3, 4), gap=1) == "a        b\nccccc    1"
+    assert table.terminal((3, 4)) == "a         b\nccccc     1"
 
 
 def test_without_rows_there_is_no_line() -> None:
