@@ -84,7 +84,7 @@ async def read_link(link: Link) -> LinkResult:
                     group.create_task(find_page(page, fetcher, tools.extractor, trail)) for page, trail in link.pages
                 ]
             found = tuple(task.result() for task in tasks)
-            return LinkResult(found, fetcher.memory(), fetcher.answered, dict(fetcher.network.silent))
+            return LinkResult(found, fetcher.memory(), fetcher.network.answered, dict(fetcher.network.silent))
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
 

@@ -98,7 +98,7 @@ async def gather_pages(
         async with asyncio.TaskGroup() as group:
             while True:
                 # An answer that was still on its way may tell that it was not the network, so this is asked each time.
-                while len(running) < (workers or fetcher.policy.concurrency) and not fetcher.away:
+                while len(running) < (workers or fetcher.policy.concurrency) and not fetcher.network.away:
                     taken = queues.take()
                     if taken is None:
                         break
@@ -112,7 +112,7 @@ async def gather_pages(
                     intake.count(page, task.result())
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
-    return intake.end(fetcher.away and (bool(queues.take()) or not fetcher.answered))
+    return intake.end(fetcher.network.away and (bool(queues.take()) or not fetcher.network.answered))
 
 
 async def _take_page(page: Wanted, fetcher: Fetcher, extractor: Extractor, intake: Intake) -> FoundPage:

@@ -5,6 +5,7 @@ import re
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from html import unescape
 from typing import NamedTuple
 from urllib.parse import urldefrag, urljoin
@@ -18,10 +19,8 @@ from pipeline.text.urls import canonical_url
 
 # Brotli and others are not asked for, so nothing that they pack has to be unpacked.
 _ACCEPT_ENCODING = "gzip, deflate"
-_GZIP = ("gzip", "x-gzip")
-# zlib's own words: told by the header whether it is gzip or zlib; no header at all.
-_ANY_HEADER = 47
-_NO_HEADER = -15
+_PACKED, _UNPACKED = ("gzip", "x-gzip", "deflate"), ("", "identity", "none", "utf-8")  # two of them are mistakes
+_ANY_HEADER, _NO_HEADER = 47, -15  # zlib's own words: that of gzip or zlib
 # A body of 10 MB comes in some thousand pieces; a server that sends it byte by byte is after something else.
 MAX_PIECES = 20_000
 # Crumbs that are there already come without a wait in which others could go on.
@@ -42,9 +41,9 @@ class Body(NamedTuple):
 
 async def read_body(pieces: AsyncIterator[bytes], encoding: str, limit: int) -> Body:
     """The body that the raw pieces make; reading ends as soon as more than `limit` bytes are there, raw or unpacked."""
-    unpacker = _unpacker_of(encoding)
-    if unpacker is None:
+    if encoding.strip().lower() not in (*_PACKED, *_UNPACKED):
         return Body(b"", "parser_failed", f"it is packed as {encoding[:40]!r}, which was not asked for")
+    unpacker = _Unpacker(encoding.strip().lower() in _PACKED)
     content = bytearray()
     raw = count = 0
     try:
@@ -64,27 +63,17 @@ async def read_body(pieces: AsyncIterator[bytes], encoding: str, limit: int) -> 
     return Body(bytes(content))
 
 
-class _Unpacked:
-    """Passes on what was not packed."""
-
-    whole = True
-
-    def unpack(self, piece: bytes, room: int) -> bytes:
-        """The piece, at most `room` bytes of it."""
-        return piece[:room]
-
-
-class _Unzip:
+class _Unpacker:
     """Unpacks gzip and both things that are called deflate, never more than it is told to."""
 
-    def __init__(self) -> None:
-        self.inflate = zlib.decompressobj(wbits=_ANY_HEADER)
+    def __init__(self, is_packed: bool) -> None:
+        self.inflate = zlib.decompressobj(wbits=_ANY_HEADER) if is_packed else None
         self.begun = False
 
     @property
     def whole(self) -> bool:
         """Whether the end has come; what follows it counts for nothing."""
-        return self.inflate.eof
+        return self.inflate is None or self.inflate.eof
 
     def unpack(self, piece: bytes, room: int) -> bytes:
         """What the piece unpacks to, at most `room` bytes of it.
@@ -92,7 +81,9 @@ class _Unzip:
         Raises:
             zlib.error: it is not packed so.
         """
-        if not piece or self.whole:
+        if self.inflate is None:
+            return piece[:room]
+        if not piece or self.inflate.eof:
             return b""
         try:
             unpacked = self.inflate.decompress(piece, room)
@@ -106,15 +97,8 @@ class _Unzip:
         return unpacked
 
 
-def _unpacker_of(encoding: str) -> _Unpacked | _Unzip | None:
-    """What unpacks a body of this `Content-Encoding`; None where nothing here does."""
-    encoding = encoding.strip().lower()
-    if encoding in ("", "identity", "none", "utf-8"):  # the last two are common mistakes
-        return _Unpacked()
-    return _Unzip() if encoding in (*_GZIP, "deflate") else None
-
-
 _MAX_DETAIL = 200
+_MOST_DIGITS = 20
 SUCCESS = (200, 203)
 
 UNTOLD = ("", "application/octet-stream", "binary/octet-stream")
@@ -167,7 +151,7 @@ class Exchange(NamedTuple):
 
 
 async def exchange(client: httpx.AsyncClient, url: str, demand: RequestLimits) -> Exchange:
-    """What came of one GET by a guarded client; a redirect is told, and not followed."""
+    """What came of one GET by a guarded client; a redirect is reported, not followed."""
     clock = asyncio.get_running_loop().time
     begun = clock()
     came = Exchange()
@@ -203,24 +187,20 @@ async def _take_body(response: httpx.Response, head: Exchange, demand: RequestLi
     if not demand.beginning and not _is_readable(media_type(head.headers)):
         return head._replace(reason="not_text", detail=f"it is {media_type(head.headers)[:80]!r}")
     length = head.headers.get("content-length", "")
-    if not demand.beginning and length.isascii() and length.isdigit() and _declares_more(length, demand.max_bytes):
+    digits = length.lstrip("0") if length.isascii() and length.isdigit() else ""
+    # One of thousands of digits is never made a number.
+    if not demand.beginning and (len(digits) > _MOST_DIGITS or int(digits or 0) > demand.max_bytes):
         return head._replace(reason="too_large", detail=f"it is larger than {demand.max_bytes:,} bytes")
     body = await read_body(response.aiter_raw(), head.headers.get("content-encoding", ""), demand.max_bytes)
     fault = "" if demand.beginning and body.fault == "too_large" else body.fault
     return head._replace(body=body.content if not fault else b"", reason=fault, detail=body.detail if fault else "")
 
 
-def _declares_more(length: str, limit: int) -> bool:
-    """Whether a `Content-Length` of digits is above the limit; one of thousands of digits is never made a number."""
-    return len(length.lstrip("0")) > len(str(limit)) or int(length[-20:]) > limit
-
-
 def _late(came: Exchange, seconds: float) -> Exchange:
     """The exchange with reason and words for what did not come to its end in time."""
     if came.status is None:
         return came._replace(reason="timeout", detail="no answer in time")
-    detail = f"the answer began and did not end within {seconds:.0f} seconds"
-    return came._replace(reason="too_slow", detail=detail)
+    return came._replace(reason="too_slow", detail=f"the answer began and did not end within {seconds:.0f} seconds")
 
 
 def _broken(came: Exchange, error: Exception) -> Exchange:
@@ -293,21 +273,20 @@ def _target(came: Exchange, url: str) -> str:
     """The canonical URL that the page names to be shown within ten seconds; empty where it names none."""
     if came.status not in SUCCESS or came.reason or came.location:
         return ""
-    told, base = came.headers.get("refresh", ""), url
-    if not told and media_type(came.headers) in _HTML:
-        told, base = _told_by_page(decoded(came.body[:_LOOKED_AT], named_charset(came.headers)), url)
-    parts = _REFRESH.fullmatch(told)
+    said, base = came.headers.get("refresh", ""), url
+    if not said and media_type(came.headers) in _HTML:
+        said, base = _refresh_of(decoded(came.body[:_LOOKED_AT], named_charset(came.headers)), url)
+    parts = _REFRESH.fullmatch(said)
     if parts is None or float(parts["seconds"] or 0) > _LONGEST_WAIT:
         return ""
-    return _page_url(base, _unquoted(parts["url"]))
+    target = parts["url"].strip()
+    return _page_url(base, target[1:].partition(target[0])[0] if target[0] in "'\"" else target)
 
 
-def _told_by_page(page: str, url: str) -> tuple[str, str]:
+def _refresh_of(page: str, url: str) -> tuple[str, str]:
     """What the first refresh of the page says, empty without one, and the URL from which it counts."""
     base = url
-    for found in _SKIPPED_OR_TAG.finditer(page):
-        if not found["tag"]:
-            continue
+    for found in filter(lambda each: each["tag"], _SKIPPED_OR_TAG.finditer(page)):
         values = {
             name.lower(): unescape(double or single or plain)
             for name, double, single, plain in _ATTRIBUTE.findall(found["attributes"])
@@ -319,18 +298,10 @@ def _told_by_page(page: str, url: str) -> tuple[str, str]:
     return "", base
 
 
-def _unquoted(target: str) -> str:
-    """The target, which may stand in quotes."""
-    target = target.strip()
-    quote = target[:1]
-    return target[1:].partition(quote)[0] if quote in ("'", '"') else target
-
-
 def _page_url(base: str, target: str) -> str:
     """The target's URL, canonical; empty where it leads to no page at all."""
-    try:
+    with suppress(InputError, ValueError):
         found = canonical_url(urljoin(base, target))
         web_target(found)
-    except (InputError, ValueError):
-        return ""
-    return found
+        return found
+    return ""

@@ -5,6 +5,7 @@ import hashlib
 import random
 import time
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -87,20 +88,19 @@ class Fetched(NamedTuple):
 
 def _to_fetched(came: Exchange, start: Fetched, conditional: bool) -> Fetched:
     """What became of the URL that `start` names, from its last exchange; `conditional` where a 304 was asked for."""
-    kept = {name: _header_value(came.headers.get(name, "")) for name in ("etag", "last-modified")}
+    etag, modified = (_header_value(came.headers.get(name, "")) for name in ("etag", "last-modified"))
     end = start._replace(status=came.status, content_type=media_type(came.headers))
     if came.reason:
         return end._replace(reason=came.reason, detail=came.detail)
     if came.status == _NOT_MODIFIED and conditional:
-        return end._replace(not_modified=True, etag=kept["etag"], last_modified=kept["last-modified"])
+        return end._replace(not_modified=True, etag=etag, last_modified=modified)
     if came.status not in SUCCESS:
-        return _refused_by_status(end, came)
-    end = end._replace(leads_back=came.leads_back)
-    return _with_body(end._replace(etag=kept["etag"], last_modified=kept["last-modified"]), came)
-
-
-def _with_body(end: Fetched, came: Exchange) -> Fetched:
-    """What became of a URL whose server answered with a body."""
+        # https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
+        if came.headers.get("cf-mitigated", "") == "challenge":
+            return end._replace(reason="captcha", detail=f"the site wants to see a person (status {came.status})")
+        reason = _REASONS.get(came.status or 0, f"status_{came.status or 0}")
+        return end._replace(reason=reason, detail=f"the server answered with status {came.status or 0}")
+    end = end._replace(leads_back=came.leads_back, etag=etag, last_modified=modified)
     if not came.body:
         return end._replace(reason="empty", detail="the server sent an empty page")
     media = _media_type_of(end.content_type, came.body)
@@ -109,17 +109,6 @@ def _with_body(end: Fetched, came: Exchange) -> Fetched:
     charset = "" if media == _PDF else charset_of(came.body, named_charset(came.headers))
     digest = hashlib.sha256(came.body).hexdigest()
     return end._replace(content_type=media, charset=charset, body=came.body, sha256=digest)
-
-
-def _refused_by_status(end: Fetched, came: Exchange) -> Fetched:
-    """What became of a URL whose server answered with a status that is no success."""
-    # https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
-    if came.headers.get("cf-mitigated", "") == "challenge":
-        return end._replace(reason="captcha", detail=f"the site wants to see a person (status {came.status})")
-    status = came.status or 0
-    return end._replace(
-        reason=_REASONS.get(status, f"status_{status}"), detail=f"the server answered with status {status}"
-    )
 
 
 def _media_type_of(media: str, body: bytes) -> str:
@@ -177,17 +166,12 @@ class FetchPolicy(NamedTuple):
     """Seconds before the first retry where the server names none; doubled for each further one."""
 
 
-class TimeBudget:
-    """What one URL may still take."""
+@dataclass
+class _TimeBudget:
+    """The seconds that the requests for one URL may take together, and those that they took."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.spent = 0.0
-
-    @property
-    def left(self) -> float:
-        """Seconds that its requests may still take."""
-        return self.seconds - self.spent
+    seconds: float
+    spent: float = 0.0
 
 
 class RobotsVerdict(NamedTuple):
@@ -230,19 +214,9 @@ class Fetcher:
         self.policy = FetchPolicy() if policy is None else policy
         self.everyone = everyone or asyncio.Semaphore(self.policy.concurrency)
         self.hosts: dict[str, HostQueue] = {}
-        self.robots: dict[str, asyncio.Task[RobotsVerdict]] = {}
+        self.robots: dict[str, asyncio.Future[RobotsVerdict]] = {}
         self.network = Network(silent_before)
         self.site: str | None = None
-
-    @property
-    def away(self) -> bool:
-        """Whether the network is away."""
-        return self.network.away
-
-    @property
-    def answered(self) -> bool:
-        """Whether anybody was reached."""
-        return self.network.answered
 
     def keep_to(self, site: str, memory: SiteMemory) -> None:
         """Ask the hosts of one site only, by its `site_key`, and go on with them where somebody else stopped.
@@ -252,14 +226,15 @@ class Fetcher:
         """
         self.site = site
         for origin, verdict in memory.robots.items():
-            self.robots[origin] = asyncio.create_task(_known(verdict))
+            self.robots[origin] = asyncio.get_running_loop().create_future()
+            self.robots[origin].set_result(verdict)
         for host, known in memory.hosts.items():
-            self.hosts[host] = self.new_queue()
+            self.hosts[host] = HostQueue(self.policy.per_host, self.policy.delay)
             self.hosts[host].remember(known)
 
     def memory(self) -> SiteMemory:
         """What is known by now of the hosts that were asked."""
-        robots = {origin: task.result() for origin, task in self.robots.items() if task.done()}
+        robots = {origin: asked.result() for origin, asked in self.robots.items() if asked.done()}
         return SiteMemory(robots, {host: queue.memory() for host, queue in self.hosts.items()})
 
     async def __aenter__(self) -> Self:
@@ -269,8 +244,8 @@ class Fetcher:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End what is still asked of robots.txt files that nobody waits for any more."""
-        for task in self.robots.values():
-            task.cancel()
+        for asked in self.robots.values():
+            asked.cancel()
         await asyncio.gather(*self.robots.values(), return_exceptions=True)
 
     async def fetch(self, url: str, etag: str = "", last_modified: str = "", trail: Trail | None = None) -> Fetched:
@@ -286,21 +261,19 @@ class Fetcher:
             reason = "refused" if has_user_name(url) else "not_a_url"
             return Fetched(url, url, fetched_at=_moment(), reason=reason, detail=str(error))
         conditions = {"If-None-Match": _header_value(etag), "If-Modified-Since": _header_value(last_modified)}
-        effort = TimeBudget(self.policy.max_seconds)
-        seen: list[str] = []
-        if trail:
-            effort.spent, seen = trail.spent, [*trail.seen]
+        trail = trail or Trail(asked, (), 0.0)
+        budget, seen = _TimeBudget(self.policy.max_seconds, trail.spent), [*trail.seen]
         sent = {name: value for name, value in conditions.items() if value and not seen}
         try:
-            came, final_url = await self.follow(trail.url if trail else asked, sent, effort, seen)
+            came, final_url = await self.follow(trail.url, sent, budget, seen)
         except _LeavesSiteError as leaving:
-            onward = Trail(str(leaving), tuple(seen), effort.spent)
-            return Fetched(asked, onward.url, seconds=effort.spent, onward=onward)
-        start = Fetched(asked, final_url, fetched_at=_moment(), seconds=effort.spent)
+            onward = Trail(str(leaving), tuple(seen), budget.spent)
+            return Fetched(asked, onward.url, seconds=budget.spent, onward=onward)
+        start = Fetched(asked, final_url, fetched_at=_moment(), seconds=budget.spent)
         return _to_fetched(came, start, conditional=any(conditions.values()))
 
     async def follow(
-        self, url: str, conditions: Mapping[str, str], effort: TimeBudget, seen: list[str]
+        self, url: str, conditions: Mapping[str, str], budget: _TimeBudget, seen: list[str]
     ) -> tuple[Exchange, str]:
         """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is.
 
@@ -316,11 +289,10 @@ class Fetcher:
             if closed is not None:
                 return closed, url
             same_host = bool(seen) and host_of(seen[-1]) == host_of(url)
-            came = await self.ask(url, headers, effort, follows=same_host)
+            came = await self.ask(url, headers, budget, follows=same_host)
             target = came.location or forwarding_target(came, url)
             if not target or (not came.location and target in seen):
-                back = bool(target) or leads_to_itself(came, url)
-                return came._replace(leads_back=back), url
+                return came._replace(leads_back=bool(target) or leads_to_itself(came, url)), url
             seen.append(url)
             url, headers = target, {"Accept": _ACCEPT}
             if url in seen:
@@ -329,7 +301,7 @@ class Fetcher:
         return Exchange(came.status, reason="redirects", detail=f"more than {_MAX_REDIRECTS} redirects"), url
 
     async def closed(self, url: str) -> Exchange | None:
-        """Why robots.txt keeps us from a URL; None where it does not."""
+        """What comes of a URL that robots.txt keeps us from; None where it does not."""
         if not self.policy.robots:
             return None
         parsed = httpx.URL(url)
@@ -347,9 +319,9 @@ class Fetcher:
     async def read_robots(self, site: str) -> RobotsVerdict:
         """What the robots.txt of a site says; with the longer delay, if it names one, noted for its host."""
         url = f"{site}/robots.txt"
-        effort = TimeBudget(min(_ROBOTS_SECONDS, self.policy.max_seconds))
+        budget = _TimeBudget(min(_ROBOTS_SECONDS, self.policy.max_seconds))
         for hop in range(_ROBOTS_REDIRECTS + 1):
-            came = await self.ask(url, {"Accept": "text/plain,*/*;q=0.5"}, effort, ROBOTS_BYTES, follows=hop > 0)
+            came = await self.ask(url, {"Accept": "text/plain,*/*;q=0.5"}, budget, ROBOTS_BYTES, follows=hop > 0)
             if not came.location:
                 said = await _judge_robots(came, site, first=hop == 0)
                 queue = self.queue(site)
@@ -359,27 +331,31 @@ class Fetcher:
         return RobotsVerdict()  # RFC 9309 2.3.1.2: as if there were none
 
     async def ask(
-        self, url: str, headers: Mapping[str, str], effort: TimeBudget, beginning: int = 0, follows: bool = False
+        self, url: str, headers: Mapping[str, str], budget: _TimeBudget, beginning: int = 0, follows: bool = False
     ) -> Exchange:
         """What came of one URL after as many requests as it takes and the policy allows."""
         queue = self.queue(url)
         named = {"User-Agent": self.policy.user_agent} if self.policy.user_agent else {}
+        limit = beginning or self.policy.max_bytes
         for attempt in range(self.policy.retries + 1):
             async with queue.turn(self.everyone, follows and not attempt):
                 given_up = queue.given_up()
                 if given_up is not None:
                     return given_up
-                limit = beginning or self.policy.max_bytes
-                came = await exchange(
-                    self.client, url, RequestLimits(limit, effort.left, {**named, **headers}, beginning=bool(beginning))
-                )
-            effort.spent += came.seconds
-            self.learn(host_of(url), queue, came)
+                left = budget.seconds - budget.spent
+                limits = RequestLimits(limit, left, {**named, **headers}, beginning=bool(beginning))
+                came = await exchange(self.client, url, limits)
+            budget.spent += came.seconds
+            queue.reached = queue.reached or came.reached
+            if came.reached:
+                self.network.reach()
+            elif came.reason in UNREACHABLE and not queue.reached:
+                self.network.miss(host_of(url), came.reason)
             wait = _retry_wait(came, attempt, self.policy.backoff, time.time())
             if wait is None:
                 break
             queue.pause(min(wait, _LONGEST_DELAY))
-            if wait > _LONGEST_DELAY or effort.left <= 0:
+            if wait > _LONGEST_DELAY or budget.spent >= budget.seconds:
                 break
         queue.learn(came)
         return came
@@ -388,27 +364,10 @@ class Fetcher:
         """The queue of the host of a URL."""
         host = host_of(url)
         if host not in self.hosts:
-            self.hosts[host] = self.new_queue()
+            self.hosts[host] = HostQueue(self.policy.per_host, self.policy.delay)
             if self.site is not None:
                 self.hosts[host].pause(self.policy.delay)
         return self.hosts[host]
-
-    def new_queue(self) -> HostQueue:
-        """The queue of a host that was asked nothing yet."""
-        return HostQueue(self.policy.per_host, self.policy.delay)
-
-    def learn(self, host: str, queue: HostQueue, came: Exchange) -> None:
-        """Note who is there and who is not."""
-        queue.reached = queue.reached or came.reached
-        if came.reached:
-            self.network.reach()
-        elif came.reason in UNREACHABLE and not queue.reached:
-            self.network.miss(host, came.reason)
-
-
-async def _known(verdict: RobotsVerdict) -> RobotsVerdict:
-    """The verdict, for those who wait for one."""
-    return verdict
 
 
 async def _judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict:
@@ -430,8 +389,8 @@ def _retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> flo
     """Seconds to wait before another request; None where another one is of no use. `attempt` counts from 0."""
     if came.reason != "network" and came.status not in _RETRIED:
         return None
-    told = wait_seconds(came.headers.get("retry-after", ""), time_there(came.headers, now))
-    return told if told is not None else backoff * 2.0**attempt * random.uniform(0.5, 1.0)
+    named = wait_seconds(came.headers.get("retry-after", ""), time_there(came.headers, now))
+    return named if named is not None else backoff * 2.0**attempt * random.uniform(0.5, 1.0)
 
 
 def host_of(url: str) -> str:

@@ -10,7 +10,7 @@ import re
 import socket
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -25,9 +25,7 @@ Address = IPv4Address | IPv6Address
 Allowed = frozenset[tuple[str, int]]
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
-_NOTHING_ALLOWED: Allowed = frozenset()
 _TIMEOUT = httpx.Timeout(30, connect=10)
-
 # A host that ends in a number is an IPv4 address to some resolvers, in decimal, octal or hex and with parts left out:
 # https://url.spec.whatwg.org/#ends-in-a-number-checker
 _NUMBER_LABEL = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
@@ -116,19 +114,6 @@ def web_target(url: str | httpx.URL) -> tuple[str, int]:
     return host, parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
 
 
-def _check_redirect(url: httpx.URL, location: str) -> None:
-    """Refuse a redirect from `url` that does not lead to an http(s) URL; httpx itself trips over some that it reads.
-
-    Raises:
-        InputError: it leads to none.
-    """
-    try:
-        target = url.join(location)
-    except (httpx.InvalidURL, ValueError) as error:
-        raise InputError(f"{url.host!r} redirects to {location[:80]!r}, which is no URL; it is not fetched.") from error
-    web_target(target)
-
-
 async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allowed) -> tuple[str, ...]:
     """The addresses of a host, all of them judged; one that is refused refuses the host.
 
@@ -143,7 +128,9 @@ async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allow
     if not found:
         raise socket.gaierror(socket.EAI_NONAME, "the host has no address")
     addresses = [ip_address(each) for each in found]
-    closed = [address for address in addresses if not _may_connect(address, port, allowed)]
+    named = {ip_address(text) for text, open_port in allowed if open_port == port}
+    is_of_web = port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _BLOCKED_PORTS)
+    closed = [each for each in addresses if each not in named and not (is_of_web and is_public(each))]
     if closed:
         raise InputError(
             f"The host {host[:80]!r} leads to {closed[0]}, port {port}, which is no public web server; it is not "
@@ -160,13 +147,6 @@ def address_of(host: str) -> Address | None:
         return None
 
 
-def _may_connect(address: Address, port: int, allowed: Allowed) -> bool:
-    """Whether the address and port are a public web server's, or allowed by name."""
-    named = any(port == open_port and address == ip_address(text) for text, open_port in allowed)
-    is_of_web = port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _BLOCKED_PORTS)
-    return named or (is_of_web and is_public(address))
-
-
 def is_public(address: Address) -> bool:
     """Whether the address is one of the public internet's, and hides no other one."""
     if isinstance(address, IPv4Address):
@@ -176,7 +156,7 @@ def is_public(address: Address) -> bool:
 
 
 def guarded_client(
-    allowed: Iterable[tuple[str, int]] = _NOTHING_ALLOWED, *, resolve: Resolver = resolve_host, connections: int = 50
+    allowed: Iterable[tuple[str, int]] = (), *, resolve: Resolver = resolve_host, connections: int = 50
 ) -> httpx.AsyncClient:
     """A client that reaches public web servers only, and what `allowed` names; it follows no redirect by itself.
 
@@ -189,7 +169,7 @@ def guarded_client(
         return await host_addresses(host, port, resolve, pairs)
 
     return httpx.AsyncClient(
-        transport=GuardedTransport(web_target, _check_redirect, addresses, connections),
+        transport=_GuardedTransport(addresses, connections),
         timeout=_TIMEOUT,
         headers={"User-Agent": f"citejury/{version('citejury')}"},
         cookies=NoCookies(),
@@ -204,8 +184,12 @@ _IDLE_SECONDS = 15.0
 # share several small ones.
 _POOLS = 16
 
-_Addresses = Callable[[str, int], Awaitable[Sequence[str]]]
-
+_HTTPCORE_ERRORS = (
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.UnsupportedProtocol,
+)
 # What a resolver says when it knows that there is nothing; all its other errors are its own, and may pass.
 _NO_HOST = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 
@@ -217,7 +201,7 @@ class NoSuchHostError(httpx.ConnectError):
 class JudgedBackend(httpcore.AsyncNetworkBackend):
     """Opens connections to the addresses that `addresses` gives for a host, and to no other."""
 
-    def __init__(self, addresses: _Addresses) -> None:
+    def __init__(self, addresses: Callable[[str, int], Awaitable[Sequence[str]]]) -> None:
         """Keep where addresses come from; it raises for a host that must not be reached."""
         self.addresses = addresses
         self.network = httpcore.AnyIOBackend()
@@ -237,48 +221,33 @@ class JudgedBackend(httpcore.AsyncNetworkBackend):
             httpcore.ConnectError: the resolver fails, or no address answers.
             httpcore.ConnectTimeout: the resolver, or the last address, does not answer in time.
         """
-        addresses = (await self.look_up(host, port, timeout))[:_MAX_ADDRESSES]
-        share = timeout / len(addresses) if timeout is not None else None
-        for address in addresses[:-1]:
-            try:
-                return await self.network.connect_tcp(address, port, share, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                continue
-        return await self.network.connect_tcp(addresses[-1], port, share, local_address, socket_options)
-
-    async def look_up(self, host: str, port: int, timeout: float | None) -> Sequence[str]:
-        """The judged addresses of the host, at least one."""
         try:
             async with asyncio.timeout(timeout):
-                return await self.addresses(host, port)
+                addresses = (await self.addresses(host, port))[:_MAX_ADDRESSES]
         except TimeoutError as error:
             raise httpcore.ConnectTimeout(f"The resolver does not answer for {host!r}.") from error
         except OSError as error:
             if isinstance(error, socket.gaierror) and error.errno in _NO_HOST:
                 raise NoSuchHostError(f"There is no host {host!r}.") from error
             raise httpcore.ConnectError(f"The host {host!r} cannot be looked up ({error.strerror}).") from error
+        share = timeout / len(addresses) if timeout is not None else None
+        for address in addresses[:-1]:
+            with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+                return await self.network.connect_tcp(address, port, share, local_address, socket_options)
+        return await self.network.connect_tcp(addresses[-1], port, share, local_address, socket_options)
 
     async def sleep(self, seconds: float) -> None:
         """Return after this time."""
         await self.network.sleep(seconds)
 
 
-class GuardedTransport(httpx.AsyncBaseTransport):
-    """Judges the URL of each request and where each redirect leads, and connects as `addresses` says."""
+class _GuardedTransport(httpx.AsyncBaseTransport):
+    """Judges the URL of each request and where each redirect leads, and connects as `addresses` says.
 
-    def __init__(
-        self,
-        check_url: Callable[[httpx.URL], object],
-        check_redirect: Callable[[httpx.URL, str], object],
-        addresses: _Addresses,
-        connections: int,
-    ) -> None:
-        """Open nothing yet; the checks raise for what they refuse.
+    `connections` is the most at a time to one host, and about the most that are kept for further requests.
+    """
 
-        `connections` is the most at a time to one host, and about the most that are kept for further requests.
-        """
-        self.check_url = check_url
-        self.check_redirect = check_redirect
+    def __init__(self, addresses: Callable[[str, int], Awaitable[Sequence[str]]], connections: int) -> None:
         trust = httpx.create_ssl_context()
         self.pools = [
             httpcore.AsyncConnectionPool(
@@ -293,29 +262,30 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The response, its body unread."""
-        self.check_url(request.url)
-        pool = self.pools[zlib.crc32(request.url.raw_host) % _POOLS]
+        url = request.url
+        web_target(url)
+        pool = self.pools[zlib.crc32(url.raw_host) % _POOLS]
+        asked = httpcore.Request(
+            method=request.method,
+            url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
         with _httpx_errors(request):
-            response = await pool.handle_async_request(
-                httpcore.Request(
-                    method=request.method,
-                    url=httpcore.URL(
-                        scheme=request.url.raw_scheme,
-                        host=request.url.raw_host,
-                        port=request.url.port,
-                        target=request.url.raw_path,
-                    ),
-                    headers=request.headers.raw,
-                    content=request.stream,
-                    extensions=request.extensions,
-                )
-            )
+            response = await pool.handle_async_request(asked)
         body = _Body(response, request)
         answer = httpx.Response(response.status, headers=response.headers, stream=body, extensions=response.extensions)
         async with AsyncExitStack() as refused:
             refused.push_async_callback(body.aclose)
             if answer.has_redirect_location:
-                self.check_redirect(request.url, answer.headers["Location"])
+                location = answer.headers["Location"]
+                try:
+                    target = url.join(location)
+                except (httpx.InvalidURL, ValueError) as error:  # httpx itself trips over some that it reads
+                    shown = f"{url.host!r} redirects to {location[:80]!r}, which is no URL; it is not fetched."
+                    raise InputError(shown) from error
+                web_target(target)
             refused.pop_all()
         return answer
 
@@ -329,7 +299,6 @@ class _Body(httpx.AsyncByteStream):
     """The body as it arrives; failures are httpx's own errors."""
 
     def __init__(self, response: httpcore.Response, request: httpx.Request) -> None:
-        """Keep the response that it comes from, and the request for the errors."""
         self.response = response
         self.request = request
 
@@ -350,10 +319,5 @@ def _httpx_errors(request: httpx.Request) -> Iterator[None]:
     """Turn an error of httpcore inside the block into the one of the same name in httpx."""
     try:
         yield
-    except (
-        httpcore.TimeoutException,
-        httpcore.NetworkError,
-        httpcore.ProtocolError,
-        httpcore.UnsupportedProtocol,
-    ) as error:
+    except _HTTPCORE_ERRORS as error:
         raise getattr(httpx, type(error).__name__)(str(error), request=request) from error

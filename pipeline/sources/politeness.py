@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -26,20 +26,20 @@ _OTHERS = "others"
 _PATH_RULE = re.compile(r"(?:dis?s?al+[oa]w|diasllow|allow)(?:\s*:|\s)\s*(/[^*$%]*)", re.IGNORECASE | re.ASCII)
 
 
-# After so many questions in a row to which a host gave no whole answer, it is asked nothing more.
 SILENT_AFTER = 3
+"""After so many questions in a row to which a host gave no whole answer, it is asked nothing more."""
+AWAY_AFTER = 10
+"""So many hosts in a row that cannot be reached are the network."""
 UNREACHABLE = frozenset({"network", "no_such_host", "timeout"})
 
 
-# So many hosts in a row that cannot be reached are the network.
-AWAY_AFTER = 10
-
-
 class Network:
-    """Whether the network is there, told by who can be reached."""
+    """Whether the network is there, judged by who can be reached.
+
+    That hosts which were silent on an earlier day are silent again says nothing about it.
+    """
 
     def __init__(self, silent_before: Collection[str] = ()) -> None:
-        """Nobody was asked yet; that hosts which were silent on an earlier day are silent again says nothing."""
         self.silent_before = frozenset(silent_before)
         self.silent: dict[str, str] = {}
         self.answered = False
@@ -77,10 +77,9 @@ class HostMemory(NamedTuple):
 
 
 class HostQueue:
-    """The requests to one host, in the order in which they came."""
+    """The requests to one host, in their order; `delay` are the seconds between the beginnings of two of them."""
 
     def __init__(self, at_once: int, delay: float) -> None:
-        """A host that was asked nothing yet; `delay` are the seconds between the beginnings of two requests."""
         self.slots = asyncio.Semaphore(at_once)
         self.delay = delay
         self.opens = 0.0
@@ -158,7 +157,6 @@ class Rules(NamedTuple):
 
 
 def _parsed(lines: Iterable[str]) -> Protego:
-    """The rules, as those for us."""
     return Protego.parse("\n".join([f"User-agent: {_TOKEN}", *lines]))
 
 
@@ -173,10 +171,11 @@ def read_rules(content: bytes) -> Rules:
     return Rules(rules, float(_parsed(others).crawl_delay(_TOKEN) or 0.0))
 
 
-def _our_rules(text: str) -> tuple[str, ...]:
+def _our_rules(text: str) -> Sequence[str]:
     """The rules of all groups for us, or of those for everyone where no group is for us.
 
-    A group begins with one or more `User-agent` lines. A file of thousands of made-up agents costs nothing this way.
+    A group begins with one or more `User-agent` lines. A file of thousands of made-up agents costs nothing this way;
+    misspelt words are read as Protego reads them.
     """
     rules: dict[str, list[str]] = {}
     agents: set[str] = set()
@@ -187,11 +186,11 @@ def _our_rules(text: str) -> tuple[str, ...]:
         if named:
             agents = {_agent_of(named[1])} if in_rules else agents | {_agent_of(named[1])}
             in_rules = False
-        elif _is_rule(line) or (":" in line and not _SITE_WIDE.match(line)):
+        elif (is_rule := bool(_RULE.match(line))) or (":" in line and not _SITE_WIDE.match(line)):
             in_rules = True
             for agent in agents - {_OTHERS}:
-                rules.setdefault(agent, []).extend([line] if _is_rule(line) else [])
-    return tuple(rules.get(_TOKEN, rules.get("*", ())))
+                rules.setdefault(agent, []).extend([line] * is_rule)
+    return rules.get(_TOKEN, rules.get("*", ()))
 
 
 def _agent_of(value: str) -> str:
@@ -201,8 +200,3 @@ def _agent_of(value: str) -> str:
         return "*"
     product = _PRODUCT.match(value)
     return _TOKEN if product and product[0].lower() == _TOKEN else _OTHERS
-
-
-def _is_rule(line: str) -> bool:
-    """Whether the line opens, closes or slows something; misspelt words are read as Protego reads them."""
-    return _RULE.match(line) is not None

@@ -20,17 +20,8 @@ from pipeline.text.urls import is_grounding_redirect
 
 _CONCURRENCY = 8
 _SECONDS = 20.0
-
 # Where so many in a row cannot be reached, the network is away, and each further one would only cost its timeout.
 _GIVE_UP_AFTER = 10
-_UNREACHABLE = frozenset({"network", "timeout"})
-
-
-class _Settled(NamedTuple):
-    """Where one redirect leads; the target is empty where that is not known, and then there is a reason."""
-
-    target: str
-    reason: str = ""
 
 
 class Redirects(NamedTuple):
@@ -66,55 +57,52 @@ async def resolve_redirects(
 
     `client` is a guarded one, so that a name that leads to a private address is refused.
     """
-    settled: dict[str, _Settled] = {}
+    targets: dict[str, str] = {}
+    reasons: Counter[str] = Counter()
     waiting = iter(dict.fromkeys(url for url in urls if is_grounding_redirect(url)))
     unreachable = 0
 
     async def work() -> None:
         nonlocal unreachable
         for url in waiting:
-            away = unreachable >= _GIVE_UP_AFTER
-            settled[url] = _Settled("", "not_tried") if away else await _settle_redirect(url, client)
-            if not away:
-                unreachable = unreachable + 1 if settled[url].reason in _UNREACHABLE else 0
+            if unreachable >= _GIVE_UP_AFTER:
+                reasons["not_tried"] += 1
+                continue
+            target, reason = await _target_of(url, client)
+            unreachable = unreachable + 1 if reason in ("network", "timeout") else 0
+            if reason:
+                reasons[reason] += 1
+            else:
+                targets[url] = target
 
     async with asyncio.TaskGroup() as group:
         for _ in range(concurrency):
             group.create_task(work())
-    reasons = Counter(each.reason for each in settled.values() if each.reason)
-    targets = {url: each.target for url, each in settled.items() if each.target}
     return Redirects(targets, dict(sorted(reasons.items())))
 
 
-async def _settle_redirect(url: str, client: httpx.AsyncClient) -> _Settled:
-    """Where one redirect leads, by one HEAD; by one GET where HEAD is answered with something else."""
-    settled = _Settled("", "network")
+async def _target_of(url: str, client: httpx.AsyncClient) -> tuple[str, str]:
+    """Where one redirect leads, by one HEAD; by one GET where HEAD is answered with something else.
+
+    The target is empty where that is not known, and then there is a reason. The body is never read, the target never
+    visited.
+    """
+    reason = ""
     for method in ("HEAD", "GET"):
         try:
             async with asyncio.timeout(_SECONDS):
-                settled = await _ask_target(method, url, client)
+                web_target(url)
+                response = await client.send(client.build_request(method, url), stream=True, follow_redirects=False)
+                await response.aclose()
         except InputError:
-            return _Settled("", "refused")
+            return "", "refused"
         except (TimeoutError, httpx.TimeoutException):
-            return _Settled("", "timeout")
+            return "", "timeout"
         except httpx.HTTPError:
-            settled = _Settled("", "network")
-        if settled.target or settled.reason == "bad_target":
-            break
-    return settled
-
-
-async def _ask_target(method: str, url: str, client: httpx.AsyncClient) -> _Settled:
-    """What one request says of the target; the body is never read, the target never visited.
-
-    Raises:
-        InputError: the guard refuses the URL, or the target is no http(s) URL.
-        httpx.HTTPError: the request failed.
-    """
-    web_target(url)
-    response = await client.send(client.build_request(method, url), stream=True, follow_redirects=False)
-    await response.aclose()
-    if response.next_request is None:
-        return _Settled("", f"status_{response.status_code}")
-    target = str(response.next_request.url)
-    return _Settled("", "bad_target") if is_grounding_redirect(target) else _Settled(target)
+            reason = "network"
+            continue
+        if response.next_request is not None:
+            target = str(response.next_request.url)
+            return ("", "bad_target") if is_grounding_redirect(target) else (target, "")
+        reason = f"status_{response.status_code}"
+    return "", reason

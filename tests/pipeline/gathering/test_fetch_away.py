@@ -51,7 +51,7 @@ def test_ten_hosts_in_a_row_that_cannot_be_reached_are_the_network() -> None:
             away = []
             for url in [*NOBODY[:AWAY_AFTER], web.url("a.example")]:
                 await fetcher.fetch(url)
-                away.append(fetcher.away)
+                away.append(fetcher.network.away)
             return away == [False] * (AWAY_AFTER - 1) + [True, False]
 
         assert with_fetcher(web, go)
@@ -68,7 +68,7 @@ def test_hosts_that_break_the_protocol_are_there() -> None:
         async with guarded_client([server.address], resolve=everywhere) as client, Fetcher(client, QUICK) as fetcher:
             urls = [f"http://a{number}.example:{server.port}/" for number in range(AWAY_AFTER + 2)]
             assert {(await fetcher.fetch(url)).reason for url in urls} == {"network"}
-            return fetcher.away
+            return fetcher.network.away
 
     with Loopback(hang_up) as server:
         assert not asyncio.run(go(server))
@@ -94,7 +94,7 @@ def test_where_somebody_answered_names_without_a_host_say_nothing_about_the_netw
         async def go(fetcher: Fetcher) -> bool:
             for url in [web.url("a.example"), *NOBODY]:
                 await fetcher.fetch(url)
-            return fetcher.away
+            return fetcher.network.away
 
         assert not with_fetcher(web, go)
 
