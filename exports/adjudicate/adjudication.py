@@ -1,19 +1,30 @@
-"""Adjudication: the datasets that adjudicators see, what they are shown of the votes, and what they decided."""
+"""Adjudication: who adjudicates, which units, what they are shown of votes and judgements, and what they decided."""
 
 import itertools
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
+from annotation.campaign.file import Campaign, language_workspace
+from annotation.campaign.people import checked_names
+from annotation.campaign.routing import as_it_stands, standing_workspaces
+from annotation.client import Argilla
 from annotation.display import HIDDEN, shown_anew
 from annotation.labels import DISPUTED, LABELS, TaskName
 from annotation.rendering import one_line, plain_text
 from annotation.tasks import DatasetDefinition, define_dataset
 from annotation.wording import ANSWERS, NOTES, Wording
+from exports.agreement.consensus import ControlLabel, ControlVotes
 from exports.agreement.disagreements import Disagreement
+from exports.agreement.judge import JudgedUnits
 from exports.agreement.ratings import EPOCH, MISSING, YES, Ratings
+from exports.agreement.statistics import label_votes
 from exports.reading.decisions import Decision, Decisions
+from pipeline.errors import InputError
+from pipeline.text.normal_form import normal_form, normalise
 
 AdjudicationKind = Literal["blind", "votes", "quotes"]
 """What adjudicators see beside the unit: nothing, the votes, or that answers differ with words to look at."""
@@ -219,3 +230,221 @@ def _to_decision(
         own=own,
         disputed=disputed,
     )
+
+
+class Home(NamedTuple):
+    """Annotators' workspaces whose split units go to one workspace of adjudicators."""
+
+    workspace: str
+    """The one that gives it its name."""
+    sources: tuple[str, ...]
+    """All of them."""
+    adjudicators: tuple[str, ...]
+    """User names of those whom the campaign has for it."""
+
+
+def find_homes(argilla: Argilla, campaign: Campaign | None, workspace: str) -> tuple[Home, ...]:
+    """Where the split units of a campaign as it stands go: one home, or one for each language with its workspace.
+
+    Without a campaign it is the workspace itself.
+
+    Raises:
+        SettingsError: the campaign is another than Argilla's.
+    """
+    if campaign is None:
+        return (Home(workspace, (workspace,), ()),)
+    standing, known = as_it_stands(argilla, campaign, workspace), argilla.workspaces()
+    sources = [name for name in standing_workspaces(argilla, campaign, workspace) if name in known]
+    homes: dict[str, list[str]] = {}
+    for locale in standing.locales:
+        people = [person.name for person in standing.adjudicators(locale)]
+        homes.setdefault(language_workspace(standing, workspace, locale), []).extend(people)
+    return tuple(
+        Home(
+            home, tuple(each for each in sources if _is_at(each, home, homes)) or (home,), tuple(dict.fromkeys(people))
+        )
+        for home, people in homes.items()
+    )
+
+
+def _is_at(name: str, home: str, homes: Collection[str]) -> bool:
+    """Whether the workspace is a home or a group's beside it, the longest name of a home deciding."""
+    fitting = [each for each in homes if name == each or name.startswith(f"{each}-")]
+    return max(fitting, key=len, default="") == home
+
+
+class Members(NamedTuple):
+    """Who adjudicates, and who of them is new."""
+
+    names: dict[str, str]
+    """User names by id, of members and of those who are to be."""
+    new: tuple[str, ...]
+    """Names of those who are to be."""
+
+
+def find_members(
+    argilla: Argilla,
+    target: str,
+    target_id: str | None,
+    annotators: Sequence[str],
+    of_campaign: Sequence[str],
+    kind: AdjudicationKind,
+) -> Members:
+    """The adjudicators there are, with those who are named and those of the campaign.
+
+    Raises:
+        InputError: there are none, a user does not exist, or she is no annotator and the adjudication is blind.
+    """
+    names = [*dict.fromkeys([*checked_names(annotators), *of_campaign])]
+    users = {user["username"]: user for user in argilla.users()} if names else {}
+    missing = [name for name in names if name not in users]
+    if missing:
+        way = (
+            "Run `citejury annotation setup`, which makes the campaign's adjudicators."
+            if missing[0] in of_campaign
+            else f"Make the user with `citejury annotation users add {shlex.quote(missing[0])} --role adjudicator`."
+        )
+        raise InputError(f"Argilla at {argilla.api_url} has no user {missing[0]!r}. {way}")
+    knowing = [name for name in names if users[name]["role"] != "annotator"]
+    if kind == "blind" and knowing:
+        raise InputError(
+            f"{knowing[0]!r} has the role {users[knowing[0]]['role']} in Argilla and may read everybody's responses. "
+            "Name somebody with the role annotator, or push with `--votes`."
+        )
+    present = argilla.workspace_users(target_id) if target_id else []
+    found = {str(user["id"]): str(user["username"]) for user in present if user["role"] == "annotator"}
+    new = tuple(name for name in names if name not in {user["username"] for user in present})
+    found |= {str(users[name]["id"]): name for name in names}
+    if not found:
+        raise InputError(
+            f"Nobody adjudicates in the workspace {target!r} yet. Name somebody with `--annotator`, or write somebody "
+            'into `[campaign]` of citejury.toml with `role = "adjudicator"` and run `citejury annotation setup`.'
+        )
+    return Members(found, new)
+
+
+def refuse_annotators(campaign: Campaign | None, named: Collection[str]) -> None:
+    """Refuse annotators of the campaign as its adjudicators.
+
+    Raises:
+        InputError: one of those who are named is one; nobody settles what she has labelled herself.
+    """
+    people = campaign.annotators if campaign else ()
+    listed = {each.name for each in people if each.role == "annotator" and not each.left}
+    hers = [name for name in named if name in listed]
+    if hers:
+        raise InputError(
+            f"{hers[0]!r} is an annotator of the campaign in citejury.toml, and nobody settles what she has labelled "
+            "herself. Name somebody else, or add `--allow-own`. Nothing was done."
+        )
+
+
+def refuse_both_kinds(argilla: Argilla, home: Home, kind: AdjudicationKind, members: Members) -> None:
+    """Refuse adjudicators who are in a workspace where the votes are shown, or must not be.
+
+    Raises:
+        InputError: one of them is; it does not matter for which units, as the next push may bring any.
+    """
+    known = argilla.workspaces()
+    unfit: tuple[AdjudicationKind, ...] = ("blind", "quotes") if kind == "votes" else ("votes",)
+    for other in (adjudication_workspace(home.workspace, each) for each in unfit):
+        there = {str(user["id"]) for user in argilla.workspace_users(known[other])} if other in known else set()
+        both = sorted(name for user, name in members.names.items() if user in there)
+        if both:
+            raise InputError(
+                f"{both[0]!r} adjudicates in the workspace {other!r}: with the votes before her she would not be "
+                "blind. Go on with that kind of adjudication, or name somebody else with `--annotator`."
+            )
+
+
+_QUOTE_LENGTH = 400
+_MOST_QUOTES = 3
+
+
+class Disputes(NamedTuple):
+    """Where a judge and the jury differ."""
+
+    units: Split
+    """The labels on which they differ, by unit, in an order that has nothing to do with either side."""
+    quotes: Mapping[UnitId, tuple[str, ...]]
+    """The words to look at, by unit."""
+    n_without_quote: int
+    """Units on which they differ without a quote of the judge: they are left out."""
+    n_unknown: int
+    """Usable judgements of units that neither the export nor its controls hold."""
+
+
+def find_disputes(
+    tables: Sequence[Ratings],
+    controls: Mapping[ControlLabel, ControlVotes],
+    judged: Mapping[TaskName, JudgedUnits],
+    tasks: Sequence[str] = (),
+    labels: Sequence[str] = (),
+) -> Disputes:
+    """The disputes of a judge with the majority of each unit and label; a tie is none.
+
+    `controls` are the jury's votes on them, by task, record, passage and label. Only the named tasks and labels count,
+    where some are named.
+    """
+    majorities = dict(_majorities(tables, controls))
+    known = {unit for unit, _ in majorities}
+    found: dict[UnitId, list[str]] = {}
+    unknown = 0
+    for task in (each for each in judged if not tasks or each in tasks):
+        for (record_uuid, chunk_id), said in judged[task].labels.items():
+            unit = UnitId(task, record_uuid, chunk_id)
+            unknown += unit not in known
+            for label in (each for each in LABELS[task] if each in said and (not labels or each in labels)):
+                if majorities.get((unit, label)) not in (None, said[label][0]):
+                    found.setdefault(unit, []).append(label)
+    quotes = {unit: judged[unit.task].quotes.get(unit[1:], ())[:_MOST_QUOTES] for unit in found}
+    order = sorted((unit for unit in found if quotes[unit]), key=_order)
+    return Disputes(
+        {unit: tuple(found[unit]) for unit in order},
+        {unit: quotes[unit] for unit in order},
+        len(found) - len(order),
+        unknown,
+    )
+
+
+def _majorities(
+    tables: Sequence[Ratings], controls: Mapping[ControlLabel, ControlVotes]
+) -> Iterable[tuple[tuple[UnitId, str], bool | None]]:
+    """What most say of each unit and label, controls too; None where they tie or nobody answered."""
+    for ratings in tables:
+        units = [
+            UnitId(ratings.task, ratings.records[record], chunk)
+            for record, chunk in zip(ratings.unit_records, ratings.unit_chunks, strict=True)
+        ]
+        for column, label in enumerate(LABELS[ratings.task]):
+            votes = label_votes(ratings, column)
+            for unit, no, yes in zip(units, votes.zeros.tolist(), votes.ones.tolist(), strict=True):
+                yield (unit, label), None if yes == no else yes > no
+    for (task, record_uuid, chunk_id, label), found in controls.items():
+        yield (UnitId(task, record_uuid, chunk_id), label), found.majority
+
+
+def _order(unit: UnitId) -> str:
+    """A place that is the same each time and tells nothing of the unit."""
+    return sha256(str(unit).encode()).hexdigest()
+
+
+def standing_quotes(text: str, quotes: Iterable[str]) -> tuple[str, ...]:
+    """Those of the quotes that stand in the text, but for white space, case, quotation marks and dashes, once each.
+
+    Source: pipeline/contracts/evidence.md#snippets.
+    """
+    page = normal_form(text)
+    return tuple(dict.fromkeys(each for each in quotes if (form := normalise(each).strip()) and page.find(form) >= 0))
+
+
+def dispute_text(quotes: Sequence[str], task: TaskName, wording: Wording, labels: Sequence[str]) -> str:
+    """Each question with both answers, then the words to look at, escaped for a field without Markdown.
+
+    Yes comes before no, and quotes are sorted by their text: no order tells who said what.
+    """
+    answers = " · ".join(wording.answers[answer] for answer in ANSWERS)
+    lines = [f"{wording.questions[task][label].title}\n{answers}" for label in LABELS[task] if label in labels]
+    shown = sorted(one_line(quote, _QUOTE_LENGTH) for quote in quotes)
+    lines.append("\n".join([wording.adjudication["look"], *(f"– {quote}" for quote in shown)]))
+    return plain_text("\n\n".join(lines))

@@ -24,20 +24,24 @@ from exports.adjudicate.adjudication import (
     ROUND,
     AdjudicationKind,
     Asked,
+    Home,
+    Members,
     Outcome,
     Split,
     UnitId,
     adjudication_workspace,
     decide,
     define_adjudication,
+    dispute_text,
+    find_members,
+    refuse_both_kinds,
+    standing_quotes,
     to_adjudicate,
 )
-from exports.adjudicate.disputes import dispute_text, standing_quotes
-from exports.adjudicate.members import Home, Members, find_members, refuse_both_kinds
 from exports.csv.fetch import Progress, is_ours
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from exports.reading.read import export_files, read_tables
-from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError
 from pipeline.terminal import counted
 
@@ -268,9 +272,6 @@ def _read_sources(
     """The records of these units in the datasets that annotators work in: several rounds or languages may have them.
 
     Only those that serve one of the `purposes` count: controls, repeats and practice are no units of the study.
-
-    Raises:
-        NotFoundError: there is no such workspace, or it has no dataset of ours.
     """
     tasks = {unit.task for unit in units}
     datasets = [
@@ -303,11 +304,7 @@ def _read_sources(
 def _refuse_known_units(
     sources: Mapping[UnitId, Sequence[_SourceRecord]], there: Collection[UnitId], members: Members, target: str
 ) -> None:
-    """Refuse new adjudicators who have answered a unit that is before the others already.
-
-    Raises:
-        InputError: one of them has.
-    """
+    """Refuse new adjudicators who have answered a unit that is before the others already."""
     for name in members.new:
         known = sum(name in _answerers(sources.get(unit, ()), members) for unit in there)
         if known:
@@ -320,11 +317,7 @@ def _refuse_known_units(
 def _refuse_most(
     sources: Mapping[UnitId, Sequence[_SourceRecord]], units: Collection[UnitId], members: Members, names: Sequence[str]
 ) -> None:
-    """Refuse those of the names because of whom more than half of the units would be refused.
-
-    Raises:
-        InputError: there is one.
-    """
+    """Refuse those of the names because of whom more than half of the units would be refused."""
     for name in names:
         known = sum(name in _answerers(sources.get(unit, ()), members) for unit in units)
         if known > len(units) / 2:

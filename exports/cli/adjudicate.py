@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.options import api_url_option, tasks_option
-from exports.cli.agreement import read_labels
+from exports.cli.figures import read_labels
 from pipeline.cli.options import SectionedCommand
 from pipeline.tables import Table
 from pipeline.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
-    from exports.adjudicate.adjudication import AdjudicationKind, Undecided, UnitId
-    from exports.adjudicate.disputes import Disputes
+    from exports.adjudicate.adjudication import AdjudicationKind, Disputes, Undecided, UnitId
     from exports.agreement.disagreements import Disagreement
     from exports.agreement.ratings import Ratings
     from exports.reading.decisions import AnnotatorScore, Decisions
@@ -150,8 +149,7 @@ def push(
     """
     from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
-    from exports.adjudicate.adjudication import split_units
-    from exports.adjudicate.members import find_homes, refuse_annotators
+    from exports.adjudicate.adjudication import find_homes, refuse_annotators, split_units
     from exports.adjudicate.push import push_units
     from pipeline.errors import BadRowsError
     from pipeline.settings import read_settings
@@ -239,7 +237,7 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
     """
     from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
-    from exports.adjudicate.members import find_homes
+    from exports.adjudicate.adjudication import find_homes
     from exports.adjudicate.push import read_outcome
     from exports.reading.decisions import score_annotators, write_decisions, write_scores
     from pipeline.settings import read_settings
@@ -279,11 +277,7 @@ def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
 
 
 def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequence[str]) -> "list[Disagreement]":
-    """The disagreements in the files that the options choose, ranked.
-
-    Raises:
-        InputError: there are none.
-    """
+    """The disagreements in the files that the options choose, ranked."""
     from exports.agreement.disagreements import find_disagreements, rank_together
     from pipeline.errors import InputError
 
@@ -297,12 +291,8 @@ def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Seq
 
 
 def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Sequence[str]) -> "Disputes":
-    """Where the one judge of the file and most annotators differ; what does not count is told on stderr.
-
-    Raises:
-        InputError: the file holds judgements of several judges, or there is no dispute with a quote.
-    """
-    from exports.adjudicate.disputes import find_disputes
+    """Where the one judge of the file and most annotators differ; what does not count is told on stderr."""
+    from exports.adjudicate.adjudication import find_disputes
     from exports.reading.controls import read_control_votes
     from exports.reading.judgements import read_judges
     from pipeline.errors import InputError

@@ -1,15 +1,12 @@
-"""The groups `exports` and `annotation`; `annotation teardown` is added here, because it exports first."""
+"""The groups `exports` and `annotation`, each command in its place."""
 
 import click
 
 from annotation.cli import annotation
 from exports.cli.adjudicate import adjudicate
-from exports.cli.agreement import agreement
-from exports.cli.csv import csv_command
-from exports.cli.dataset import dataset
-from exports.cli.feedback import feedback
-from exports.cli.history import history
-from exports.cli.results import results
+from exports.cli.csv import csv_command, history
+from exports.cli.dataset import dataset, feedback
+from exports.cli.figures import agreement, results
 from exports.cli.teardown import teardown
 
 __all__ = ["annotation", "exports"]

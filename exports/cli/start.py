@@ -14,8 +14,8 @@ import click
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
-    from exports.start.demo import DemoReport
-    from exports.start.doctor import Check
+    from exports.cli.demo import DemoReport
+    from exports.cli.project import Check
 
 
 WIDTH = 80
@@ -47,7 +47,7 @@ def demo(home: Path, port: int, end: bool) -> None:
 
     check_has_server()
     from annotation.embedded.launch import DEFAULT_HOST, serve, start_server
-    from exports.start.demo import SERVER, check_home
+    from exports.cli.demo import SERVER, check_home
     from pipeline.sources.chunk import check_counts_tokens
 
     check_home(home)
@@ -66,10 +66,10 @@ def demo(home: Path, port: int, end: bool) -> None:
 
 def _show(home: Path, server: "ServerHandle") -> "DemoReport":
     """Run the demo, print what its jury found and how far it agrees on stdout, and say where everything is."""
+    from exports.cli.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, RESEARCH, run_demo
     from exports.report.agreement_page import short_sections
     from exports.report.files import REPORT_FILE
     from exports.report.sections import terminal_text
-    from exports.start.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, RESEARCH, run_demo
 
     report = run_demo(home, server, lambda line: click.echo(line, err=True))
     click.echo()
@@ -85,7 +85,7 @@ def _show(home: Path, server: "ServerHandle") -> "DemoReport":
 
 def _tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_home: Path | None) -> None:
     """Print the address and the logins, and how to export; `stopped_home` is the home where the page goes down now."""
-    from exports.start.demo import WORKSPACE, YOU
+    from exports.cli.demo import WORKSPACE, YOU
 
     others = ", ".join(name for name in report.logins if name != YOU)
     if stopped_home:
@@ -131,7 +131,7 @@ def doctor(as_json: bool) -> None:
     Example:
         citejury doctor
     """
-    from exports.start.doctor import examine, has_keys
+    from exports.cli.project import examine, has_keys
 
     checks = examine()
     if as_json:
@@ -180,7 +180,7 @@ def init(folder: Path) -> None:
     Example:
         citejury init my-project
     """
-    from exports.start.init import start_project
+    from exports.cli.project import start_project
 
     started = start_project(folder)
     for path in started.written:

@@ -15,8 +15,7 @@ from pipeline.terminal import SIGNAL_EXITS, counted, printable
 
 if TYPE_CHECKING:
     from exports.report.files import ResultsOptions
-    from exports.study.file import Part, StudyFile
-    from exports.study.month import Incomplete, Month, Words
+    from exports.study import Incomplete, Month, Part, StudyFile, Words
 
 _WIDTH = 80
 _study_argument = click.argument(
@@ -54,8 +53,7 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
         citejury study run study.toml --dry-run
         citejury study run study.toml --month 2026-11 --as-is
     """
-    from exports.study.file import read_study_file
-    from exports.study.month import Month, begun_months, checked_month, month_now, months_to_do
+    from exports.study import Month, begun_months, checked_month, month_now, months_to_do, read_study_file
     from pipeline.asking.run_folder import locked_folder
     from pipeline.errors import InputError
 
@@ -85,13 +83,9 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
 def _work(
     ctx: click.Context, told: "StudyFile", months: "list[Month]", as_is: bool
 ) -> "tuple[list[Incomplete], list[Month]]":
-    """Go through the months; what each waits for, and those that something stopped, which keep no other waiting.
-
-    Raises:
-        click.exceptions.Exit: a signal stopped a command.
-    """
+    """Go through the months; what each waits for, and those that something stopped, which keep no other waiting."""
     from exports.cli import plain_error
-    from exports.study.month import CommandFailedError, month_now, work_at
+    from exports.study import CommandFailedError, month_now, work_at
     from pipeline.errors import CitejuryError
 
     waiting, failed = [], []
@@ -113,14 +107,8 @@ def _work(
 
 
 def _run(ctx: click.Context, words: "Words") -> None:
-    """Show the command as somebody would type it, and run it.
-
-    Raises:
-        CommandFailedError: it ended with another exit code than 0.
-        click.ClickException: it met an error.
-        click.exceptions.Exit: a signal stopped it.
-    """
-    from exports.study.month import CommandFailedError
+    """Show the command as somebody would type it, and run it."""
+    from exports.study import CommandFailedError
 
     root = ctx.find_root()
     click.echo(f"\n$ citejury {printable(shlex.join(words))}", err=True)
@@ -146,7 +134,7 @@ def _run(ctx: click.Context, words: "Words") -> None:
 def _trend_is_due(told: "StudyFile", finished: "list[Month]") -> bool:
     """Whether there are two months, and results of one that are newer than the last trend."""
     from exports.report.files import RESULTS_FILE
-    from exports.study.month import TREND
+    from exports.study import TREND
 
     trend = Path(told.months) / TREND / RESULTS_FILE
     if len(finished) < 2:
@@ -187,9 +175,7 @@ def trend(path: Path) -> None:
     from exports.report.files import check_results_folder, write_results
     from exports.report.results_page import trend_sections
     from exports.report.sections import terminal_text
-    from exports.study.file import read_study_file
-    from exports.study.month import TREND, Month, begun_months, month_now
-    from exports.study.trend import measure_trend
+    from exports.study import TREND, Month, begun_months, measure_trend, month_now, read_study_file
 
     with _folder_of(path) as file:
         told = read_study_file(file)
@@ -206,11 +192,7 @@ def trend(path: Path) -> None:
 
 @contextmanager
 def _folder_of(path: Path) -> Iterator[Path]:
-    """The study's file, as seen from its folder, in which the commands run; a `cd` is shown where that is another.
-
-    Raises:
-        InputError: there is no such folder.
-    """
+    """The study's file, as seen from its folder, in which the commands run; a `cd` is shown where that is another."""
     from pipeline.errors import InputError
 
     if not path.parent.is_dir():
@@ -223,9 +205,9 @@ def _folder_of(path: Path) -> Iterator[Path]:
 
 def _results_options(told: "StudyFile") -> "ResultsOptions":
     """What the table [results] says of every month: groups, consensus, decisions, seed."""
-    from exports.cli.results import results
+    from exports.cli.figures import results
     from exports.report.files import ResultsOptions
-    from exports.study.month import Month, command_words
+    from exports.study import Month, command_words
 
     words = command_words(told, "results", Month(Path(told.months)))[2:]
     params = results.make_context("results", list(words)).params
@@ -234,8 +216,7 @@ def _results_options(told: "StudyFile") -> "ResultsOptions":
 
 def _show_commands(told: "StudyFile", month: "Month") -> None:
     """Print the commands of a month as one would type them."""
-    from exports.study.file import PARTS
-    from exports.study.month import command_words
+    from exports.study import PARTS, command_words
 
     for part in PARTS:
         click.echo(f"citejury {printable(shlex.join(command_words(told, part, month)))}")
@@ -243,28 +224,18 @@ def _show_commands(told: "StudyFile", month: "Month") -> None:
 
 
 def _check_options(told: "StudyFile", file: Path, month: "Month") -> None:
-    """Check before anything is run that each command takes the options that the file gives it.
-
-    Raises:
-        InputError: one does not; the message names table and option.
-    """
-    from exports.study.file import PARTS
+    """Check before anything is run that each command takes the options that the file gives it."""
+    from exports.study import PARTS
 
     for part in PARTS:
         _check_part(told, part, file, month)
 
 
 def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> None:
-    """Check one table.
-
-    Raises:
-        InputError: an option is unknown, is no switch, is given too often, or has a value that the command does not
-            take, by itself or beside the others.
-    """
+    """Check one table."""
     from difflib import get_close_matches
 
-    from exports.study.file import COMMANDS
-    from exports.study.month import command_words
+    from exports.study import COMMANDS, command_words
     from pipeline.errors import InputError
 
     words, where = COMMANDS[part], f"`[{part}]` in `{file}`"

@@ -98,11 +98,7 @@ def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:
 
 
 def _agree(workspace: str, yes: bool) -> None:
-    """Ask for the workspace's name, unless `--yes` is given.
-
-    Raises:
-        InputError: there is nobody to ask, or the name is another one.
-    """
+    """Ask for the workspace's name, unless `--yes` is given."""
     from pipeline.errors import InputError
 
     if yes:
@@ -115,17 +111,12 @@ def _agree(workspace: str, yes: bool) -> None:
 
 
 def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
-    """Export what was answered, and hold the files against what the server has; say so where there is nothing.
-
-    Raises:
-        ArgillaError: a response is not in the files.
-        OutputError: they cannot be written.
-    """
+    """Export what was answered, and hold the files against what the server has; say so where there is nothing."""
     from annotation.campaign.teardown import check_exported
     from exports.csv.folder import HISTORY_FILE
     from exports.csv.history import export_history, has_history
+    from exports.csv.schema import ExportFilters
     from exports.csv.write import export_csv
-    from exports.schema import ExportFilters
 
     out = new_folder(folder, plan.workspace, datetime.now(UTC))
     filters = ExportFilters(extended=True, discarded=True, suggested=True, every_response=True, with_controls=True)

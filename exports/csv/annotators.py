@@ -19,7 +19,7 @@ class KeyedAnnotator(Frozen):
     user_id: str
     """Id of the user on the Argilla server."""
     username: str
-    """Her user name when an export last met her; the id where the server no longer told it."""
+    """Their user name when an export last met them; the id where the server no longer knew it."""
 
 
 class AnnotatorKey(Frozen):
@@ -52,7 +52,7 @@ class Pseudonyms:
         return self._content is None
 
     def pseudonym(self, user_id: str, username: str) -> str:
-        """Her pseudonym, such as `annotator-01`; a new one has the next number that is free."""
+        """Their pseudonym, such as `annotator-01`; a new one has the next number that is free."""
         if user_id not in self._by_user:
             number = len(self._annotators) + 1
             while f"annotator-{number:02}" in self._annotators:
@@ -64,7 +64,7 @@ class Pseudonyms:
         return pseudonym
 
     def known(self, user_id: str) -> str:
-        """Her pseudonym; empty where she has none yet."""
+        """Their pseudonym; empty where they have none yet."""
         return self._by_user.get(user_id, "")
 
     def save(self) -> None:
@@ -106,11 +106,7 @@ def key_path(out: Path, named: Path | None) -> Path:
 
 
 def _read_content(path: Path) -> bytes | None:
-    """The file's bytes; None where there is no file.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """The file's bytes; None where there is no file."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -122,11 +118,6 @@ def _read_content(path: Path) -> bytes | None:
 
 
 def _parse_key(path: Path, content: bytes) -> AnnotatorKey:
-    """The key that the bytes hold.
-
-    Raises:
-        InputError: they are no key, or give one person two pseudonyms.
-    """
     try:
         found = json.loads(content)
         if not isinstance(found, dict) or "citejury_annotator_key" not in found:
@@ -161,13 +152,11 @@ class Annotators:
         return self._names[user_id]
 
     def known_name(self, user_id: str) -> str:
-        """What stands in the export for her; empty for somebody who has no pseudonym yet."""
-        if self._pseudonyms is None:
-            return self.name(user_id)
-        return self._pseudonyms.known(user_id)
+        """What stands for them in the export; empty for somebody who has no pseudonym yet."""
+        return self.name(user_id) if self._pseudonyms is None else self._pseudonyms.known(user_id)
 
     def names_of(self, user_id: str) -> set[str]:
-        """What she can be named by in a filter: id, name, pseudonym."""
+        """What they can be named by in a filter: id, name, pseudonym."""
         return {user_id, self.name(user_id), self.known_name(user_id)} - {""}
 
     def exported_names(self, named: Collection[str]) -> frozenset[str]:
@@ -181,6 +170,6 @@ class Annotators:
             self.exported_name(user_id)
 
     def exported_name(self, user_id: str) -> str:
-        """What stands in the export for her: the name, or the pseudonym."""
+        """What stands for them in the export: the name, or the pseudonym."""
         name = self.name(user_id)
         return name if self._pseudonyms is None else self._pseudonyms.pseudonym(user_id, name)

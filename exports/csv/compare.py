@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from annotation.labels import TASKS, TaskName
-from exports.csv._index import Index
 from exports.csv.folder import file_name, mapping, read_manifest
-from exports.csv.tables import Piece, csv_line, utc
-from exports.schema import ExportFilters
+from exports.csv.rows import Piece, csv_line, utc
+from exports.csv.schema import ExportFilters
+from exports.csv.update import Index
 from pipeline.tables import unescaped
 from pipeline.terminal import counted
 

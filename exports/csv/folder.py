@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.labels import TASKS, TaskName
-from exports.schema import Manifest
+from exports.csv.schema import Manifest
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import OutputError
 

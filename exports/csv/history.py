@@ -13,8 +13,8 @@ from annotation.tasks import round_of, task_of
 from annotation.units import HISTORY_PATH, HISTORY_STATE_PATH
 from exports.csv.annotators import Annotators, Pseudonyms, key_path
 from exports.csv.fetch import Progress, fetched_ahead
-from exports.csv.tables import LINE_END, csv_cells, csv_line, table_head, utc
-from exports.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow
+from exports.csv.rows import LINE_END, csv_cells, csv_line, table_head, utc
+from exports.csv.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow
 from pipeline.errors import ArgillaError, InputError, NotFoundError, OutputError
 from pipeline.files import staged_file
 
@@ -104,11 +104,7 @@ def _write(
 
 
 def _refuse_other_file(out: Path) -> None:
-    """Refuse a file that is not an earlier history.
-
-    Raises:
-        OutputError: it is something else.
-    """
+    """Refuse a file that is not an earlier history."""
     if not out.is_file():
         return
     try:
@@ -121,12 +117,7 @@ def _refuse_other_file(out: Path) -> None:
 
 
 def _pages(client: Argilla, workspace: str) -> Iterator[dict[str, Any]]:
-    """The workspace's changes page by page in their order, each page with how many there are in all (`of`).
-
-    Raises:
-        NotFoundError: there is no such workspace, and none was deleted.
-        ArgillaError: the server is a stock Argilla.
-    """
+    """The workspace's changes page by page in their order, each page with how many there are in all (`of`)."""
     after, total = 0, 0
     while after is not None:
         try:

@@ -20,8 +20,8 @@ from annotation.labels import LABELS, TaskName
 from exports.agreement.consensus import ConsensusRule
 from exports.agreement.schema import InputFile
 from exports.csv.folder import MANIFEST_FILE, folder_names
-from exports.csv.tables import PAIR_COLUMNS
-from exports.dataset._rows import TIME_COLUMNS
+from exports.csv.rows import PAIR_COLUMNS
+from exports.dataset.rows import TIME_COLUMNS
 from exports.dataset.splits import SPLITS, SplitName, SplitShares
 from pipeline.errors import OutputError
 from pipeline.records import Provenance

@@ -14,16 +14,7 @@ from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.csv.fetch import Progress
 from exports.csv.folder import has_filter, mapping, read_manifest, staged_folder
-from exports.dataset._data_card import TaskFacts, count_facts, data_card, split_sentences, warnings_about
-from exports.dataset._rows import (
-    Row,
-    RowStore,
-    UnknownProvenance,
-    consensus_rows,
-    merged_columns,
-    merged_rows,
-    soft_label,
-)
+from exports.dataset.data_card import TaskFacts, count_facts, data_card, split_sentences, warnings_about
 from exports.dataset.files import (
     DatasetManifest,
     DatasetOptions,
@@ -40,6 +31,15 @@ from exports.dataset.files import (
     write_parquet,
     write_splits,
 )
+from exports.dataset.rows import (
+    Row,
+    RowStore,
+    UnknownProvenance,
+    consensus_rows,
+    merged_columns,
+    merged_rows,
+    soft_label,
+)
 from exports.dataset.splits import Placed, group_records, place_records
 from exports.reading.decisions import read_decisions
 from exports.reading.provenance import provenance_files, read_provenance
@@ -52,11 +52,7 @@ _REPORTED_ROWS = 1000
 
 
 def _check_originals(files: Sequence[Path]) -> None:
-    """Refuse files whose texts are not as they were exported.
-
-    Raises:
-        InputError: a file was written for spreadsheets, which changes texts.
-    """
+    """Refuse files whose texts are not as they were exported."""
     for file in files:
         if has_filter(file.parent, "spreadsheet_safe"):
             raise InputError(

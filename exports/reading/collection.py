@@ -11,7 +11,7 @@ import numpy as np
 
 from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES, IntArray, LabelArray, Ratings
-from exports.csv.tables import STATUS_COLUMN, utc
+from exports.csv.rows import STATUS_COLUMN, utc
 from pipeline.tables import unescaped
 
 _BOOLEANS: Mapping[str, int] = {

@@ -9,8 +9,8 @@ from annotation.status.scores import AnnotatorScores, ControlAnswer, score_answe
 from exports.agreement.consensus import ControlLabel, ControlVotes
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE
+from exports.csv.schema import CONTROL_COLUMNS
 from exports.reading.read import counted_cells, csv_rows, display_names
-from exports.schema import CONTROL_COLUMNS
 from pipeline.errors import BadRowsError, InputError
 from pipeline.tables import unescaped
 
@@ -108,11 +108,7 @@ def _files_of(paths: Sequence[Path]) -> list[Path]:
 
 
 def _read_file(file: Path, shown: str, bad: list[str]) -> list[_Row]:
-    """The rows of one file; `bad` gets a sentence for each that cannot be read.
-
-    Raises:
-        InputError: it is no CSV in UTF-8, or lacks a column.
-    """
+    """The rows of one file; `bad` gets a sentence for each that cannot be read."""
     found: list[_Row] = []
     for line, row in _rows_of(file, shown, bad):
         task = next((task for task in TASKS if task == row["task"]), None)
@@ -132,11 +128,7 @@ def _read_file(file: Path, shown: str, bad: list[str]) -> list[_Row]:
 
 
 def _rows_of(file: Path, shown: str, bad: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line and cells by column of each row; `bad` gets a sentence for each of another length.
-
-    Raises:
-        InputError: the file is no CSV in UTF-8, or lacks a column.
-    """
+    """Line and cells by column of each row; `bad` gets a sentence for each of another length."""
     rows = csv_rows(file)
     _, header = next(rows, (1, []))
     missing = [name for name in CONTROL_COLUMNS if name not in header]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, YES, Ratings
-from exports.csv.tables import csv_line, utc
+from exports.csv.rows import csv_line, utc
 from exports.reading.read import counted_cells, csv_rows
 from pipeline.errors import BadRowsError, InputError, OutputError
 from pipeline.files import staged_file

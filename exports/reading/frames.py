@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, YES
 from exports.csv.folder import PROVENANCE_FILE
-from exports.csv.tables import STATUS_COLUMN
+from exports.csv.rows import STATUS_COLUMN
 from exports.reading.collection import Response, TableRows, moment_or_none, needed_columns
 from exports.reading.provenance import gap_sentences, provenance_files, read_provenance
 from exports.reading.read import (
@@ -71,11 +71,7 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
 
 
 def _task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
-    """The file of one task and the task.
-
-    Raises:
-        InputError: there is none, or there are several and none is named.
-    """
+    """The file of one task and the task."""
     if task is not None and task not in TASKS:
         raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
     files = {task_of(file): file for file in export_files([path]) if path.is_file() or not holds_discarded(file)}
@@ -110,10 +106,6 @@ def _with_provenance(frame: "pandas.DataFrame", records: Sequence[str], file: Pa
     """The frame, followed by the columns of the `provenance.csv` beside its file that it lacks.
 
     `records` are the `record_uuid` of each row.
-
-    Raises:
-        InputError: `provenance.csv` cannot be read.
-        BadRowsError: rows of it cannot be read; every one of them is listed.
     """
     import pandas
 
@@ -205,9 +197,6 @@ def _frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> Ta
         frame: A frame with the columns of `needed_columns`; the others of an export may be missing.
         number: Which frame it is, counted from 1, for sentences about it.
         more_columns: Columns to take as they are, where the frame has them.
-
-    Raises:
-        InputError: it is no frame, lacks a column, has one twice, or holds numbers where there should be text.
     """
     where = f"frame {number}"
     if not _is_frame(frame):
@@ -224,11 +213,7 @@ def _frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> Ta
 
 
 def _cell_texts(column: Any, name: str, task: TaskName, where: str) -> list[str]:
-    """The cells of one column as a file would have them; a missing value is an empty cell.
-
-    Raises:
-        InputError: an id, a word or a time is a number.
-    """
+    """The cells of one column as a file would have them; a missing value is an empty cell."""
     strict = name in needed_columns(task) or name in _OPTIONAL_COLUMNS
     kind = (
         _label_text if name in LABELS[task] else _rank_text if name == "chunk_rank" else _plain_text if strict else str
@@ -254,11 +239,7 @@ def _rank_text(value: object) -> str:
 
 
 def _plain_text(value: object) -> str:
-    """A text or a time as a file has it.
-
-    Raises:
-        TypeError: it is neither; the value is the argument.
-    """
+    """A text or a time as a file has it."""
     if isinstance(value, datetime):
         return value.isoformat()
     if not isinstance(value, str):

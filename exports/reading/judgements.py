@@ -1,19 +1,27 @@
-"""Files of judgements: lines of `citejury annotation judge`, or of anything that answers the labels by unit."""
+"""Files of judgements (of `citejury annotation judge` or anything that answers by unit), and the records behind them.
+
+Source: exports/contracts/results.md#with-a-judges-help.
+"""
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.labels import TaskName
+from annotation.display import shown_units
+from annotation.labels import TASKS, TaskName
 from annotation.push.suggestions import GOOD, Judgement, external_id, read_judgement
 from exports.agreement.judge import JudgedUnits, UnitKey
-from exports.agreement.schema import JudgeFile
+from exports.agreement.ratings import Ratings
+from exports.agreement.schema import InputFile, JudgeFile
+from exports.reading.read import input_file
+from exports.reading.runs import COLUMNS, column_of
 from pipeline.errors import BadRowsError, InputError
-from pipeline.recording.files import numbered_lines
-from pipeline.terminal import printable
+from pipeline.recording.files import numbered_lines, read_records
+from pipeline.records import QueryResponse
+from pipeline.terminal import counted, printable
 
 BAD_LINES_TOLD = 20
 """So many bad lines of a file are told one by one; how many there are is told of all."""
@@ -83,11 +91,7 @@ def _read_into(tables: dict[str, dict[TaskName, _JudgeTable]], path: Path) -> tu
 
 
 def _judge_name(line: str) -> str:
-    """The `model` of a line that is a JSON object; empty where it states none.
-
-    Raises:
-        InputError: it is no text.
-    """
+    """The `model` of a line that is a JSON object; empty where it states none."""
     name = json.loads(line).get("model", "")
     if not isinstance(name, str):
         raise InputError("`model` is no text")
@@ -103,11 +107,7 @@ def _quotes(line: str) -> tuple[str, ...]:
 
 
 def _add(by_task: dict[TaskName, _JudgeTable], judgement: Judgement, quotes: tuple[str, ...]) -> None:
-    """Add a judgement to those of its judge.
-
-    Raises:
-        InputError: the unit has one already.
-    """
+    """Add a judgement to those of its judge."""
     chunk_id = judgement.chunk_id if judgement.task == "retrieval" else None
     unit = (judgement.record_uuid, chunk_id or "")
     table = by_task.setdefault(judgement.task, _JudgeTable({}, Counter(), {}))
@@ -129,3 +129,165 @@ def _bad_line_remarks(name: str, bad: Sequence[str]) -> list[str]:
     told = [f"{name}, {line}" for line in bad[:BAD_LINES_TOLD]]
     more = [f"{name}: {len(bad) - BAD_LINES_TOLD:,} more such lines."] if len(bad) > BAD_LINES_TOLD else []
     return [f"{name}: {len(bad):,} {noun} left out.", *told, *more]
+
+
+class ReadJudged(NamedTuple):
+    """What one judge says, and of which records."""
+
+    judge: str
+    """Its name."""
+    tasks: dict[TaskName, dict[UnitKey, dict[str, float]]]
+    """Its probability of yes by task, unit and label, of known records only, and of units that
+    annotators get or voted on."""
+    known: dict[str, dict[str, str]]
+    """What is known of each record of the files, by `record_uuid` and column of `provenance.csv`."""
+    queries: dict[str, str]
+    """The query of each of them."""
+    places: dict[str, set[int]]
+    """The numbers of the files that each of them is in, counted from 0."""
+    files: list[InputFile]
+    """The files of judgements, then those of records."""
+    remarks: list[str]
+    """What does not count, in plain sentences."""
+
+
+def read_judged(
+    judgements: Sequence[Path],
+    records: Sequence[Path],
+    name: str | None,
+    labelled: Collection[str],
+    tables: Sequence[Ratings],
+) -> ReadJudged:
+    """What the judge says of the records of these files, and of labelled ones.
+
+    A unit counts where annotators would get it, by what the files tell of its record, or voted on it: a judge answers
+    grounding without passages too.
+
+    Args:
+        judgements: Files of judgements, of one judge unless `name` tells which.
+        records: Files of records: all that the judge judged, labelled or not.
+        name: The judge, where the files have several.
+        labelled: Ids of the records of the export.
+        tables: The votes.
+
+    Raises:
+        InputError: a file cannot be read, several judges are in the files and none is named, or none of the records is
+            known.
+        BadRowsError: lines of records are none, or no line of a file is a judgement.
+    """
+    read = read_judges(judgements)
+    judge = _only_judge(list(read.judges), name)
+    files = [InputFile(file=each.file, sha256=each.sha256, rows=each.lines) for each in read.files]
+    found = ReadJudged(judge, {}, {}, {}, {}, files, list(read.remarks))
+    shown: dict[TaskName, set[UnitKey]] = {task: set() for task in TASKS}
+    for number, path in enumerate({path.resolve(): path for path in records}.values()):
+        rows = 0
+        for record in read_records(path):
+            _add_record(found, record, number)
+            for task, chunks in shown_units(record).items():
+                shown[task].update((record.record_uuid, chunk) for chunk in chunks)
+            rows += 1
+        files.append(input_file(path, rows))
+    there = {*found.known, *labelled}
+    voted = {table.task: _voted(table) for table in tables}
+    for task, units in read.judges[judge].items():
+        of_records = {unit for unit in units.labels if unit[0] in there}
+        counts = shown[task] | voted.get(task, set())
+        if task == "generation":
+            counts |= of_records
+        found.tasks[task] = {
+            unit: {label: p_yes for label, (_, p_yes) in labels.items()}
+            for unit, labels in units.labels.items()
+            if unit in of_records & counts
+        }
+        found.remarks.extend(_not_shown(task, of_records, counts))
+    found.remarks.extend(_remarks(found, read.judges[judge], labelled, shown))
+    if not any(found.tasks.values()):
+        raise InputError(
+            f"None of the judgements of {judge} is of a record of the export or of "
+            f"{', '.join(f'`{path}`' for path in records)}. Name the records that were judged with `--records`."
+        )
+    return found
+
+
+def _voted(table: Ratings) -> set[UnitKey]:
+    """The units with votes."""
+    return {
+        (table.records[record], chunk)
+        for record, chunk in zip(table.unit_records.tolist(), table.unit_chunks, strict=True)
+    }
+
+
+def _only_judge(names: Sequence[str], wanted: str | None) -> str:
+    """The judge that helps."""
+    listed = ", ".join(map(repr, sorted(names)))
+    if wanted is None and len(names) > 1:
+        raise InputError(
+            f"The judgements are of {len(names)} judges: {listed}. One judge helps: name it with `--judge-name`."
+        )
+    if wanted is not None and wanted not in names:
+        raise InputError(f"No judgement is of {wanted!r}. The judgements are of {listed}.")
+    return wanted or names[0]
+
+
+def _add_record(found: ReadJudged, record: QueryResponse, place: int) -> None:
+    """Keep what is known of a record; where several files have it, the first that says something counts."""
+    known = found.known.setdefault(record.record_uuid, {})
+    for name in COLUMNS:
+        value = column_of(record, name)
+        if value and name not in known:
+            known[name] = value
+    found.queries.setdefault(record.record_uuid, " ".join(record.query.split()))
+    found.places.setdefault(record.record_uuid, set()).add(place)
+
+
+def _remarks(
+    found: ReadJudged,
+    judged: Mapping[TaskName, JudgedUnits],
+    labelled: Collection[str],
+    shown: Mapping[TaskName, Collection[UnitKey]],
+) -> Iterator[str]:
+    """What does not count, and what is not there."""
+    total = sum(len(units.labels) for units in judged.values())
+    there = {*found.known, *labelled}
+    unknown = sum(unit[0] not in there for units in judged.values() for unit in units.labels)
+    if unknown:
+        yield (
+            f"Judgements of records that neither the export nor the files of --records name: {unknown:,} of {total:,}. "
+            "They do not count."
+        )
+    statuses = Counter[str]()
+    for units in judged.values():
+        statuses.update(units.statuses)
+    if statuses:
+        told = ", ".join(f"{status} {count:,}" for status, count in sorted(statuses.items()))
+        yield f"Judgements of {found.judge} that cannot be used: {statuses.total():,} ({told})."
+    lacking = sum(record not in found.known for record in labelled)
+    if lacking:
+        yield (
+            f"Records of the export that the files of --records do not name: {lacking:,} of {len(labelled):,}. They "
+            "count by what the export tells of them."
+        )
+    for task, by_unit in found.tasks.items():
+        if not by_unit:
+            continue
+        missing, all_units = len(set(shown[task]) - by_unit.keys()), len(shown[task])
+        unit = "passage" if task == "retrieval" else "record"
+        if missing:
+            yield (
+                f"{task}: of {counted(all_units, unit)} of --records {missing:,} "
+                f"{'has' if missing == 1 else 'have'} no judgement of {found.judge}."
+            )
+
+
+def _not_shown(task: TaskName, judged: Collection[UnitKey], counts: Collection[UnitKey]) -> Iterator[str]:
+    """How many judgements are of what annotators never get."""
+    left_out = len(set(judged) - set(counts))
+    if left_out:
+        why = (
+            "passages that --records does not have" if task == "retrieval" else "records without passages in --records"
+        )
+        yield (
+            f"{task}: of {counted(len(judged), 'judgement')} {left_out:,} {'is' if left_out == 1 else 'are'} of {why}: "
+            "annotators never get them in this task, so they do not count."
+        )

@@ -15,9 +15,9 @@ from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, file_name
-from exports.csv.tables import STATUS_COLUMN
+from exports.csv.rows import STATUS_COLUMN
+from exports.csv.schema import COLUMNS
 from exports.reading.collection import Collection, Response, ResponseReader, TableRows
-from exports.schema import COLUMNS
 from pipeline.errors import BadRowsError, InputError
 
 _SEPARATORS = re.compile(r"[;\t|]")

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from annotation.labels import TASKS, TaskName
 from exports.agreement.disagreements import Disagreement
 from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
-from exports.csv.tables import TEXT_COLUMNS
+from exports.csv.rows import TEXT_COLUMNS
+from exports.csv.schema import EvidenceRow
 from exports.reading.collection import Response, ResponseReader, TableRows
 from exports.reading.read import csv_rows, export_files, read_responses, task_of
-from exports.schema import EvidenceRow
 from pipeline.errors import InputError, OutputError
 from pipeline.files import staged_file
 from pipeline.recording.files import numbered_lines

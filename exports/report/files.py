@@ -21,7 +21,7 @@ from exports.agreement.schema import Agreement
 from exports.csv.folder import made_parents
 from exports.reading.controls import read_control_scores, read_control_votes
 from exports.reading.decisions import read_decisions
-from exports.reading.findings import read_findings
+from exports.reading.definitions import read_findings
 from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
 from exports.reading.study import Judging, read_study

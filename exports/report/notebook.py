@@ -11,7 +11,7 @@ from exports.agreement import schema as figures
 from exports.agreement.disagreements import Disagreement, rank_together
 from exports.agreement.disagreements import find_disagreements as disagreements_of_task
 from exports.agreement.schema import Agreement, TaskAgreement
-from exports.csv.tables import TEXT_COLUMNS
+from exports.csv.rows import TEXT_COLUMNS
 from exports.reading.frames import Source, sort_sources
 from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details

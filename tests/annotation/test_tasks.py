@@ -18,7 +18,7 @@ from annotation.tasks import (
     task_of,
 )
 from annotation.wording import FIELDS, LOCALES, locales, read_wording
-from exports.schema import ROW_MODELS
+from exports.csv.schema import ROW_MODELS
 from pipeline.errors import InputError
 
 TITLE_LENGTH, DESCRIPTION_LENGTH, GUIDELINES_LENGTH = 500, 1000, 10_000

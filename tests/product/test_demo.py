@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from annotation.labels import LABELS, TASKS
 from exports.cli import main
-from exports.schema import COLUMNS
+from exports.csv.schema import COLUMNS
 from tests.support.csv_check import check_file
 from tests.support.places import ROOT
 

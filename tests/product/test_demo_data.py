@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from annotation.labels import LABELS, TASKS, broken_rules
-from exports.start.demo import ANSWER as RESEARCH
-from exports.start.demo import document_name, read_jury, research_library, with_research
+from exports.cli.demo import ANSWER as RESEARCH
+from exports.cli.demo import document_name, read_jury, research_library, with_research
 from pipeline.providers import read_payload
 from pipeline.recording.run import passages
 from pipeline.schema import PROVIDERS, Answer, ProviderName

@@ -17,7 +17,7 @@ import pytest
 from annotation.campaign.datasets import find_datasets
 from annotation.client import Argilla
 from exports.cli import main
-from exports.start.init import project_files, start_project
+from exports.cli.project import project_files, start_project
 from tests.support import caddy
 from tests.support.places import ROOT
 from tests.support.queue_player import PENDING, Player

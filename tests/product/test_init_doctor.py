@@ -15,11 +15,10 @@ from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.cli.serve import port_of
 from annotation.client import Argilla
 from exports.cli import main
+from exports.cli.project import Check, check_clock, project_files, start_project
 from exports.cli.start import WIDTH, table_lines
-from exports.reading.findings import read_findings
+from exports.reading.definitions import read_findings
 from exports.results.study import SERIOUS_PROBLEM
-from exports.start.doctor import Check, check_clock
-from exports.start.init import project_files, start_project
 from pipeline.errors import OutputError
 
 if TYPE_CHECKING:

@@ -34,11 +34,8 @@ MOVING = {
     "annotation": "annotation.argilla",
     "annotation.status": "annotation.quality",
     "annotation.embedded": "annotation.server",
-    "exports.schema": "exports.csv",
     "exports.agreement": "exports.statistics",
     "exports.results": "exports.statistics",
-    "exports.feedback": "exports.report",
-    "exports.start": "exports.cli",
 }
 # Still to be broken up.
 CIRCLES = ("pipeline.gathering.run_sources",)

@@ -13,7 +13,7 @@ import pytest
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS
 from annotation.tasks import task_of
-from exports.schema import COLUMNS
+from exports.csv.schema import COLUMNS
 from tests.support.places import ROOT
 
 READMES = (

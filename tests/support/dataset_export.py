@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annotation.labels import LABELS
+from exports.csv.schema import COLUMNS
 from exports.dataset.files import DatasetOptions
 from exports.dataset.splits import read_shares
-from exports.schema import COLUMNS
 
 if TYPE_CHECKING:
     from exports.dataset.write import WrittenDataset

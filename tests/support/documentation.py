@@ -14,8 +14,8 @@ from annotation.judge.judgements import Evidence, FullJudgement
 from annotation.labels import RULES, TASKS
 from exports.agreement.statistics import PAIR_STATISTICS, STATISTICS, Statistic
 from exports.cli import main
-from exports.csv.tables import EXTENDED_COLUMNS
-from exports.schema import (
+from exports.csv.rows import EXTENDED_COLUMNS
+from exports.csv.schema import (
     COLUMNS,
     ROW_MODELS,
     AnnotatorCounts,

@@ -12,8 +12,8 @@ from annotation.labels import LABELS, TaskName
 from annotation.tasks import COLUMN_FIELDS, PRODUCTION, define_dataset, task_of
 from annotation.wording import FIELDS, read_wording
 from exports.csv.folder import MANIFEST_FILE, PROVENANCE_FILE
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from exports.schema import ExportFilters
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle

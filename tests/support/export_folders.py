@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.labels import LABELS, TaskName
-from exports.schema import COLUMNS
+from exports.csv.schema import COLUMNS
 
 AT = "2026-03-01T12:00:00+00:00"
 PROVENANCE = ("record_uuid", "narrative_id", "narrative_type", "model_name", "model_version", "run_id", "language")

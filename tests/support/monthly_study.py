@@ -8,8 +8,7 @@ import numpy as np
 from exports.report.files import RESULTS_FILE
 from exports.results.measure import measure_results
 from exports.results.schema import Results
-from exports.study.month import Month
-from exports.study.trend import MONTH
+from exports.study import MONTH, Month
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.run_folder import ProviderCounts, RunManifest, write_manifest
 from pipeline.schema import ProviderName

@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from exports.schema import PROVENANCE_COLUMNS
+from exports.csv.schema import PROVENANCE_COLUMNS
 
 TOLD = {
     "narrative_id": "n1",

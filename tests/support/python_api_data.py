@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from annotation.labels import LABELS
+from exports.csv.schema import COLUMNS
 from exports.report.notebook import AgreementResult
-from exports.schema import COLUMNS
 
 CELLS = {
     "query": "q",

@@ -17,7 +17,7 @@ from annotation.campaign.routing import expected_calibration, plan_routes
 from annotation.push.record_sources import read_choice
 from annotation.tasks import CALIBRATION
 from exports.cli import main
-from exports.reading.weights import read_weights
+from exports.reading.study import read_weights
 from pipeline.records import QueryResponse
 from tests.support.planned_records import PROVIDERS, planned_record, planned_study, write_planned
 

@@ -11,8 +11,8 @@ from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.client import Argilla
 from annotation.push.push import push_records
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, SettingsError
 from tests.support.setup_bench import ANSWER, campaign, described, done, make, submit_first
 

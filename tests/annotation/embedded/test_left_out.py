@@ -10,7 +10,7 @@ from tests.product.test_layout import PACKAGES, imports, modules
 from tests.support.places import ROOT
 
 SERVER = "annotation.embedded"
-MAY_START_IT = {"annotation.cli.serve", "exports.cli.start", "exports.start.doctor", "exports.start.demo"}
+MAY_START_IT = {"annotation.cli.serve", "exports.cli.start", "exports.cli.project", "exports.cli.demo"}
 WITHOUT = "This installation of citejury is without its server. Install the whole of citejury, or set"
 
 

@@ -17,8 +17,8 @@ from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.wording import read_wording
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from exports.schema import ExportFilters
 from pipeline.records import Passage, QueryResponse, join_context
 from tests.support.hostile_text import ATTACKS, listening_beacon
 from tests.support.lossy_link import lossy_link

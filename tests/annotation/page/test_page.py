@@ -18,8 +18,8 @@ from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import push_records
 from annotation.tasks import dataset_name
 from annotation.wording import read_wording
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from exports.schema import ExportFilters
 from pipeline.records import Passage, Provenance, QueryResponse, Source, join_context
 from tests.support.page_driver import (
     answer,

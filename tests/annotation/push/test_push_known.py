@@ -15,7 +15,7 @@ from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.push.push import push_records
 from exports.cli import main
-from exports.start.init import start_project
+from exports.cli.project import start_project
 from pipeline.records import Provenance, QueryResponse
 
 pytestmark = pytest.mark.server

@@ -16,8 +16,8 @@ from annotation.campaign.share import share_sheets
 from annotation.client import Argilla
 from annotation.push.push import push_records
 from annotation.status.practice import PASS_MARK, prepare_practice
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
 from tests.support.practice_campaign import Practised, practised, yes_to_all
 from tests.support.start_bench import record, waiting

@@ -15,16 +15,15 @@ from annotation.client import Argilla
 from annotation.push.push import push_records
 from annotation.tasks import round_of
 from annotation.wording import LOCALES, read_wording
-from exports.adjudicate.adjudication import Asked, UnitId, votes_text
-from exports.adjudicate.members import Home
+from exports.adjudicate.adjudication import Asked, Home, UnitId, votes_text
 from exports.adjudicate.push import push_units
 from exports.agreement.consensus import consensus
 from exports.agreement.disagreements import find_disagreements
 from exports.cli.adjudicate import pattern_rows
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from exports.reading.decisions import read_decisions, score_annotators
 from exports.reading.read import export_files, read_tables
-from exports.schema import ExportFilters
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from selenium.webdriver.common.keys import Keys
 from annotation.campaign.setup import NewUser, set_up
 from annotation.client import Argilla
 from annotation.push.push import push_records
-from exports.adjudicate.adjudication import UnitId
-from exports.adjudicate.members import Home
+from exports.adjudicate.adjudication import Home, UnitId
 from exports.adjudicate.push import push_units
 from tests.support.adjudication_data import answer
 from tests.support.page_driver import RECORD_ID, complaints, log_in, open_form, press, shown_text, wait

@@ -3,8 +3,7 @@
 import pytest
 
 from annotation.wording import read_wording
-from exports.adjudicate.adjudication import UnitId
-from exports.adjudicate.disputes import dispute_text, find_disputes, standing_quotes
+from exports.adjudicate.adjudication import UnitId, dispute_text, find_disputes, standing_quotes
 from exports.agreement.consensus import ControlVotes
 from exports.agreement.judge import JudgedUnits
 from tests.support.agreement_data import Row, ratings_of

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from exports.agreement.consensus import ControlVotes, measure_audit
-from exports.csv.tables import csv_line
+from exports.csv.rows import csv_line
+from exports.csv.schema import CONTROL_COLUMNS
 from exports.report.agreement_page import audit_sentences
-from exports.schema import CONTROL_COLUMNS
 from tests.exports.agreement.test_agreement_judge import run
 from tests.exports.report.test_agreement_command import write_export
 

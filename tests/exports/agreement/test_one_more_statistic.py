@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.schema import COLUMNS
+from exports.csv.schema import COLUMNS
 from tests.support.places import ROOT
 
 TABLE = "exports/agreement/statistics.py"

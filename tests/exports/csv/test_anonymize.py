@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from exports.csv.annotators import Pseudonyms
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError, OutputError
 from tests.support.export_bench import Bench, answered_by, manifest_of, pairs, read_csv, username
 

@@ -15,8 +15,8 @@ from annotation.client import Argilla
 from exports.cli.csv import csv_command
 from exports.csv.compare import Changes
 from exports.csv.folder import INDEX_FILE, MANIFEST_FILE, PROVENANCE_FILE
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from exports.schema import ExportFilters
 from tests.support.export_bench import (
     Bench,
     answered_by,

@@ -9,8 +9,8 @@ from annotation.client import Argilla
 from annotation.labels import LABELS
 from annotation.units import ASSIGNMENT, Assignment
 from exports.csv.folder import CONTROLS_FILE, INDEX_FILE, MANIFEST_FILE
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv, update_csv
-from exports.schema import ExportFilters
 from tests.support.export_bench import Bench, answers, make_dataset, manifest_of, pairs, read_csv, record, username
 
 pytestmark = pytest.mark.server

@@ -14,10 +14,10 @@ from annotation.tasks import define_dataset
 from annotation.wording import read_wording
 from exports.cli.csv import csv_command
 from exports.csv.folder import MANIFEST_FILE
-from exports.csv.tables import csv_line
+from exports.csv.rows import csv_line
+from exports.csv.schema import COLUMNS
 from exports.csv.write import export_csv
 from exports.reading.read import export_files, read_tables
-from exports.schema import COLUMNS
 from pipeline.errors import NotFoundError
 from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 from tests.support.export_bench import Bench, answers, full_bench, make_user, read_csv, record, username
@@ -303,7 +303,7 @@ def test_a_time_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_a_stamp_of_the_server_counts_as_utc() -> None:
-    from exports.csv.tables import utc
+    from exports.csv.rows import utc
 
     assert utc("2026-03-01T10:00:00.000001") == datetime(2026, 3, 1, 10, 0, 0, 1, tzinfo=UTC)
     assert utc("2026-03-01T10:00:00+02:00").isoformat() == "2026-03-01T08:00:00+00:00"

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from annotation.client import Argilla
 from exports.cli.csv import csv_command
+from exports.csv.schema import COLUMNS, ExportFilters
 from exports.csv.write import export_csv
-from exports.schema import COLUMNS, ExportFilters
 from pipeline.errors import ArgillaError, CitejuryError, NotFoundError
 from tests.support.export_bench import (
     Bench,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from exports.csv._spool import Spool, SpooledRow
 from exports.csv.folder import MANIFEST_FILE, check_folder, staged_folder
+from exports.csv.spool import Spool, SpooledRow
 from pipeline.errors import NotFoundError, OutputError
 
 

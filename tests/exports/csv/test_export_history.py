@@ -14,8 +14,8 @@ from annotation.client import Argilla
 from annotation.labels import LABELS
 from exports.cli import main
 from exports.csv.history import export_history
+from exports.csv.schema import HISTORY_COLUMNS, ExportFilters
 from exports.csv.write import export_csv
-from exports.schema import HISTORY_COLUMNS, ExportFilters
 from pipeline.errors import NotFoundError
 from tests.support.export_bench import (
     Bench,

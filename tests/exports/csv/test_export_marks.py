@@ -12,8 +12,8 @@ from annotation.client import Argilla
 from annotation.labels import LABELS, Evidence
 from annotation.marks import shown_text
 from annotation.push.push import push_records
+from exports.csv.schema import EvidenceRow, ExportFilters
 from exports.csv.write import Export, export_csv
-from exports.schema import EvidenceRow, ExportFilters
 from pipeline.records import Passage, QueryResponse, join_context
 from tests.support.export_bench import manifest_of, read_csv
 

@@ -11,10 +11,10 @@ from annotation.client import Argilla
 from annotation.display import HIDDEN
 from annotation.labels import LABELS
 from annotation.push.push import push_records
-from exports.csv._provenance import merge_provenance
 from exports.csv.folder import MANIFEST_FILE, PROVENANCE_FILE
+from exports.csv.rows import merge_provenance
+from exports.csv.schema import PROVENANCE_COLUMNS, ExportFilters
 from exports.csv.write import Export, export_csv
-from exports.schema import PROVENANCE_COLUMNS, ExportFilters
 from pipeline.records import Passage, Provenance, QueryResponse, Source
 from tests.support.export_bench import Bench, answered_by, make_dataset, manifest_of, read_csv, record
 

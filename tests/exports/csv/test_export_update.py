@@ -17,8 +17,8 @@ from annotation.units import CHANGED_PATH, STATES_PATH
 from exports.cli.csv import csv_command
 from exports.csv.compare import KINDS, Changes
 from exports.csv.folder import INDEX_FILE, MANIFEST_FILE
+from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv, update_csv
-from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotAllowedError, NotFoundError
 from tests.support.export_bench import (
     Bench,

@@ -9,7 +9,7 @@ import pytest
 
 from annotation.labels import LABELS
 from exports.agreement.consensus import UnitLabel
-from exports.csv.tables import csv_line
+from exports.csv.rows import csv_line
 from exports.dataset.files import DatasetOptions
 from exports.dataset.splits import read_shares
 from exports.reading.decisions import COLUMNS as DECISION_COLUMNS

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exports.agreement.ratings import Ratings
-from exports.csv.tables import csv_line
+from exports.csv.rows import csv_line
+from exports.csv.schema import COLUMNS
 from exports.reading.read import export_files, read_responses, read_tables, task_of
-from exports.schema import COLUMNS
 from pipeline.errors import BadRowsError, InputError
 from pipeline.tables import FORMULA_STARTS, spreadsheet_cell
 

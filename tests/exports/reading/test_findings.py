@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.reading.findings import read_findings
+from exports.reading.definitions import read_findings
 from exports.results.study import SERIOUS_PROBLEM, FindingDefinition
 from pipeline.errors import SettingsError
 from pipeline.settings import read_settings

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports.reading._narratives import RecordTraces, tell_narratives
+from exports.reading.provenance import RecordTraces, tell_narratives
 
 FOLDERS = ("spring", "summer", "autumn")
 TRACES = st.builds(

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from exports.csv.schema import COLUMNS
 from exports.reading.study import read_study
 from exports.report.results_words import incomparable_sentences
 from exports.results.measure import measure_results
-from exports.schema import COLUMNS
 from pipeline.errors import BadRowsError, InputError
 from tests.support.export_folders import AT, Answer, campaign, provenance_rows, vote_rows, write_export, write_rows
 

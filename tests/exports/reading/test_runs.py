@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from exports.reading._runs import ReadRuns, read_runs
-from exports.reading._verdicts import verdict_readers
+from exports.reading.definitions import verdict_readers
+from exports.reading.runs import ReadRuns, read_runs
 from exports.results.study import NO_VERDICT, STATES, VERDICTS, RunCounts, Study, VerdictPatterns
 from pipeline.errors import CitejuryError, InputError
 from pipeline.recording.files import read_records, write_records

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.reading._verdicts import VerdictReader, opening, read_verdict_patterns
+from exports.reading.definitions import VerdictReader, opening, read_verdict_patterns
 from exports.results.study import VerdictPatterns
 from pipeline.errors import SettingsError
 

@@ -12,8 +12,8 @@ from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import LabelAgreement
 from exports.cli import main
+from exports.csv.schema import COLUMNS
 from exports.report.files import agreement_json
-from exports.schema import COLUMNS
 from pipeline.errors import InputError
 from tests.support.agreement_data import CASES, SINGLE_LABEL, ratings_of_case, ratings_of_matrix
 from tests.support.measured_files import measure_files

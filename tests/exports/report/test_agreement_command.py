@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
+from exports.csv.schema import COLUMNS
 from exports.report.files import DISAGREEMENTS_KEPT, WORK_FOLDER, collect_disagreements
-from exports.schema import COLUMNS
 from pipeline.asking.run_folder import locked_folder
 from tests.support.agreement_data import ratings_of_matrix
 from tests.support.places import NO_SHARED, ROOT, SHARED

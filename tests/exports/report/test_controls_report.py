@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from exports.schema import CONTROL_COLUMNS
+from exports.csv.schema import CONTROL_COLUMNS
 from tests.support.export_folders import campaign, write_export, write_rows
 
 SLY = "<b>ben</b>"

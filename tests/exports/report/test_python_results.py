@@ -11,8 +11,8 @@ import pytest
 
 from annotation.labels import TASKS
 from exports import find_disagreements, measure_agreement, read_task
+from exports.csv.schema import COLUMNS
 from exports.report.files import agreement_json
-from exports.schema import COLUMNS
 from pipeline.errors import InputError
 from tests.support.dataset_export import jury_export
 from tests.support.measured_files import measure_files

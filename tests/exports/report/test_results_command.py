@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from annotation.labels import TASKS
 from exports.cli import main
-from exports.reading._runs import read_runs
+from exports.reading.runs import read_runs
 from exports.report.files import AgreementOptions, measure_and_write, results_json
 from exports.results.schema import Results
 from pipeline.terminal import counted

@@ -6,7 +6,7 @@ import pandas
 import pytest
 
 from exports import measure_results
-from exports.reading._runs import read_runs
+from exports.reading.runs import read_runs
 from exports.report.files import ResultsOptions, results_json, results_of_files
 from exports.report.notebook import ResultsResult
 from pipeline.errors import InputError

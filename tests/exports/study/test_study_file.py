@@ -6,9 +6,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from exports.start.init import project_files, start_project
-from exports.study.file import read_study_file
-from exports.study.month import Month, checked_month, command_words
+from exports.cli.project import project_files, start_project
+from exports.study import Month, checked_month, command_words, read_study_file
 from pipeline.errors import InputError
 
 

@@ -21,9 +21,8 @@ from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS
 from annotation.tasks import round_of, task_of
 from exports.cli import main
-from exports.start.init import start_project
-from exports.study.file import StudyFile, read_study_file
-from exports.study.month import CommandFailedError, Incomplete, Month, work_at
+from exports.cli.project import start_project
+from exports.study import CommandFailedError, Incomplete, Month, StudyFile, read_study_file, work_at
 from pipeline.asking.run_folder import locked_folder, read_manifest
 from pipeline.schema import PROVIDERS
 from tests.support.batch_runs import environment, write_narratives

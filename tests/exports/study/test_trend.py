@@ -17,8 +17,7 @@ from exports.cli import main
 from exports.report.files import ResultsOptions
 from exports.report.results_page import change_sentences
 from exports.results.schema import Difference, LabelResults, Results
-from exports.study.month import Month
-from exports.study.trend import MONTH, measure_trend
+from exports.study import MONTH, Month, measure_trend
 from pipeline.asking.arms import ArmAsked
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.run_folder import ProviderCounts, read_manifest, write_manifest

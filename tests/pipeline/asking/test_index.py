@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from annotation.push.record_sources import read_source
 from exports.cli import main
-from exports.reading._runs import read_runs
+from exports.reading.runs import read_runs
 from pipeline.asking.index import IndexLine, cited_urls, index_file
 from pipeline.asking.reparse import reparse_run
 from pipeline.asking.replay import replay_narratives

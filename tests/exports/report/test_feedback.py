@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from exports.feedback._differences import compare
+from exports.csv.schema import COLUMNS, CONTROL_COLUMNS
 from exports.reading.read import read_tables
-from exports.schema import COLUMNS, CONTROL_COLUMNS
+from exports.report.feedback import compare
 
 PEOPLE = ("anna", "ben", "cora", "Jörg Müller")
 LABELS = ("topically_relevant", "evidence_sufficient", "misleading")

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from annotation.labels import TaskName
 from annotation.units import Purpose
-from exports.csv.tables import Piece
+from exports.csv.rows import Piece
 
 _SCHEMA = """
     PRAGMA journal_mode = OFF;

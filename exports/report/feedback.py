@@ -1,12 +1,14 @@
-"""A page for each annotator with her own differences, written from an export."""
+"""Each annotator's own differences from what most others answered, or was decided, as a page for them alone."""
 
 import re
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+
+import numpy as np
 
 from annotation.campaign.file import Campaign
 from annotation.campaign.share import sheet_names
@@ -14,10 +16,10 @@ from annotation.labels import LABELS, TASKS, TaskName
 from annotation.pages import render
 from annotation.tasks import COLUMN_FIELDS, PRACTICE
 from annotation.wording import LOCALES, locales, read_texts, read_wording
-from exports.agreement.ratings import Ratings
+from exports.agreement.consensus import UnitLabel
+from exports.agreement.ratings import MISSING, NO, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE, read_manifest
-from exports.csv.tables import TEXT_COLUMNS
-from exports.feedback._differences import Difference, Feedback, LabelFeedback, compare
+from exports.csv.rows import TEXT_COLUMNS
 from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
 from exports.reading.read import csv_rows, export_files, read_tables, task_of
@@ -25,6 +27,100 @@ from pipeline.errors import InputError, OutputError
 from pipeline.files import staged_file
 from pipeline.records import CONTEXT_SEPARATOR
 from pipeline.tables import unescaped
+
+
+class Difference(NamedTuple):
+    """One answer that differs."""
+
+    record_uuid: str
+    """Id of the record."""
+    chunk_id: str
+    """Id of the passage in retrieval; empty in the other tasks."""
+    given: bool
+    """Her answer; what it differs from is the opposite."""
+    others: int
+    """How many others answered the question about this unit."""
+    agreed: int
+    """How many of them answered otherwise than she did."""
+    decided: bool
+    """Whether it differs from a decision; else from what most others answered."""
+
+
+class LabelFeedback(NamedTuple):
+    """One annotator's answers to one question, compared."""
+
+    task: TaskName
+    label: str
+    compared: int
+    """Her answers that could be compared."""
+    differences: tuple[Difference, ...]
+    """Those that differ: decided ones first, then those with most others against her."""
+
+
+class Feedback(NamedTuple):
+    """What comes of comparing everybody with the others."""
+
+    by_annotator: dict[str, tuple[LabelFeedback, ...]]
+    """Each annotator's questions in the order of tasks and labels; those without a comparison are missing."""
+    too_few: int
+    """Answers that differ from those of fewer others than wanted, and are in nobody's page."""
+
+
+def compare(
+    tables: Sequence[Ratings],
+    decisions: Mapping[UnitLabel, bool],
+    fewest: int,
+    left_out: Collection[tuple[str, str]] = (),
+) -> Feedback:
+    """Everybody's answers beside those of the others.
+
+    A decision comes before all votes. Without one, an answer is compared where at least `fewest` others answered the
+    question and they do not tie. `left_out` are units, by record and passage, that are no part of the study; responses
+    of the round of practice are none either.
+    """
+    found: defaultdict[str, list[LabelFeedback]] = defaultdict(list)
+    too_few = 0
+    for ratings in tables:
+        units = [
+            (ratings.records[record], chunk)
+            for record, chunk in zip(ratings.unit_records.tolist(), ratings.unit_chunks, strict=True)
+        ]
+        counts = np.array([unit not in left_out for unit in units], dtype=bool)
+        practice = ratings.rounds.index(PRACTICE) if PRACTICE in ratings.rounds else None
+        of_study = counts[ratings.units] & (ratings.response_rounds != practice)
+        for column, label in enumerate(LABELS[ratings.task]):
+            decided = {at: decisions[*unit, label] for at, unit in enumerate(units) if (*unit, label) in decisions}
+            values = np.where(of_study, ratings.values[:, column], MISSING)
+            yes, no = (np.bincount(ratings.units[values == each], minlength=len(units)) for each in (YES, NO))
+            compared: defaultdict[int, int] = defaultdict(int)
+            differing: defaultdict[int, list[Difference]] = defaultdict(list)
+            rows = zip(ratings.units.tolist(), ratings.response_annotators.tolist(), values.tolist(), strict=True)
+            for unit, annotator, value in rows:
+                if value == MISSING:
+                    continue
+                others_yes, others_no = int(yes[unit]) - (value == YES), int(no[unit]) - (value == NO)
+                against = others_no if value == YES else others_yes
+                record_uuid, chunk_id = units[unit]
+                others = others_yes + others_no
+                difference = Difference(record_uuid, chunk_id, value == YES, others, against, unit in decided)
+                if unit in decided:
+                    differs = decided[unit] is not difference.given
+                elif others_yes == others_no:
+                    continue
+                else:
+                    differs = against * 2 > difference.others
+                    if difference.others < fewest:
+                        too_few += differs
+                        continue
+                compared[annotator] += 1
+                if differs:
+                    differing[annotator].append(difference)
+            for annotator, count in compared.items():
+                in_order = sorted(differing[annotator], key=lambda each: (not each.decided, -each.agreed, *each[:2]))
+                name = ratings.annotators[annotator]
+                found[name].append(LabelFeedback(ratings.task, label, count, tuple(in_order)))
+    return Feedback(dict(sorted((name, tuple(each)) for name, each in found.items())), too_few)
+
 
 _SHOWN = 20
 """So many differences of one question are shown, the clearest ones."""
@@ -93,11 +189,7 @@ def write_feedback(
 
 
 def _check_practice(files: Iterable[Path]) -> None:
-    """Check that answers to practice cases, where an export has some, can be told from the others.
-
-    Raises:
-        InputError: they cannot: the export's manifest names them, and its rows have no `round`.
-    """
+    """Check that answers to practice cases, where an export has some, can be told from the others."""
     for path in files:
         datasets = read_manifest(path.parent).get("datasets")
         rounds = {
@@ -158,7 +250,7 @@ def _page(
     answers = {True: wording.answers["yes"], False: wording.answers["no"]}
     by_task = {task: [each for each in labels if each.task == task] for task in TASKS}
     return render(
-        "exports.feedback",
+        "exports.report",
         "feedback.html",
         locale=locale,
         words=words,
@@ -203,11 +295,7 @@ def _case(
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a page as a whole; one of somebody else stays.
-
-    Raises:
-        OutputError: it cannot be written, or something else of the name is there.
-    """
+    """Write a page as a whole; one of somebody else stays."""
     try:
         if path.exists() and _OURS not in path.read_text("utf-8", "replace"):
             raise OutputError(f"`{path}` is something else than citejury writes there. Choose another folder.")

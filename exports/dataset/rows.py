@@ -15,12 +15,12 @@ from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import ConsensusLabel
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES
 from exports.csv.folder import PROVENANCE_FILE
-from exports.csv.tables import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
+from exports.csv.rows import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
+from exports.csv.schema import COLUMNS
 from exports.dataset.splits import RecordLink, digest
 from exports.reading.collection import Response, moment_or_none
 from exports.reading.provenance import ReadProvenance
 from exports.reading.read import csv_rows, holds_discarded, read_responses
-from exports.schema import COLUMNS
 from pipeline.errors import InputError
 from pipeline.records import CONTEXT_SEPARATOR, Provenance
 
@@ -231,11 +231,7 @@ def _moment(response: Response) -> int:
 
 
 def _typed_row(path: Path, task: TaskName, header: Sequence[str], response: Response) -> Row:
-    """One submitted response of the file by column; labels and rank have their types, times are checked.
-
-    Raises:
-        InputError: a time is none.
-    """
+    """One submitted response of the file by column; labels and rank have their types, times are checked."""
     row: Row = dict(zip(header, response.cells, strict=True))
     row["text"], row["text_pair"] = (row[column] for column in TEXT_COLUMNS[task])
     row |= {label: _KNOWN_VALUES[value] for label, value in zip(LABELS[task], response.labels, strict=True)}

@@ -1,0 +1,404 @@
+"""The commands `exports agreement` and `exports results`."""
+
+import json
+import math
+import signal
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+from click.core import ParameterSource
+
+from pipeline.cli.options import SectionedCommand, tell_next
+from pipeline.terminal import ProgressBars, interrupted_by
+
+if TYPE_CHECKING:
+    from exports.agreement.schema import Agreement
+
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""What pydantic writes: https://docs.pydantic.dev/latest/concepts/json_schema/."""
+
+
+safe_tables_option = click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
+)
+
+
+def _schema_option(file: str, module: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    """An option that prints the schema of `file`, such as `results.json`, and ends.
+
+    Its model is the class `Results` of the module, which is loaded only then; `OPTIONAL` there has the names of fields
+    that are not always written.
+    """
+
+    def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+        if not wanted or ctx.resilient_parsing:
+            return
+        loaded = import_module(module)
+        schema = getattr(loaded, file.removesuffix(".json").capitalize()).model_json_schema(mode="serialization")
+        for model in (schema, *schema["$defs"].values()):
+            if "properties" in model:
+                # Those with a default are always written too, save a few.
+                model["required"] = [name for name in model["properties"] if name not in loaded.OPTIONAL]
+        click.echo(json.dumps({"$schema": _DIALECT, **schema}, indent=2, ensure_ascii=False))
+        ctx.exit()
+
+    return click.option(
+        "--schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=print_schema,
+        help=f"Print the JSON Schema of {file}, and end.",
+    )
+
+
+def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """The threshold as it is."""
+    if value is not None and not (math.isfinite(value) and -1 < value <= 1):
+        raise click.BadParameter(f"{value} is no α to reach: name one above -1 and up to 1, such as 0.667.")
+    return value
+
+
+def read_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The labels as they are.
+
+    Raises:
+        click.BadParameter: one of them is no label of any task.
+    """
+    from annotation.labels import LABELS
+
+    known = [label for labels in LABELS.values() for label in labels]
+    for value in values:
+        if value not in known:
+            raise click.BadParameter(f"{value!r} is no label. The labels are {', '.join(known)}.")
+    return values
+
+
+@click.command(
+    "agreement",
+    cls=SectionedCommand,
+    rare="--epsilon --decisions --runs --resamples --seed --spreadsheet-safe --on --fail-label --schema",
+)
+@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("agreement"),
+    show_default=True,
+    help="Folder for the results; it is made, and earlier results in it are replaced, but no file of anyone else.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(100, 1_000_000),
+    default=2000,
+    show_default=True,
+    help="Resamples behind each interval; 10000 for figures to be published.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the resampling.",
+)
+@safe_tables_option
+@click.option(
+    "--judge",
+    "judges",
+    type=click.Path(path_type=Path),
+    metavar="JUDGEMENTS",
+    multiple=True,
+    help="Compare a judge's answers (JSON Lines) with the jury's; may be given more than once.",
+)
+@click.option(
+    "--epsilon",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.15,
+    show_default=True,
+    help="What a judge may be worse than a person and still stand in for her: .2 for experts, .15 for trained "
+    "annotators, .1 for a crowd.",
+)
+@click.option(
+    "--decisions",
+    type=click.Path(path_type=Path),
+    metavar="FILE.csv",
+    help="Adjudicators' decisions: the report tells how often labels of controls are right before and after them.",
+)
+@click.option(
+    "--runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Run folder or records that the answers come from: the report then tells what was asked, refused and failed; "
+    "may be given more than once.",
+)
+@click.option(
+    "--fail-under",
+    type=float,
+    metavar="X",
+    callback=_read_threshold,
+    help="Exit 1 where a label's α is below X, or undefined: a gate for CI.",
+)
+@click.option(
+    "--on",
+    type=click.Choice(("lower", "point")),
+    default="lower",
+    show_default=True,
+    help="What --fail-under looks at: the lower end of α's interval, or α itself.",
+)
+@click.option(
+    "--fail-label",
+    "fail_labels",
+    metavar="LABEL",
+    multiple=True,
+    callback=read_labels,
+    help="--fail-under looks at this label only; may be given more than once.",
+)
+@_schema_option("agreement.json", "exports.agreement.schema")
+@click.pass_context
+def agreement(
+    ctx: click.Context,
+    /,
+    paths: tuple[Path, ...],
+    out: Path,
+    fail_under: float | None,
+    on: Literal["lower", "point"],
+    fail_labels: tuple[str, ...],
+    **wanted: object,
+) -> None:
+    """Compute agreement between annotators on exported CSV files.
+
+    Reads an export folder, or any CSV files with the columns of an export (more columns are fine), and prints what
+    the jury found, in short, and for each label α with its interval and whether it is fit for use; all of it, and what
+    to mind first, is in report.html. A figure that is undefined is shown as –, with the reason: never as 1. Intervals
+    are 95 % and come from resampling whole records. Of several answers by one annotator to one unit the newest counts.
+    A `created_at` without offset is taken as UTC. The same files and seed give the same `agreement.json`, byte for
+    byte.
+
+    \b
+    Written to --out:
+        agreement.json    every figure, and the reason where there is none (--schema describes it)
+        report.html       all of it to look at, in one file that needs no network
+        agreement.md      for a pull request        agreement.tex   for a paper (booktabs)
+        labels.csv, tasks.csv, pairs.csv, annotators.csv, slices.csv, changes.csv, conditional.csv
+        disagreements.csv every unit on which annotators differ, those that weigh most first
+
+    --judge takes the file of `citejury annotation judge`, or of anything that answers the labels in its format, and
+    compares each model with the majority of each unit and with each annotator: confusion, Cohen's κ, calibration. The
+    alternative annotator test then says whether the model may stand in for these people.
+
+    --fail-under makes it a gate for CI: everything is written, then each label below the threshold is named and the
+    exit code is 1. A label whose α is undefined fails too, since it has not shown anything.
+
+    \b
+    Examples:
+        citejury exports agreement export
+        citejury exports agreement export/retrieval.csv --out figures --resamples 10000
+        citejury exports agreement export --fail-under 0.667 --fail-label helpful
+        citejury exports agreement export --judge judgements.jsonl --epsilon 0.1
+    """
+    _check_gate_options(ctx, fail_under, fail_labels)
+    from exports.report.agreement_page import audit_sections, judge_sections, short_sections
+    from exports.report.files import REPORT_FILE, AgreementOptions, measure_and_write
+    from exports.report.sections import terminal_text
+
+    options = AgreementOptions.model_validate(wanted)
+    with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
+        bars.report("Computing agreement")
+        measured = measure_and_write(paths, out, options)
+    for remark in measured.remarks:
+        click.echo(remark, err=True)
+    found = measured.agreement
+    parts = short_sections(found, measured.results), judge_sections(found, "terminal"), audit_sections(found.audit)
+    click.echo(terminal_text(chain.from_iterable(parts)))
+    click.echo(
+        f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α and\n"
+        "the units in disagreements.csv, let more people answer, and export again with `citejury exports csv export`.",
+        err=True,
+    )
+    if fail_under is not None:
+        _end_below(measured.agreement, fail_under, on, fail_labels)
+
+
+def _check_gate_options(ctx: click.Context, fail_under: float | None, fail_labels: tuple[str, ...]) -> None:
+    """Refuse options of the gate without the gate."""
+    if fail_under is not None:
+        return
+    if fail_labels or ctx.get_parameter_source("on") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")
+
+
+def _end_below(
+    agreement: "Agreement", threshold: float, on: Literal["lower", "point"], labels: tuple[str, ...]
+) -> None:
+    """Name the labels that do not reach the threshold, and end with 1 where there are any."""
+    from exports.report.words import gate_failures
+
+    failures = gate_failures(agreement, threshold, on, labels)
+    for failure in failures:
+        click.echo(f"Below {threshold:g}: {failure}", err=True)
+    if failures:
+        raise SystemExit(1)
+    figure = "the lower end of α's interval" if on == "lower" else "α"
+    click.echo(f"For every label asked for, {figure} reaches {threshold:g}.", err=True)
+
+
+def _read_columns(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """The columns that a list with commas names."""
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+    if not all(names):
+        raise click.BadParameter(
+            "name columns of provenance.csv with commas between them, such as model_name,language."
+        )
+    return names
+
+
+def _check_together(given: Mapping[str, Any]) -> None:
+    """Refuse options that do not go together."""
+    if (given["decisions"] is not None) != (given["consensus"] == "adjudicated"):
+        raise click.UsageError("--decisions and --consensus adjudicated belong together. Give both, or neither.")
+    if bool(given["judge"]) != bool(given["records"]) or (given["judge_name"] and not given["judge"]):
+        raise click.UsageError(
+            "--judge and --records belong together: the records tell what was judged and not labelled. Give both, or "
+            "neither."
+        )
+
+
+@click.command(
+    "results",
+    cls=SectionedCommand,
+    check=_check_together,
+    rare="--weights --judge-name --consensus --decisions --seed --spreadsheet-safe --schema",
+)
+@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the results; it is made, and earlier results in it are replaced, but no file of anyone else.",
+)
+@click.option(
+    "--by",
+    default="model_name",
+    show_default=True,
+    callback=_read_columns,
+    metavar="COLUMN[,COLUMN]",
+    help="Columns of provenance.csv that group the answers; two or more are crossed as well.",
+)
+@click.option(
+    "--runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Run folder or records.jsonl that the answers come from: tells who was asked, refused and failed, and what "
+    "is cited; may be given more than once.",
+)
+@click.option(
+    "--judge",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="JUDGEMENTS",
+    help="Judgements (JSON Lines) on what nobody labelled too: they make intervals narrower, corrected by people's "
+    "labels; needs --records; may be given more than once.",
+)
+@click.option(
+    "--records",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="RECORDS.jsonl",
+    help="The records that were judged, labelled or not; with --judge; may be given more than once.",
+)
+@click.option(
+    "--judge-name",
+    metavar="NAME",
+    help="Which judge helps, where the judgements are of several.",
+)
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.csv",
+    help="Inclusion probability of each record (record_uuid, inclusion_probability) where only a sample was judged.",
+)
+@click.option(
+    "--consensus",
+    type=click.Choice(("share", "majority", "adjudicated")),
+    default="share",
+    show_default=True,
+    help="What a unit counts: the share of yes among its votes, their majority, or the adjudicators' decision.",
+)
+@click.option(
+    "--decisions",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.csv",
+    help="Decisions of `exports adjudicate read`; only with --consensus adjudicated.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the sign flips behind p."
+)
+@safe_tables_option
+@_schema_option("results.json", "exports.results.schema")
+def results(
+    paths: tuple[Path, ...],
+    out: Path | None,
+    by: tuple[str, ...],
+    spreadsheet_safe: bool,
+    **wanted: object,
+) -> None:
+    """Say what the jury found: rates of every label, by provider or anything else, and what differs beyond chance.
+
+    Reads export folders, or CSV files with the columns of an export; provenance.csv beside them tells who answered
+    what. First come composite findings, answers as a whole: a serious problem is a contradicted claim, a fabricated
+    source, unsafe content or an answer off the topic, unless tables [findings.NAME] of citejury.toml say otherwise.
+    Intervals are 95 % and take narratives, not answers, as independent; two groups are compared on the narratives that
+    both have, and p is corrected for all comparisons (Holm). --runs adds what was asked, what the answers cite, and,
+    where tables [verdicts.LANGUAGE] of citejury.toml give words for it, whether they affirm or reject the narrative.
+
+    --judge adds to each rate the same with a judge's help: what it says of the units that nobody labelled, corrected
+    by what people said of those that they did (prediction-powered inference). What people labelled must be a random
+    part of what was judged, in every group the same share, or a sample with --weights.
+
+    \b
+    Written to --out:
+        results.json      every figure, and the reason where there is none (--schema describes it)
+        results.csv       a row for each label and group      differences.csv   a row for each comparison
+        findings.csv      the composite findings
+        results.md        for a pull request                  results.tex       for a paper (booktabs)
+    With --runs also:
+        runs.csv          questions asked, refused, failed    citations.csv     citations and sites by group
+        sites.csv         the most cited sites                overlaps.csv      sites that two groups share
+
+    \b
+    Examples:
+        citejury exports results export
+        citejury exports results export --runs answers --out results --by model_name,language
+        citejury exports results export --consensus adjudicated --decisions decisions.csv
+        citejury exports results spring autumn --weights sample.csv --out results
+        citejury exports results export --judge judgements.jsonl --records records.jsonl
+    """
+    from exports.report.files import ResultsOptions, check_results_folder, results_of_files, write_results
+    from exports.report.results_page import results_sections
+    from exports.report.sections import terminal_text
+
+    if out is not None:
+        check_results_folder(out)
+    options = ResultsOptions.model_validate({"by": by, **wanted})
+    with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
+        bars.report("Computing results")
+        found = results_of_files(paths, options)
+        if out is not None:
+            write_results(found, out, spreadsheet_safe)
+    click.echo(terminal_text(results_sections(found, "terminal")))
+    names = " ".join(map(str, paths))
+    if out is None:
+        tell_next(f"`citejury exports results {names} --out results` writes tables and figures.")
+    else:
+        tell_next(
+            f"`citejury exports agreement {names}` says how far the jury agrees on them.",
+            f"Figures are in {out / 'results.json'}, tables beside it.",
+        )

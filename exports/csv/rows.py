@@ -1,0 +1,431 @@
+"""A response and its record as rows of CSV and lines of JSON, and how these are written (exports/contracts/csv.md)."""
+
+import codecs
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from annotation.campaign.datasets import JuryDataset
+from annotation.display import hidden_metadata, original_text
+from annotation.labels import EVIDENCE, LABELS, TaskName, broken_rules
+from annotation.marks import marked_words
+from annotation.units import Assignment, labels_and_question
+from exports.csv.folder import PROVENANCE_FILE
+from exports.csv.schema import COLUMNS, PROVENANCE_COLUMNS, ControlRow, EvidenceRow, ExportedFile, ExportFilters, in_utc
+from pipeline.errors import ArgillaError
+from pipeline.records import Provenance, SourceState
+from pipeline.tables import spreadsheet_cell
+
+TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
+    "retrieval": ("input_query", "chunk"),
+    "grounding": ("answer", "context_set"),
+    "generation": ("query", "answer"),
+}
+"""The two texts of each task, in the order of `text` and `text_pair`."""
+
+PAIR_COLUMNS = ("text", "text_pair")
+STATUS_COLUMN = "response_status"
+EXTENDED_COLUMNS = (
+    "record_status",
+    STATUS_COLUMN,
+    "record_id",
+    "response_id",
+    "inserted_at",
+    "updated_at",
+    "constraint_flags",
+    *Provenance.model_fields,
+    "answer_raw",
+    "origin",
+    "revision_of",
+    "round",
+    "dataset_id",
+    "workspace",
+    "dataset_version",
+    "guideline_version",
+)
+
+LINE_END = b"\r\n"
+_QUOTED = re.compile('["\r\n]')
+"""What a cell of CSV is quoted for, beside the comma; a lone CR or LF too."""
+
+_ANSWERS: Mapping[str, bool] = {"yes": True, "no": False}
+# Some readers of lines end one at these, which JSON may write as they are.
+_LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
+_TOLD = PROVENANCE_COLUMNS[1:]
+_LACKING = {
+    "model_name": "cannot be told apart by provider",
+    "narrative_id": "cannot be compared by narrative",
+}
+"""What an empty cell means, in words, for the columns that results rest on."""
+
+
+def table_columns(task: TaskName, filters: ExportFilters, discarded: bool = False) -> tuple[str, ...]:
+    """The header of one file: the contract's columns, then those that were asked for.
+
+    A file of discarded responses always has `response_status`, so that nobody takes them for ratings.
+    """
+    pair = PAIR_COLUMNS if filters.text_pair else ()
+    status = (STATUS_COLUMN,) if discarded else ()
+    return COLUMNS[task] + pair + (EXTENDED_COLUMNS if filters.extended else status)
+
+
+def record_values(task: TaskName, record: Mapping[str, Any], extended: bool) -> dict[str, Any]:
+    """The columns, by name, that are the same in every row of one record; those of `--extended` on request.
+
+    Raises:
+        ArgillaError: the record is not one of ours.
+    """
+    hidden = hidden_metadata(record)
+    texts = {column: original_text(record, task, column) for column in TEXT_COLUMNS[task]}
+    found = {
+        **{name: hidden.get(name) or "" for name in ("chunk_id", "doc_id", "chunk_rank")},
+        **texts,
+        **dict(zip(PAIR_COLUMNS, texts.values(), strict=True)),
+        "record_uuid": hidden["record_uuid"],
+        "task": task,
+        "language": hidden.get("language") or "und",
+    }
+    if extended:
+        found |= {
+            **dict.fromkeys(Provenance.model_fields, ""),
+            **(hidden.get("provenance") or {}),
+            **{name: hidden.get(name) or "" for name in ("origin", "answer_raw", "revision_of")},
+            "record_status": record["status"],
+            "record_id": record["id"],
+        }
+    return found
+
+
+def response_values(
+    task: TaskName, record: Mapping[str, Any], response: Mapping[str, Any], annotator_id: str, extended: bool
+) -> dict[str, Any]:
+    """The columns, by name, that one response to the record adds; those of `--extended` on request.
+
+    Raises:
+        ArgillaError: an answer is neither yes nor no.
+    """
+    values = response["values"] or {}
+    labels = {label: _label_value(record, label, values.get(label)) for label in LABELS[task]}
+    found = {
+        **{label: "" if value is None else str(value) for label, value in labels.items()},
+        "notes": (values.get("notes") or {"value": ""})["value"] or "",
+        "annotator_id": annotator_id,
+        "created_at": utc(response["updated_at"]).isoformat(),
+        STATUS_COLUMN: response["status"],
+    }
+    if extended:
+        found |= {
+            "response_id": response["id"],
+            "inserted_at": utc(response["inserted_at"]).isoformat(),
+            "updated_at": found["created_at"],
+            "constraint_flags": ";".join(broken_rules(task, labels)),
+        }
+    return found
+
+
+def _label_value(record: Mapping[str, Any], label: str, answer: Mapping[str, Any] | None) -> bool | None:
+    """The answer to one question; None where it was not answered, as in a discard."""
+    if answer is None:
+        return None
+    if answer["value"] not in _ANSWERS:
+        raise ArgillaError(
+            f"The record {record['id']} has the answer {answer['value']!r} to `{label}`, expected 'yes' or 'no'. "
+            "The dataset was not made by this citejury; export it from another workspace."
+        )
+    return _ANSWERS[answer["value"]]
+
+
+def utc(stamp: str) -> datetime:
+    """The moment that an ISO 8601 text names, in UTC; without offset it is UTC, as Argilla's own stamps are.
+
+    Source: reference of argilla-server 2.8.0, `api/schemas/v1/responses.py`: naive UTC with microseconds.
+
+    Raises:
+        ValueError: it is no such text.
+        OverflowError: no calendar holds it.
+    """
+    return in_utc(datetime.fromisoformat(stamp))
+
+
+def csv_cells(values: Mapping[str, str | int], columns: Sequence[str], spreadsheet_safe: bool) -> bytes:
+    """The named cells of a row as CSV in UTF-8, without the line's end."""
+    cells: list[str | int] = [values[column] for column in columns]
+    return _csv_text(list(map(spreadsheet_cell, cells)) if spreadsheet_safe else cells).encode("utf-8")
+
+
+def csv_line(cells: Sequence[str | int]) -> bytes:
+    """One line of CSV in UTF-8."""
+    return _csv_text(cells).encode("utf-8") + LINE_END
+
+
+def _csv_text(cells: Sequence[str | int]) -> str:
+    """Two cells or more as a line of CSV without its end, as the csv module writes it when lines end in CRLF.
+
+    The module looks at each character by itself, which takes six times as long for a passage.
+    """
+    texts = list(map(str, cells))
+    line = ",".join(texts)
+    if line.count(",") < len(texts) and not _QUOTED.search(line):
+        return line
+    return ",".join(
+        '"' + text.replace('"', '""') + '"' if "," in text or _QUOTED.search(text) else text for text in texts
+    )
+
+
+class Piece(NamedTuple):
+    """One line of a file, some that stand together, or a run of units that are as they were in an earlier file."""
+
+    record_uuid: str
+    chunk_rank: int
+    """0 where there is no passage."""
+    chunk_id: str
+    """Empty where there is no passage."""
+    annotators: tuple[str, ...]
+    """Whose they are; empty where they are nobody's."""
+    rows: int
+    lines: bytes
+    """The lines, each with its end."""
+    note: str = ""
+    """What has to be known of them beside, as `ProvenanceGaps` writes it."""
+    units: "tuple[Span, ...]" = ()
+    """The whole units that a run consists of, the first of which is named above; none where the lines are new."""
+    index_lines: bytes = b""
+    """What the earlier index has of them."""
+
+
+class Span(NamedTuple):
+    """The lines of a file that are about one unit; they follow each other."""
+
+    record_uuid: str
+    chunk_rank: int
+    chunk_id: str
+    length: int
+    """Bytes of the lines."""
+    rows: int
+    annotators: tuple[str, ...]
+    note: str
+
+
+def table_head(header: Sequence[str], bom: bool) -> bytes:
+    """What a file begins with; a BOM tells a spreadsheet that it is UTF-8."""
+    return (codecs.BOM_UTF8 if bom else b"") + (csv_line(header) if header else b"")
+
+
+def write_table(
+    path: Path,
+    task: TaskName | None,
+    head: bytes,
+    pieces: Iterable[Piece],
+    keep: Callable[[Sequence[Span], bytes], None],
+) -> ExportedFile:
+    """What was written to `path`: the head and the lines of the pieces as they come; `keep` is told of each unit.
+
+    It is also told what an earlier index has of the units, or nothing where they are new.
+    """
+    digest = hashlib.sha256(head)
+    records, count, last_record = 0, 0, None
+    annotators: set[str] = set()
+    with path.open("xb") as stream:
+        stream.write(head)
+        for (record_uuid, chunk_rank, chunk_id), of_unit in groupby(pieces, key=itemgetter(0, 1, 2)):
+            length = rows = 0
+            people: dict[str, None] = {}
+            note, index_lines = "", b""
+            units: tuple[Span, ...] = ()
+            for piece in of_unit:
+                stream.write(piece.lines)
+                digest.update(piece.lines)
+                length += len(piece.lines)
+                rows += piece.rows
+                people |= dict.fromkeys(piece.annotators)
+                note, units, index_lines = piece.note, piece.units, piece.index_lines
+            units = units or (Span(record_uuid, chunk_rank, chunk_id, length, rows, tuple(people), note),)
+            keep(units, index_lines)
+            count += rows
+            for unit in units:
+                records += unit.record_uuid != last_record
+                last_record = unit.record_uuid
+            annotators |= people.keys()
+    return ExportedFile(
+        file=path.name,
+        task=task,
+        rows=count,
+        annotators=len(annotators),
+        records=records,
+        sha256=digest.hexdigest(),
+    )
+
+
+def control_rows(
+    dataset: JuryDataset,
+    record: Mapping[str, Any],
+    assignment: Assignment,
+    response: Mapping[str, Any],
+    annotator_id: str,
+) -> list[ControlRow]:
+    """A row for each label that she answered, in their order; of a control only those whose answer is known.
+
+    Raises:
+        ArgillaError: the record is not one of ours.
+    """
+    hidden = hidden_metadata(record)
+    given, _ = labels_and_question(response["values"])
+    is_repeat = assignment.purpose == "repeat"
+    return [
+        ControlRow(
+            record_uuid=hidden["record_uuid"],
+            task=dataset.task,
+            chunk_id=hidden.get("chunk_id") or "",
+            annotator_id=annotator_id,
+            kind="repeat" if is_repeat else assignment.kind,
+            label=label,
+            known="" if is_repeat else str(assignment.answers[label]),
+            given=str(given[label] == "yes"),
+            repeats=assignment.repeats if is_repeat else "",
+            language=hidden.get("language") or "und",
+            round=dataset.round,
+            workspace=dataset.workspace,
+            created_at=utc(response["updated_at"]).isoformat(),
+        )
+        for label in LABELS[dataset.task]
+        if label in given and (is_repeat or label in assignment.answers)
+    ]
+
+
+class ExportedMarks(NamedTuple):
+    """The marks of one response: lines of `evidence.jsonl` (exports/contracts/csv.md#marks)."""
+
+    rows: list[EvidenceRow]
+    """What there is to export, in order of passages, then of places."""
+    cut: int
+    """Marks on more than the text of one passage."""
+    lost: int
+    """Marks on no passage's text."""
+
+
+def exported_marks(
+    dataset: JuryDataset, record: Mapping[str, Any], response: Mapping[str, Any], annotator_id: str
+) -> ExportedMarks:
+    """The marks of one response to a record of ours."""
+    given = ((response["values"] or {}).get(EVIDENCE) or {}).get("value") or []
+    if not given:
+        return ExportedMarks([], 0, 0)
+    hidden = hidden_metadata(record)
+    marks = marked_words(record, [(each["start"], each["end"]) for each in given])
+    rows = [
+        EvidenceRow(
+            record_uuid=hidden["record_uuid"],
+            annotator_id=annotator_id,
+            label=each["label"],
+            chunk_id=words.passage.chunk_id,
+            doc_id=words.passage.doc_id,
+            chunk_rank=words.passage.chunk_rank,
+            start=words.start,
+            end=words.end,
+            text=words.text,
+            cut=not mark.is_whole,
+            language=hidden.get("language") or "und",
+            response_status=response["status"],
+            created_at=utc(response["updated_at"]).isoformat(),
+            round=dataset.round,
+            workspace=dataset.workspace,
+        )
+        for each, mark in zip(given, marks, strict=True)
+        for words in mark.parts
+    ]
+    rows.sort(key=lambda row: (row.chunk_rank, row.start, row.end, row.label))
+    cut = sum(bool(mark.parts) and not mark.is_whole for mark in marks)
+    return ExportedMarks(rows, cut, sum(not mark.parts for mark in marks))
+
+
+def evidence_line(row: EvidenceRow) -> bytes:
+    """The row as one line of JSON in UTF-8."""
+    return json.dumps(row.model_dump(), ensure_ascii=False).translate(_LINE_ENDS).encode("utf-8") + b"\n"
+
+
+def provenance_cells(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where a record of ours comes from: the columns of `provenance.csv` behind `record_uuid`, empty where unknown."""
+    hidden = hidden_metadata(record)
+    known = {**(hidden.get("provenance") or {}), "language": hidden.get("language") or "und"}
+    states = hidden.get("sources")
+    if isinstance(states, dict):
+        known |= {f"n_{state}": states.get(state, 0) for state in get_args(SourceState)}
+        known["n_sources"] = sum(states.values())
+    return tuple(str(known.get(column, "")) for column in _TOLD)
+
+
+class MergedProvenance(NamedTuple):
+    """What all datasets together say of where one record comes from."""
+
+    record_uuid: str
+    cells: Mapping[str, str]
+    """The columns behind `record_uuid`, by name."""
+    contradicted: tuple[str, ...]
+    """Columns of which two datasets say different things."""
+
+
+def merge_provenance(told: Iterable[tuple[str, Sequence[str]]]) -> Iterator[MergedProvenance]:
+    """One row for each record, given what each dataset says of it, in order of records.
+
+    The fullest comes first, what it lacks comes from the others.
+    """
+    for record_uuid, group in groupby(told, key=itemgetter(0)):
+        by_fullness = sorted({tuple(cells) for _, cells in group}, key=lambda cells: (-sum(map(bool, cells)), cells))
+        columns = dict(zip(_TOLD, zip(*by_fullness, strict=True), strict=True))
+        yield MergedProvenance(
+            record_uuid,
+            {name: next(filter(None, column), "") for name, column in columns.items()},
+            tuple(name for name, column in columns.items() if len({*filter(None, column)}) > 1),
+        )
+
+
+def provenance_pieces(merged: Iterable[MergedProvenance], spreadsheet_safe: bool) -> Iterator[Piece]:
+    """The line of each row; its note names the columns that it lacks, then those that are contradicted."""
+    for record_uuid, cells, contradicted in merged:
+        row = [record_uuid, *cells.values()]
+        line = csv_line([spreadsheet_cell(cell) for cell in row] if spreadsheet_safe else row)
+        lacking = [name for name in _LACKING if not cells[name]]
+        note = f"{','.join(lacking)};{','.join(contradicted)}" if lacking or contradicted else ""
+        yield Piece(record_uuid, 0, "", (), 1, line, note)
+
+
+class ProvenanceGaps:
+    """What provenance lacks and where it contradicts itself, counted row by row as it is written."""
+
+    def __init__(self) -> None:
+        self.records = self.contradicted = 0
+        self.lacking = dict.fromkeys(_LACKING, 0)
+        self._first = ""
+
+    def count(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """The same pieces, each counted."""
+        for piece in pieces:
+            self.records += piece.rows
+            if piece.note:
+                lacking, contradicted = piece.note.split(";")
+                for name in filter(None, lacking.split(",")):
+                    self.lacking[name] += piece.rows
+                self.contradicted += piece.rows if contradicted else 0
+                self._first = self._first or (f"{piece.record_uuid} ({contradicted})" if contradicted else "")
+            yield piece
+
+    def warnings(self) -> list[str]:
+        """Plain sentences about what was counted; empty where nothing is missing."""
+        found = [
+            f"{count:,} of {self.records:,} records have no {name} and {_LACKING[name]}. Push them again with their "
+            f"provenance, or fill in {PROVENANCE_FILE}."
+            for name, count in self.lacking.items()
+            if count
+        ]
+        if self.contradicted:
+            found.append(
+                f"The datasets tell different things of where {self.contradicted:,} of {self.records:,} records come "
+                f"from, such as {self._first}. {PROVENANCE_FILE} has what the fullest one tells."
+            )
+        return found

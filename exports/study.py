@@ -1,0 +1,493 @@
+"""A study that is repeated every month: its file, what of a month is left to do, and what moved between months.
+
+Source: exports/contracts/study.md.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from pydantic import Field
+
+from annotation.campaign.file import read_campaign
+from annotation.campaign.plan import SAMPLE_FILE
+from annotation.campaign.routing import standing_workspaces
+from annotation.client import open_argilla
+from annotation.status.summary import read_status
+from exports.csv.folder import mapping
+from exports.csv.folder import read_manifest as read_export_manifest
+from exports.reading.definitions import read_findings
+from exports.reading.read import export_files, read_tables
+from exports.reading.study import ReadStudy, read_study, read_weights
+from exports.report.files import RESULTS_FILE, ResultsOptions
+from exports.results.measure import measure_results
+from exports.results.schema import Results
+from exports.results.study import Study
+from pipeline.asking.run_folder import MANIFEST, RunManifest, read_manifest
+from pipeline.errors import InputError
+from pipeline.schema import Frozen
+from pipeline.settings import read_settings
+from pipeline.terminal import counted, printable
+
+STUDY_FILE = "study.toml"
+
+Part = Literal["ask", "sources", "plan", "setup", "push", "csv", "results"]
+PARTS: tuple[Part, ...] = get_args(Part)
+"""The tables of the file: a command each, in the order in which a month needs them."""
+COMMANDS: Mapping[Part, tuple[str, str]] = {
+    "ask": ("pipeline", "ask"),
+    "sources": ("pipeline", "sources"),
+    "plan": ("annotation", "plan"),
+    "setup": ("annotation", "setup"),
+    "push": ("annotation", "push"),
+    "csv": ("exports", "csv"),
+    "results": ("exports", "results"),
+}
+"""The words of each command."""
+_PLACES = frozenset(("workspace", "locale", "api-url"))
+OWN: Mapping[Part, frozenset[str]] = {
+    "ask": frozenset(("out", "dry-run", "batch-status", "batch-cancel")),
+    "sources": frozenset(("out",)),
+    "plan": frozenset(("out", "round", "workspace")),
+    "setup": frozenset(("round", "new-version", "dry-run")) | _PLACES,
+    "push": frozenset(("round", "sample", "dry-run", "suggestions")) | _PLACES,
+    "csv": frozenset(("round", "update", "as-of", "until")) | _PLACES,
+    "results": frozenset(("out", "runs", "weights", "schema")),
+}
+"""Options that cannot stand in the file: the study sets them itself, citejury.toml says it for all commands, or they
+do something else than the study's work."""
+
+
+class GivenOption(Frozen):
+    """An option that the file gives to a command, once."""
+
+    name: str
+    """Its name, without the dashes."""
+    values: tuple[str, ...]
+    """What follows it; empty for a switch."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What somebody would type."""
+        return (f"--{self.name}", *self.values)
+
+
+class StudyFile(Frozen):
+    """What is repeated every month."""
+
+    narratives: str
+    """The CSV file of what is asked, as a path from the study's folder."""
+    months: str = "months"
+    """The folder that gets one folder a month, as a path from the study's folder."""
+    options: dict[Part, tuple[GivenOption, ...]] = Field(default_factory=dict)
+    """The options that the file gives to each command; a command without any is absent."""
+
+    def words(self, part: Part) -> tuple[str, ...]:
+        """The words that the file adds to a command."""
+        return tuple(word for option in self.options.get(part, ()) for word in option.words)
+
+    def gives(self, part: Part, name: str) -> bool:
+        """Whether the file gives a command the option of this name."""
+        return any(option.name == name for option in self.options.get(part, ()))
+
+
+def read_study_file(path: Path) -> StudyFile:
+    """The study in the file; whether each command has the options is for the commands to say.
+
+    Raises:
+        InputError: it is missing, is no TOML in UTF-8, names no narratives, or has a key that no study has.
+    """
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(
+            f"The study `{path}` cannot be read: {error.strerror or error}. `citejury init` writes one to begin with."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"`{path}` is not a TOML file in UTF-8: {error}. Mend it.") from error
+    unknown = sorted(told.keys() - {"narratives", "months", *PARTS})
+    if unknown:
+        tables = ", ".join(f"`[{part}]`" for part in PARTS)
+        raise InputError(
+            f"`{path}` has `{printable(unknown[0])}`, which is no key of a study. A study has `narratives`, "
+            f"`months` and the tables {tables}."
+        )
+    return StudyFile(
+        narratives=_path(told.get("narratives"), "narratives", path),
+        months=_path(told.get("months", "months"), "months", path),
+        options={part: tuple(_options(part, told[part], path)) for part in PARTS if part in told},
+    )
+
+
+def _path(value: object, name: str, file: Path) -> str:
+    """The value as a path."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        found = "nothing" if value is None else repr(value)
+        raise InputError(f'`{name}` in `{file}` names a path, found {found}. Write `{name} = "…"` at its top.')
+    if str(Path(value)).startswith("-"):
+        raise InputError(f"`{name}` in `{file}` is {value!r}, which a command would read as an option. Rename it.")
+    return value
+
+
+def _options(part: Part, table: object, file: Path) -> Iterator[GivenOption]:
+    """The options of a table; a list is an option that is given several times, false is one that is not."""
+    if not isinstance(table, dict):
+        raise InputError(f"`{part}` in `{file}` is no table. Write `[{part}]`, and its options below.")
+    for name, value in table.items():
+        if name in OWN[part]:
+            raise InputError(
+                f"`[{part}]` in `{file}` has `{name}`, which is not for the file to say: a study sets it itself, or "
+                "reads it from citejury.toml. Take it out."
+            )
+        for each in value if isinstance(value, list) else [value]:
+            if each is not False:
+                yield GivenOption(name=name, values=_values(f"`[{part}]` in `{file}`", name, each))
+
+
+def _values(where: str, name: str, value: Any) -> tuple[str, ...]:
+    """What follows the option on a command line; a list is one that takes several words, such as `add`."""
+    name = printable(name)
+    if value is True:
+        return ()
+    parts = value if isinstance(value, list) else [value]
+    if any(isinstance(each, bool | dict | list) for each in parts):
+        raise InputError(f"{where}: `{name}` is {value!r}. Write a text, a number, true or false, or a list of these.")
+    for each in parts:
+        if isinstance(each, str) and each.startswith("-"):
+            raise InputError(
+                f"{where}: `{name}` is {each!r}, which is an option and no value. Begin it with `./` if it is a path."
+            )
+    return tuple(map(str, parts))
+
+
+TREND = "trend"
+_MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
+_FOR_GOOD = frozenset(("bad_response", "not_recorded"))
+"""Errors of calls that the same command does not ask again by itself."""
+
+Words = tuple[str, ...]
+
+
+class Month(NamedTuple):
+    """The folder of a month, as a path from the study's folder; its name is the month's, such as `2026-11`."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The month, which is the name of its round in Argilla too."""
+        return self.path.name
+
+    @property
+    def answers(self) -> Path:
+        """The run folder."""
+        return self.path / "answers"
+
+    @property
+    def records(self) -> Path:
+        """The records of all answers."""
+        return self.path / "records.jsonl"
+
+    @property
+    def sample(self) -> Path:
+        """Who is in the sample, and with what probability; it is there once nothing more is asked."""
+        return self.path / "plan" / SAMPLE_FILE
+
+    @property
+    def export(self) -> Path:
+        """What people answered."""
+        return self.path / "export"
+
+    @property
+    def results(self) -> Path:
+        """What the jury found."""
+        return self.path / "results"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the month has its results."""
+        return (self.results / RESULTS_FILE).is_file()
+
+
+def month_now() -> str:
+    """The present month, in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m")
+
+
+def checked_month(name: str, now: str) -> str:
+    """The name of a month that may be worked at.
+
+    Raises:
+        InputError: it is no month, or a later one than the present.
+    """
+    if not _MONTH.fullmatch(name):
+        raise InputError(f"{name!r} is no month. Write year and month, such as {now}.")
+    if name > now:
+        raise InputError(f"{name} has not begun; it is {now} in UTC. Its answers would not be of that month.")
+    return name
+
+
+def begun_months(study: StudyFile) -> list[Month]:
+    """The months that have a folder, in their order."""
+    folder = Path(study.months)
+    names = sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    return [Month(folder / name) for name in names if _MONTH.fullmatch(name)]
+
+
+def months_to_do(study: StudyFile, now: str, only: str | None = None) -> list[Month]:
+    """Every month that has begun and has no results, then the present one; or one alone. Finished ones are left out."""
+    begun = {each.name: each for each in begun_months(study)}
+    wanted = [only] if only else sorted({*begun, now})
+    months = [begun.get(name, Month(Path(study.months) / name)) for name in wanted]
+    return [month for month in months if not month.finished]
+
+
+def command_words(study: StudyFile, part: Part, month: Month) -> Words:
+    """What somebody would type to do this part of the month, without `citejury`."""
+    own: dict[Part, Sequence[object]] = {
+        "ask": (study.narratives, "--out", month.answers),
+        "sources": (month.answers, "--out", month.records),
+        "plan": (month.records, "--out", month.sample.parent, "--round", month.name, *_overlap(study, "plan")),
+        "setup": ("--round", month.name, *_overlap(study, "setup")),
+        "push": (month.records, "--sample", month.sample, "--round", month.name, *_known(study)),
+        "csv": (month.export, "--round", month.name),
+        "results": (
+            month.export,
+            *("--weights", month.sample, "--runs", month.answers, "--runs", month.records, "--out", month.results),
+            *_groups(study),
+        ),
+    }
+    return (*COMMANDS[part], *map(str, own[part]), *study.words(part))
+
+
+def _overlap(study: StudyFile, part: Part) -> Words:
+    """How many annotators a record waits for: what the file says of the set-up, else the largest of the campaign's."""
+    if study.gives(part, "overlap"):
+        return ()
+    told = [option.words for option in study.options.get("setup", ()) if option.name == "overlap"]
+    campaign = read_campaign()
+    if told or campaign is None:
+        return told[-1] if told else ()
+    return ("--overlap", str(max(campaign.overlap.values(), default=1)))
+
+
+def _known(study: StudyFile) -> Words:
+    """An answer that an earlier month had word for word is an answer of this month too, and labelled again."""
+    return () if study.gives("push", "known") else ("--known", "push")
+
+
+def _groups(study: StudyFile) -> Words:
+    """Answers are grouped by who gave them, and where arms are asked by arm as well."""
+    if study.gives("results", "by") or not study.gives("ask", "arm"):
+        return ()
+    return ("--by", "model_name,arm")
+
+
+class CommandFailedError(Exception):
+    """A command of the study ended with another exit code than 0, and has said why."""
+
+
+class Incomplete(NamedTuple):
+    """What a month waits for."""
+
+    said: str
+    """What is wanting, in plain sentences."""
+    as_is: str
+    """What `--as-is` would do, in a sentence."""
+    next_step: str
+    """What to do about it."""
+
+
+def work_at(study: StudyFile, month: Month, run: Callable[[Words], None], as_is: bool = False) -> Incomplete | None:
+    """Do all that can be done for a month now; what it waits for then, None where it has its results.
+
+    Killed at any moment and called again, it goes on: a sample that is there ends the asking, results end the month,
+    and every command before them may be given again.
+
+    Args:
+        study: The study.
+        month: The month.
+        run: Runs a command, or raises what stops the month, `CommandFailedError` where only the exit code says so.
+        as_is: Whether nothing that may still come is waited for: neither calls that failed nor annotators.
+
+    Raises:
+        CommandFailedError: a command failed, and has said why.
+        CitejuryError: a file or Argilla does not tell how far the month is.
+    """
+    if not month.sample.exists():
+        try:
+            run(command_words(study, "ask", month))
+        except CommandFailedError:
+            if not as_is or not (month.answers / MANIFEST).is_file():
+                raise
+        wanting = _unanswered(month, as_is)
+        if wanting:
+            return Incomplete(wanting, "`--as-is` takes the answers that are there.", "the same command goes on")
+        run(command_words(study, "sources", month))
+        run(command_words(study, "plan", month))
+    run(command_words(study, "setup", month))
+    run(command_words(study, "push", month))
+    wanting = "" if as_is else _unlabelled(month)
+    if wanting:
+        following = f"citejury annotation status --round {month.name}; when they are done, go on"
+        return Incomplete(wanting, "`--as-is` takes the labels that are there.", following)
+    run(command_words(study, "csv", month))
+    run(command_words(study, "results", month))
+    return None
+
+
+def _unanswered(month: Month, as_is: bool) -> str:
+    """Why the asking is not at its end, in a sentence; empty where it is."""
+    told = read_manifest(month.answers)
+    if told.stopped == "max_cost":
+        left = counted(told.unsettled, "call")
+        needed = "a price in citejury.toml" if told.last and told.last.priceless else "a higher one in `[ask]`"
+        return "" if as_is else f"{month.name}: asking stopped at `max-cost`, with {left} left; {needed} lets it go on."
+    if told.finished is None or told.stopped or told.unsettled:
+        return f"{month.name}: not every call is answered yet."
+    errors = told.last.errors if told.last else told.errors  # not those of calls that nobody asks for any more
+    failed = {kind: count for kind, count in errors.items() if kind not in _FOR_GOOD}
+    if failed and not as_is:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in failed.items())
+        return f"{month.name}: {counted(sum(failed.values()), 'call')} failed ({kinds}) and may succeed later."
+    return ""
+
+
+def _unlabelled(month: Month) -> str:
+    """How much people have still to label, in sentences; empty where nothing is wanting."""
+    settings = read_settings()
+    with open_argilla(settings) as argilla:
+        where = standing_workspaces(argilla, read_campaign(), settings.workspace)
+        status = read_status(argilla, where, datetime.now(UTC), rounds=(month.name,))
+    if not status.needed:
+        return ""
+    records = sum(each.pending for each in status.datasets)
+    nobody = status.needed - status.reachable
+    left = f" For {nobody:,} of them nobody is left who may give it." if nobody else ""
+    return (
+        f"{month.name}: people are needed: {counted(records, 'unit')} of the round {month.name!r} wait for "
+        f"{counted(status.needed, 'submission')}.{left}"
+    )
+
+
+MONTH = "month"
+"""The column that a trend adds to the provenance of each record."""
+_FEWEST = 2
+
+
+def measure_trend(months: Sequence[Month], options: ResultsOptions) -> Results:
+    """What the jury found by month, and what differs between a month and the one before or the first.
+
+    The months are finished, and in their order; the options are those of each month's results.
+
+    Raises:
+        InputError: there are fewer than two months, or the files of one cannot be used.
+        BadRowsError: cells cannot be read; every one of them is listed.
+        SettingsError: `citejury.toml` defines a finding that cannot be used.
+    """
+    if len(months) < _FEWEST:
+        raise InputError(
+            f"A trend needs two months with results, and there {'is one' if months else 'are none'}. "
+            "`citejury study run` goes on with the months that have begun."
+        )
+    paths = [month.export for month in months]
+    read = read_study(paths, read_tables(export_files(paths)), decisions=options.decisions)
+    study = _by_month(read, months)
+    found = measure_results(
+        study,
+        by=(MONTH, *(column for column in options.by if column != MONTH)),
+        consensus=options.consensus,
+        findings=read_findings(),
+        inputs=read.inputs,
+        seed=options.seed,
+    )
+    minded = (*_other_juries(study), *_other_guidelines(months), *_other_questions(months))
+    return found.model_copy(update={"remarks": (*read.remarks, *minded, *found.remarks)})
+
+
+def _by_month(read: ReadStudy, months: Sequence[Month]) -> Study:
+    """The study in which every record has its month and the probability with which that month's sample drew it."""
+    sampled = {month.name: read_weights(month.sample, ()).sampled for month in months}
+    month_of = {record: name for name, records in sampled.items() for record in records}
+    probabilities = {record: p for records in sampled.values() for record, p in records.items()}
+    return read.study._replace(
+        provenance={
+            record: {**told, MONTH: month_of.get(record, "")} for record, told in read.study.provenance.items()
+        },
+        probabilities=probabilities,
+        successive=frozenset((MONTH,)),
+    )
+
+
+def _other_juries(study: Study) -> Iterator[str]:
+    """A sentence where not the same people labelled in every month: what changed may be the jury."""
+    juries: dict[str, set[str]] = {}
+    for table in study.tables:
+        records = np.asarray(table.unit_records)[table.units]
+        pairs = np.unique(np.stack([records, table.response_annotators], axis=1), axis=0)
+        for record, annotator in pairs.tolist():
+            month = study.provenance[table.records[record]][MONTH]
+            juries.setdefault(month, set()).add(table.annotators[annotator])
+    told = _by_value({month: ", ".join(sorted(people)) for month, people in sorted(juries.items())})
+    if len(told) > 1:
+        yield f"Not the same people labelled in every month, so what changed may be the jury: {_listed(told)}."
+
+
+def _other_guidelines(months: Sequence[Month]) -> Iterator[str]:
+    """A sentence where annotators read other guidelines or questions in some month than in another."""
+    told: dict[str, str] = {}
+    for month in months:
+        datasets = read_export_manifest(month.export).get("datasets")
+        entries = [mapping(each) for each in (datasets if isinstance(datasets, list) else [])]
+        told[month.name] = " ".join(sorted({f"{each.get('task')} {each.get('guideline_version')}" for each in entries}))
+    parted = _by_value(told)
+    if len(parted) > 1:
+        groups = "; ".join(", ".join(names) for names in parted.values())
+        yield f"Guidelines or questions were others in some months, so what changed may be the rules: {groups}."
+
+
+def _other_questions(months: Sequence[Month]) -> Iterator[str]:
+    """A sentence where something else was asked, or of other models, in some month than in another."""
+    told = {month.name: read_manifest(month.answers) for month in months}
+    asked = _by_value({name: _asked(manifest) for name, manifest in told.items()})
+    if len(asked) > 1:
+        groups = "; ".join(", ".join(names) for names in asked.values())
+        yield (
+            f"Not the same was asked in every month: {groups}. Narratives, options and models asked for stand in "
+            "answers/manifest.json of each."
+        )
+    models = _by_value({name: _models_answered(manifest) for name, manifest in told.items()})
+    if len(models) > 1:
+        yield f"The models that answered were not the same in every month: {_listed(models)}."
+
+
+def _asked(manifest: RunManifest) -> str:
+    """What was asked, in a text that is the same where the same was asked."""
+    models = {provider: counts.model_asked for provider, counts in sorted(manifest.providers.items())}
+    return repr((manifest.narratives.sha256, manifest.repeats, models, manifest.options, manifest.asked_arms()))
+
+
+def _models_answered(manifest: RunManifest) -> str:
+    """The models that answered, in words."""
+    return ", ".join(
+        f"{provider} {' and '.join(sorted(counts.models_answered))}"
+        for provider, counts in sorted(manifest.providers.items())
+        if counts.models_answered
+    )
+
+
+def _by_value(told: Mapping[str, str]) -> dict[str, list[str]]:
+    """The months by what is told of them, in the order of the first of each."""
+    found: dict[str, list[str]] = {}
+    for month, value in told.items():
+        found.setdefault(value, []).append(month)
+    return found
+
+
+def _listed(told: Mapping[str, Sequence[str]]) -> str:
+    """What is told of the months, the months in front."""
+    return "; ".join(f"{', '.join(months)}: {value or 'not known'}" for value, months in told.items())
