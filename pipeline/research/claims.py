@@ -249,7 +249,7 @@ def _check_own_words(claim: Claim, shown: Sequence[Quote], read: ReadPages) -> C
         return Checked(claim, "cannot_tell", 0.0, ("its page was not read, or does not have it at its place",))
     others = _others([quote.url], read)
     found = contrary(claim.text, [own], others)
-    against = tuple(each for each in shown if any(overlap(each, other) for other in found))
+    against = tuple(each for each in shown if overlap([each], found))
     supporters = (quote.url, *(page.url for page in others if _supports(claim.text, page)))
     return Checked(claim, "supported", 1.0, (), supporters, against)
 

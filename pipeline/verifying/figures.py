@@ -10,50 +10,36 @@ from decimal import Decimal
 from pipeline.text.normal_form import straighten
 from pipeline.text.words import NUMBERS, UNSPACED, plain_number, without_marks
 
-_MONTH_NAMES = """
+
+def _by_name(listed: str) -> dict[str, str]:
+    """The number behind each name of a list in which a number follows its names."""
+    groups = re.findall(r"((?:[^\W\d]+\s+)+)(\d+)", listed)
+    return {name: number for names, number in groups for name in names.split()}
+
+
+_MONTHS = _by_name("""
 jan january januar jänner 1 feb february februar 2 mar march märz 3 apr april 4 may mai 5 jun june juni 6
 jul july juli 7 aug august 8 sep sept september 9 oct october okt oktober 10 nov november 11
 dec december dez dezember 12
-"""
-_NUMBER_NAMES = """
+""")
+_SMALL_NUMBERS = _by_name("""
 two zwei 2 three drei 3 four vier 4 five fünf 5 six sechs 6 seven sieben 7 eight acht 8 nine neun 9 ten zehn 10
 eleven elf 11 twelve zwölf 12 thirteen dreizehn 13 fourteen vierzehn 14 fifteen fünfzehn 15 sixteen sechzehn 16
 seventeen siebzehn 17 eighteen achtzehn 18 nineteen neunzehn 19 twenty zwanzig 20 thirty dreißig 30 forty vierzig 40
 fifty fünfzig 50 sixty sechzig 60 seventy siebzig 70 eighty achtzig 80 ninety neunzig 90
-"""
+""")
 # In German a `Billion` is a thousand `Milliarden`; the singular is read as English.
-_SCALE_NAMES = """
+SCALES = _by_name("""
 hundred hundert 2 thousand tausend 3 million millionen mio 6 billion milliarde milliarden bn mrd 9 trillion billionen 12
 百 2 千 3 万 萬 4 百万 6 千万 7 亿 億 8 兆 12
-"""
-
-
-def _by_name(listed: str) -> dict[str, str]:
-    """The number behind each name of a list in which a number follows its names."""
-    numbers: dict[str, str] = {}
-    names: list[str] = []
-    for word in listed.split():
-        if word.isdecimal():
-            numbers |= dict.fromkeys(names, word)
-            names = []
-        else:
-            names.append(word)
-    return numbers
-
-
-_MONTHS = _by_name(_MONTH_NAMES)
-_SMALL_NUMBERS = _by_name(_NUMBER_NAMES)
-SCALES = _by_name(_SCALE_NAMES)
+""")
 # What no letter may follow is a word; of Chinese and Japanese units the longest counts.
 _SCALED = re.compile(
     rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))(?<![.,])(?P<number>\d{{1,15}}(?:[.,]\d{{1,15}})*+)[ -]?"
     rf"(?P<scale>(?i:{'|'.join(name for name in SCALES if name.isascii())})(?!\w)|[百千]万|[百千万萬亿億兆])"
     r"(?P<rest>(?<=[万萬])\d{1,4}(?!\d))?"
 )
-_HAN_DIGITS = {digit: value for value, digits in enumerate(("〇零", *"一二三四五六七八九")) for digit in digits} | {
-    "两": 2,
-    "兩": 2,
-}
+_HAN_DIGITS = {digit: at for at, digits in enumerate(("〇零", "一", "二两兩", *"三四五六七八九")) for digit in digits}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
 _HAN_MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
 # A single one is a number before what is counted only; without it `三` is a part of names.
@@ -96,7 +82,9 @@ def in_figures(text: str) -> str:
     text = _HAN_NUMBER.sub(lambda number: _han_number(number[0]), unicodedata.normalize("NFKC", text))
     for form in _DATES:
         text = form.sub(_plain_date, text)
-    text = _SHORT_SPAN.sub(_whole_years, text)
+    text = _SHORT_SPAN.sub(
+        lambda span: f"{span[1]}{span[2]} {span[1]}{span[3]}" if span[3] > span[2] else span[0], text
+    )
     text = _SMALL_NUMBER.sub(lambda word: _SMALL_NUMBERS[word[0].lower()], text)
     return _SCALED.sub(_in_full, text)
 
@@ -138,11 +126,6 @@ def _plain_date(date: re.Match[str]) -> str:
     return f" {parts.get('year') or ''} month{month} {day} "
 
 
-def _whole_years(span: re.Match[str]) -> str:
-    """Both years in full where the second follows the first, else what was written."""
-    return f"{span[1]}{span[2]} {span[1]}{span[3]}" if span[3] > span[2] else span[0]
-
-
 def figures_of(text: str) -> list[str]:
     """The numbers with their signs, those of dates and small ones in words included, and the months of dates.
 
@@ -161,7 +144,6 @@ def with_signs(text: str) -> str:
 
 
 def _plain_figure(written: str) -> str:
-    """The number without groups and without zeros in front."""
     number = plain_number(written)
     return number.lstrip("0") or "0" if number.isdecimal() else number
 

@@ -1,6 +1,7 @@
 """Citation marks in running text: `(C001)`, `[1]`, `[1, 2]`, `[1-3]`, `【1】`, `[^1]`, full-width forms, and links."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
 from html import unescape
@@ -75,22 +76,16 @@ def read_blocks(text: str) -> list[Block]:
     start = 0
     for index, token in enumerate(tokens):
         if token.level == 0 and token.nesting <= 0:
-            blocks.append(_block_of(tokens[start : index + 1]))
+            first = tokens[start]
+            kind = _KINDS[first.type]
+            level = int(first.tag[1:]) if kind == "heading" else 0
+            pieces = tuple(_pieces_of(tokens[start : index + 1]))
+            if kind == "paragraph" and _ALL_BOLD.fullmatch(pieces[0].text):
+                kind, level = "heading", 7
+            line, end = first.map or (0, 0)
+            blocks.append(Block(kind, line, end, level, pieces))
             start = index + 1
     return blocks
-
-
-def _block_of(tokens: "list[Token]") -> Block:
-    """The block that these tokens, from its first to its last, make up."""
-    first = tokens[0]
-    line, end = first.map or (0, 0)
-    kind = _KINDS[first.type]
-    pieces = tuple(_pieces_of(tokens))
-    if kind == "heading":
-        return Block(kind, line, end, int(first.tag[1:]), pieces)
-    if kind == "paragraph" and _ALL_BOLD.fullmatch(pieces[0].text):
-        return Block("heading", line, end, 7, pieces)
-    return Block(kind, line, end, 0, pieces)
 
 
 def _pieces_of(tokens: "list[Token]") -> Iterator[Piece]:
@@ -177,8 +172,6 @@ def find_marks(text: str) -> list[Mark]:
 
 def _within(position: int, spans: list[tuple[int, int]]) -> bool:
     """Whether the position lies in one of these spans, which are in order of their starts and do not overlap."""
-    from bisect import bisect_right
-
     index = bisect_right(spans, position, key=lambda span: span[0]) - 1
     return index >= 0 and spans[index][0] <= position < spans[index][1]
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BaseModel, field_validator, model_validator
 
 from pipeline.asking.questions import Limits, Tell
 from pipeline.asking.run_state import RunState
@@ -59,18 +59,17 @@ _TASK = (
 )
 
 
-def _plain_word(verdict: Any) -> Any:
-    """A verdict as models write it, such as `Not found`, by its name."""
-    return verdict.strip().lower().replace(" ", "_") if isinstance(verdict, str) else verdict
-
-
 class VerdictAnswer(BaseModel):
     """What the model answers about one claim."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    verdict: Annotated[Literal["supported", "cannot_tell", "not_found", "contradicted"], BeforeValidator(_plain_word)]
+    verdict: Literal["supported", "cannot_tell", "not_found", "contradicted"]
     quotes: tuple[str, ...] = ()
+
+    @field_validator("verdict", mode="before")
+    @classmethod
+    def read_words(cls, verdict: Any) -> Any:
+        """A verdict as models write it, such as `Not found`, by its name."""
+        return verdict.strip().lower().replace(" ", "_") if isinstance(verdict, str) else verdict
 
     @model_validator(mode="before")
     @classmethod
@@ -177,17 +176,14 @@ def _located(snippets: Sequence[str], passages: Sequence[Passage]) -> tuple[Quot
 
     Source: pipeline/contracts/evidence.md#snippets.
     """
-    found = (_quote_place(each, passages) for each in snippets if len(content_words(each)) >= _LEAST_QUOTED)
-    return tuple(dict.fromkeys(each for each in found if each))[:_MOST_QUOTES]
-
-
-def _quote_place(snippet: str, passages: Sequence[Passage]) -> Quote | None:
-    """The quote in the first passage that has it; None for none."""
-    for each in passages:
-        found = quote_in(snippet, each.page.url, each.page.text, each.start, each.end)
-        if found and each.page.ends_words((found.start, found.end)):
-            return found
-    return None
+    quotes: dict[Quote, None] = {}
+    for snippet in snippets:
+        for each in passages if len(content_words(snippet)) >= _LEAST_QUOTED else ():
+            found = quote_in(snippet, each.page.url, each.page.text, each.start, each.end)
+            if found and each.page.ends_words((found.start, found.end)):
+                quotes[found] = None
+                break
+    return tuple(quotes)[:_MOST_QUOTES]
 
 
 def quote_in(snippet: str, url: str, text: str, start: int, end: int, longest: int = 320) -> Quote | None:
@@ -196,10 +192,9 @@ def quote_in(snippet: str, url: str, text: str, start: int, end: int, longest: i
     Source: pipeline/contracts/evidence.md#snippets.
     """
     key = membership_key(url)
-    shown = ContextPage(url, key, start, end, normal_form(text[start:end]))
-    context = NormalisedContext((shown,), frozenset((key,)))
+    shown = NormalisedContext((ContextPage(url, key, start, end, normal_form(text[start:end])),), frozenset((key,)))
     items = [{"url": url, "snippet": snippet}]
-    found = validate_and_normalize_evidence(context, items, 1, longest, per_page=True).items
+    found = validate_and_normalize_evidence(shown, items, 1, longest, per_page=True).items
     if not found:
         return None
     first, last = found[0].char_start, found[0].char_end
@@ -239,19 +234,16 @@ def _lacking(text: str, quoted: str) -> tuple[str, ...]:
     """The numbers, dates and names of a claim that what is quoted has not, in words."""
     had, folded = {*figures_of(quoted)}, quoted.casefold()
     figures = [each for each in dict.fromkeys(figures_of(text)) if each not in had]
-    names = [each for each in _names_in(text) if each[: max(_LEAST_NAME, len(each) - _MOST_ENDING)] not in folded]
-    return (
-        *(f"the model's quote lacks the number {shown_figure(each)}" for each in figures),
-        *(f"the model's quote lacks the name {each!r}" for each in names),
-    )
-
-
-def _names_in(text: str) -> list[str]:
-    """The words with a capital letter that do not begin the text, and katakana words; in order, in folded case."""
+    # Names are the words with a capital letter that do not begin the text, and katakana words.
     plain = in_figures(without_marks(text)).replace("’", "'")
     capital = (word.casefold().removesuffix("'s") for word in TOKEN.findall(plain)[1:] if word[0].isupper())
-    names = (word for word in capital if len(word) > 1 and word not in STOP_WORDS[""])
-    return list(dict.fromkeys((*names, *_KATAKANA.findall(plain))))
+    latin = (word for word in capital if len(word) > 1 and word not in STOP_WORDS[""])
+    names = dict.fromkeys((*latin, *_KATAKANA.findall(plain)))
+    lacking = [each for each in names if each[: max(_LEAST_NAME, len(each) - _MOST_ENDING)] not in folded]
+    return (
+        *(f"the model's quote lacks the number {shown_figure(each)}" for each in figures),
+        *(f"the model's quote lacks the name {each!r}" for each in lacking),
+    )
 
 
 _GIVE_UP_AFTER = 8
@@ -282,14 +274,12 @@ class _KeptReplies(NamedTuple):
     model: str
 
     def get(self, key: str, /) -> list[str] | None:
-        """The payloads of the call, the answer last; None where it was never answered."""
         return self.replies.find(_Question(self.model, key)) or None
 
     def __setitem__(self, key: str, payloads: list[str], /) -> None:
         self.replies.keep(_Question(self.model, key), payloads)
 
     def spent(self, prices: Mapping[str, Price]) -> Spent:
-        """What all of them took."""
         questions = [question for question in self.replies.places if question.model == self.model]
         return spent_of((each for one in questions for each in self.replies.find(one)), self.model, prices)
 
@@ -324,17 +314,16 @@ class OpenClaims:
         self.unusable = self.failed = self.failed_in_a_row = self.done = 0
         self.failure = ""
         self.state = RunState(Limits(at_once))
-        self.meter = Meter(chosen.model, prices, limits, at_once, may_ask=self.goes_on)
+        self.meter = Meter(chosen.model, prices, limits, at_once, may_ask=self._goes_on)
 
-    def goes_on(self) -> bool:
-        """Whether neither a signal nor a silent server has ended the asking."""
+    def _goes_on(self) -> bool:
         return not self.state.stopped and self.failed_in_a_row < _GIVE_UP_AFTER
 
-    def stopped(self) -> StopReason:
+    def _stopped(self) -> StopReason:
         """Why nobody is asked any more; empty where that is not so."""
         if self.state.stopped in ("SIGINT", "SIGTERM"):
             return self.state.stopped
-        return "away" if not self.goes_on() else self.meter.used_up() or ""
+        return "away" if not self._goes_on() else self.meter.used_up() or ""
 
     def ask(self, claims: Iterator[_Cited], path: Path, report: Callable[[int], None], tell: Tell) -> Asked:
         """Ask about the sentences that the rules leave open, each distinct one once; keep replies in the file `path`.
@@ -352,58 +341,53 @@ class OpenClaims:
             self.meter.spent = kept.spent(self.meter.prices)
             model = Model(Asker(client, self.chosen, meter=self.meter), kept, self.meter.prices)
 
-            async def work() -> None:
-                async with client:
-                    await self.ask_all(claims, model, report, tell)
-
-            asyncio.run(work())
+            asyncio.run(self._ask_all(claims, model, client, report, tell))
             left = sum(each is None for each in self.decided.values())
             nobody_answered = bool(self.failed) and not self.meter.answered
-            stopped: StopReason = self.stopped() if left else "away" if nobody_answered else ""
+            stopped: StopReason = self._stopped() if left else "away" if nobody_answered else ""
             spent = kept.spent(self.meter.prices)
             return Asked(len(self.decided), self.unusable, self.failed, self.failure, left, stopped, spent)
 
-    async def ask_all(self, claims: Iterator[_Cited], model: Model, report: Callable[[int], None], tell: Tell) -> None:
-        """Settle every sentence, unless signals end it at once.
-
-        Raises:
-            OSError: a reply cannot be kept; the other calls are given up.
-        """
+    async def _ask_all(
+        self, claims: Iterator[_Cited], model: Model, client: ApiClient, report: Callable[[int], None], tell: Tell
+    ) -> None:
+        """Settle every sentence, unless signals end it; where a reply cannot be kept the other calls are given up."""
         try:
-            async with asyncio.TaskGroup() as group:
+            async with client, asyncio.TaskGroup() as group:
                 for _ in range(self.at_once):
-                    self.state.tasks.append(group.create_task(self.ask_some(claims, model, report)))
+                    self.state.tasks.append(group.create_task(self._ask_some(claims, model, report)))
                 with stopping_on_signals(partial(self.state.stop, tell=tell)):
                     await asyncio.gather(*self.state.tasks, return_exceptions=True)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 
-    async def ask_some(self, claims: Iterator[_Cited], model: Model, report: Callable[[int], None]) -> None:
+    async def _ask_some(self, claims: Iterator[_Cited], model: Model, report: Callable[[int], None]) -> None:
         """Settle the sentences of the iterator, which several of these share. After a stop only kept replies count."""
         for text, pages in claims:
             place = _place_of(text, pages)
             question = None if place in self.decided else open_question(text, pages, check_sentence(text, pages))
             if question:
                 self.decided[place] = None
-                self.decided[place] = await self.ask_about(question, model)
+                self.decided[place] = await self._ask_about(question, model)
             self.done += 1
             report(self.done)
             await asyncio.sleep(0)  # a kept reply is never waited for, and a signal is to be heard all the same
 
-    async def ask_about(self, question: OpenQuestion, model: Model) -> Decided | None:
+    async def _ask_about(self, question: OpenQuestion, model: Model) -> Decided | None:
         """What comes of the question; None where it was not asked."""
         self.state.in_flight += 1
         try:
             said = await ask_verdict(question, model)
         finally:
             self.state.in_flight -= 1
-        if said.status == "http_error" and self.stopped():
+        is_failed = said.status == "http_error"
+        if is_failed and self._stopped():
             return None
-        if said.status == "http_error":
+        if is_failed:
             self.failed, self.failure = self.failed + 1, said.error
-        self.failed_in_a_row = self.failed_in_a_row + 1 if said.status == "http_error" else 0
+        self.failed_in_a_row = self.failed_in_a_row + 1 if is_failed else 0
         decided = decide(question, said)
-        self.unusable += bool(decided.set_aside) and said.status != "http_error"
+        self.unusable += bool(decided.set_aside) and not is_failed
         return decided
 
     def decide(self, text: str, pages: Sequence[PageText], finding: Finding) -> Decided:
@@ -412,9 +396,8 @@ class OpenClaims:
         decided = self.decided.get(place)
         if decided or (place not in self.decided and not open_question(text, pages, finding)):
             return decided or Decided(finding.verdict, "rules", finding.problems)
-        return _unanswered(finding, f"the model was not asked: {_WHY.get(self.stopped(), 'the run was stopped')}")
+        return _unanswered(finding, f"the model was not asked: {_WHY.get(self._stopped(), 'the run was stopped')}")
 
 
 def _place_of(text: str, pages: Sequence[PageText]) -> _Place:
-    """What identifies a sentence with its pages."""
     return text, tuple(page.url for page in pages)

@@ -11,7 +11,6 @@ from pipeline.csv_v2.file import is_answers_file, read_answers
 from pipeline.errors import InputError
 from pipeline.recording.citation_form import to_one_form
 from pipeline.recording.run import RESEARCH_RUN, read_stored, resolved_earlier
-from pipeline.schema import StoredAnswer
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import detect_language
 from pipeline.verifying.marks import (
@@ -31,8 +30,6 @@ from pipeline.verifying.marks import (
 )
 from pipeline.verifying.source_list import Lookup, Section, read_entries, sections, to_report
 from pipeline.verifying.values import CitedSentence, ReadReport
-
-_REPORT = Path("final") / "report.md"
 
 _MOST_LETTERS = 5_000
 """Characters by which the language is told, the first ones."""
@@ -180,8 +177,9 @@ def submitted_file(path: Path) -> Path:
     Raises:
         InputError: there is no such file, or the folder is none of a finished research run.
     """
-    if path.is_dir() and (path / _REPORT).is_file():
-        return path / _REPORT
+    report = path / "final" / "report.md"
+    if path.is_dir() and report.is_file():
+        return report
     if not path.is_file():
         what = "is a folder without `final/report.md`" if path.is_dir() else "does not exist"
         raise InputError(f"{str(path)!r} {what}. Name a report in Markdown, a CSV v2 file, or a finished research run.")
@@ -195,32 +193,18 @@ def read_submitted(file: Path) -> Iterator[SubmittedReport]:
         InputError: the file has no sentence, is not UTF-8, or a CSV file that is not CSV v2.
     """
     if not is_answers_file(file):
-        report = read_report(_markdown_of(file))
+        try:
+            report = read_report(file.read_bytes().decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{str(file)!r} is not UTF-8: {error.reason} at byte {error.start}. Save the report as text in UTF-8."
+            ) from error
         if not report.sentences:
             raise InputError(f"{str(file)!r} has no sentence outside headings, code and source lists to verify.")
         yield SubmittedReport(None, report)
         return
     targets = resolved_earlier(file.parent / CITATIONS)
     for stored in read_answers(file):
-        yield SubmittedReport(stored.answer_id, _report_of_answer(stored, targets))
-
-
-def _markdown_of(file: Path) -> str:
-    """The file's text.
-
-    Raises:
-        InputError: it is not UTF-8.
-    """
-    try:
-        return file.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{str(file)!r} is not UTF-8: {error.reason} at byte {error.start}. Save the report as text in UTF-8."
-        ) from error
-
-
-def _report_of_answer(stored: StoredAnswer, targets: Mapping[str, str]) -> ReadReport:
-    """The answer as a report: its citations in the one form, with URLs where the provider's redirects lead to."""
-    text = stored.answer_text if stored.model_name == RESEARCH_RUN else to_one_form(read_stored(stored))
-    known = {str(number): targets.get(url, url) for number, url in enumerate(stored.citations, start=1)}
-    return read_report(text, known)
+        text = stored.answer_text if stored.model_name == RESEARCH_RUN else to_one_form(read_stored(stored))
+        known = {str(number): targets.get(url, url) for number, url in enumerate(stored.citations, start=1)}
+        yield SubmittedReport(stored.answer_id, read_report(text, known))

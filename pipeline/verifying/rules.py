@@ -176,7 +176,9 @@ def stands_on(text: str, page: PageText) -> int | None:
     plain = straighten(text).strip()
     plain = plain.strip('"') if _QUOTED.fullmatch(plain) and plain.endswith('"') else text
     wanted = [same_form(_LOOSE_MARK.sub("", plain[start:end])) for start, end in sentence_spans(plain)]
-    if not wanted or any(each.endswith("?") for each in wanted) or len(_words_of(wanted[0])) < _LEAST_SAID:
+    if not wanted or any(each.endswith("?") for each in wanted):
+        return None
+    if sum(len(token) if UNSPACED_RUN.match(token) else 1 for token in TOKEN.findall(wanted[0])) < _LEAST_SAID:
         return None
     for place in page.places_by_form.get(wanted[0], ()):
         run = range(place, place + len(wanted))
@@ -188,11 +190,6 @@ def stands_on(text: str, page: PageText) -> int | None:
         ):
             return place
     return None
-
-
-def _words_of(text: str) -> list[str]:
-    """The words of the text, and the characters of what is written without spaces."""
-    return [part for token in TOKEN.findall(text) for part in (token if UNSPACED_RUN.match(token) else [token])]
 
 
 def _is_disclaimed(page: PageText, run: range) -> bool:
@@ -271,7 +268,9 @@ def contradiction(claim: str, other: str) -> str:
     if not (ours.is_plain and theirs.is_plain):
         return ""
     if ours.words == theirs.words:
-        return "one of the two sentences is negated" if _is_denied(ours, theirs) else ""
+        denied = ours.denied + theirs.denied
+        is_denied = len(denied) == 1 and denied[0] not in _PARTLY and not denied[0][:1].isdigit()
+        return "one of the two sentences is negated" if is_denied else ""
     if ours.denied != theirs.denied or len(ours.words) != len(theirs.words):
         return ""
     differ = [at for at, pair in enumerate(zip(ours.words, theirs.words, strict=True)) if pair[0] != pair[1]]
@@ -280,35 +279,25 @@ def contradiction(claim: str, other: str) -> str:
     return f"the page says {_shown(theirs, differ[0])}, not {_shown(ours, differ[0])}"
 
 
-def _is_denied(ours: _Statement, theirs: _Statement) -> bool:
-    """Whether one of two sentences with the same words has one negation, of a statement, and the other has none."""
-    denied = ours.denied + theirs.denied
-    return len(denied) == 1 and denied[0] not in _PARTLY and not denied[0][:1].isdigit()
-
-
 def _excludes(ours: _Statement, theirs: _Statement, at: int) -> bool:
     """Whether the number, unit or date at this place of one sentence cannot be right beside that of the other."""
     one, another = ours.words[at], theirs.words[at]
+    beside = (*ours.words[max(0, at - 1) : at], *ours.words[at + 1 : at + 2])
     if all("month" in each for each in (one, another)) or all(map(_YEAR.fullmatch, (one, another))):
         return at >= _OPENING and re.sub(r"\d+", "", one) == re.sub(r"\d+", "", another)
     if _NUMBER.fullmatch(one) and _NUMBER.fullmatch(another):
         if float(one) == float(another):  # `0` and `0.0`, `7` and `007`
             return False
+        # A number tells one thing from another where it opens, or stands beside a label or a name.
+        is_label = not at or not _LABELS.isdisjoint(beside) or ours.written[at - 1][0].isupper()
         near = {*ours.words[max(0, at - _BESIDE) : at], *ours.words[at + 1 : at + _BESIDE]}
         is_about = not _ABOUT.isdisjoint(ours.words) and _differ_by(one, another) <= _NEAR
-        return not (_is_label(ours, at) or is_about or near & _BOUNDS or _is_rounded(one, another))
-    beside = (*ours.words[max(0, at - 1) : at], *ours.words[at + 1 : at + 2])
+        return not (is_label or is_about or near & _BOUNDS or _is_rounded(one, another))
     return (
         one in _DIMENSION
         and _DIMENSION[one] == _DIMENSION.get(another)
         and any(_NUMBER.fullmatch(each) for each in beside)
     )
-
-
-def _is_label(statement: _Statement, at: int) -> bool:
-    """Whether the number at this place tells one thing from another: it opens, or stands beside a label or a name."""
-    beside = statement.words[max(0, at - 1) : at] + statement.words[at + 1 : at + 2]
-    return not at or not _LABELS.isdisjoint(beside) or statement.written[at - 1][0].isupper()
 
 
 def _differ_by(one: str, another: str) -> float:
@@ -362,11 +351,6 @@ _TOGETHER = 3
 """Sentences that follow each other and may say a claim together."""
 _WORTH_A_LOOK = 0.5
 """Share of a claim's words that one sentence of a page has to have that it does not cite."""
-_UNREADABLE = "no text of a cited page could be read"
-_NO_CONTENT = "the sentence says nothing that could be looked up"
-_OTHER_LANGUAGE = "the cited pages are in another language, so the words cannot be compared"
-_NO_WORDS = "no sentence of the cited pages has one of its words"
-_OTHER_WORDS = "no sentence of the cited pages says it in the same words"
 _SHOWN_SENTENCE = 300
 
 
@@ -389,14 +373,17 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     """What the pages that a sentence cites say of it; `cannot_tell` where none can be compared with it."""
     words = frozenset[str]().union(*words_and_numbers(text, ""))
     if not any(page.sentences for page in pages):
-        return Finding("cannot_tell", 0.0, (_UNREADABLE,))
+        return Finding("cannot_tell", 0.0, ("no text of a cited page could be read",))
     if not words:
-        return Finding("cannot_tell", 0.0, (_NO_CONTENT,))
+        return Finding("cannot_tell", 0.0, ("the sentence says nothing that could be looked up",))
     _, places = cover(words, frozenset(), [page.index for page in pages], SENTENCES)
-    if not places and _in_other_language(text, pages):
-        return Finding("cannot_tell", 0.0, (_OTHER_LANGUAGE,))
     if not places:
-        return Finding("not_found", 0.0, (_NO_WORDS,))
+        languages = {page.lang for page in pages if page.sentences} - {"und"}
+        own = detect_language(text) if languages else "und"
+        if own != "und" and languages - {own}:
+            why = "the cited pages are in another language, so the words cannot be compared"
+            return Finding("cannot_tell", 0.0, (why,))
+        return Finding("not_found", 0.0, ("no sentence of the cited pages has one of its words",))
     said = [SentencePlace(at, place) for at, page in enumerate(pages) if (place := stands_on(text, page)) is not None]
     if said:
         return Finding("supported", 1.0, (), tuple(dict.fromkeys((*said, *places)))[:SENTENCES])
@@ -404,7 +391,8 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     if against:
         reasons = (f"{reason}: {quote.text[:_SHOWN_SENTENCE]!r}" for quote, reason in against.items())
         return Finding("contradicted", 0.0, tuple(dict.fromkeys(reasons)), tuple(places), tuple(against))
-    return Finding("cannot_tell", _score(words, pages, places), (_OTHER_WORDS,), tuple(places))
+    why = "no sentence of the cited pages says it in the same words"
+    return Finding("cannot_tell", _score(words, pages, places), (why,), tuple(places))
 
 
 def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[SentencePlace]) -> float:
@@ -422,13 +410,6 @@ def is_covered(text: str, page: PageText) -> bool:
     return bool(shared) and max(shared.values()) >= _WORTH_A_LOOK * len(words)
 
 
-def _in_other_language(text: str, pages: Sequence[PageText]) -> bool:
-    """Whether one of the pages is known to be in another language than the text."""
-    languages = {page.lang for page in pages if page.sentences} - {"und"}
-    own = detect_language(text) if languages else "und"
-    return own != "und" and bool(languages - {own})
-
-
 class Disagreement(NamedTuple):
     """Two sides of which both cannot be right."""
 
@@ -443,7 +424,8 @@ def contrary(text: str, own: Sequence[PageText], others: Sequence[PageText]) -> 
 
     None where its own pages contradict it or call it wrong. Of a page that says it as well, none.
     """
-    if opposing(text, own) or any(_is_called_wrong(text, page) for page in own):
+    same = ((page, place) for page in own for place in page.places_by_form.get(same_form(text), ()))
+    if opposing(text, own) or any(_is_disclaimed(page, range(place, place + 1)) for page, place in same):
         return ()
     return tuple(
         page.quote(place.sentence)
@@ -451,12 +433,6 @@ def contrary(text: str, own: Sequence[PageText], others: Sequence[PageText]) -> 
         for place in opposing(text, [page])
         if stands_on(text, page) is None
     )
-
-
-def _is_called_wrong(text: str, page: PageText) -> bool:
-    """Whether the page has the text as a sentence that it calls wrong."""
-    places = page.places_by_form.get(same_form(text), ())
-    return any(_is_disclaimed(page, range(place, place + 1)) for place in places)
 
 
 def is_other_edition(title: str, other: str) -> bool:
@@ -467,62 +443,37 @@ def is_other_edition(title: str, other: str) -> bool:
 
 def disagreements(claims: Iterable[Checked]) -> list[Disagreement]:
     """What pages disagree about, in order of the claims: claims that share a side's words are one disagreement."""
-    found: list[_Sides] = []
+    found: list[tuple[list[str], list[Quote], list[Quote]]] = []
     for checked in claims:
         own = checked.claim.quotes
         urls = {quote.url for quote in own}
         against = [quote for quote in checked.against if quote.url not in urls]
         if not (own and against):
             continue
-        sides = next((each for each in found if each.meets(own, against)), None)
-        if sides is None:
-            sides = _Sides()
+        met = (each for each in found if overlap((*own, *against), (*each[1], *each[2])))
+        ids, one, other = sides = next(met, ([], [], []))
+        if not ids:
             found.append(sides)
-        sides.add(checked.claim.id, own, against)
-    return [Disagreement(tuple(each.ids), (tuple(each.one), tuple(each.other))) for each in found]
-
-
-class _Sides:
-    """A disagreement that grows."""
-
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-        self.one: list[Quote] = []
-        self.other: list[Quote] = []
-
-    def meets(self, own: Sequence[Quote], against: Sequence[Quote]) -> bool:
-        """Whether a claim with these quotes, and those against it, is about the same."""
-        held = (*self.one, *self.other)
-        return any(overlap(quote, known) for quote in (*own, *against) for known in held)
-
-    def add(self, claim_id: str, own: Sequence[Quote], against: Sequence[Quote]) -> None:
-        """Put the claim's quotes on its side and those against it on the other; a page stays on its first side."""
-        self.ids.append(claim_id)
-        turned = any(overlap(quote, known) for quote in own for known in self.other) or any(
-            overlap(quote, known) for quote in against for known in self.one
-        )
-        first, second = (against, own) if turned else (own, against)
-        for side, rival, quotes in ((self.one, self.other, first), (self.other, self.one, second)):
+        ids.append(checked.claim.id)
+        first, second = (against, own) if overlap(own, other) or overlap(against, one) else (own, against)
+        for side, rival, quotes in ((one, other, first), (other, one, second)):
             for quote in quotes:
                 if quote.url not in {known.url for known in (*side, *rival)}:
                     side.append(quote)
+    return [Disagreement(tuple(ids), (tuple(one), tuple(other))) for ids, one, other in found]
 
 
-def overlap(quote: Quote, other: Quote) -> bool:
-    """Whether two quotes share a part of their page."""
-    return quote.url == other.url and quote.start < other.end and other.start < quote.end
+def overlap(quotes: Iterable[Quote], others: Sequence[Quote]) -> bool:
+    """Whether one of the quotes and one of the others share a part of their page."""
+    return any(
+        one.url == other.url and one.start < other.end and other.start < one.end for one in quotes for other in others
+    )
 
 
 def disputed_ids(claims: Sequence[Checked]) -> frozenset[str]:
     """The claims that stand on a side of a disagreement: their own, or their quotes are part of one."""
     found = disagreements(claims)
+    ids = {name for each in found for name in each.claim_ids}
     quotes = [quote for each in found for side in each.sides for quote in side]
-    quotes += [
-        quote for each in claims for quote in each.against if each.claim.id in {i for f in found for i in f.claim_ids}
-    ]
-    ids = {claim_id for each in found for claim_id in each.claim_ids}
-    return frozenset(ids) | frozenset(
-        each.claim.id
-        for each in claims
-        if any(overlap(quote, known) for quote in each.claim.quotes for known in quotes)
-    )
+    quotes += [quote for each in claims if each.claim.id in ids for quote in each.against]
+    return frozenset(ids) | {each.claim.id for each in claims if overlap(each.claim.quotes, quotes)}

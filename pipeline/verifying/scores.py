@@ -59,7 +59,6 @@ class _Verdicts:
     """Verdicts on sentences, each asked for once."""
 
     def __init__(self, pages: Mapping[str, PageText]) -> None:
-        """No verdict yet. `pages` are the readable ones by canonical URL."""
         self.pages = pages
         self.known: dict[tuple[str, tuple[str, ...]], Verdict] = {}
 
@@ -71,7 +70,6 @@ class _Verdicts:
         return self.known[sentence, urls]
 
     def supports(self, sentence: str, urls: tuple[str, ...]) -> bool:
-        """Whether these pages together support the sentence."""
         return bool(urls) and self.on(sentence, urls) == "supported"
 
 

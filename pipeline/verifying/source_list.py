@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.text.urls import Link, canonical_url, find_links
@@ -17,9 +17,6 @@ from pipeline.verifying.values import (
     UnresolvedMark,
     UnresolvedReason,
 )
-
-_EntryKind = Literal["marked", "numbered"]
-"""`marked`: a number in square or lenticular brackets, a footnote, or `C001`. `numbered`: `1.`, `(1)`, `1)`."""
 
 _ENTRY = re.compile(
     r"[ \t>]{0,12}(?:[-*+•][ \t]{1,4})?(?:\*\*|__)?(?:"
@@ -64,8 +61,8 @@ class Entry(NamedTuple):
 
     id: str
     """Its number without leading zeros, `C001`, or the footnote's name."""
-    kind: _EntryKind
-    """How its number is written."""
+    is_marked: bool
+    """Whether its number is one in square or lenticular brackets, a footnote, or `C001`; else it is `1.` or `(1)`."""
     url: str
     """URL as it is written; empty where it names none."""
     title: str
@@ -88,8 +85,10 @@ def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: b
     found: list[Entry] = []
     for section in sections(blocks):
         candidates = list(_candidate_entries(lines, section))
-        found += _marked_entries(candidates, section.lists_sources)
-        numbered = [entry for entry in candidates if entry.kind == "numbered"]
+        marked = [entry for entry in candidates if entry.is_marked]
+        in_list = section.lists_sources or sum(bool(entry.url) for entry in marked) > _SHARE * len(marked)
+        found += [entry for entry in marked if entry.url or in_list]
+        numbered = [entry for entry in candidates if not entry.is_marked]
         ending = sum(entry.ends_in_url for entry in numbered)
         if section.lists_sources:
             found += [entry for entry in numbered if entry.url or section.is_about_sources]
@@ -99,18 +98,15 @@ def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: b
 
 
 class Section(NamedTuple):
-    """A heading and what stands between it and the next one."""
+    """A heading, None before the first one, and the blocks between it and the next one."""
 
     heading: Block | None
-    """Its heading; None for what stands before the first one."""
     blocks: tuple[Block, ...]
-    """Its blocks, the heading not among them."""
     lists_sources: bool
     """Whether its heading says that sources follow and they do, or it belongs to one that `is_about_sources`."""
     is_about_sources: bool
     """Whether its heading, or one above it, says nothing but that sources follow, and they do: no body of a report."""
     is_last: bool
-    """Whether it is the last one."""
 
 
 def sections(blocks: Sequence[Block]) -> list[Section]:
@@ -122,19 +118,14 @@ def sections(blocks: Sequence[Block]) -> list[Section]:
     for index, end in zip(places, ends[1:], strict=True):
         heading, inner = blocks[index], tuple(blocks[index + 1 : end])
         words = heading_words(heading)
-        lists = _mostly_urls(inner)
+        texts = [piece.text for block in inner for piece in block.pieces]
+        lists = bool(texts) and sum(text.count("://") for text in texts) >= _SHARE * len(texts)
         above = [(level, about) for level, about in above if level < heading.level]
         about = any(about for _, about in above) or (bool(_ONLY_SOURCES.fullmatch(words)) and (lists or not inner))
         above.append((heading.level, about))
         named = len(words) <= _LONGEST_HEADING and _SOURCE_WORDS.search(words) is not None
         found.append(Section(heading, inner, about or (named and lists), about, end == len(blocks)))
     return found
-
-
-def _mostly_urls(blocks: Sequence[Block]) -> bool:
-    """Whether there are as many URLs as half of the pieces of text."""
-    pieces = [piece.text for block in blocks for piece in block.pieces]
-    return bool(pieces) and sum(text.count("://") for text in pieces) >= _SHARE * len(pieces)
 
 
 def _candidate_entries(lines: Sequence[str], section: Section) -> Iterator[Entry]:
@@ -166,29 +157,28 @@ def _split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: 
     """The entry that begins here, or the several that stand on one line, each with a URL of its own."""
     groups = match.groupdict()
     written = next(value for value in (groups[name] for name in _NUMBERED_BY) if value)
-    kind: _EntryKind = "numbered" if groups["dotted"] or groups["round"] or groups["row"] else "marked"
+    is_marked = not (groups["dotted"] or groups["round"] or groups["row"])
     text = "\n".join([match["rest"], *lines[start + 1 : end]])
     position = 0
-    for following in _NEXT_ENTRY.finditer(text) if kind == "marked" else ():
+    for following in _NEXT_ENTRY.finditer(text) if is_marked else ():
         if "://" in text[position : following.start()] and "://" in text[following.end() :]:
-            yield _entry(written, kind, text[position : following.start()], start, end)
+            yield _entry(written, is_marked, text[position : following.start()], start, end)
             written, position = following["square"] or following["lenticular"], following.end()
-    yield _entry(written, kind, text[position:], start, end)
+    yield _entry(written, is_marked, text[position:], start, end)
 
 
-def _entry(written: str, kind: _EntryKind, text: str, line: int, end: int) -> Entry:
+def _entry(written: str, is_marked: bool, text: str, line: int, end: int) -> Entry:
     """The entry with this text behind its number."""
     number = str(int(written)) if written.isdecimal() else written
     links = [link for link in find_links(text) if link.kind != "image"]
     if not links:
-        return Entry(number, kind, "", plain_words(text).strip(" \t|:：-–—"), line, end, False)
+        return Entry(number, is_marked, "", plain_words(text).strip(" \t|:：-–—"), line, end, False)
     link = _whole_bare_url(text, links[0])
     around = text[: link.start] + " " + text[link.end :]
     label = link.label if link.label and not link.label.isdecimal() and link.label != link.url else around
     title = " ".join(plain_words(label).split()).strip(" |:：-–—.,，()（）<>")
-    return Entry(
-        number, kind, link.url, title, line, end, not text[max(link.end, links[-1].end) :].strip(_CLOSING_MARKS)
-    )
+    ends_in_url = not text[max(link.end, links[-1].end) :].strip(_CLOSING_MARKS)
+    return Entry(number, is_marked, link.url, title, line, end, ends_in_url)
 
 
 def _whole_bare_url(text: str, link: Link) -> Link:
@@ -202,15 +192,6 @@ def _whole_bare_url(text: str, link: Link) -> Link:
         url, surplus = url[:-1], surplus - 1
     url = url.rstrip(_TRAILING)
     return link._replace(url=url, end=link.start + len(url)) if len(url) > len(link.url) else link
-
-
-def _marked_entries(candidates: Sequence[Entry], lists_sources: bool) -> Iterator[Entry]:
-    """Those with a number in brackets that are entries: with a URL, or beside or below what says that they are."""
-    marked = [entry for entry in candidates if entry.kind == "marked"]
-    in_list = lists_sources or sum(bool(entry.url) for entry in marked) > _SHARE * len(marked)
-    for each in marked:
-        if each.url or in_list:
-            yield each
 
 
 class Target(NamedTuple):
@@ -234,8 +215,8 @@ class Lookup:
         self.by_id: dict[str, list[Entry]] = {}
         best: dict[str, tuple[bool, bool]] = {}
         for entry in self.entries:
-            worth = (bool(entry.url), entry.kind == "marked")
-            if worth > best.get(entry.id, (False, False)) or entry.id not in best:
+            worth = (bool(entry.url), entry.is_marked)
+            if entry.id not in best or worth > best[entry.id]:
                 best[entry.id], self.by_id[entry.id] = worth, []
             if worth == best[entry.id]:
                 self.by_id[entry.id].append(entry)
@@ -298,16 +279,17 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
             sources.setdefault(target.url, []).append(target)
     return ReadReport(
         tuple(sentences),
-        tuple(_listed(url, targets, counts[url]) for url, targets in sources.items()),
+        tuple(
+            ListedSource(
+                url=url,
+                title=next((each.title for each in targets if each.title), ""),
+                ids=tuple(dict.fromkeys(each.id for each in targets if each.id)),
+                sentences=counts[url],
+            )
+            for url, targets in sources.items()
+        ),
         tuple(
             UnresolvedMark(id=lost, reason=reason, line=lines[0], sentences=len(lines))
             for (lost, reason), lines in nowhere.items()
         ),
     )
-
-
-def _listed(url: str, targets: Sequence[Target], sentences: int) -> ListedSource:
-    """The source to which these places lead."""
-    title = next((each.title for each in targets if each.title), "")
-    ids = tuple(dict.fromkeys(each.id for each in targets if each.id))
-    return ListedSource(url=url, title=title, ids=ids, sentences=sentences)

@@ -1,6 +1,6 @@
 """Reports as they are read, claims and pages as they are checked, and the output of `citejury pipeline verify`."""
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
@@ -11,16 +11,10 @@ from pipeline.verifying.marks import Mark
 
 Verdict = Literal["supported", "contradicted", "not_found", "cannot_tell"]
 _EARLIER_WORDS = {"partial": "cannot_tell", "unknown": "cannot_tell", "unsupported": "not_found"}
-"""Verdicts that runs and files of earlier versions hold, in the words of today."""
-
-
-def _in_words_of_today(verdict: Any) -> Any:
-    """The verdict; one of an earlier version by its name of today."""
-    return _EARLIER_WORDS.get(verdict, verdict) if isinstance(verdict, str) else verdict
-
-
-StoredVerdict = Annotated[Verdict, BeforeValidator(_in_words_of_today)]
-"""A verdict as it is read again: those of earlier versions are understood."""
+StoredVerdict = Annotated[
+    Verdict, BeforeValidator(lambda word: _EARLIER_WORDS.get(word, word) if isinstance(word, str) else word)
+]
+"""A verdict as it is read again: those that runs and files of earlier versions hold in the words of today."""
 DecidedBy = Literal["rules", "model"]
 ClaimType = Literal["fact", "estimate", "opinion"]
 
@@ -29,11 +23,10 @@ UnresolvedReason = Literal["no_entry", "no_url", "not_a_url"]
 
 
 class CitedSentence(NamedTuple):
-    """One sentence and its marks, not yet looked up; one without text only lists what it links to."""
+    """One sentence with its marks and links in order, not yet looked up; one without text only lists sources."""
 
     text: str
     marks: tuple[Mark, ...]
-    """Its marks and links in order."""
     line: int
     """Index of its line, counted from 0."""
     shared: tuple[Mark, ...] = ()
@@ -93,16 +86,15 @@ class ReadReport(NamedTuple):
 
 
 class Page(NamedTuple):
-    """The text of one page that was read."""
+    """One page that was read; title and language are empty where they are not known."""
 
     url: str
     """Canonical URL."""
     title: str
-    """Title; empty where it has none."""
     site: str
     """`site_key` of the URL, for diversity."""
     lang: str
-    """ISO 639-1 code; empty where it cannot be told."""
+    """ISO 639-1 code."""
     text: str
     """The stored text, which quotes point into."""
     fetched_at: str
@@ -128,7 +120,6 @@ class Decided(NamedTuple):
     """What comes of a claim, and who says so."""
 
     verdict: Verdict
-    """What the pages say of it."""
     by: DecidedBy
     """Who says so; `rules` where a model's word is no use."""
     problems: tuple[str, ...]
@@ -151,7 +142,6 @@ class Claim(NamedTuple):
     quotes: tuple[Quote, ...]
     """What it rests on; at least one."""
     type: ClaimType = "fact"
-    """What kind of statement it is."""
     relevance: float | None = None
     """From 0 to 1: how far it answers its section's question; None in runs of earlier versions."""
 
@@ -161,7 +151,6 @@ class Checked(NamedTuple):
 
     claim: Claim
     verdict: StoredVerdict
-    """What its pages say of it."""
     score: float
     """From 0 to 1: how far the pages cover it."""
     problems: tuple[str, ...] = ()

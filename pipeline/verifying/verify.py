@@ -20,7 +20,6 @@ from pipeline.verifying.read import SubmittedReport
 from pipeline.verifying.rules import Finding, check_sentence
 from pipeline.verifying.values import (
     Decided,
-    ListedSource,
     PageQuote,
     Reading,
     Sentence,
@@ -32,10 +31,8 @@ from pipeline.verifying.values import (
     VerifiedSource,
 )
 
-_OWN_WORDS = "in the page's own words"
-_BY_MODEL = "supported by the model"
-_NAMES = (_OWN_WORDS, _BY_MODEL, *(each for each in get_args(Verdict) if each != "supported"))
-"""The verdicts as the summary names them."""
+_OWN_WORDS, _BY_MODEL = "in the page's own words", "supported by the model"
+"""How the summary names `supported`."""
 _SHOWN = 10
 _MOST_OPEN = 3
 """Sentences that are left open which the summary shows."""
@@ -48,9 +45,6 @@ _MOST_NEAREST = 3
 """Sentences of pages that stand beside one that is not supported."""
 _PAGES_HELD = 64
 """Pages whose words are held, the last ones: answers to one question cite the same."""
-_CITES_NOTHING = "it cites nothing that can be looked up"
-_NOT_FETCHED = "the pages that it cites were not read"
-_SOME_UNREAD = "not all of the pages that it cites could be read"
 
 
 class Reader:
@@ -58,10 +52,9 @@ class Reader:
 
     def __init__(self, store: Store | None) -> None:
         self.store = store
-        self.page = lru_cache(_PAGES_HELD)(self.read_page)
+        self._page = lru_cache(_PAGES_HELD)(self._read_page)
 
-    def read_page(self, key: str) -> PageText | None:
-        """The text of a page by its key; None where none is held."""
+    def _read_page(self, key: str) -> PageText | None:
         page = self.store.page(key, with_raw=False) if self.store and key else None
         if page is None or page.reason not in READ or not page.text.strip():
             return None
@@ -69,7 +62,7 @@ class Reader:
 
     def cited(self, url: str) -> PageText | None:
         """The text of the page behind a cited URL; None where none is held."""
-        return self.page(cited_page(url, {}).key)
+        return self._page(cited_page(url, {}).key)
 
     def read(self, urls: Iterable[str]) -> list[PageText]:
         """The pages behind the URLs that were read, in order."""
@@ -106,41 +99,43 @@ def cited_claims(submitted: Iterable[SubmittedReport]) -> Iterator[tuple[str, tu
 
 def verify_report(submitted: SubmittedReport, reader: Reader, decide: Decide = by_rules) -> VerifiedReport:
     """The report with a verdict on each sentence, and what became of each source."""
-    report = submitted.report
+    sentences = submitted.report.sentences
+    own, shared = sum(not each.urls for each in sentences), sum(not each.paragraph_urls for each in sentences)
+    uncited = None
+    if sentences:
+        uncited = Uncited(by_sentence=round(own / len(sentences), 4), by_paragraph=round(shared / len(sentences), 4))
+    sources = [(source, reader.outcome(source.url).reason) for source in submitted.report.sources]
     return VerifiedReport(
         answer_id=submitted.answer_id,
-        sentences=tuple(_verify_sentence(sentence, reader, decide) for sentence in report.sentences),
-        uncited=_uncited(report.sentences),
-        unresolved=report.unresolved,
-        sources=tuple(_verified_source(source, reader) for source in report.sources),
+        sentences=tuple(_verify_sentence(sentence, reader, decide) for sentence in sentences),
+        uncited=uncited,
+        unresolved=submitted.report.unresolved,
+        sources=tuple(VerifiedSource(**dict(each), state=state_of(reason), reason=reason) for each, reason in sources),
     )
 
 
 def _verify_sentence(sentence: Sentence, reader: Reader, decide: Decide) -> VerifiedSentence:
-    """The sentence with what its pages say of it, by its own marks and by those at its paragraph's end."""
     own = _reading(sentence.text, sentence.urls, reader, decide)
     shared = own
     if sentence.paragraph_urls != sentence.urls:
         shared = _reading(sentence.text, sentence.paragraph_urls, reader, decide)
-    return VerifiedSentence(
-        **{name: getattr(own, name) for name in Reading.model_fields},
-        text=sentence.text,
-        ids=sentence.ids,
-        line=sentence.line,
-        by_paragraph=shared,
-    )
+    return VerifiedSentence(**dict(own), text=sentence.text, ids=sentence.ids, line=sentence.line, by_paragraph=shared)
 
 
 def _reading(text: str, urls: tuple[str, ...], reader: Reader, decide: Decide) -> Reading:
     """What the pages behind the URLs say of the text; silence of those that were read decides where all were read."""
     pages = reader.read(urls)
     if not pages:
-        problem = _NOT_FETCHED if urls else _CITES_NOTHING
+        problem = "the pages that it cites were not read" if urls else "it cites nothing that can be looked up"
         return Reading(citations=urls, verdict="cannot_tell", score=None, problems=(problem,))
     finding = check_sentence(text, pages)
     decided = decide(text, pages, finding)
     if decided.verdict == "not_found" and len(pages) < len(urls):
-        decided = decided._replace(verdict="cannot_tell", problems=(_SOME_UNREAD, *decided.problems))
+        problems = ("not all of the pages that it cites could be read", *decided.problems)
+        decided = decided._replace(verdict="cannot_tell", problems=problems)
+    # Those that say otherwise, then those that come nearest, each once.
+    near = (pages[place.source].quote(place.sentence) for place in finding.places)
+    nearest = list(dict.fromkeys((*finding.against, *near)))[:_MOST_NEAREST]
     return Reading(
         citations=urls,
         verdict=decided.verdict,
@@ -148,29 +143,8 @@ def _reading(text: str, urls: tuple[str, ...], reader: Reader, decide: Decide) -
         problems=decided.problems,
         by=decided.by,
         quotes=tuple(PageQuote(**each._asdict()) for each in decided.quotes),
-        nearest=() if decided.verdict == "supported" else _nearest(finding, pages),
+        nearest=() if decided.verdict == "supported" else tuple(PageQuote(**each._asdict()) for each in nearest),
     )
-
-
-def _nearest(finding: Finding, pages: Sequence[PageText]) -> tuple[PageQuote, ...]:
-    """The sentences that say otherwise, then those that come nearest, each once."""
-    near = (pages[place.source].quote(place.sentence) for place in finding.places)
-    quotes = list(dict.fromkeys((*finding.against, *near)))[:_MOST_NEAREST]
-    return tuple(PageQuote(**each._asdict()) for each in quotes)
-
-
-def _uncited(sentences: Sequence[Sentence]) -> Uncited | None:
-    """The shares of the sentences that cite nothing; None where there is no sentence."""
-    if not sentences:
-        return None
-    own, shared = sum(not each.urls for each in sentences), sum(not each.paragraph_urls for each in sentences)
-    return Uncited(by_sentence=round(own / len(sentences), 4), by_paragraph=round(shared / len(sentences), 4))
-
-
-def _verified_source(source: ListedSource, reader: Reader) -> VerifiedSource:
-    """The source with what became of its page."""
-    reason = reader.outcome(source.url).reason
-    return VerifiedSource(**dict(source), state=state_of(reason), reason=reason)
 
 
 class Summary:
@@ -193,14 +167,13 @@ class Summary:
         self.reports += 1
         self.is_csv = report.answer_id is not None
         self.sentences += len(report.sentences)
-        self.verdicts.update(_name_of(each) for each in report.sentences if each.citations)
-        readings = [each.by_paragraph for each in report.sentences]
-        self.by_paragraph.update(_name_of(each) for each in readings if each.citations)
         for sentence in report.sentences:
-            if sentence.by_paragraph.verdict == "contradicted" and len(self.contradicted) < _SHOWN:
+            shared = sentence.by_paragraph
+            self.verdicts.update([_name_of(sentence)] if sentence.citations else ())
+            self.by_paragraph.update([_name_of(shared)] if shared.citations else ())
+            if shared.verdict == "contradicted" and len(self.contradicted) < _SHOWN:
                 self.contradicted.append(_shown(sentence, report.answer_id))
-            is_open = sentence.by_paragraph.verdict == "cannot_tell" and sentence.by_paragraph.score is not None
-            if is_open and len(self.open) < _MOST_OPEN:
+            if shared.verdict == "cannot_tell" and shared.score is not None and len(self.open) < _MOST_OPEN:
                 self.open.append(_shown(sentence, report.answer_id))
         self.marks += len(report.unresolved)
         self.unresolved += report.unresolved[: _SHOWN - len(self.unresolved)]
@@ -219,14 +192,7 @@ class Summary:
         if not self.reports:
             raise InputError(f"{str(file)!r} holds no answers: it has a header and no rows.")
 
-    def without_verdicts(self) -> Iterator[str]:
-        """Why no sentence has a verdict, where none has one."""
-        if not self.by_paragraph:
-            yield "Nothing that can be looked up is cited, so no page can be compared."
-        elif self.read_nothing:
-            yield "No cited page was read, so every cited sentence is cannot_tell."
-
-    def examples(self, verdict: Verdict, shown: Sequence[str]) -> Iterator[str]:
+    def _examples(self, verdict: Verdict, shown: Sequence[str]) -> Iterator[str]:
         """Sentences with this verdict, and how many more there are; nothing where none is shown."""
         if shown:
             yield f"{verdict}:"
@@ -251,9 +217,12 @@ class Summary:
         if self.sentences and self.by_paragraph:
             own, shared = (1 - each.total() / self.sentences for each in (self.verdicts, self.by_paragraph))
             yield f"Uncited: {own:.0%} of the sentences by their own marks, {shared:.0%} by their paragraph's."
-        yield from self.without_verdicts()
-        yield from self.examples("contradicted", self.contradicted)
-        yield from self.examples("cannot_tell", self.open)
+        if not self.by_paragraph:
+            yield "Nothing that can be looked up is cited, so no page can be compared."
+        elif self.read_nothing:
+            yield "No cited page was read, so every cited sentence is cannot_tell."
+        yield from self._examples("contradicted", self.contradicted)
+        yield from self._examples("cannot_tell", self.open)
         if self.marks:
             yield f"Marks that lead nowhere: {self.marks:,}."
         for mark in self.unresolved:
@@ -292,7 +261,8 @@ def _shown(sentence: VerifiedSentence, answer_id: str | None) -> str:
 
 def _counted(verdicts: Counter[str]) -> str:
     """How many there are, and of them how many of each."""
-    counts = ", ".join(f"{verdicts[name]:,} {name}" for name in _NAMES if verdicts[name])
+    names = (_OWN_WORDS, _BY_MODEL, *get_args(Verdict))
+    counts = ", ".join(f"{verdicts[name]:,} {name}" for name in names if verdicts[name])
     return f"{verdicts.total():,}: {counts}" if counts else "0"
 
 
