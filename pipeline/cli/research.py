@@ -336,13 +336,13 @@ def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
 
 def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
-    from pipeline.research.report_words import ENGLISH
+    from pipeline.research.report_words import report_words
     from pipeline.terminal import counted
 
     check, metrics = finished.check, finished.metrics
     click.echo(click.format_filename(finished.folder / "final" / "report.md"))
     if finished.stop_reason:
-        click.echo(f"Not all was done that was wanted: {ENGLISH.stops[finished.stop_reason]}.", err=True)
+        click.echo(f"Not all was done that was wanted: {report_words('en').stops[finished.stop_reason]}.", err=True)
     click.echo(_found_words(finished, options), err=True)
     tokens = metrics.tokens_in + metrics.tokens_out
     took = f", {tokens:,} tokens, {_cost_words(metrics.cost_est, finished.unpriced)}" if tokens else ""

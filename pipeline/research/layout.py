@@ -18,7 +18,7 @@ from pipeline.research.artefacts import MAX_SOURCES, CitationEntry, ParagraphLin
 from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.documents import is_document
 from pipeline.research.full_text import FullText, search_words
-from pipeline.research.report_words import ENGLISH, ReportWords, report_words
+from pipeline.research.report_words import ReportWords, report_words
 from pipeline.research.values import ANSWER, AskedQuery, Intake, Plan, Verified, Written, plan_language
 from pipeline.sources.headings import headings_above
 from pipeline.sources.passages import lines_of
@@ -53,7 +53,6 @@ def plain_markdown(text: str) -> str:
 
 
 def _begin_line(found: re.Match[str]) -> str:
-    """What begins a list or an underline, so that it begins none."""
     return f"\\{found['mark']}" if found["mark"] else f"{found['number']}{_WORD_JOINER}"
 
 
@@ -123,28 +122,23 @@ def lay_out(
     Raises:
         InputError: it cites more than 999 sources.
     """
-    account = account or Account()
-    by_url = {page.url: page for page in pages}
-    claims = {checked.claim.id: checked for checked in verified.claims}
     urls = list(dict.fromkeys(url for paragraph in written.paragraphs for url in paragraph.urls))
     if len(urls) > MAX_SOURCES:
         raise InputError(f"The report cites {len(urls):,} sources; {MAX_SOURCES} can be numbered. Lower `--budget`.")
-    numbers = {url: number for number, url in enumerate(urls, start=1)}
+    by_url = {page.url: page for page in pages}
+    cited = {url: by_url[url] for url in urls}
     words = report_words(plan_language(plan))
-    outline, sections = _body_of(plan, written, numbers, words, form, _words_on_no_page(plan, pages))
-    parts = [
+    made = _Layout(intake, plan, verified, written, pages, account or Account(), form, words, cited)
+    parts = made.parts()
+    markdown = [
         f"# {plain_markdown(written.title)}",
-        *sections,
-        _references_of([by_url[url] for url in urls], words, form),
-        _back_matter(intake, plan, verified, written, pages, account, words, numbers),
+        *(text for _, text in parts),
+        made.references(),
+        made.back_matter(),
     ]
-    entries = (_citation_entry(numbers[url], by_url[url], _quotes_on(url, written, claims)) for url in urls)
-    lines = (
-        ParagraphLine(text=each.text, cite_ids=tuple(map(cid, sorted(numbers[url] for url in each.urls))))
-        for each in written.paragraphs
-    )
-    report = _report_of(intake, outline, sections, written.paragraphs, claims, [by_url[url] for url in urls], account)
-    return LaidOut("\n\n".join(parts) + "\n", report, tuple(entries), tuple(lines))
+    lines = (ParagraphLine(text=each.text, cite_ids=tuple(map(cid, made.numbers(each)))) for each in written.paragraphs)
+    entries = tuple(made.entry(number, page) for number, page in enumerate(cited.values(), start=1))
+    return LaidOut("\n\n".join(markdown) + "\n", made.data(parts), entries, tuple(lines))
 
 
 def cid(number: int) -> str:
@@ -152,48 +146,256 @@ def cid(number: int) -> str:
     return f"C{number:03d}"
 
 
-def _body_of(
-    plan: Plan,
-    written: Written,
-    numbers: Mapping[str, int],
-    words: ReportWords,
-    form: CitationForm,
-    on_no_page: Sequence[str],
-) -> tuple[list[str], list[str]]:
-    """The headings of the parts that there are, and these in Markdown: answer, sections, what sources disagree about.
+def title_of(topic: str) -> str:
+    """The topic, or a section's question, in one line, with a capital letter."""
+    words = " ".join(topic.split())
+    return words[:1].upper() + words[1:]
 
-    Where nothing answers a heading says so: a paragraph could cite nothing for it.
-    """
-    stated = {paragraph.section for paragraph in written.paragraphs}
-    heading = words.answer if ANSWER in stated else words.no_answer
-    if on_no_page:
-        heading = words.without.replace("{heading}", heading).replace("{names}", words.between.join(on_no_page))
-    parts = [(ANSWER, heading)] if written.has_head else []
-    parts += [(index, title_of(section)) for index, section in enumerate(plan.sections)]
-    parts.append((len(plan.sections), words.disputed))
-    outline, sections = [], []
-    for index, heading in parts:
-        blocks = [
-            _block_of(each, _mark_of(sorted(numbers[url] for url in each.urls), form))
-            for each in written.paragraphs
-            if each.section == index
+
+class _Layout(NamedTuple):
+    """What the parts of a report are made of."""
+
+    intake: Intake
+    plan: Plan
+    verified: Verified
+    written: Written
+    pages: Sequence[Page]
+    account: Account
+    form: CitationForm
+    words: ReportWords
+    cited: Mapping[str, Page]
+    """The cited pages by URL, in the order of their numbers."""
+
+    def numbers(self, paragraph: Paragraph) -> list[int]:
+        order = {url: number for number, url in enumerate(self.cited, start=1)}
+        return sorted(order[url] for url in paragraph.urls)
+
+    def parts(self) -> list[tuple[str, str]]:
+        """The parts that there are, each with its heading: answer, sections, what sources disagree about.
+
+        Where nothing answers a heading says so: a paragraph could cite nothing for it.
+        """
+        words = self.words
+        answer = words.answer if any(each.section == ANSWER for each in self.written.paragraphs) else words.no_answer
+        if unknown := _words_on_no_page(self.plan, self.pages):
+            answer = words.without.replace("{heading}", answer).replace("{names}", words.between.join(unknown))
+        headings = [(ANSWER, answer)] if self.written.has_head else []
+        headings += enumerate([*map(title_of, self.plan.sections), words.disputed])
+        parts = []
+        for index, heading in headings:
+            blocks = [self.block(each) for each in self.written.paragraphs if each.section == index]
+            if blocks or index == ANSWER:
+                parts.append((heading, "\n\n".join([f"## {plain_markdown(heading)}", *blocks])))
+        return parts
+
+    def block(self, paragraph: Paragraph) -> str:
+        """A paragraph in Markdown with its citation at the end, below its own heading where it has one.
+
+        A passage of several lines is one paragraph with hard line breaks, so that its citation covers all of it.
+        """
+        lines = f"\\\n{_INDENT}".join(
+            _code_span(line) if is_code else plain_markdown(line) for line, is_code in lines_of(paragraph.text)
+        )
+        heading = f"### {plain_markdown(paragraph.heading)}\n\n" if paragraph.heading else ""
+        return f"{heading}{lines} {_mark_of(self.numbers(paragraph), self.form)}"
+
+    def references(self) -> str:
+        """The list of sources with titles, sites, and the days on which each was read and, where known, changed."""
+        words, entries = self.words, []
+        for number, page in enumerate(self.cited.values(), start=1):
+            dates = words.read_on.replace("{date}", page.fetched_at[:10])
+            if page.changed:
+                dates += f" · {words.changed_on.replace('{date}', page.changed)}"
+            label = f"{cid(number)} " if self.form == "c" else ""
+            link = link_to(_page_title(page), page.url)
+            entries.append(f"{number}. {label}{link} · {source_domain(page.url)} · {dates}")
+        if not entries:
+            return f"## {words.references}"
+        how = words.how_to_read.replace("{mark}", _mark_of([1], self.form))
+        how = f"{how} {words.documents}" if any(map(is_document, self.cited)) else how
+        return "\n\n".join([f"## {words.references}", how, "\n".join(entries)])
+
+    def back_matter(self) -> str:
+        """What the report cannot do, what was looked for in vain, what was left out, and how the text came about."""
+        words, paragraphs = self.words, self.written.paragraphs
+        disputed = {name for paragraph in paragraphs for name in paragraph.disputed_ids}
+        dropped = [checked for checked in self.written.left_out if checked.claim.id not in disputed]
+        left_out = self.left_out_lines(dropped[:_MOST_LEFT_OUT])
+        if len(dropped) > _MOST_LEFT_OUT:
+            left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
+        unknown = _words_on_no_page(self.plan, self.pages, names_only=self.account.has_model)
+        unsaid = [word for word in self.words_unsaid() if word not in unknown]
+        vain = self.open_sections()
+        for line, asked in ((words.not_named, self.spelt(unknown)), (words.not_told, unsaid)):
+            if asked:
+                vain.append(line.replace("{names}", self.first_of(map(plain_markdown, asked), _MOST_WORDS)))
+        vain += self.vain_queries()
+        limits, not_found = (words.limits, self.limit_lines()), (words.not_found, vain)
+        parts = [
+            *([limits, not_found] if paragraphs else [not_found, limits]),
+            (words.left_out, left_out or [words.nothing]),
+            (words.notes, [plain_markdown(note) for note in self.account.notes]),
         ]
-        if blocks or index == ANSWER:
-            outline.append(heading)
-            sections.append("\n\n".join([f"## {plain_markdown(heading)}", *blocks]))
-    return outline, sections
+        return "\n\n".join(
+            f"### {heading}\n\n" + "\n".join(f"- {line}" for line in lines) for heading, lines in parts if lines
+        )
 
+    def limit_lines(self) -> list[str]:
+        """What a reader should know before relying on the report."""
+        words, has_model = self.words, self.account.has_model
+        stated = {name for paragraph in self.written.paragraphs for name in paragraph.claim_ids}
+        sites = {page.url: page.site for page in self.pages}
+        alone = sum(each.claim.id in stated for each in single_source(self.verified.claims, sites))
+        lines = [] if has_model else [words.reading_list]
+        if stated and not has_model:
+            languages = sorted({page.lang for page in self.cited.values() if page.lang})
+            own = detect_language(" ".join(paragraph.text for paragraph in self.written.paragraphs))
+            # A page may be half in another language than its own.
+            if languages and self.intake.lang not in (own, *languages):
+                line = words.other_language.replace("{pages}", ", ".join(languages))
+                lines.append(line.replace("{asked}", plain_markdown(self.intake.lang)))
+            lines += self.contradicting()
+        if stated and len({sites.get(url, url) for url in self.cited}) == 1:
+            lines.append(words.one_site)
+        elif alone and has_model:
+            sentence = words.each_alone if alone == len(stated) else words.single_site
+            lines.append(sentence.replace("{all}", str(len(stated))).replace("{count}", str(alone)))
+        unused = len(self.pages) - len(self.cited)
+        for sentence, count in ((words.pages_unread, self.account.unread), (words.pages_unused, unused)):
+            if count > 0:
+                lines.append(sentence.replace("{count}", str(count)))
+        ordering = [page for page in self.pages if _orders(page)]
+        if ordering:
+            named = (f"{plain_markdown(_page_title(page))} ({source_domain(page.url)})" for page in ordering)
+            lines.append(words.orders.replace("{pages}", self.first_of(named, _MOST_NAMED)))
+        if reason := self.account.stop_reason:
+            lines.append(words.ended.replace("{reason}", words.stops.get(reason) or plain_markdown(reason)))
+        return lines
 
-def _block_of(paragraph: Paragraph, mark: str) -> str:
-    """A paragraph in Markdown with its citation at the end, below its own heading where it has one.
+    def contradicting(self) -> list[str]:
+        """A line for each two passages of a reading list that contradict each other, with their sentences."""
+        order = {url: number for number, url in enumerate(self.cited, start=1)}
+        lines = []
+        for found in disagreements(self.verified.claims)[:_MOST_NAMED]:
+            sides = [f"{self.quoted(side[0].text)} {_mark_of([order[side[0].url]], 'c')}" for side in found.sides]
+            lines.append(self.words.contradict.replace("{sides}", " – ".join(sides)))
+        return lines
 
-    A passage of several lines is one paragraph with hard line breaks, so that its citation covers all of it.
-    """
-    lines = f"\\\n{_INDENT}".join(
-        _code_span(line) if is_code else plain_markdown(line) for line, is_code in lines_of(paragraph.text)
-    )
-    heading = f"### {plain_markdown(paragraph.heading)}\n\n" if paragraph.heading else ""
-    return f"{heading}{lines} {mark}"
+    def open_sections(self) -> list[str]:
+        """The sections about which the report says nothing, or nothing beyond its answer."""
+        words, paragraphs, has_model = self.words, self.written.paragraphs, self.account.has_model
+        dropped = {checked.claim.section for checked in self.written.left_out if checked.verdict == "supported"}
+        if has_model and not paragraphs and not dropped:
+            return [words.nothing_found]
+        section_of = {checked.claim.id: checked.claim.section for checked in self.verified.claims}
+        stated = {section_of.get(name) for paragraph in paragraphs for name in paragraph.claim_ids}
+        disputed = {section_of.get(name) for paragraph in paragraphs for name in paragraph.disputed_ids}
+        covered = {paragraph.section for paragraph in paragraphs}
+        lines = []
+        for index, section in enumerate(self.plan.sections):
+            if index not in covered:
+                nothing = words.section_left_out if index in dropped else words.no_section
+                nothing = nothing if has_model else words.no_passage
+                otherwise = words.only_disputed if index in disputed else nothing
+                line = words.in_answer if index in stated else otherwise
+                lines.append(line.replace("{section}", plain_markdown(title_of(section))))
+        return lines
+
+    def spelt(self, names: Sequence[str]) -> list[str]:
+        """The names, each with the word of the pages that is written nearly so, if there is one: `Pyton`, `Python`."""
+        texts = (f"{page.title}\n{page.text}" for page in self.pages if names)
+        known = {each.casefold(): each for text in texts for each in _WORD.findall(text)}
+        near = [get_close_matches(name.casefold(), known, 1, _NEARLY) for name in names]
+        return [
+            self.words.perhaps.replace("{name}", name).replace("{near}", known[found[0]]) if found else name
+            for name, found in zip(names, near, strict=True)
+        ]
+
+    def words_unsaid(self) -> list[str]:
+        """The words asked that stand in no sentence of the report nor above one on its page; none without sentences.
+
+        So half of a question of two topics does not vanish unsaid. Words that fit any question are left out.
+        """
+        if not self.written.paragraphs:
+            return []
+        by_url = {page.url: page for page in self.pages}
+        stated = {name for each in self.written.paragraphs for name in (*each.claim_ids, *each.disputed_ids)}
+        said = [each.text for each in self.written.paragraphs]
+        for claim in (each.claim for each in self.verified.claims if each.claim.id in stated):
+            for quoted in claim.quotes:
+                if page := by_url.get(quoted.url):
+                    said += [page.title, *headings_above(page.headings, quoted.start)]
+        return _lacking(self.plan, said)
+
+    def vain_queries(self) -> list[str]:
+        """What was searched for without any result, and what without a result that is cited."""
+        vain = [query for query in self.account.queries if self.cited.keys().isdisjoint(query.urls)]
+        lines = []
+        for sentence, has_results in ((self.words.no_result, False), (self.words.no_use, True)):
+            queries = dict.fromkeys(each.query for each in vain if bool(each.urls) == has_results)
+            if queries:
+                lines.append(sentence.replace("{queries}", self.first_of(map(self.quoted, queries), _MOST_QUERIES)))
+        return lines
+
+    def left_out_lines(self, dropped: Sequence[Checked]) -> list[str]:
+        """The claims that are not in the report, each with why; below the reason where several have the same."""
+        words = self.words
+        of_reason: dict[str, list[str]] = defaultdict(list)
+        for checked in dropped:
+            # Problems are worded in English; `verification.md`, which is English throughout, has them all.
+            why = "; ".join(checked.problems) if words == report_words("en") else ""
+            why = why or words.verdicts["contradicted" if checked.against else checked.verdict]
+            of_reason[plain_markdown(why)].append(self.quoted(checked.claim.text))
+        return [
+            f"{texts[0]}: {why}{words.full_stop}"
+            if len(texts) == 1
+            else "\n  - ".join([f"{why[:1].upper()}{why[1:]}:", *texts])
+            for why, texts in of_reason.items()
+        ]
+
+    def quoted(self, text: str) -> str:
+        return f"{self.words.quotes[0]}{plain_markdown(text)}{self.words.quotes[1]}"
+
+    def first_of(self, texts: Iterable[str], most: int) -> str:
+        """The first of the texts in a line, with how many more there are."""
+        shown = list(texts)
+        more = f" … (+{len(shown) - most})" if len(shown) > most else ""
+        return f"{self.words.between.join(shown[:most])}{more}"
+
+    def data(self, parts: Sequence[tuple[str, str]]) -> Report:
+        claims = {checked.claim.id for checked in self.verified.claims}
+        urls = {name: each.urls for each in self.written.paragraphs for name in each.claim_ids if name in claims}
+        return Report(
+            topic=self.intake.topic,
+            outline=tuple(heading for heading, _ in parts),
+            sections=tuple(text for _, text in parts),
+            citations=tuple(Citation(claim_id=name, urls=cited) for name, cited in urls.items()),
+            references=tuple(
+                Reference(n=number, url=page.url, title=" ".join(page.title.split()) or None)
+                for number, page in enumerate(self.cited.values(), start=1)
+            ),
+            stop_reason=self.account.stop_reason or None,
+        )
+
+    def entry(self, number: int, page: Page) -> CitationEntry:
+        """A cited source, with place and digest of its first quote, of what is disputed too; none where it has none."""
+        claims = {checked.claim.id: checked for checked in self.verified.claims}
+        quotes: list[Quote] = []
+        for paragraph in (each for each in self.written.paragraphs if page.url in each.urls):
+            stated = [claims[name] for name in (*paragraph.claim_ids, *paragraph.disputed_ids) if name in claims]
+            quotes += [quote for each in stated for quote in each.claim.quotes]
+            quotes += [quote for each in stated if each.claim.id in paragraph.disputed_ids for quote in each.against]
+        first = next((quote.text for quote in quotes if quote.url == page.url), "")
+        digest = hashlib.sha256(normalise(first).encode("utf-8", "replace")).hexdigest()
+        return CitationEntry(
+            cid=cid(number),
+            url=page.url,
+            title=page.title,
+            locator=text_fragment(page.url, first),
+            fetched_at=datetime.fromisoformat(page.fetched_at),
+            quote_hash=f"sha256:{digest}" if first else None,
+            local_path=None,
+        )
 
 
 def _code_span(line: str) -> str:
@@ -207,186 +409,29 @@ def _code_span(line: str) -> str:
     return f"{fence}{around}{text}{around}{fence}"
 
 
-def title_of(topic: str) -> str:
-    """The topic, or a section's question, in one line, with a capital letter."""
-    words = " ".join(topic.split())
-    return words[:1].upper() + words[1:]
-
-
 def _mark_of(numbers: Sequence[int], form: CitationForm) -> str:
-    if form == "n":
-        return f"[{', '.join(map(str, numbers))}]"
-    return f"({', '.join(map(cid, numbers))})"
-
-
-def _references_of(pages: Sequence[Page], words: ReportWords, form: CitationForm) -> str:
-    """The list of sources with titles, sites, and the days on which each was read and, where known, last changed."""
-    lines = [f"## {words.references}"]
-    if pages:
-        told = words.how_to_read.replace("{mark}", _mark_of([1], form))
-        lines.append(f"{told} {words.documents}" if any(is_document(page.url) for page in pages) else told)
-    entries = []
-    for number, page in enumerate(pages, start=1):
-        dates = words.read_on.replace("{date}", page.fetched_at[:10])
-        if page.changed:
-            dates += f" · {words.changed_on.replace('{date}', page.changed)}"
-        label = f"{cid(number)} " if form == "c" else ""
-        entries.append(f"{number}. {label}{link_to(_page_title(page), page.url)} · {source_domain(page.url)} · {dates}")
-    return "\n\n".join([*lines, *(["\n".join(entries)] if entries else [])])
+    return f"[{', '.join(map(str, numbers))}]" if form == "n" else f"({', '.join(map(cid, numbers))})"
 
 
 def _page_title(page: Page) -> str:
     """The page's title, or its site where it has none."""
-    title = " ".join(page.title.split()) or source_domain(page.url)
-    return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1].rstrip()}…"
+    return cut(" ".join(page.title.split()) or source_domain(page.url), _TITLE_LENGTH)
 
 
-def _back_matter(
-    intake: Intake,
-    plan: Plan,
-    verified: Verified,
-    written: Written,
-    pages: Sequence[Page],
-    account: Account,
-    words: ReportWords,
-    numbers: Mapping[str, int],
-) -> str:
-    """What the report cannot do, what was looked for in vain, what was left out, and how the text came about."""
-    told = {name for paragraph in written.paragraphs for name in paragraph.disputed_ids}
-    dropped = [checked for checked in written.left_out if checked.claim.id not in told]
-    left_out = _left_out_lines(dropped[:_MOST_LEFT_OUT], words)
-    if len(dropped) > _MOST_LEFT_OUT:
-        left_out.append(words.more.replace("{count}", str(len(dropped) - _MOST_LEFT_OUT)))
-    limits = (words.limits, _limit_lines(intake, verified, written, pages, account, words, numbers))
-    on_no_page = _words_on_no_page(plan, pages, names_only=account.has_model)
-    untold = [word for word in _words_untold(plan, verified, written, pages) if word not in on_no_page]
-    vain = _open_sections(plan, verified, written, words, has_model=account.has_model)
-    for line, asked in ((words.not_named, _spelt(on_no_page, pages, words)), (words.not_told, untold)):
-        if asked:
-            names = _first_of([plain_markdown(word) for word in asked], _MOST_WORDS, words)
-            vain.append(line.replace("{names}", names))
-    vain += _vain_queries(written, account, words)
-    parts = [
-        *([limits, (words.not_found, vain)] if written.paragraphs else [(words.not_found, vain), limits]),
-        (words.left_out, left_out or [words.nothing]),
-        (words.notes, [plain_markdown(note) for note in account.notes]),
-    ]
-    return "\n\n".join(
-        f"### {heading}\n\n" + "\n".join(f"- {line}" for line in lines) for heading, lines in parts if lines
-    )
-
-
-def _limit_lines(
-    intake: Intake,
-    verified: Verified,
-    written: Written,
-    pages: Sequence[Page],
-    account: Account,
-    words: ReportWords,
-    numbers: Mapping[str, int],
-) -> list[str]:
-    """What a reader should know before relying on the report."""
-    stated = {name for paragraph in written.paragraphs for name in paragraph.claim_ids}
-    cited = {url for paragraph in written.paragraphs for url in paragraph.urls}
-    sites = {page.url: page.site for page in pages}
-    alone = sum(each.claim.id in stated for each in single_source(verified.claims, sites))
-    lines: list[str] = []
-    if not account.has_model:
-        lines.append(words.reading_list)
-    if stated and not account.has_model:
-        languages = sorted({page.lang for page in pages if page.url in cited and page.lang})
-        told = detect_language(" ".join(paragraph.text for paragraph in written.paragraphs))
-        if languages and intake.lang not in (told, *languages):  # a page may be half in another language than its own
-            line = words.other_language.replace("{pages}", ", ".join(languages))
-            lines.append(line.replace("{asked}", plain_markdown(intake.lang)))
-        lines += _contradicting(verified, words, numbers)
-    if stated and len({sites.get(url, url) for url in cited}) == 1:
-        lines.append(words.one_site)
-    elif alone and account.has_model:
-        sentence = words.each_alone if alone == len(stated) else words.single_site
-        lines.append(sentence.replace("{all}", str(len(stated))).replace("{count}", str(alone)))
-    for sentence, count in ((words.pages_unread, account.unread), (words.pages_unused, len(pages) - len(cited))):
-        if count > 0:
-            lines.append(sentence.replace("{count}", str(count)))
-    ordering = [f"{plain_markdown(_page_title(page))} ({source_domain(page.url)})" for page in pages if _orders(page)]
-    if ordering:
-        lines.append(words.orders.replace("{pages}", _first_of(ordering, _MOST_NAMED, words)))
-    if account.stop_reason:
-        lines.append(
-            words.ended.replace("{reason}", words.stops.get(account.stop_reason) or plain_markdown(account.stop_reason))
-        )
-    return lines
-
-
-def _contradicting(verified: Verified, words: ReportWords, numbers: Mapping[str, int]) -> list[str]:
-    """A line for each two passages of a reading list that contradict each other, with their sentences."""
-    told = []
-    for found in disagreements(verified.claims)[:_MOST_NAMED]:
-        sides = [f"{_quoted(side[0].text, words)} {_mark_of([numbers[side[0].url]], 'c')}" for side in found.sides]
-        told.append(words.contradict.replace("{sides}", " – ".join(sides)))
-    return told
-
-
-def _open_sections(
-    plan: Plan, verified: Verified, written: Written, words: ReportWords, *, has_model: bool
-) -> list[str]:
-    """The sections about which the report says nothing, or nothing beyond its answer."""
-    dropped = {checked.claim.section for checked in written.left_out if checked.verdict == "supported"}
-    if has_model and not written.paragraphs and not dropped:
-        return [words.nothing_found]
-    section_of = {checked.claim.id: checked.claim.section for checked in verified.claims}
-    stated = {section_of.get(name) for paragraph in written.paragraphs for name in paragraph.claim_ids}
-    disputed = {section_of.get(name) for paragraph in written.paragraphs for name in paragraph.disputed_ids}
-    covered = {paragraph.section for paragraph in written.paragraphs}
-    lines = []
-    for index, section in enumerate(plan.sections):
-        if index not in covered:
-            nothing = words.section_left_out if index in dropped else words.no_section
-            nothing = nothing if has_model else words.no_passage
-            otherwise = words.only_disputed if index in disputed else nothing
-            line = words.in_answer if index in stated else otherwise
-            lines.append(line.replace("{section}", plain_markdown(title_of(section))))
-    return lines
+def cut(text: str, longest: int) -> str:
+    """The text, with an ellipsis for what is beyond the longest length."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def _words_on_no_page(plan: Plan, pages: Sequence[Page], *, names_only: bool = True) -> list[str]:
     """The names, or all words but general ones, that the plan asks and no page has; none without pages."""
     if not pages:
         return []
-    lacking = _lacking(plan, [f"{page.title}\n{page.text}" for page in pages])
     language = plan_language(plan)
     asked = [word for section in plan.sections for word in subject_words(section, language)]
     names = {word.text for word in asked if names_subject(word, language)}
+    lacking = _lacking(plan, [f"{page.title}\n{page.text}" for page in pages])
     return [word for word in lacking if not names_only or word.casefold() in names]
-
-
-def _spelt(names: Sequence[str], pages: Sequence[Page], words: ReportWords) -> list[str]:
-    """The names, each with the word of the pages that is written nearly so, where there is one: `Pyton`, `Python`."""
-    if not names:
-        return []
-    known = {each.casefold(): each for page in pages for each in _WORD.findall(f"{page.title}\n{page.text}")}
-    told = []
-    for name in names:
-        near = get_close_matches(name.casefold(), known, 1, _NEARLY)
-        told.append(words.perhaps.replace("{name}", name).replace("{near}", known[near[0]]) if near else name)
-    return told
-
-
-def _words_untold(plan: Plan, verified: Verified, written: Written, pages: Sequence[Page]) -> list[str]:
-    """The words asked that stand in no sentence of the report nor above one on its page; none without sentences.
-
-    So half of a question of two topics does not vanish unsaid. Words that fit any question are left out.
-    """
-    if not written.paragraphs:
-        return []
-    by_url = {page.url: page for page in pages}
-    stated = {name for each in written.paragraphs for name in (*each.claim_ids, *each.disputed_ids)}
-    told = [each.text for each in written.paragraphs]
-    quotes = (quoted for each in verified.claims if each.claim.id in stated for quoted in each.claim.quotes)
-    for quoted in quotes:
-        if page := by_url.get(quoted.url):
-            told += [page.title, *headings_above(page.headings, quoted.start)]
-    return _lacking(plan, told)
 
 
 def _lacking(plan: Plan, texts: Iterable[str]) -> list[str]:
@@ -397,27 +442,6 @@ def _lacking(plan: Plan, texts: Iterable[str]) -> list[str]:
     words = {word.query: word.word for section in plan.sections for word in search_words(section)}
     lacking = dict.fromkeys(word for query, word in words.items() if not (is_general(word) or index.holding(query)))
     return [found[0] if (found := re.search(re.escape(word), asked, re.I)) else word for word in lacking]
-
-
-def _vain_queries(written: Written, account: Account, words: ReportWords) -> list[str]:
-    """What was searched for without any result, and what without a result that is cited."""
-    cited = {url for paragraph in written.paragraphs for url in paragraph.urls}
-    vain = [query for query in account.queries if cited.isdisjoint(query.urls)]
-    lines = []
-    for sentence, queries in (
-        (words.no_result, [query for query in vain if not query.urls]),
-        (words.no_use, [query for query in vain if query.urls]),
-    ):
-        if queries:
-            texts = [_quoted(text, words) for text in dict.fromkeys(each.query for each in queries)]
-            lines.append(sentence.replace("{queries}", _first_of(texts, _MOST_QUERIES, words)))
-    return lines
-
-
-def _first_of(texts: Sequence[str], most: int, words: ReportWords) -> str:
-    """The first of the texts in a line, with how many more there are."""
-    more = f" … (+{len(texts) - most})" if len(texts) > most else ""
-    return f"{words.between.join(texts[:most])}{more}"
 
 
 _ORDERS = re.compile(
@@ -437,79 +461,7 @@ _ORDERS = re.compile(
 
 @lru_cache(maxsize=64)  # a run lays its report out three times, and long pages take long
 def _orders(page: Page) -> bool:
-    """Whether the page gives orders to the machine that reads it ("Ignore all previous instructions …")."""
     return bool(_ORDERS.search(page.text))
-
-
-def _left_out_lines(dropped: Sequence[Checked], words: ReportWords) -> list[str]:
-    """The claims that are not in the report, each with why; below the reason where several have the same."""
-    of_reason: dict[str, list[str]] = defaultdict(list)
-    for checked in dropped:
-        # Problems are worded in English; `verification.md`, which is English throughout, has them all.
-        told = "; ".join(checked.problems) if words is ENGLISH else ""
-        why = told or words.verdicts["contradicted" if checked.against else checked.verdict]
-        of_reason[plain_markdown(why)].append(_quoted(checked.claim.text, words))
-    return [
-        f"{texts[0]}: {why}{words.full_stop}"
-        if len(texts) == 1
-        else "\n  - ".join([f"{why[:1].upper()}{why[1:]}:", *texts])
-        for why, texts in of_reason.items()
-    ]
-
-
-def _quoted(text: str, words: ReportWords) -> str:
-    """The text in quotation marks of the language."""
-    return f"{words.quotes[0]}{plain_markdown(text)}{words.quotes[1]}"
-
-
-def _report_of(
-    intake: Intake,
-    outline: Sequence[str],
-    sections: Sequence[str],
-    paragraphs: Sequence[Paragraph],
-    claims: Mapping[str, Checked],
-    pages: Sequence[Page],
-    account: Account,
-) -> Report:
-    """The report as data; `pages` are those that it cites, in order."""
-    cited = {name: paragraph.urls for paragraph in paragraphs for name in paragraph.claim_ids if name in claims}
-    return Report(
-        topic=intake.topic,
-        outline=tuple(outline),
-        sections=tuple(sections),
-        citations=tuple(Citation(claim_id=name, urls=urls_of) for name, urls_of in cited.items()),
-        references=tuple(
-            Reference(n=number, url=page.url, title=" ".join(page.title.split()) or None)
-            for number, page in enumerate(pages, start=1)
-        ),
-        stop_reason=account.stop_reason or None,
-    )
-
-
-def _quotes_on(url: str, written: Written, claims: Mapping[str, Checked]) -> list[Quote]:
-    """The quotes of a page that the report rests on, in its order; of what is disputed those of both sides."""
-    quotes: list[Quote] = []
-    for paragraph in written.paragraphs:
-        told = [claims[name] for name in (*paragraph.claim_ids, *paragraph.disputed_ids) if name in claims]
-        if url in paragraph.urls:
-            quotes += [quote for each in told for quote in each.claim.quotes]
-            quotes += [quote for each in told if each.claim.id in paragraph.disputed_ids for quote in each.against]
-    return [quote for quote in quotes if quote.url == url]
-
-
-def _citation_entry(number: int, page: Page, quotes: Sequence[Quote]) -> CitationEntry:
-    """A cited source, with the place and the digest of the first quote of it; none where it supports only."""
-    first = quotes[0].text if quotes else ""
-    digest = hashlib.sha256(normalise(first).encode("utf-8", "replace")).hexdigest()
-    return CitationEntry(
-        cid=cid(number),
-        url=page.url,
-        title=page.title,
-        locator=text_fragment(page.url, first),
-        fetched_at=datetime.fromisoformat(page.fetched_at),
-        quote_hash=f"sha256:{digest}" if first else None,
-        local_path=None,
-    )
 
 
 def text_fragment(url: str, quoted: str) -> str:

@@ -1,15 +1,16 @@
 """The paragraphs of a report by a model: verified claims in a readable order, in its checked words or in their own."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from pipeline.models.asking import Model
 from pipeline.research.claims import is_fit
 from pipeline.research.documents import is_document
-from pipeline.research.layout import title_of
+from pipeline.research.layout import cut, title_of
 from pipeline.research.report_words import ReportWords, report_words
 from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, plan_language
 from pipeline.sources.address import source_kind
@@ -29,7 +30,7 @@ _LEAST_OWN = 3
 """Words beside the topic's by which two statements are compared; with fewer, all words are."""
 
 
-class Said(NamedTuple):
+class _Said(NamedTuple):
     """What a statement says, as it is compared."""
 
     words: frozenset[str]
@@ -37,13 +38,7 @@ class Said(NamedTuple):
     numbers: frozenset[str]
 
 
-def _said(text: str, language: str) -> Said:
-    """The statement as it is compared."""
-    numbers = frozenset(numbers_in(text))
-    return Said(frozenset(map(stem, content_words(text, language))) - numbers, numbers)
-
-
-def _says_again(one: Said, other: Said, topic: frozenset[str] = frozenset()) -> bool:
+def _says_again(one: _Said, other: _Said, topic: frozenset[str]) -> bool:
     """Whether one of the two says nothing that the other does not: no number, and hardly a word.
 
     Words of the topic, by their stems, count for nothing where enough others are left, for all statements have them.
@@ -51,7 +46,8 @@ def _says_again(one: Said, other: Said, topic: frozenset[str] = frozenset()) -> 
     first, second = one.words - topic, other.words - topic
     if min(len(first), len(second)) < _LEAST_OWN:
         first, second = one.words, other.words
-    shorter, longer = sorted((Said(first, one.numbers), Said(second, other.numbers)), key=lambda each: len(each.words))
+    both = (_Said(first, one.numbers), _Said(second, other.numbers))
+    shorter, longer = sorted(both, key=lambda each: len(each.words))
     if not shorter.words or not shorter.numbers <= longer.numbers:
         return False
     return len(shorter.words & longer.words) >= _SAME * len(shorter.words)
@@ -104,11 +100,7 @@ class _Candidate(NamedTuple):
 
 
 def _claims_of_head(
-    topic: str,
-    plan: Plan,
-    claims: Sequence[Checked],
-    pages: Sequence[Page],
-    disputes: Sequence[Collection[str]] = (),
+    topic: str, plan: Plan, claims: Sequence[Checked], pages: Sequence[Page], disputes: Sequence[Collection[str]]
 ) -> list[Checked]:
     """The claims that answer the topic best, the best first: at most three sentences, and half of the claims.
 
@@ -116,59 +108,50 @@ def _claims_of_head(
     ids of claims on which pages disagree, there is one claim at most: for it both sides are to be told. Empty where no
     claim answers.
     """
-    asked = _Asked(topic, plan, claims, {page.url: page for page in pages})
-    left = [asked.candidate(each) for each in claims if not _ASIDE.search(each.claim.text)]
-    disputed = frozenset(name for names in disputes for name in names)
-    left = [each._replace(sentences=2) if each.checked.claim.id in disputed else each for each in left]
+    by_url = {page.url: page for page in pages}
+    disputed = {name for names in disputes for name in names}
+    before = Counter[int]()
+    left: list[_Candidate] = []
+    for each in claims:
+        if not _ASIDE.search(each.claim.text):
+            found = _candidate(each, topic, plan, by_url.get(each.claim.quotes[0].url), before[each.claim.section])
+            left.append(found._replace(sentences=2) if each.claim.id in disputed else found)
+        before[each.claim.section] += 1
     best = max((each.relevance for each in left), default=0.0)
     left = [each for each in left if each.relevance >= max(_LEAST_RELEVANCE, _LEAST_OF_BEST * best)]
     head: list[Checked] = []
-    told = frozenset[str]()
+    answered = frozenset[str]()
     room = _MOST_SENTENCES
     while (left := [each for each in left if each.sentences <= room]) and len(head) < -(-len(claims) // 2):
-        chosen = max(left, key=lambda each: each.score + _NEW_SIDE_WORTH * (not each.sides <= told))
+        chosen = max(left, key=lambda each: each.score + _NEW_SIDE_WORTH * (not each.sides <= answered))
         left.remove(chosen)
         head.append(chosen.checked)
         room -= chosen.sentences
-        told_with_it = {name for names in disputes if chosen.checked.claim.id in names for name in names}
-        left = [each for each in left if each.checked.claim.id not in told_with_it]
-        told |= chosen.sides
+        settled = {name for names in disputes if chosen.checked.claim.id in names for name in names}
+        left = [each for each in left if each.checked.claim.id not in settled]
+        answered |= chosen.sides
     return head
 
 
-class _Asked:
-    """A topic, asked of the claims of a run."""
+def _candidate(checked: Checked, topic: str, plan: Plan, page: Page | None, before: int) -> _Candidate:
+    """The claim, first quoted from this page, before which so many claims of its section stand."""
+    claim, language = checked.claim, plan_language(plan)
 
-    def __init__(self, topic: str, plan: Plan, claims: Sequence[Checked], pages: Mapping[str, Page]) -> None:
-        self.topic = " ".join(topic.split()).casefold()
-        self.plan = plan
-        self.language = plan_language(plan)
-        self.pages = pages
-        self.of_section: dict[int, list[str]] = {number: [] for number in range(len(plan.sections))}
-        for each in claims:
-            self.of_section[each.claim.section].append(each.claim.id)
-
-    def share_in(self, question: str, *texts: str) -> float:
+    def share_in(question: str, *texts: str) -> float:
         """The share of a question's words that texts hold; 1 for one without any."""
-        words = {stem(word.text) for word in subject_words(question, self.language) if not word.general}
-        held = stems_of(" ".join(texts), self.language)
-        return len(words & held) / len(words) if words else 1.0
+        words = {stem(word.text) for word in subject_words(question, language) if not word.general}
+        return len(words & stems_of(" ".join(texts), language)) / len(words) if words else 1.0
 
-    def candidate(self, checked: Checked) -> _Candidate:
-        """The claim with what it is worth at the head."""
-        claim = checked.claim
-        quote = claim.quotes[0]
-        page = self.pages.get(quote.url)
-        above = [page.title, *headings_above(page.headings, quote.start)] if page else []
-        section = self.plan.sections[claim.section]
-        is_own = section.rstrip("?？").casefold() in self.topic
-        answers = self.share_in(section if is_own else self.topic, claim.text, *above)
-        score = answers + _OWN_WORTH * self.share_in(self.topic, claim.text)
-        score += _SITES_WORTH * (len(checked.supporters) > 1)
-        score -= _GOING_ON_COSTS * bool(_GOES_ON.search(claim.text))
-        score -= _PLACE_COSTS * self.of_section[claim.section].index(claim.id)
-        sentences = len(sentence_spans(claim.text, self.language))
-        return _Candidate(checked, answers, score, sentences, frozenset([section] if is_own else []))
+    above = [page.title, *headings_above(page.headings, claim.quotes[0].start)] if page else []
+    topic, section = " ".join(topic.split()).casefold(), plan.sections[claim.section]
+    is_own = section.rstrip("?？").casefold() in topic
+    answers = share_in(section if is_own else topic, claim.text, *above)
+    score = answers + _OWN_WORTH * share_in(topic, claim.text)
+    score += _SITES_WORTH * (len(checked.supporters) > 1)
+    score -= _GOING_ON_COSTS * bool(_GOES_ON.search(claim.text))
+    score -= _PLACE_COSTS * before
+    sentences = len(sentence_spans(claim.text, language))
+    return _Candidate(checked, answers, score, sentences, frozenset([section] if is_own else []))
 
 
 _WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
@@ -188,16 +171,12 @@ _BLANK_BEFORE_STOP = re.compile(r" (?=[.,;。、])")
 class SentenceAnswer(BaseModel):
     """One sentence as the model drafts it."""
 
-    model_config = ConfigDict(extra="ignore")
-
     text: str
     claims: list[str]
 
 
 class ParagraphAnswer(BaseModel):
     """One paragraph as the model drafts it."""
-
-    model_config = ConfigDict(extra="ignore")
 
     paragraph: int
     sentences: list[SentenceAnswer]
@@ -206,16 +185,16 @@ class ParagraphAnswer(BaseModel):
 class SectionAnswer(BaseModel):
     """What the model answers about one section."""
 
-    model_config = ConfigDict(extra="ignore")
-
     paragraphs: list[ParagraphAnswer]
 
 
-class _Draft(NamedTuple):
-    """A paragraph's text, and how many of the model's sentences are not in it."""
-
-    text: str
-    refused: int
+_TASK = (
+    "Write the paragraphs of one section of a report from claims that were checked against their sources. Each "
+    "paragraph has its own claims; state all of them, and nothing else, in plain sentences that read well one "
+    "after the other, in the language of the claims. Keep their words for what they are about, their numbers and "
+    "names. `sentences` are the paragraph's sentences in order, `claims` the ids of the claims that a sentence "
+    "states. No URL, no citation mark, no Markdown, no number that the claims do not have."
+)
 
 
 async def _drafted_texts(
@@ -224,9 +203,6 @@ async def _drafted_texts(
     """The text of each paragraph that the model drafted, by its place; of the others, and of the answer's, nothing.
 
     Each sentence is one that the pages of its claims support; where the model's is not, the claims' own words stand.
-
-    Raises:
-        ProviderError: the model cannot be asked about any section.
     """
     sections: dict[int, list[int]] = {}
     for place, claims in enumerate(paragraphs):
@@ -243,8 +219,8 @@ async def _drafted_texts(
     for places, result in zip(sections.values(), results, strict=True):
         if result is not None:
             drafts = {place: _checked_draft(answer, paragraphs[place], by_url) for place, answer in result.items()}
-            texts |= {place: draft.text for place, draft in drafts.items()}
-            refused += sum(draft.refused for draft in drafts.values())
+            texts |= {place: text for place, (text, _) in drafts.items()}
+            refused += sum(count for _, count in drafts.values())
             if len(result) < len(places):
                 model.note("Some paragraphs are the sources' own sentences: the model did not draft them.")
     for failure in failures:
@@ -257,43 +233,19 @@ async def _drafted_texts(
 async def _draft_section(
     heading: str, section: int, places: Sequence[int], paragraphs: Sequence[Sequence[Checked]], model: Model
 ) -> dict[int, ParagraphAnswer]:
-    """The model's draft of each paragraph of a section, by its place; empty where the answer is no use.
-
-    Raises:
-        ProviderError: it cannot be asked.
-    """
+    """The model's draft of each paragraph of a section, by its place; empty where the answer is no use."""
     texts = [("HEADING", heading)]
-    texts += [
-        (
-            f"CLAIMS OF PARAGRAPH {number}",
-            "\n".join(f"{each.claim.id}: {each.claim.text}" for each in paragraphs[place]),
-        )
-        for number, place in enumerate(places, start=1)
-    ]
-    answer = await model.ask(
-        _task_words(),
-        texts,
-        SectionAnswer.model_json_schema(),
-        SectionAnswer.model_validate,
-        f"the text of section {section + 1}",
-    )
+    for number, place in enumerate(places, start=1):
+        claims = "\n".join(f"{each.claim.id}: {each.claim.text}" for each in paragraphs[place])
+        texts.append((f"CLAIMS OF PARAGRAPH {number}", claims))
+    schema, read = SectionAnswer.model_json_schema(), SectionAnswer.model_validate
+    answer = await model.ask(_TASK, texts, schema, read, f"the text of section {section + 1}")
     drafts = answer.paragraphs if answer else []
     return {places[each.paragraph - 1]: each for each in drafts if 1 <= each.paragraph <= len(places)}
 
 
-def _task_words() -> str:
-    """What the model is to do with the claims of one section."""
-    return (
-        "Write the paragraphs of one section of a report from claims that were checked against their sources. Each "
-        "paragraph has its own claims; state all of them, and nothing else, in plain sentences that read well one "
-        "after the other, in the language of the claims. Keep their words for what they are about, their numbers and "
-        "names. `sentences` are the paragraph's sentences in order, `claims` the ids of the claims that a sentence "
-        "states. No URL, no citation mark, no Markdown, no number that the claims do not have."
-    )
-
-
-def _checked_draft(answer: ParagraphAnswer, claims: Sequence[Checked], pages: Mapping[str, Page]) -> _Draft:
-    """The paragraph of the sentences that hold, with the own words of every claim that none of them states."""
+def _checked_draft(answer: ParagraphAnswer, claims: Sequence[Checked], pages: Mapping[str, Page]) -> tuple[str, int]:
+    """The sentences that hold, with the own words of every claim that none of them states, and how many do not."""
     left = {each.claim.id: each for each in claims}
     sentences: list[str] = []
     refused = 0
@@ -308,12 +260,10 @@ def _checked_draft(answer: ParagraphAnswer, claims: Sequence[Checked], pages: Ma
         else:
             refused += 1
             sentences += [each.claim.text for each in stated if left.pop(each.claim.id, None)]
-    sentences += [each.claim.text for each in left.values()]
-    return _Draft(("" if _WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences), refused)
+    return _joined([*sentences, *(each.claim.text for each in left.values())]), refused
 
 
 def _holds(text: str, stated: Sequence[Checked], pages: Mapping[str, Page]) -> bool:
-    """Whether every claim's own pages support the sentence, and it has no number or address of its own."""
     quotes = [quote for each in stated for quote in each.claim.quotes]
     words = " ".join([*(each.claim.text for each in stated), *(quote.text for quote in quotes)])
     cited = [read_page(pages[url]) for url in dict.fromkeys(quote.url for quote in quotes) if url in pages]
@@ -321,14 +271,11 @@ def _holds(text: str, stated: Sequence[Checked], pages: Mapping[str, Page]) -> b
 
 
 class _ParagraphClaims(NamedTuple):
-    """The claims of one paragraph: all of them stand on each of its pages."""
+    """The claims of one paragraph in order: all of them stand on each of its pages, of which there is at least one."""
 
     section: int
-    """Index of the section."""
     urls: tuple[str, ...]
-    """Canonical URLs of the pages, at least one."""
     claims: tuple[Checked, ...]
-    """In the order in which they are read."""
 
 
 async def write_report(
@@ -363,7 +310,7 @@ async def write_report(
     paragraphs = tuple(
         Paragraph(
             each.section,
-            drafts.get(number) or _own_words(each.claims),
+            drafts.get(number) or _joined([checked.claim.text for checked in each.claims]),
             tuple(checked.claim.id for checked in each.claims),
             each.urls,
         )
@@ -383,14 +330,14 @@ async def write_report(
 def _without_repeats(
     claims: Sequence[Checked], language: str, topic: frozenset[str]
 ) -> tuple[list[Checked], list[Checked]]:
-    """The supported claims that say something new, and those that an earlier one says already."""
     kept: list[Checked] = []
     repeated: list[Checked] = []
-    seen: list[Said] = []
+    seen: list[_Said] = []
     for checked in claims:
         if checked.verdict != "supported":
             continue
-        words = _said(checked.claim.text, language)
+        numbers = frozenset(numbers_in(checked.claim.text))
+        words = _Said(stems_of(checked.claim.text, language) - numbers, numbers)
         if any(_says_again(words, other, topic) for other in seen):
             repeated.append(checked._replace(problems=(*checked.problems, _SAID_ALREADY)))
         else:
@@ -453,8 +400,7 @@ def _cited_pages(checked: Checked, languages: Mapping[str, str], texts: Mapping[
     return tuple(urls[:_MOST_SOURCES])
 
 
-def _own_words(claims: Sequence[Checked]) -> str:
-    sentences = [checked.claim.text for checked in claims]
+def _joined(sentences: Sequence[str]) -> str:
     return ("" if _WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences)
 
 
@@ -484,9 +430,4 @@ def _said_by(quote: Quote, page: Page, words: ReportWords) -> str:
     kind = source_kind(page.url)
     told = words.document if kind == "page" and is_document(page.url) else words.kinds[kind]
     about = words.beside.join((told, dated.replace("{date}", day)))
-    return words.side.format(name=_cut(name, _LONGEST_NAME), about=about, words=_cut(said, _LONGEST_SIDE))
-
-
-def _cut(text: str, longest: int) -> str:
-    """The text, with an ellipsis for what is beyond the longest length."""
-    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+    return words.side.format(name=cut(name, _LONGEST_NAME), about=about, words=cut(said, _LONGEST_SIDE))
