@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.ask import ask
-from pipeline.cli.options import FilledCommand
+from pipeline.cli.options import PATH, FilledCommand, log
 from pipeline.cli.research import research, runs
 from pipeline.cli.sources import sources
 from pipeline.cli.verify import verify
@@ -20,7 +20,7 @@ def pipeline() -> None:
 
 
 @pipeline.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH…")
 def check(paths: tuple[Path, ...]) -> None:
     """Check CSV v2 files against every rule of the contract.
 
@@ -37,25 +37,19 @@ def check(paths: tuple[Path, ...]) -> None:
     violations = 0
     files = [file for path in paths for file in _csv_files(path)]
     for file in files:
-        counts = check_rows(file, click.echo)
-        violations += counts.violations
-        click.echo(
-            f"{file}: rows {counts.rows:,}, answers {counts.answers:,}, violations {counts.violations:,}", err=True
-        )
+        found = check_rows(file, click.echo)
+        violations += found.violations
+        counts = f"rows {found.rows:,}, answers {found.answers:,}, violations {found.violations:,}"
+        log(f"{file}: {counts}")
     if violations:
-        click.echo("Next: mend the cells named above, then run the same check again.", err=True)
+        log("Next: mend the cells named above, then run the same check again.")
         raise click.exceptions.Exit(1)
-    click.echo(
-        f"Next: citejury pipeline sources {click.format_filename(files[0].parent)} --out records.jsonl", err=True
-    )
+    folder = click.format_filename(files[0].parent)
+    log(f"Next: citejury pipeline sources {folder} --out records.jsonl")
 
 
 def _csv_files(path: Path) -> list[Path]:
-    """The file itself, or the CSV files of a folder, in order of their names.
-
-    Raises:
-        InputError: the folder holds none.
-    """
+    """The file itself, or the CSV files of a folder, at least one, in order of their names."""
     from pipeline.csv_v2.file import is_answers_file
     from pipeline.errors import InputError
 
@@ -63,15 +57,14 @@ def _csv_files(path: Path) -> list[Path]:
         return [path]
     files = sorted(file for file in path.iterdir() if is_answers_file(file))
     if not files:
-        raise InputError(
-            f"The folder {str(path)!r} holds no CSV file. Name the one that `citejury pipeline ask` wrote."
-        )
+        folder = f"The folder {str(path)!r} holds no CSV file."
+        raise InputError(f"{folder} Name the one that `citejury pipeline ask` wrote.")
     return files
 
 
 @pipeline.command()
-@click.argument("v1", type=click.Path(path_type=Path), metavar="V1.csv")
-@click.argument("v2", type=click.Path(path_type=Path), metavar="V2.csv")
+@click.argument("v1", type=PATH, metavar="V1.csv")
+@click.argument("v2", type=PATH, metavar="V2.csv")
 def migrate(v1: Path, v2: Path) -> None:
     """Turn a CSV file of schema v1 into CSV v2.
 
@@ -86,10 +79,10 @@ def migrate(v1: Path, v2: Path) -> None:
 
     migrated = migrate_file(v1, v2)
     for note in migrated.notes:
-        click.echo(note, err=True)
+        log(note)
     beside = f" (in {migrated.errors_path})" if migrated.errors else ""
-    click.echo(f"{v2}: answers {migrated.answers:,}, errors {migrated.errors:,}{beside}", err=True)
-    click.echo(f"Next: citejury pipeline check {v2}", err=True)
+    log(f"{v2}: answers {migrated.answers:,}, errors {migrated.errors:,}{beside}")
+    log(f"Next: citejury pipeline check {v2}")
 
 
 @pipeline.command(cls=FilledCommand)
@@ -114,28 +107,18 @@ def parse(provider: str, payload: Path) -> None:
     try:
         answer = read_payload(name, _read_payload_file(payload))
     except ProviderError as error:
-        raise ProviderError(f"{_file_label(payload)}: {error}", error.kind) from error
+        label = "stdin" if str(payload) == "-" else repr(str(payload))
+        raise ProviderError(f"{label}: {error}", error.kind) from error
     found = {
         "text": answer.text,
         "citations": list(answer.citations),
         "search_results": [result.model_dump() for result in answer.search_results],
     }
     click.echo(json.dumps(found, ensure_ascii=False).encode() + b"\n", nl=False)
-    click.echo("Next: citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR", err=True)
-
-
-def _file_label(payload: Path) -> str:
-    """How messages name the payload."""
-    return "stdin" if str(payload) == "-" else repr(str(payload))
+    log("Next: citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR")
 
 
 def _read_payload_file(payload: Path) -> str:
-    """The payload's text.
-
-    Raises:
-        InputError: there is no such file.
-        ProviderError: it is not UTF-8.
-    """
     from pipeline.errors import InputError, ProviderError
 
     try:
@@ -150,7 +133,7 @@ def _read_payload_file(payload: Path) -> str:
 
 
 @pipeline.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
 def reparse(run: Path) -> None:
     """Read the stored answers of the folder RUN again by today's rules, without asking anybody.
 
@@ -166,10 +149,10 @@ def reparse(run: Path) -> None:
 
     done = reparse_run(run, read_settings().prices, click.echo)
     unreadable = f", {done.unreadable} cannot be read and stay as they are" if done.unreadable else ""
-    click.echo(f"{click.format_filename(run)}: {done.answers} answers, {done.changed} changed{unreadable}", err=True)
+    log(f"{click.format_filename(run)}: {done.answers} answers, {done.changed} changed{unreadable}")
     if done.citations_changed:
-        click.echo("citations.jsonl changed", err=True)
-    click.echo(f"Next: citejury pipeline sources {click.format_filename(run)} --out records.jsonl", err=True)
+        log("citations.jsonl changed")
+    log(f"Next: citejury pipeline sources {click.format_filename(run)} --out records.jsonl")
 
 
 for command in (ask, research, runs, sources, verify):

@@ -1,51 +1,41 @@
 """The command `citejury pipeline ask`."""
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.options import SectionedCommand, tell_next
-from pipeline.terminal import SIGNAL_EXITS, ProgressBars
+from pipeline.cli.options import PATH, SectionedCommand, check_amount, json_bytes, log, tell_next, usage_errors
+from pipeline.terminal import SIGNAL_EXITS, ProgressBars, counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.asking.ask_live import Preview, ProviderSelection
-    from pipeline.asking.batches import Progress
-    from pipeline.asking.questions import Call, Report, Tell
+    from pipeline.asking.questions import Call
     from pipeline.asking.run_folder import LastStart, RunManifest
     from pipeline.prompts import Prompts
     from pipeline.schema import ProviderName
     from pipeline.settings import Settings
 
-_CHANGED_TOLD = 5
+_CHANGED_SHOWN = 5
+_SECONDS: dict[str, Any] = {"type": click.IntRange(1, 86_400), "metavar": "SECONDS", "show_default": True}
 
 
-class Shown(NamedTuple):
-    """How the one who waits hears of settled calls, of how many are done in batches, and of what else happens."""
+class _CallBars(ProgressBars):
+    """A bar for each provider."""
 
-    report: "Report"
-    progress: "Progress"
-    tell: "Tell"
+    def __init__(self) -> None:
+        super().__init__("calls", remaining=True)
+        self.done: Counter[str] = Counter()
 
-
-@contextmanager
-def progress_bars() -> Iterator[Shown]:
-    """A bar for each provider on stderr, where that is a terminal, and lines between them."""
-    done: Counter[str] = Counter()
-    with ProgressBars("calls", remaining=True) as bars:
-
-        def report(call: "Call", total: int) -> None:
-            done[call.provider] += 1
-            bars.report(call.provider, done[call.provider], total)
-
-        yield Shown(report, bars.report, bars.tell)
+    def settle(self, call: "Call", total: int) -> None:
+        """Draw that one more of the provider's calls is done."""
+        self.done[call.provider] += 1
+        self.report(call.provider, self.done[call.provider], total)
 
 
 def _end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "Sequence[str]" = ()) -> None:
@@ -56,11 +46,10 @@ def _end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: 
     """
     _print_summary(manifest, out)
     if changed:
-        shown = ", ".join(changed[:_CHANGED_TOLD]) + (", …" if len(changed) > _CHANGED_TOLD else "")
-        click.echo(
+        shown = ", ".join(changed[:_CHANGED_SHOWN]) + (", …" if len(changed) > _CHANGED_SHOWN else "")
+        log(
             f"Stored payloads that have changed since their answers were kept: {len(changed)} ({shown}). The answers "
-            "stay as they are; to read the payloads as they are now, name another `--out`.",
-            err=True,
+            "stay as they are; to read the payloads as they are now, name another `--out`."
         )
     if manifest.stopped:
         whys = {"max_cost": "`--max-cost` lets no more be sent", "batch": "no batch is waited for any longer"}
@@ -87,82 +76,71 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
         tokens = f", {counts.input_tokens:,} tokens in, {counts.output_tokens:,} out" if counts.input_tokens else ""
         replies = counts.answers + counts.bad_replies + counts.paused_bodies
         priced = f", cost {counts.cost:.4f} USD" if counts.unpriced < replies else ""
-        is_told = counts.unpriced and (counts.input_tokens or counts.bad_replies)
-        unknown = f", cost of {counts.unpriced} not known" if is_told else ""
+        is_unknown = counts.unpriced and (counts.input_tokens or counts.bad_replies)
+        unknown = f", cost of {counts.unpriced} not known" if is_unknown else ""
         bad = f", {counts.bad_replies} unreadable but paid for" if counts.bad_replies else ""
         bad += f", {counts.paused_bodies} of paused turns paid for" if counts.paused_bodies else ""
-        told = f"{provider}: {counts.answers} answers, {counts.citations} citations{bad}{tokens}{priced}{unknown}{cut}"
-        click.echo(fill(told, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False), err=True)
+        line = f"{provider}: {counts.answers} answers, {counts.citations} citations{bad}{tokens}{priced}{unknown}{cut}"
+        log(fill(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
     if manifest.errors:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
-        click.echo(f"not answered: {kinds} (see errors.jsonl)", err=True)
+        log(f"not answered: {_counts(manifest.errors)} (see errors.jsonl)")
     if manifest.last:
         _print_last_start(manifest.last, manifest, out)
+
+
+def _counts(kinds: "Mapping[str, int]") -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
 
 
 def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> None:
     """Print what this start did, after a line for each provider that answered nothing."""
     from pipeline.asking.run_folder import BAD_RESPONSES, read_errors
-    from pipeline.terminal import counted, printable
 
     reasons = {error.provider: error.message for error in reversed(read_errors(out))} if last.silent else {}
     for provider, kinds in last.silent.items():
-        said = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         calls = counted(sum(kinds.values()), "call")
-        click.echo(
-            f"{provider}: this start made {calls}, and none was answered ({said}). The first: "
-            f"{printable(reasons.get(provider, ''))}",
-            err=True,
+        log(
+            f"{provider}: this start made {calls}, and none was answered ({_counts(kinds)}). The first: "
+            f"{printable(reasons.get(provider, ''))}"
         )
     bad = manifest.errors.get("bad_response", 0)
     if last.unread or (bad and (out / BAD_RESPONSES).is_file()):
-        click.echo(
+        log(
             f"bad_response: replies that came and cannot be read are paid for, kept in {BAD_RESPONSES} and not asked "
-            "for again unless with `--retry bad_response`",
-            err=True,
+            "for again unless with `--retry bad_response`"
         )
     # Nobody is paid for a stored payload.
     unpriced = sum(each.unpriced for each in manifest.providers.values()) if manifest.options else 0
     new = f", {last.unpriced} of them new" if 0 < last.unpriced < unpriced else ""
     unknown = f", cost of {unpriced} not known{new}" if unpriced else ""
     unread = f", {last.unread} unread" if last.unread else ""
-    click.echo(
+    log(
         f"{last.kept} kept, {last.new} new, {last.failed} failed{unread}, spent now {last.cost:.2f} USD "
-        f"({manifest.cost:.2f} in all){unknown}",
-        err=True,
+        f"({manifest.cost:.2f} in all){unknown}"
     )
 
 
 def _print_batches(out: Path, selection: "ProviderSelection") -> None:
     """Print a line for each batch under way on stderr, and all of them as one JSON list on stdout."""
     from pipeline.asking.batches import look_at_batches
-    from pipeline.terminal import counted, printable
 
     looks = look_at_batches(out, selection)
     for each in looks:
         words = f" ({printable(each.words)})" if each.words else ""
         failed = f", {each.failed} failed" if each.failed else ""
-        click.echo(
+        log(
             f"{each.provider}: {printable(each.batch_id) or 'no id yet'}, {each.status}, {each.done} of "
-            f"{counted(each.calls, 'call')} answered{failed}, sent {each.planned[:16]}{words}",
-            err=True,
+            f"{counted(each.calls, 'call')} answered{failed}, sent {each.planned[:16]}{words}"
         )
-    click.echo(json.dumps([each._asdict() for each in looks], ensure_ascii=False, indent=2).encode() + b"\n", nl=False)
-    following = (
-        "the same command with `--batch` collects them" if looks else "with `--batch`, calls are sent in batches"
-    )
-    click.echo(f"{'' if looks else 'No batch is under way. '}Next: {following}", err=True)
-
-
-_SECONDS = click.IntRange(1, 86_400)
+    click.echo(json_bytes([each._asdict() for each in looks]), nl=False)
+    if looks:
+        log("Next: the same command with `--batch` collects them")
+    else:
+        log("No batch is under way. Next: with `--batch`, calls are sent in batches")
 
 
 def _chosen_providers(ctx: click.Context, param: click.Parameter, names: str | None) -> "list[ProviderName] | None":
-    """The providers of `--providers`, each once, in the fixed order; None where it is not given.
-
-    Raises:
-        click.BadParameter: a name is no provider's, or there is none.
-    """
+    """The providers of `--providers`, each once, in the fixed order; None where it is not given."""
     from pipeline.schema import PROVIDERS
 
     if names is None:
@@ -174,11 +152,7 @@ def _chosen_providers(ctx: click.Context, param: click.Parameter, names: str | N
 
 
 def _chosen_models(ctx: click.Context, param: click.Parameter, options: tuple[str, ...]) -> "dict[ProviderName, str]":
-    """The model to ask for by provider, as each `--model` says.
-
-    Raises:
-        click.BadParameter: one is not PROVIDER=NAME, or names no provider.
-    """
+    """The model to ask for by provider, as each `--model` says."""
     models = {}
     for option in options:
         name, _, model = option.partition("=")
@@ -189,11 +163,6 @@ def _chosen_models(ctx: click.Context, param: click.Parameter, options: tuple[st
 
 
 def _provider(name: str) -> "ProviderName":
-    """The provider of that name.
-
-    Raises:
-        click.BadParameter: there is none.
-    """
     from pipeline.errors import InputError
     from pipeline.providers import provider_name
 
@@ -204,11 +173,6 @@ def _provider(name: str) -> "ProviderName":
 
 
 def _check_together(given: Mapping[str, Any]) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        click.UsageError: two of them do not.
-    """
     if given["replay"] and (given["batch"] or given["batch_status"] or given["batch_cancel"]):
         raise click.UsageError("Stored payloads are not asked for in batches; leave out `--batch…` or `--replay`.")
     if given["replay"] and given["dry_run"]:
@@ -222,8 +186,8 @@ def _check_together(given: Mapping[str, Any]) -> None:
     "--allow-domain --block-domain --country --recency --max-uses --temperature --max-tokens --poll-seconds "
     "--batch-status --batch-cancel",
 )
-@click.argument("narratives", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RUN", help="Run folder to write to.")
+@click.argument("narratives", type=PATH)
+@click.option("--out", required=True, type=PATH, metavar="RUN", help="Run folder to write to.")
 @click.option(
     "--providers",
     "chosen",
@@ -240,39 +204,23 @@ def _check_together(given: Mapping[str, Any]) -> None:
     help="Model to ask for; may be repeated.",
 )
 @click.option("--arm", "arms", multiple=True, metavar="NAME:FILE", help="Ask as FILE says as well; may be repeated.")
-@click.option("--system-prompt", type=click.Path(path_type=Path), metavar="FILE", help="What the models are told.")
-@click.option(
-    "--user-template", type=click.Path(path_type=Path), metavar="FILE", help="The question, {note_text} in it."
-)
+@click.option("--system-prompt", type=PATH, metavar="FILE", help="What the models are told.")
+@click.option("--user-template", type=PATH, metavar="FILE", help="The question, {note_text} in it.")
 @click.option("--id-column", default="narrative_id", show_default=True, help="Column of the narratives' ids.")
 @click.option("--text-column", help="Column of their texts.  [default: prompt, else narrative_prompt]")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Ask only the first N narratives.")
 @click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="How often to ask each.")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once, each.")
 @click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
-@click.option(
-    "--timeout",
-    type=_SECONDS,
-    metavar="SECONDS",
-    default=600,
-    show_default=True,
-    help="Longest a call may take in all.",
-)
-@click.option(
-    "--read-timeout",
-    type=_SECONDS,
-    metavar="SECONDS",
-    default=300,
-    show_default=True,
-    help="Longest silence of a provider.",
-)
+@click.option("--timeout", default=600, **_SECONDS, help="Longest a call may take in all.")
+@click.option("--read-timeout", default=300, **_SECONDS, help="Longest silence of a provider.")
 @click.option("--retry", type=click.Choice(["bad_response"]), help="Ask again where a paid reply cannot be read.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
 @click.option("--batch", is_flag=True, help="Ask in batches: within a day, for about half the price.")
 @click.option("--dry-run", is_flag=True, help="Show what would be asked, and ask nobody.")
 @click.option("--compress", is_flag=True, help="Keep the answers under zstd, in PROVIDER.csv.zst.")
 @click.option("--strict", is_flag=True, help="Exit code 1 where a call failed or a stored payload has changed.")
-@click.option("--replay", type=click.Path(path_type=Path), metavar="DIR", help="Answer from stored payloads instead.")
+@click.option("--replay", type=PATH, metavar="DIR", help="Answer from stored payloads instead.")
 @click.option("--allow-domain", "allowed_domains", multiple=True, metavar="HOST", help="Search this site only.")
 @click.option("--block-domain", "blocked_domains", multiple=True, metavar="HOST", help="Never search this site.")
 @click.option("--country", default="", metavar="CODE", help="Where the user is, such as JP (ISO 3166).")
@@ -339,7 +287,6 @@ def ask(
     """
     import asyncio
     import sys
-    from math import isfinite
 
     from pipeline.asking.arms import Arm, read_arms
     from pipeline.asking.ask_live import ask_providers, preview_run
@@ -356,8 +303,7 @@ def ask(
     in_batches = batch or batch_status or batch_cancel
     settings = read_settings()
     model_names = _configured_models(settings.models) | models
-    if max_cost is not None and not isfinite(max_cost):
-        raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
+    check_amount(max_cost)
     limits = Limits(concurrency, max_cost, settings.prices, compress, retry is not None)
     prompts = DEFAULT_PROMPTS.changed_by(settings.prompts).changed_by(read_prompt_files(system_prompt, user_template))
     rows = NarrativesCsv(narratives, id_column, text_column)
@@ -365,16 +311,16 @@ def ask(
         asked = chosen or recorded_providers(replay, [arm.partition(":")[0] for arm in arms])
         read = read_arms(arms, Arm("", model_names, prompts), asked)
         questions = Questions(rows, asked, model_names, max_rows, repeats, prompts=prompts, arms=read)
-        with progress_bars() as shown:
+        with _CallBars() as bars:
             source = RecordedAnswers(replay)
-            manifest = asyncio.run(ask_narratives(questions, out, source, shown.report, shown.tell, limits))
+            manifest = asyncio.run(ask_narratives(questions, out, source, bars.settle, bars.tell, limits))
             changed = asyncio.run(changed_payloads(questions, out, source))
         _end_run(manifest, out, strict, changed)
         return
     if batch_cancel and chosen is None:
         chosen = providers_with_batches(out)
         if not chosen:
-            click.echo("No batch is under way; nothing is to be ended.", err=True)
+            log("No batch is under way; nothing is to be ended.")
             return
     selection = _select(chosen, model_names, options, settings, prompts, arms)
     questions = selection.questions(rows, max_rows, repeats)
@@ -386,8 +332,8 @@ def ask(
         _print_preview(preview_run(questions, out, selection, prices, limits.retry_bad))
         return
     redirect_client = guarded_client if settings.resolve_redirects else None
-    if in_batches:
-        with progress_bars() as shown:
+    with _CallBars() as bars:
+        if in_batches:
             manifest = ask_in_batches(
                 questions,
                 out,
@@ -395,24 +341,22 @@ def ask(
                 policy=BatchPolicy(poll_seconds=poll_seconds, attempts=attempts),
                 limits=limits,
                 cancel=batch_cancel,
-                progress=shown.progress,
-                tell=shown.tell,
-                tell_counts=(lambda line: None) if sys.stderr.isatty() else shown.tell,  # the bars show it there
+                progress=bars.report,
+                tell=bars.tell,
+                tell_counts=(lambda line: None) if sys.stderr.isatty() else bars.tell,  # the bars show it there
                 redirect_client=redirect_client,
             )
-        _end_run(manifest, out, strict)
-        return
-    with progress_bars() as shown:
-        manifest = ask_providers(
-            questions,
-            out,
-            selection,
-            policy=RetryPolicy(attempts, timeout, min(read_timeout, timeout)),
-            limits=limits,
-            report=shown.report,
-            tell=shown.tell,
-            redirect_client=redirect_client,
-        )
+        else:
+            manifest = ask_providers(
+                questions,
+                out,
+                selection,
+                policy=RetryPolicy(attempts, timeout, min(read_timeout, timeout)),
+                limits=limits,
+                report=bars.settle,
+                tell=bars.tell,
+                redirect_client=redirect_client,
+            )
     _end_run(manifest, out, strict)
 
 
@@ -424,7 +368,7 @@ def _select(
     prompts: "Prompts",
     arms: tuple[str, ...],
 ) -> "ProviderSelection":
-    """Whom to ask and how, told on stderr; `options` are those of `read_options`.
+    """Whom to ask and how, with notes on stderr; `options` are those of `read_options`.
 
     Raises:
         click.UsageError: an option has a value that no provider, or one of those asked, takes.
@@ -442,31 +386,11 @@ def _select(
     with usage_errors():
         check_selection(selection)
     for note in selection.notes:
-        click.echo(note, err=True)
+        log(note)
     return selection
 
 
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """Turn the error about a value on the command line into a usage error.
-
-    Raises:
-        click.UsageError: the block raised an `InputError`.
-    """
-    from pipeline.errors import InputError
-
-    try:
-        yield
-    except InputError as error:
-        raise click.UsageError(str(error)) from error
-
-
 def _configured_models(configured: dict[str, str]) -> "dict[ProviderName, str]":
-    """The model to ask for by provider, as the settings say.
-
-    Raises:
-        SettingsError: a name is no provider's.
-    """
     from pipeline.errors import InputError, SettingsError
     from pipeline.providers import provider_name
 
@@ -478,15 +402,10 @@ def _configured_models(configured: dict[str, str]) -> "dict[ProviderName, str]":
 
 def _print_preview(previews: "list[Preview]") -> None:
     """Print what would be asked: a line for each provider on stderr, and all of it as one JSON object on stdout."""
-    import json
-
     for each in previews:
         cost = "cost not known" if each.cost is None else f"about {each.cost:.2f} USD"
-        click.echo(
-            f"{each.provider}: {each.calls} calls to {each.model}, {each.answered} answered already; "
-            f"{cost} ({each.basis})",
-            err=True,
-        )
+        calls = f"{each.calls} calls to {each.model}, {each.answered} answered already"
+        log(f"{each.provider}: {calls}; {cost} ({each.basis})")
     shown = {"calls": sum(each.calls for each in previews), "providers": [each._asdict() for each in previews]}
-    click.echo(json.dumps(shown, ensure_ascii=False, indent=2).encode() + b"\n", nl=False)
-    click.echo("Nothing was sent. Next: the same command without `--dry-run`", err=True)
+    click.echo(json_bytes(shown), nl=False)
+    log("Nothing was sent. Next: the same command without `--dry-run`")

@@ -1,8 +1,12 @@
 """What the commands share: help in two sections with providers' names, the model that options name, the next step."""
 
+import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +18,8 @@ if TYPE_CHECKING:
 
 STUDY = "study"
 """What click's contexts hold as their object where `study run` runs the command."""
-
-
+PATH = click.Path(path_type=Path)
+log = partial(click.echo, err=True)
 _WORDS = ("{providers}", "{count}", "{keys}", "{in_batches}", "{carried_texts}")
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -75,11 +79,7 @@ class SectionedCommand(FilledCommand):
         self.check = check
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line into the context.
-
-        Raises:
-            click.UsageError: a value cannot be used, or two of them not together.
-        """
+        """Read the command line into the context; two values that do not go together are a usage error."""
         rest = super().parse_args(ctx, args)
         with augment_usage_errors(ctx):
             self.check(ctx.params)
@@ -103,13 +103,43 @@ def tell_next(step: str, done: str = "") -> None:
     ctx = click.get_current_context(silent=True)
     following = "" if ctx and ctx.obj == STUDY else f"Next: {step}"
     if done or following:
-        click.echo(" ".join(filter(None, (done, following))), err=True)
+        log(" ".join(filter(None, (done, following))))
+
+
+def json_bytes(value: Any) -> bytes:
+    """The value as people read JSON, in UTF-8 whatever the terminal's encoding is."""
+    return json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n"
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn the error about a value on the command line into a usage error.
+
+    Raises:
+        click.UsageError: the block raised an `InputError`.
+    """
+    from pipeline.errors import InputError
+
+    try:
+        yield
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def check_amount(max_cost: float | None) -> None:
+    """Refuse `--max-cost nan`, which click takes for a number.
+
+    Raises:
+        click.BadParameter: the limit is no amount.
+    """
+    if max_cost is not None and not math.isfinite(max_cost):
+        raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
 
 
 def named_model(
     settings: "Settings", model: str, provider: str, base_url: str, max_cost: float | None
 ) -> "ChosenModel":
-    """The model to ask, with its key from the environment; who is asked where is told.
+    """The model to ask, with its key from the environment; who is asked where is printed.
 
     Raises:
         click.UsageError: there is no such provider, or a server has no model named.
@@ -117,15 +147,13 @@ def named_model(
         SettingsError: there is no key, or the base URL is none that a key may be sent to.
         InputError: a limit of cost cannot be held for want of a price.
     """
-    from pipeline.errors import InputError
     from pipeline.models.asking import refuse_unknown_price
     from pipeline.providers.choice import choose_model
 
-    if max_cost is not None and not math.isfinite(max_cost):
-        raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
+    check_amount(max_cost)
     if base_url and not model:
         raise click.UsageError("A server at `--base-url` needs the name of a model; give it with `--model`.")
-    try:
+    with usage_errors():
         chosen = choose_model(
             os.environ,
             model=model,
@@ -134,8 +162,6 @@ def named_model(
             base_urls=settings.base_urls,
             apis=settings.apis,
         )
-    except InputError as error:
-        raise click.UsageError(str(error)) from error
     refuse_unknown_price(chosen, settings.prices, max_cost)
-    click.echo(f"Asking {chosen.model} at {chosen.endpoint.base_url}.", err=True)
+    log(f"Asking {chosen.model} at {chosen.endpoint.base_url}.")
     return chosen

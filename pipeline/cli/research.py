@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.options import SectionedCommand
+from pipeline.cli.options import SectionedCommand, log
 from pipeline.cli.sources import allow_address_option, opened_store, tell_allowed
 from pipeline.tables import Table
-from pipeline.terminal import SIGNAL_EXITS, ProgressBars, interrupted_by
+from pipeline.terminal import SIGNAL_EXITS, ProgressBars, counted, interrupted_by, printable
 
 if TYPE_CHECKING:
     from pipeline.models.structured import Spent
@@ -33,6 +33,13 @@ _READING_LIST = (
 )
 _AUDIT_FAILED = 3
 """Exit code where the report did not pass the audit (pipeline/contracts/research.md#stages)."""
+_RUNS_DIR = click.option(
+    "--runs-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder of the research runs.",
+)
 
 
 @click.command(
@@ -49,13 +56,7 @@ _AUDIT_FAILED = 3
 @click.option("--per-site", "per_domain_cap", type=click.IntRange(1, 10), help="Pages of one site.  [default: 3]")
 @click.option("--lang", help="Language of the report, ISO 639-1.  [default: the topic's]")
 @click.option("--workers", type=click.IntRange(1, 100), help="Queries and pages at once.  [default: 5]")
-@click.option(
-    "--runs-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    default="runs",
-    show_default=True,
-    help="Folder of the research runs.",
-)
+@_RUNS_DIR
 @click.option(
     "--model", help="A model's name, or `extractive` for none and a reading list.  [default: openai/gpt-oss-120b]"
 )
@@ -141,17 +142,17 @@ def research(
         except ClarificationNeeded as needed:
             for question in needed.questions:
                 click.echo(question)
-            click.echo("The topic must be clarified first; nothing was researched.", err=True)
+            log("The topic must be clarified first; nothing was researched.")
             command = 'citejury pipeline research "A FULLER TOPIC", or without `--non-interactive` to answer'
-            click.echo(f"Next: {command}", err=True)
+            log(f"Next: {command}")
             raise click.exceptions.Exit(_UNCLEAR) from None
         except ProviderError as error:
             without = "" if wanted.model == EXTRACTIVE else ", and with `--max-tokens 0` it ends without the model"
             kept = f"What was answered and read is kept: `{_resuming(wanted)}` goes on{without}."
             raise ProviderError(f"{error} {kept}", error.kind) from error
         except (Stopped, KeyboardInterrupt) as stopped:
-            click.echo("Stopped; what was answered and read is kept.", err=True)
-            click.echo(f"Next: {_resuming(wanted)} goes on", err=True)
+            log("Stopped; what was answered and read is kept.")
+            log(f"Next: {_resuming(wanted)} goes on")
             raise click.exceptions.Exit(SIGNAL_EXITS[getattr(stopped, "name", "SIGINT")]) from None
     _end_research(finished, wanted)
     if not finished.passed:
@@ -165,11 +166,7 @@ async def _run(
     ask: "AskQuestions | None",
     progress: "Progress",
 ) -> "Finished":
-    """The finished run; questions are asked before anybody needs a key.
-
-    Raises:
-        CitejuryError: as `research` of `pipeline.research.stages`.
-    """
+    """The finished run; questions are asked before anybody needs a key."""
     from pipeline.research.options import EXTRACTIVE
     from pipeline.research.run import open_environment
     from pipeline.research.stages import clarified
@@ -191,20 +188,12 @@ async def _run(
 
 
 def _audit_again(runs_dir: Path, run_id: str) -> None:
-    """Audit the report of a run as it stands in its folder, print what is wrong, and keep the counts.
-
-    Raises:
-        click.UsageError: no run is named.
-        InputError: there is no such run, or it has no report.
-        OutputError: another process works on the run.
-        click.exceptions.Exit: the report did not pass.
-    """
+    """Audit the report of a run as it stands in its folder, print what is wrong, and keep the counts."""
     from pipeline.asking.run_folder import locked_folder
     from pipeline.research.artefacts import RunFolder
     from pipeline.research.audit import verify_result
     from pipeline.research.report import audit_again
     from pipeline.research.runs import STORE, is_run, no_such_run, run_path
-    from pipeline.terminal import counted
 
     if not run_id:
         raise click.UsageError("`--verify-only` audits a run that is there; name it with `--run-id`.")
@@ -218,20 +207,20 @@ def _audit_again(runs_dir: Path, run_id: str) -> None:
     for problem in audit.problems:
         click.echo(problem)
     counts = {"paragraph": audit.total_paragraphs, "source": audit.citations_found, "problem": len(audit.problems)}
-    click.echo(f"{', '.join(counted(count, noun) for noun, count in counts.items())}.", err=True)
+    log(f"{', '.join(counted(count, noun) for noun, count in counts.items())}.")
     of = f"of {counted(audit.text.sentences, 'cited sentence')}"
     if audit.is_held_to_data:
-        click.echo("The store does not know the run: its text was held against its `final/report.json`.", err=True)
+        log("The store does not know the run: its text was held against its `final/report.json`.")
     if audit.text.weaker:
-        click.echo(f"As the run wrote them, in other words than their pages': {audit.text.weaker} {of}.", err=True)
+        log(f"As the run wrote them, in other words than their pages': {audit.text.weaker} {of}.")
     if audit.text.unread:
-        click.echo(f"Not checked, for the store holds neither run nor pages: {audit.text.unread} {of}.", err=True)
+        log(f"Not checked, for the store holds neither run nor pages: {audit.text.unread} {of}.")
     for each in audit.not_checked:
-        click.echo(f"Not checked: {each}", err=True)
+        log(f"Not checked: {each}")
     if not audit.passed:
-        click.echo("Next: mend the report and its files, then audit it again", err=True)
+        log("Next: mend the report and its files, then audit it again")
         raise click.exceptions.Exit(_AUDIT_FAILED)
-    click.echo(f"Next: citejury annotation push {click.format_filename(folder.path)}", err=True)
+    log(f"Next: citejury annotation push {click.format_filename(folder.path)}")
 
 
 @contextmanager
@@ -244,60 +233,41 @@ def shown_progress() -> "Iterator[Progress]":
 
         def start(stage: "Stage", round_: int) -> None:
             nonlocal name
-            name = f"{stage}{_again(round_)}"
+            name = f"{stage}, round {round_}" if round_ > 1 else stage
             bars.report(name)
 
         def end(stage: "Stage", round_: int, words: str) -> None:
-            bars.end(f"{stage}{_again(round_)}")
-            bars.tell(f"{stage}{_again(round_)}: {words or 'done'}")
+            ended = f"{stage}, round {round_}" if round_ > 1 else stage
+            bars.end(ended)
+            bars.tell(f"{ended}: {words or 'done'}")
 
-        yield Progress(
-            start,
-            lambda done, total: bars.report(name, done, total),
-            end,
-            lambda spent: bars.report(name, words=_spent_words(spent)),
-            bars.tell,
-        )
+        def pay(spent: "Spent") -> None:
+            unknown = f", cost of {spent.unpriced} answers not known" if spent.unpriced else ""
+            bars.report(name, words=f"{spent.tokens:,} tokens, {spent.cost:.4f} USD{unknown}" if spent.tokens else "")
 
-
-def _again(round_: int) -> str:
-    """Which round it is, from the second on."""
-    return f", round {round_}" if round_ > 1 else ""
-
-
-def _spent_words(spent: "Spent") -> str:
-    """What the model has taken, in a few words; empty where nothing was asked."""
-    if not spent.tokens:
-        return ""
-    unknown = f", cost of {spent.unpriced} answers not known" if spent.unpriced else ""
-    return f"{spent.tokens:,} tokens, {spent.cost:.4f} USD{unknown}"
+        yield Progress(start, lambda done, total: bars.report(name, done, total), end, pay, bars.tell)
 
 
 def _ask_on_terminal(questions: Sequence[str]) -> list[str]:
     """The answers from stdin, a line for each question in order; empty ones where there is no more to read."""
+    answers = []
     with interrupted_by(signal.SIGINT):  # asyncio's own handler would wait for the line to end
-        return [_answer_to(question) for question in questions]
-
-
-def _answer_to(question: str) -> str:
-    """The next line of stdin, for this question; empty where there is none."""
-    click.echo(question, err=True)
-    click.echo("> ", err=True, nl=False)
-    line = sys.stdin.readline()
-    if not sys.stdin.isatty() or not line:  # nobody's Enter has ended the line of the question
-        click.echo(err=True)
-    return line.strip()
+        for question in questions:
+            log(question)
+            log("> ", nl=False)
+            line = sys.stdin.readline()
+            if not sys.stdin.isatty() or not line:  # nobody's Enter has ended the line of the question
+                log()
+            answers.append(line.strip())
+    return answers
 
 
 def _resuming(options: "ResearchOptions") -> str:
-    """The command with which a run goes on."""
     return f"citejury pipeline research --run-id {options.run_id}{_place(options.runs_dir)}"
 
 
 def shortfalls(finished: "Finished") -> Iterator[str]:
     """What to say of a model that gave no usable answers, or whose calls were cut off."""
-    from pipeline.terminal import counted
-
     metrics = finished.metrics
     if finished.unusable:
         yield (
@@ -319,7 +289,6 @@ def _cost_words(cost: float, unpriced: int) -> str:
 def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
     """What the report holds, in figures."""
     from pipeline.research.options import EXTRACTIVE
-    from pipeline.terminal import counted
 
     check, metrics = finished.check, finished.metrics
     sources, sites = counted(metrics.sources_count, "source"), counted(metrics.domain_diversity, "site")
@@ -337,40 +306,26 @@ def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
 def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
     from pipeline.research.report_words import report_words
-    from pipeline.terminal import counted
 
     check, metrics = finished.check, finished.metrics
     click.echo(click.format_filename(finished.folder / "final" / "report.md"))
     if finished.stop_reason:
-        click.echo(f"Not all was done that was wanted: {report_words('en').stops[finished.stop_reason]}.", err=True)
-    click.echo(_found_words(finished, options), err=True)
+        log(f"Not all was done that was wanted: {report_words('en').stops[finished.stop_reason]}.")
+    log(_found_words(finished, options))
     tokens = metrics.tokens_in + metrics.tokens_out
     took = f", {tokens:,} tokens, {_cost_words(metrics.cost_est, finished.unpriced)}" if tokens else ""
     pages = f"{counted(metrics.cache_misses, 'page')} fetched, {metrics.cache_hits} from the store"
-    click.echo(f"{metrics.duration_s:.0f} s{took}; {pages}.", err=True)
+    log(f"{metrics.duration_s:.0f} s{took}; {pages}.")
     for line in shortfalls(finished):
-        click.echo(line, err=True)
+        log(line)
     if not check.total_paragraphs:
-        click.echo(
-            "No page that was read says anything on it that could be shown; try other pages, or ask in other words.",
-            err=True,
-        )
+        log("No page that was read says anything on it that could be shown; try other pages, or ask in other words.")
     elif not finished.passed:
         account = click.format_filename(finished.folder / "final" / "verification.md")
-        click.echo(f"The report did not pass the audit; {account} says why.", err=True)
-    run_id, where = finished.run_id, _place(options.runs_dir)
-    click.echo(f"Next: citejury pipeline runs show {run_id}{where}", err=True)
+        log(f"The report did not pass the audit; {account} says why.")
+    log(f"Next: citejury pipeline runs show {finished.run_id}{_place(options.runs_dir)}")
     if finished.passed:
-        click.echo(f"Or: citejury annotation push {click.format_filename(finished.folder)}", err=True)
-
-
-_RUNS_DIR = click.option(
-    "--runs-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("runs"),
-    show_default=True,
-    help="Folder of the research runs.",
-)
+        log(f"Or: citejury annotation push {click.format_filename(finished.folder)}")
 
 
 @click.group()
@@ -393,12 +348,12 @@ def list_command(runs_dir: Path) -> None:
 
     found = list_runs(runs_dir)
     if not found:
-        click.echo(f"There is no research run in {runs_dir}.", err=True)
-        click.echo('Next: citejury pipeline research "A TOPIC"', err=True)
+        log(f"There is no research run in {runs_dir}.")
+        log('Next: citejury pipeline research "A TOPIC"')
         return
     head = ("run", "state", "stage", "sources", "cost", "topic")
     click.echo(Table([head, *map(_row_of, found)]).terminal())
-    click.echo(f"Next: citejury pipeline runs show {found[0].run_id}{_place(runs_dir)}", err=True)
+    log(f"Next: citejury pipeline runs show {found[0].run_id}{_place(runs_dir)}")
 
 
 @runs.command()
@@ -421,9 +376,13 @@ def show(run_id: str, runs_dir: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(contract_json(run)))
     else:
-        for line in _described(run):
-            click.echo(line)
-    click.echo(f"Next: {_next_command(run, runs_dir)}", err=True)
+        names = {name: text for name, text in _facts(run) if text}
+        for name, text in names.items():
+            click.echo(f"{name.ljust(max(map(len, names)))}  {text}")
+        if run.sources:
+            rows = [(each.cid, _one_line(each.title) or "-", each.url) for each in run.sources]
+            click.echo(f"\n{Table(rows).terminal()}")
+    log(f"Next: {_next_command(run, runs_dir)}")
 
 
 @runs.command()
@@ -440,41 +399,26 @@ def delete(run_id: str, runs_dir: Path, yes: bool) -> None:
         citejury pipeline runs delete solar_20261122_101500
     """
     from pipeline.research.runs import delete_run, half_deleted, show_run
-    from pipeline.terminal import counted
 
     if not yes and not half_deleted(runs_dir, run_id).is_dir():
         run = show_run(runs_dir, run_id)
         sources = counted(len(run.sources), "source")
-        click.echo(f"{run.run_id}: {run.state}, {sources}, topic: {_one_line(run.topic)}", err=True)
+        log(f"{run.run_id}: {run.state}, {sources}, topic: {_one_line(run.topic)}")
         if not click.confirm(f"Delete {runs_dir / run_id} with all that is in it?", err=True):
-            click.echo("Nothing was deleted.", err=True)
+            log("Nothing was deleted.")
             raise click.exceptions.Exit(1)
     delete_run(runs_dir, run_id)
-    click.echo(f"{run_id} is deleted.", err=True)
-    click.echo(f"Next: citejury pipeline runs list{_place(runs_dir)}", err=True)
+    log(f"{run_id} is deleted.")
+    log(f"Next: citejury pipeline runs list{_place(runs_dir)}")
 
 
 def _row_of(run: "RunOverview") -> tuple[str, ...]:
-    """The run as a row of the list."""
     cost = f"${run.metrics.cost_est:.2f}" if run.metrics else ""
     return run.run_id, run.state, run.stage, str(len(run.sources)), cost, _one_line(run.topic)
 
 
-def _described(run: "RunOverview") -> Iterator[str]:
-    """The run in lines."""
-    names = {name: text for name, text in _facts(run) if text}
-    width = max(map(len, names))
-    for name, text in names.items():
-        yield f"{name.ljust(width)}  {text}"
-    if run.sources:
-        yield ""
-        yield Table([(each.cid, _one_line(each.title) or "-", each.url) for each in run.sources]).terminal()
-
-
 def _facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
     """What there is to tell of the run, by name; empty where nothing is known."""
-    from pipeline.terminal import counted
-
     yield "run", run.run_id
     yield "topic", _one_line(run.topic)
     is_amid = run.stage and run.state in ("unfinished", "failed")
@@ -498,16 +442,14 @@ def _facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
 
 
 def _next_command(run: "RunOverview", runs_dir: Path) -> str:
-    """What to do with the run."""
     if run.state == "finished":
         return f"citejury annotation push {shlex.quote(str(runs_dir / run.run_id))}"
-    if run.state == "audit failed":
-        return f"citejury pipeline research --verify-only --run-id {run.run_id}{_place(runs_dir)}"
-    if run.state == "damaged":
-        return f"mend the file named above, or citejury pipeline runs delete {run.run_id}{_place(runs_dir)}"
-    if run.state == "folder gone":
-        return f"citejury pipeline runs delete {run.run_id}{_place(runs_dir)}"
-    return f"citejury pipeline research --run-id {run.run_id}{_place(runs_dir)}"
+    commands = {
+        "audit failed": "citejury pipeline research --verify-only --run-id",
+        "damaged": "mend the file named above, or citejury pipeline runs delete",
+        "folder gone": "citejury pipeline runs delete",
+    }
+    return f"{commands.get(run.state, 'citejury pipeline research --run-id')} {run.run_id}{_place(runs_dir)}"
 
 
 def _place(runs_dir: Path) -> str:
@@ -517,6 +459,4 @@ def _place(runs_dir: Path) -> str:
 
 def _one_line(text: str) -> str:
     """The text with its white space as single blanks, harmless for a terminal."""
-    from pipeline.terminal import printable
-
     return printable(" ".join(text.split()))

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.options import SectionedCommand, tell_next
+from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
 from pipeline.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
@@ -20,18 +20,13 @@ if TYPE_CHECKING:
     from pipeline.gathering.run_sources import Fetch, RunSources
     from pipeline.sources.store import Store
 
-_STORE = "store.db"
+# Dask takes `HOST:PORT` for `tcp://HOST:PORT`.
 _SCHEDULER = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([^\s/:\[\]]+|\[[0-9A-Fa-f:.%]+\]):(?P<port>[0-9]{1,5})")
-_ARGILLA_KEYS = ("CITEJURY_API_KEY", "ARGILLA_API_KEY")
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Where the user stops the command, say that the same command goes on.
-
-    Raises:
-        click.exceptions.Exit: she did.
-    """
+    """Where the user stops the command, say that the same command goes on, and end with the signal's exit code."""
     try:
         yield
     except KeyboardInterrupt:
@@ -40,11 +35,7 @@ def stoppable() -> Iterator[None]:
 
 
 def _address_and_port(text: str) -> tuple[str, int]:
-    """The two parts of `127.0.0.1:8000` or `[::1]:8000`.
-
-    Raises:
-        click.BadParameter: it is no such pair.
-    """
+    """The two parts of `127.0.0.1:8000` or `[::1]:8000`."""
     from ipaddress import ip_address
 
     host, _, port = text.rpartition(":")
@@ -69,11 +60,6 @@ allow_address_option = click.option(
 
 
 def _check_together(given: Mapping[str, Any]) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        click.UsageError: two of them do not.
-    """
     if given["offline"] and given["refresh"]:
         raise click.UsageError("`--refresh` asks the web again, and `--offline` asks nobody; leave one out.")
     if given["offline"] and given["scheduler"]:
@@ -85,14 +71,14 @@ def _check_together(given: Mapping[str, Any]) -> None:
     check=_check_together,
     rare="--store --context-tokens --chunk-tokens --concurrency --allow-address --refresh --scheduler",
 )
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
 @click.option("--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File of records to write.")
 @click.option("--offline", is_flag=True, help="Ask nobody: the store alone says what the pages hold.")
 @click.option(
     "--add",
     "added",
     multiple=True,
-    type=(str, click.Path(path_type=Path)),
+    type=(str, PATH),
     metavar="URL FILE",
     help="Read a page from a file of yours (PDF, HTML, text), for good; may be repeated.",
 )
@@ -147,10 +133,15 @@ def sources(
     if not run.is_dir():
         raise InputError(f"There is no run folder {str(run)!r}. Name the one that `citejury pipeline ask` wrote.")
     check_counts_tokens()  # before a page is fetched
-    _check_scheduler(scheduler)
-    path = store or run.absolute().parent / _STORE  # beside the run folder, which others share
+    found = _SCHEDULER.fullmatch(scheduler or "")
+    if scheduler is not None and not (found and 0 < int(found["port"]) < 65536):
+        raise InputError(
+            f"{scheduler!r} is no address of a Dask scheduler. Write `--scheduler tcp://HOST:PORT`, as `dask "
+            "scheduler` says it when it starts."
+        )
+    path = store or run.absolute().parent / "store.db"  # beside the run folder, which others share
     limits = PassageLimits(passages, context_tokens, chunk_tokens)
-    with opened_store(path, store is not None, offline and not added) as held, pages_bar() as bar:
+    with opened_store(path, store is not None, offline and not added) as held, PagesBar() as bar:
         fetch = None
         if not offline:
             fetch = _run_fetch(run, open_web(allowed, concurrency, bar.tell, refresh), bar, scheduler, allowed)
@@ -169,40 +160,31 @@ def opened_store(path: Path, named: bool, read_only: bool) -> "AbstractContextMa
     return nullcontext() if read_only and not named and not path.exists() else open_store(path, read_only)
 
 
-class PagesBar(NamedTuple):
-    """How the one who waits hears of pages and of what else happens."""
-
-    begin: Callable[[int], None]
-    report: Callable[[str, str], None]
-    tell: Callable[[str], None]
-    clear: Callable[[], None]
-
-
-@contextmanager
-def pages_bar() -> Iterator[PagesBar]:
+class PagesBar(ProgressBars):
     """A bar of pages with their states on stderr, where that is a terminal, and lines above it."""
-    from pipeline.sources.schema import state_of
 
-    states: Counter[str] = Counter()
-    total = 0
-    with ProgressBars() as bars:
+    def __init__(self) -> None:
+        super().__init__()
+        self.states: Counter[str] = Counter()
+        self.pages = 0
 
-        def begin(pages: int) -> None:
-            nonlocal total
-            total = pages
+    def expect(self, pages: int) -> None:
+        """Count from now on towards so many pages."""
+        self.pages = pages
 
-        def report(url: str, reason: str) -> None:
-            states[state_of(reason)] += 1
-            words = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-            bars.report("pages", states.total(), total, words)
+    def settle(self, url: str, reason: str) -> None:
+        """Draw that one more page is in the state that this reason means."""
+        from pipeline.sources.schema import state_of
 
-        yield PagesBar(begin, report, bars.tell, bars.clear)
+        self.states[state_of(reason)] += 1
+        words = ", ".join(f"{count} {state}" for state, count in sorted(self.states.items()))
+        self.report("pages", self.states.total(), self.pages, words)
 
 
 def open_web(
     allowed: Sequence[tuple[str, int]], concurrency: int, tell: Callable[[str], None], refresh: bool = False
 ) -> "Online":
-    """How the web is asked; what is `allowed` is told."""
+    """How the web is asked; what is `allowed` is reported."""
     from pipeline.gathering.gather import Online
     from pipeline.sources.fetch import FetchPolicy
     from pipeline.sources.guard import guarded_client
@@ -218,74 +200,49 @@ def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]
         tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
 
 
-def _check_scheduler(address: str | None) -> None:
-    """Check the form of a scheduler's address; Dask takes `HOST:PORT` for `tcp://HOST:PORT`.
-
-    Raises:
-        InputError: it has another.
-    """
-    from pipeline.errors import InputError
-
-    found = _SCHEDULER.fullmatch(address) if address is not None else None
-    if address is not None and not (found and 0 < int(found["port"]) < 65536):
-        raise InputError(
-            f"{address!r} is no address of a Dask scheduler. Write `--scheduler tcp://HOST:PORT`, as `dask scheduler` "
-            "says it when it starts."
-        )
-
-
 def _run_fetch(
     run: Path, online: "Online", bar: PagesBar, scheduler: str | None, allowed: tuple[tuple[str, int], ...]
 ) -> "Fetch":
-    """What fetches missing pages, here or on the scheduler's cluster; the run's redirects are looked up before.
-
-    Raises:
-        NotInstalledError: the cluster's library is not there.
-    """
+    """What fetches missing pages, here or on the scheduler's cluster; the run's redirects are looked up before."""
+    from pipeline.errors import NotInstalledError
     from pipeline.gathering.gather import fetch_missing, look_up_targets
     from pipeline.recording.run import read_told_run
 
     run_id = read_told_run(run).run_id
     if scheduler is None:
         look_up_targets(run, online, bar.tell)
-        return lambda store, keys: fetch_missing(store, keys, online, run_id, bar.report, bar.begin)
+        return lambda store, keys: fetch_missing(store, keys, online, run_id, bar.settle, bar.expect)
     try:
         from pipeline.gathering.cluster import Cluster, fetch_on_cluster
     except ImportError as error:
-        from pipeline.errors import NotInstalledError
-
         raise NotInstalledError(
             "Reading pages on a cluster needs the library distributed. Run `pip install '.[cluster]'` in the checkout "
             "of citejury, here and on every machine of the cluster, or leave out `--scheduler`."
         ) from error
     look_up_targets(run, online, bar.tell)
     cluster = Cluster(scheduler, online.policy, allowed, online.refresh)
-    return lambda store, keys: fetch_on_cluster(store, keys, cluster, run_id, bar.report, bar.begin, bar.tell)
+    return lambda store, keys: fetch_on_cluster(store, keys, cluster, run_id, bar.settle, bar.expect, bar.tell)
 
 
 def _end_sources(made: "RunSources", out: Path, store: Path) -> None:
-    """Print what became of the pages and what to do next.
-
-    Raises:
-        click.exceptions.Exit: the network was away, and nothing is held.
-    """
+    """Print what became of the pages and what to do next."""
     from pipeline.sources.choose import tally_lines
 
     for line in tally_lines(made.tally):
-        click.echo(line, err=True)
+        log(line)
     if not store.exists():
-        click.echo(f"There is no store {str(store)!r} yet, so no page is held.", err=True)
+        log(f"There is no store {str(store)!r} yet, so no page is held.")
     if made.uncited:
-        click.echo(f"No answer cites what you added for {', '.join(made.uncited)}: see above.", err=True)
+        log(f"No answer cites what you added for {', '.join(made.uncited)}: see above.")
     gathered = made.gathered
     if gathered and gathered.kept:
-        click.echo(f"{len(gathered.kept)} pages could not be read anew; what was read before stands.", err=True)
+        log(f"{len(gathered.kept)} pages could not be read anew; what was read before stands.")
     if gathered and gathered.away:
         tell_next("the same command again goes on with the pages that were not tried", "The network is away.")
         if not made.tally.read:
             raise click.exceptions.Exit(1)
     push = f"citejury annotation push {click.format_filename(out)}"
-    if any(map(os.environ.get, _ARGILLA_KEYS)):
+    if any(map(os.environ.get, ("CITEJURY_API_KEY", "ARGILLA_API_KEY"))):
         tell_next(f"{push} (the first time after citejury annotation setup)")
     else:
         tell_next(f"citejury annotation serve, in a second terminal; it leads to {push}")

@@ -1,16 +1,16 @@
 """The command `citejury pipeline verify`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.options import SectionedCommand, named_model
-from pipeline.cli.sources import allow_address_option, open_web, opened_store, pages_bar, stoppable
+from pipeline.cli.options import PATH, SectionedCommand, log, named_model
+from pipeline.cli.sources import PagesBar, allow_address_option, open_web, opened_store, stoppable
 from pipeline.errors import InputError
-from pipeline.terminal import SIGNAL_EXITS, ProgressBars, printable
+from pipeline.terminal import SIGNAL_EXITS, ProgressBars, counted, printable
 
 if TYPE_CHECKING:
     from pipeline.verifying.model_verdicts import Asked, OpenClaims
@@ -27,27 +27,20 @@ _EXITS = {**SIGNAL_EXITS, "away": 1}
 """Exit codes by what stopped the asking; a limit ends well."""
 
 
-class _ModelOptions(NamedTuple):
-    """How a model is asked, if one is named."""
-
-    model: str
-    provider: str
-    base_url: str
-    max_cost: float | None
-    max_tokens: int | None
-    calls: int
-
-    @property
-    def is_named(self) -> bool:
-        """Whether a model is to be asked."""
-        return bool(self.model or self.provider or self.base_url)
+def _check_together(given: Mapping[str, Any]) -> None:
+    is_named = bool(given["model"] or given["provider"] or given["base_url"])
+    if is_named and given["no_fetch"]:
+        raise click.UsageError("A model reads the cited pages, and `--no-fetch` reads none; leave one out.")
+    if not is_named and (given["max_cost"] is not None or given["max_tokens"] is not None):
+        raise click.UsageError("Without a model nothing is spent: leave out the limit, or name one with `--model`.")
 
 
 @click.command(
     cls=SectionedCommand,
+    check=_check_together,
     rare="--store --concurrency --allow-address --provider --base-url --max-tokens --calls",
 )
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=PATH)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write here, whole, not to stdout.")
 @click.option("--no-fetch", is_flag=True, help="Read no page: which sentence cites what, and what leads nowhere.")
 @click.option(
@@ -76,8 +69,13 @@ def verify(
     offline: bool,
     store: Path | None,
     concurrency: int,
+    model: str,
+    provider: str,
+    base_url: str,
+    max_cost: float | None,
+    max_tokens: int | None,
+    calls: int,
     allowed: tuple[tuple[str, int], ...],
-    **asking: Any,
 ) -> None:
     """Hold each sentence of anybody's report against the pages that it cites.
 
@@ -108,23 +106,22 @@ def verify(
     from pipeline.verifying.read import read_submitted, submitted_file
     from pipeline.verifying.verify import Reader, Summary, by_rules, cited_keys, verify_report
 
-    options = _ModelOptions(**asking)
-    _check_options(options, no_fetch)
     file = submitted_file(path)
     if out is not None and out.exists() and out.samefile(file):
         raise InputError(f"`--out` {str(out)!r} is what is to be verified, and would be lost. Name another file.")
-    claims = _open_claims(options)
+    is_named = model or provider or base_url
+    claims = _open_claims(model, provider, base_url, max_cost, max_tokens, calls) if is_named else None
     summary = Summary()
     away, asked = False, None
     opened = nullcontext() if no_fetch else opened_store(store or nearest_store(file), store is not None, offline)
-    with opened as held, pages_bar() as bar:
+    with opened as held, PagesBar() as bar:
         if held and not offline:  # without the web, nothing that asks it is loaded
             from pipeline.gathering.gather import fetch_missing
             from pipeline.recording.run import read_told_run
 
             online = open_web(allowed, concurrency, bar.tell)
             keys = cited_keys(read_submitted(file))
-            away = fetch_missing(held, keys, online, read_told_run(file.parent).run_id, bar.report, bar.begin).away
+            away = fetch_missing(held, keys, online, read_told_run(file.parent).run_id, bar.settle, bar.expect).away
             bar.clear()
         reader = Reader(held)
         if claims:
@@ -137,55 +134,34 @@ def verify(
                 write(verified.model_dump(mode="json", exclude={"answer_id"} if submitted.answer_id is None else None))
             summary.check(file)
     for line in summary.lines(strict):
-        click.echo(line, err=True)
+        log(line)
     if away:
-        click.echo("The network is away: the sentences of pages that were not tried are cannot_tell.", err=True)
+        log("The network is away: the sentences of pages that were not tried are cannot_tell.")
     if asked:
-        _tell_asked(asked)
-    goes_on = _how_it_goes_on(asked)
+        _log_asked(asked)
     unread = no_fetch or (offline and summary.read_nothing)
-    click.echo(f"Next: {goes_on or _next_step(path, unread, away, summary, claims is not None, strict)}", err=True)
+    log(f"Next: {_next_step(path, unread, away, summary, asked, strict)}")
     if asked and asked.stopped in _EXITS:
         raise click.exceptions.Exit(_EXITS[asked.stopped])
     if strict and not summary.holds:
         raise click.exceptions.Exit(_FAILED)
 
 
-def _check_options(options: _ModelOptions, no_fetch: bool) -> None:
-    """Refuse options that make no sense together.
-
-    Raises:
-        click.UsageError: they contradict each other.
-    """
-    if options.is_named and no_fetch:
-        raise click.UsageError("A model reads the cited pages, and `--no-fetch` reads none; leave one out.")
-    if not options.is_named and (options.max_cost is not None or options.max_tokens is not None):
-        raise click.UsageError("Without a model nothing is spent: leave out the limit, or name one with `--model`.")
-
-
-def _open_claims(options: _ModelOptions) -> "OpenClaims | None":
-    """Who asks the model; None where none is named.
-
-    Raises:
-        click.UsageError, SettingsError, InputError: as `named_model`.
-    """
-    if not options.is_named:
-        return None
+def _open_claims(
+    model: str, provider: str, base_url: str, max_cost: float | None, max_tokens: int | None, calls: int
+) -> "OpenClaims":
+    """Who asks the model."""
     from pipeline.models.meter import SpendLimits
     from pipeline.settings import read_settings
     from pipeline.verifying.model_verdicts import OpenClaims
 
     settings = read_settings()
-    chosen = named_model(settings, options.model, options.provider, options.base_url, options.max_cost)
-    return OpenClaims(chosen, SpendLimits(options.max_tokens, options.max_cost), options.calls, settings.prices)
+    chosen = named_model(settings, model, provider, base_url, max_cost)
+    return OpenClaims(chosen, SpendLimits(max_tokens, max_cost), calls, settings.prices)
 
 
 def _ask(claims: "OpenClaims", file: Path, reader: "Reader", replies: Path) -> "Asked":
-    """What came of asking about the sentences of the file that the rules leave open; a bar shows how far it is.
-
-    Raises:
-        OutputError: the replies cannot be kept there.
-    """
+    """What came of asking about the sentences of the file that the rules leave open; a bar shows how far it is."""
     from pipeline.verifying.read import read_submitted
     from pipeline.verifying.verify import cited_claims
 
@@ -195,23 +171,22 @@ def _ask(claims: "OpenClaims", file: Path, reader: "Reader", replies: Path) -> "
         return claims.ask(read, replies, lambda done: bars.report("asking", done, total), bars.tell)
 
 
-def _tell_asked(asked: "Asked") -> None:
+def _log_asked(asked: "Asked") -> None:
     """Print what the model was asked, what came of it, and what it took."""
     from pipeline.models.structured import spent_words
-    from pipeline.terminal import counted
 
     of_no_use = f", {counted(asked.unusable, 'answer')} set aside (why: `problems`)" if asked.unusable else ""
     failed = f", {asked.failed:,} not answered" if asked.failed else ""
-    click.echo(f"{counted(asked.questions, 'question')} for the model{of_no_use}{failed}.", err=True)
+    log(f"{counted(asked.questions, 'question')} for the model{of_no_use}{failed}.")
     if asked.failure:
-        click.echo(f"The last one that was not answered: {printable(asked.failure)}", err=True)
+        log(f"The last one that was not answered: {printable(asked.failure)}")
     if spent := spent_words(asked.spent):
-        click.echo(f"Replies kept: {spent}.", err=True)
+        log(f"Replies kept: {spent}.")
     if asked.left:
         how = f", with a higher `--max-{asked.stopped}`" if asked.stopped in ("cost", "tokens") else ""
-        click.echo(f"{_WHY_LEFT.get(asked.stopped, 'Stopped')}: {counted(asked.left, 'question')} left{how}.", err=True)
+        log(f"{_WHY_LEFT.get(asked.stopped, 'Stopped')}: {counted(asked.left, 'question')} left{how}.")
     elif asked.stopped:
-        click.echo(f"{_WHY_LEFT.get(asked.stopped, 'Stopped')}: no question was answered.", err=True)
+        log(f"{_WHY_LEFT.get(asked.stopped, 'Stopped')}: no question was answered.")
 
 
 def nearest_store(file: Path) -> Path:
@@ -225,7 +200,7 @@ def nearest_store(file: Path) -> Path:
 
 
 @contextmanager
-def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
+def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], object]]:
     """Writes values as lines of JSON to stdout, or into a file that appears whole at the end."""
     from pipeline.files import staged_file
     from pipeline.verifying.verify import json_line
@@ -234,48 +209,26 @@ def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
         yield lambda value: click.echo(json_line(value))
         return
     with staged_file(out) as file:
-
-        def write(value: dict[str, Any]) -> None:
-            file.write(f"{json_line(value)}\n".encode())
-
-        yield write
+        yield lambda value: file.write(f"{json_line(value)}\n".encode())
 
 
-def _next_step(path: Path, unread: bool, away: bool, summary: "Summary", has_model: bool, strict: bool) -> str:
+def _next_step(path: Path, unread: bool, away: bool, summary: "Summary", asked: "Asked | None", strict: bool) -> str:
     again = f"citejury pipeline verify {click.format_filename(path)}"
-    if unread:
-        return f"{again} reads the cited pages"
-    if away:
-        return "the same command again goes on with the pages that were not tried"
-    if summary.is_csv and not path.is_dir():
-        folder = click.format_filename(path.parent)
-        if path.stem == "pipeline":
-            return f"citejury annotation push {folder}"
-        return f"citejury pipeline sources {folder} --out records.jsonl brings the answers before the jury"
-    return _after_verdicts(again, summary, has_model, strict)
-
-
-def _after_verdicts(again: str, summary: "Summary", has_model: bool, strict: bool) -> str:
-    """What to do next with a report whose pages were read; `again` is the command without options."""
-    if not summary.by_paragraph:
-        return "name sources in the report, such as [1] with a list of URLs, and verify it again"
-    if summary.contradicted:
-        return "mend what is contradicted, and verify it again"
-    if summary.open and not has_model:
-        return f"{again} --offline --model NAME asks a model about the rest"
-    if not summary.holds:
-        return "read the sentences that are not supported beside `nearest` in the JSON"
-    if strict:
-        return "the same command in a script tells when this changes"
-    if has_model:
-        return "the same command with --strict checks it in a script"
-    return f"{again} --offline --strict checks it in a script"
-
-
-def _how_it_goes_on(asked: "Asked | None") -> str:
-    """How questions are asked that were not, or not answered; empty where there are none."""
-    if not asked or not (asked.left or asked.failed):
-        return ""
-    if asked.left and asked.stopped in ("cost", "tokens"):
-        return f"the same command with a higher `--max-{asked.stopped}` asks what is left"
-    return "the same command again asks what is left"
+    folder, is_csv = click.format_filename(path.parent), summary.is_csv and not path.is_dir()
+    limited = asked and asked.left and asked.stopped in ("cost", "tokens")
+    how = f"with a higher `--max-{asked.stopped}`" if asked and limited else "again"
+    steps = (
+        (asked and (asked.left or asked.failed), f"the same command {how} asks what is left"),
+        (unread, f"{again} reads the cited pages"),
+        (away, "the same command again goes on with the pages that were not tried"),
+        (is_csv and path.stem == "pipeline", f"citejury annotation push {folder}"),
+        (is_csv, f"citejury pipeline sources {folder} --out records.jsonl brings the answers before the jury"),
+        (not summary.by_paragraph, "name sources in the report, such as [1] with a list of URLs, and verify it again"),
+        (summary.contradicted, "mend what is contradicted, and verify it again"),
+        (summary.open and not asked, f"{again} --offline --model NAME asks a model about the rest"),
+        (not summary.holds, "read the sentences that are not supported beside `nearest` in the JSON"),
+        (strict, "the same command in a script tells when this changes"),
+        (asked, "the same command with --strict checks it in a script"),
+        (True, f"{again} --offline --strict checks it in a script"),
+    )
+    return next(step for applies, step in steps if applies)

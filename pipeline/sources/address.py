@@ -9,6 +9,7 @@ Source: pipeline/contracts/research.md#sources.
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import Literal, NamedTuple, cast
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -18,7 +19,7 @@ _LEAST_LETTERS = 4
 _COMPARED_LETTERS = 5
 _LEAST_WORDS = 2
 _WORDS_OF_A_TITLE = 3
-_PIECE = 2
+_MOST_OF_OVERVIEW = 2
 _READ = 20_000
 _STATUS = ("404", "410")  # what pages about errors have in their address
 _WORD = re.compile(rf"[^\W\d_]+|{'|'.join(_STATUS)}")
@@ -75,37 +76,30 @@ class Address(NamedTuple):
 
     def ends_at_nothing(self) -> str:
         """In plain words that the redirects ended at an address such as `/404`; empty where they did not."""
-        end = _names(urlsplit(self.final))[-1:]
-        if (
-            self.asked == self.final
-            or not end
-            or not _NOTHING.fullmatch(end[0])
-            or end == _names(urlsplit(self.asked))[-1:]
-        ):
-            return ""
-        return f"its redirect ends at {end[0]!r}"
+        asked, final = (_names(urlsplit(url))[-1:] for url in self)
+        is_nothing = final != asked and any(map(_NOTHING.fullmatch, final))
+        return f"its redirect ends at {final[0]!r}" if is_nothing else ""
 
     def ends_at_home(self) -> bool:
         """Whether the redirects ended at a site's first page, and that is not where the page itself has moved."""
-        asked, final = urlsplit(self.asked), urlsplit(self.final)
-        if _is_overview(asked) or _same_place(asked, final) or is_grounding_redirect(self.asked):
+        asked, final = map(urlsplit, self)
+        # One page but for scheme, `www.` and the slash at the end.
+        one, other = ((_bare_host(parts), parts.path.rstrip("/"), parts.query) for parts in (asked, final))
+        if one == other or _is_overview(asked) or is_grounding_redirect(self.asked) or not _is_overview(final):
             return False
-        return _is_overview(final) and self._is_home(asked, final)
-
-    def ends_above(self) -> bool:
-        """Whether the redirects ended at a page above the one that was cited, whose address has words of its own."""
-        asked, final = urlsplit(self.asked), urlsplit(self.final)
-        is_above = _bare_host(asked) == _bare_host(final) and _is_above(final, asked)
-        return is_above and len(_words_of(self.asked)) >= _LEAST_WORDS
-
-    def _is_home(self, asked: SplitResult, final: SplitResult) -> bool:
-        """Whether the home page at the end is not where the page itself has moved."""
         if _bare_host(asked) == _bare_host(final):
             return True
         labels = set(_bare_host(final).split("."))
         if any(name.partition(".")[0].lower() in labels for name in _names(asked)):
             return False  # `/blog` became `blog.a.example`, a project's repository its site
         return site_key(self.asked) == site_key(self.final) or len(_words_of(self.asked)) >= _LEAST_WORDS
+
+    def ends_above(self) -> bool:
+        """Whether the redirects ended at a page above the one that was cited, whose address has words of its own."""
+        asked, final = map(urlsplit, self)
+        below, above = _names(asked), _names(final)
+        is_above = len(above) < len(below) and below[: len(above)] == above
+        return is_above and _bare_host(asked) == _bare_host(final) and len(_words_of(self.asked)) >= _LEAST_WORDS
 
 
 def _found(words: tuple[str, ...], text: str) -> int | None:
@@ -138,7 +132,7 @@ def _words_in(name: str) -> Iterator[str]:
         if word in _STATUS:
             yield word
         elif not _LATIN.match(word):
-            yield from (word[at : at + _PIECE] for at in range(len(word) - 1))
+            yield from map("".join, pairwise(word))
         elif len(word) >= _LEAST_LETTERS and _VOWEL.search(word) and not _OF_ANY_PAGE.fullmatch(word):
             yield word
 
@@ -156,7 +150,6 @@ def _names(parts: SplitResult) -> tuple[str, ...]:
 
 
 def _bare_host(parts: SplitResult) -> str:
-    """The host, a leading `www.` left out."""
     return (parts.hostname or "").removeprefix("www.")
 
 
@@ -165,19 +158,7 @@ def _is_overview(parts: SplitResult) -> bool:
     names = _names(parts)
     if _PAGE_PARAMETERS & {name.lower() for name, _ in parse_qsl(parts.query)}:
         return False
-    return len(names) <= _PIECE and all(_OVERVIEW.fullmatch(name) for name in names)
-
-
-def _same_place(asked: SplitResult, final: SplitResult) -> bool:
-    """Whether both are one page but for scheme, `www.` and the slash at the end."""
-    one, other = ((_bare_host(parts), parts.path.rstrip("/"), parts.query) for parts in (asked, final))
-    return one == other
-
-
-def _is_above(final: SplitResult, asked: SplitResult) -> bool:
-    """Whether one path leads through the other."""
-    above, below = _names(final), _names(asked)
-    return len(above) < len(below) and below[: len(above)] == above
+    return len(names) <= _MOST_OF_OVERVIEW and all(map(_OVERVIEW.fullmatch, names))
 
 
 SourceKind = Literal["official", "research", "maker", "documentation", "page", "discussion", "shop", "listing"]
@@ -191,7 +172,6 @@ SECONDARY: frozenset[SourceKind] = frozenset({"discussion", "shop", "listing"})
 
 _STATES = frozenset({"gov", "govt", "gouv", "gob", "gub"})
 _OFFICES = _STATES | {"gv", "go", "lg", "mil", "int"}
-_UNIVERSITIES = frozenset({"edu", "ac"})
 _ALONE = frozenset({"gov", "mil", "int", "edu"})
 """Those of these suffixes that may stand without a country behind them."""
 _UNIVERSITY_NAME = re.compile(r"(?:uni|tu|fh)-[a-z]")
@@ -219,13 +199,13 @@ def source_kind(url: str, names: Collection[str] = ()) -> SourceKind:
     if _is_of(_OFFICES, suffix) or _is_of(_STATES, site):
         return "official"
     path = unquote(urlsplit(url).path).lower()
-    if _is_of(_UNIVERSITIES, suffix) or _UNIVERSITY_NAME.match(name) or _DOI.search(path):
+    if _is_of(("edu", "ac"), suffix) or _UNIVERSITY_NAME.match(name) or _DOI.search(path):
         return "research"
     below = url_host(url).removesuffix(site).split(".")
     parts = {*below, *(part.partition(".")[0] for part in path.split("/"))}
-    told: SourceKind = next((kind for kind, words in _PARTS.items() if not words.isdisjoint(parts)), "page")
+    kind: SourceKind = next((kind for kind, words in _PARTS.items() if not words.isdisjoint(parts)), "page")
     is_maker = len(name) >= _LEAST_NAME and name in names and bool(suffix)
-    return "maker" if is_maker and told not in SECONDARY else told
+    return "maker" if is_maker and kind not in SECONDARY else kind
 
 
 def _is_of(labels: Collection[str], suffix: str) -> bool:
