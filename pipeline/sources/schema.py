@@ -4,7 +4,7 @@ Source: pipeline/contracts/research.md#data.
 """
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -20,11 +20,7 @@ _STATUS = re.compile(r"status_[0-9]{1,3}", re.ASCII)
 
 
 def stored_url(url: str) -> str:
-    """The canonical URL.
-
-    Raises:
-        ValueError: it is refused; pydantic makes a validation error of it.
-    """
+    """The canonical URL; a ValueError, of which pydantic makes a validation error, where it is refused."""
     try:
         return canonical_url(url)
     except InputError as error:
@@ -98,72 +94,54 @@ class Chunk(Contract):
     """Page of a PDF on which it begins, counted from 1; None for other documents."""
 
 
-Reason = Literal[
-    "page",
-    "snippet",
-    "cited_text",
-    "added",
+_Read = Literal[
+    "page",  # the page itself
+    "snippet",  # what the provider showed of it
+    "cited_text",  # what the provider quoted from it
+    "added",  # a file that the user has
+]
+_Gone = Literal[
     "status_404",
     "status_410",
-    "robots",
+    "soft_404",  # a success that says that there is no such page
+    "parked",  # the domain is for sale, or its site is closed
+]
+_Unread = Literal[
+    "robots",  # robots.txt forbids it, or cannot be had
     "paywall",
     "cookie_wall",
     "captcha",
     "login",
-    "empty",
-    "error_page",
-    "home_page",
-    "other_page",
-    "soft_404",
-    "parked",
-    "not_text",
+    "empty",  # no text on it
+    "error_page",  # a success that tells of an error
+    "home_page",  # a redirect ended at the site's first page, or at an overview
+    "other_page",  # a short page that has nothing of what its address names
+    "not_text",  # an image, a film, an archive
     "too_large",
     "bad_encoding",
     "parser_failed",
     "parser_timeout",
-    "redirects",
-    "too_slow",
-    "refused",
+    "redirects",  # more of them than anyone follows
+    "too_slow",  # the body began and did not come to its end in time
+]
+_Unresolved = Literal[
+    "refused",  # by the guard
     "no_such_host",
-    "network",
+    "network",  # nobody there, or the connection broke
     "timeout",
     "not_a_url",
-    "not_tried",
 ]
+Reason = Literal[_Read, _Gone, _Unread, _Unresolved, "not_tried"]
 """Every reason but `status_<n>`, which stands for each status that is no success and has no reason of its own."""
 
-STATES: dict[Reason, SourceState] = {
-    "page": "read",  # the page itself
-    "snippet": "read",  # what the provider showed of it
-    "cited_text": "read",  # what the provider quoted from it
-    "added": "read",  # a file that the user has
-    "status_404": "gone",
-    "status_410": "gone",
-    "soft_404": "gone",  # a success that says that there is no such page
-    "parked": "gone",  # the domain is for sale, or its site is closed
-    "robots": "unread",  # robots.txt forbids it, or cannot be had
-    "paywall": "unread",
-    "cookie_wall": "unread",
-    "captcha": "unread",
-    "login": "unread",
-    "empty": "unread",  # no text on it
-    "error_page": "unread",  # a success that tells of an error
-    "home_page": "unread",  # a redirect ended at the site's first page, or at an overview
-    "other_page": "unread",  # a short page that has nothing of what its address names
-    "not_text": "unread",  # an image, a film, an archive
-    "too_large": "unread",
-    "bad_encoding": "unread",
-    "parser_failed": "unread",
-    "parser_timeout": "unread",
-    "redirects": "unread",  # more of them than anyone follows
-    "too_slow": "unread",  # the body began and did not come to its end in time
-    "refused": "unresolved",  # by the guard
-    "no_such_host": "unresolved",
-    "network": "unresolved",  # nobody there, or the connection broke
-    "timeout": "unresolved",
-    "not_a_url": "unresolved",
-    "not_tried": "unfetched",
+_REASONS: dict[SourceState, object] = {
+    "read": _Read,
+    "gone": _Gone,
+    "unread": _Unread,
+    "unresolved": _Unresolved,
+    "unfetched": Literal["not_tried"],
 }
+STATES: dict[str, SourceState] = {reason: state for state, reasons in _REASONS.items() for reason in get_args(reasons)}
 
 
 def state_of(reason: str) -> SourceState:
@@ -172,9 +150,6 @@ def state_of(reason: str) -> SourceState:
     Raises:
         ValueError: nothing gives this reason.
     """
-    for known, state in STATES.items():
-        if reason == known:
-            return state
-    if _STATUS.fullmatch(reason):
-        return "unread"
-    raise ValueError(f"No source has the reason {reason!r}.")
+    if reason not in STATES and not _STATUS.fullmatch(reason):
+        raise ValueError(f"No source has the reason {reason!r}.")
+    return STATES.get(reason, "unread")
