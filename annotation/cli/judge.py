@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from annotation.judge.run import Outcome, Work
     from annotation.labels import TaskName
-    from pipeline.providers.choice import ChosenModel
+    from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
 
     Report = Callable[[int, int], None]

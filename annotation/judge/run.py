@@ -26,12 +26,12 @@ from pipeline.asking.questions import NO_LIMITS, Limits, Tell
 from pipeline.asking.run_state import RunState
 from pipeline.errors import BadRowsError, InputError, OutputError, ProviderError
 from pipeline.files import staged_file
+from pipeline.models.asking import Replies, open_replies
 from pipeline.models.completion import STATUSES, Status, Structured
-from pipeline.models.replies import Replies, open_replies
 from pipeline.models.structured import Asker, Asks, Spent, accept_body, ask_structured, spent_of
-from pipeline.providers.choice import ChosenModel
+from pipeline.providers import ChosenModel
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.recording.files import numbered_lines
+from pipeline.recording.run import numbered_lines
 from pipeline.terminal import stopping_on_signals
 
 

@@ -18,9 +18,16 @@ from pipeline.csv_v2.lines import delimiter_of, numbered_rows
 from pipeline.csv_v2.rows import ANSWER_ID, AnswerParts
 from pipeline.errors import BadRowsError, InputError
 from pipeline.providers import every_provider, get_provider
-from pipeline.providers.http.body import writable
-from pipeline.recording.files import read_canonical, read_records, research_records
-from pipeline.recording.run import ToldRun, answers_files, read_told_run, record_from_answer
+from pipeline.providers.http.request import writable
+from pipeline.recording.run import (
+    ToldRun,
+    answers_files,
+    read_canonical,
+    read_records,
+    read_told_run,
+    record_from_answer,
+    research_records,
+)
 from pipeline.records import Provenance, QueryResponse
 from pipeline.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
 from pipeline.tables import unescaped

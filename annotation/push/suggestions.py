@@ -18,7 +18,7 @@ from annotation.labels import LABELS, TaskName
 from annotation.push.diff import SUGGESTION_HASH, Decorate, Target
 from annotation.tasks import short_hash
 from pipeline.errors import BadRowsError, InputError
-from pipeline.recording.files import numbered_lines
+from pipeline.recording.run import numbered_lines
 from pipeline.schema import Frozen
 
 _AGENT = "judge"  # annotators see it beside each proposal

@@ -19,7 +19,7 @@ from annotation.status.planting import Planted
 from pipeline.csv_v2.lines import delimiter_of, numbered_rows
 from pipeline.errors import BadRowsError, InputError
 from pipeline.files import staged_file
-from pipeline.recording.files import write_records
+from pipeline.recording.run import write_records
 from pipeline.records import QueryResponse
 from pipeline.tables import spreadsheet_cell, unescaped
 from pipeline.terminal import counted

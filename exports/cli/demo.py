@@ -24,8 +24,7 @@ from exports.report.files import AgreementOptions, Measured, measure_and_write
 from pipeline.asking.replay import replay_narratives
 from pipeline.errors import ArgillaError, OutputError
 from pipeline.files import write_private
-from pipeline.recording.files import read_records, write_records
-from pipeline.recording.run import RESEARCH_RUN
+from pipeline.recording.run import RESEARCH_RUN, read_records, write_records
 from pipeline.records import QueryResponse
 from pipeline.research.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.run import open_environment

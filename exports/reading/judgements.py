@@ -19,7 +19,7 @@ from exports.agreement.schema import InputFile, JudgeFile
 from exports.reading.read import input_file
 from exports.reading.runs import COLUMNS, column_of
 from pipeline.errors import BadRowsError, InputError
-from pipeline.recording.files import numbered_lines, read_records
+from pipeline.recording.run import numbered_lines, read_records
 from pipeline.records import QueryResponse
 from pipeline.terminal import counted, printable
 

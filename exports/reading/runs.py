@@ -19,11 +19,18 @@ from exports.reading.provenance import RecordTraces, tell_narratives
 from exports.results.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, add_counts
 from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, csv_file, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers, whole_answers
-from pipeline.csv_v2.identity import identify_call
+from pipeline.csv_v2.rows import identify_call
 from pipeline.errors import InputError, OutputError
 from pipeline.providers.http.failure import is_refusal, is_refusal_error
-from pipeline.recording.files import read_records, research_records
-from pipeline.recording.run import ToldRun, answers_of_run, read_stored, read_told_run, record_from_answer
+from pipeline.recording.run import (
+    ToldRun,
+    answers_of_run,
+    read_records,
+    read_stored,
+    read_told_run,
+    record_from_answer,
+    research_records,
+)
 from pipeline.records import QueryResponse, Source
 from pipeline.schema import PROVIDERS, ErrorLine, StoredAnswer
 from pipeline.terminal import counted

@@ -21,7 +21,7 @@ from exports.reading.collection import Response, ResponseReader, TableRows
 from exports.reading.read import csv_rows, export_files, read_responses, task_of
 from pipeline.errors import InputError, OutputError
 from pipeline.files import staged_file
-from pipeline.recording.files import numbered_lines
+from pipeline.recording.run import numbered_lines
 from pipeline.tables import Table
 
 _UnitKey = tuple[TaskName, str, str]

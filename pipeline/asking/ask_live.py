@@ -11,10 +11,21 @@ from typing import Any, NamedTuple, Self
 
 import httpx
 
-from pipeline.asking._unread import BadResponses
-from pipeline.asking.arms import Arm, read_arms
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.questions import NEW_TURN, NO_LIMITS, Call, Limits, Questions, Reply, Report, Tell, Turn
+from pipeline.asking.paid_replies import BadResponses
+from pipeline.asking.questions import (
+    NEW_TURN,
+    NO_LIMITS,
+    Arm,
+    Call,
+    Limits,
+    Questions,
+    Reply,
+    Report,
+    Tell,
+    Turn,
+    read_arms,
+)
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import (
     CITATIONS,
@@ -27,12 +38,10 @@ from pipeline.asking.run_folder import (
 )
 from pipeline.errors import InputError, ProviderError, SettingsError
 from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
-from pipeline.providers import every_provider, get_provider, recognise
-from pipeline.providers.choice import find_key, read_base_urls
+from pipeline.providers import every_provider, find_key, get_provider, read_base_urls, recognise
 from pipeline.providers.cost import Usage, cost_of, expected_usage, price_advice, price_of
-from pipeline.providers.http.body import load_body
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.providers.http.request import Endpoint, ProviderRequest
+from pipeline.providers.http.request import Endpoint, ProviderRequest, load_body
 from pipeline.providers.provider import Api
 from pipeline.schema import PROVIDERS, AskOptions, Price, ProviderName
 from pipeline.sources.guard import guarded_client

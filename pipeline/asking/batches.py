@@ -14,13 +14,11 @@ from typing import NamedTuple
 
 import httpx
 
-from pipeline.asking._batch_desk import BatchDesk
-from pipeline.asking._batch_work import BatchPolicy as BatchPolicy
-from pipeline.asking._batch_work import BatchWork
-from pipeline.asking._batch_work import Progress as Progress
-from pipeline.asking._ledger import Batch, Ledger, open_batches
-from pipeline.asking._paused import PausedTurns
 from pipeline.asking.ask_live import ProviderSelection, cites_redirects, look_up_redirects, refuse_unknown_prices
+from pipeline.asking.batch_calls import BatchPolicy, BatchWork, Progress
+from pipeline.asking.batch_desk import BatchDesk
+from pipeline.asking.ledger import Batch, Ledger, open_batches
+from pipeline.asking.paid_replies import PausedTurns
 from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Tell
 from pipeline.asking.run import settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest

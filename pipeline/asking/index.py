@@ -2,25 +2,38 @@
 
 It is derived from the file, so that a run goes on without reading answers again. It is believed as far as it fits: by
 length and time of the file it was last written for, else by the CRC-32 of every answer. What it lacks is read from the
-file. Source: pipeline/contracts/run_folder.md#index.
+file. A file that is written anew, in another order, under zstd or read by today's rules, gets its index with it.
+
+Source: pipeline/contracts/run_folder.md#index.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 from zlib import crc32
 
 from pydantic import ValidationError
 
-from pipeline.csv_v2.file import Place, append_answer, cut_off, find_whole_answers, header_end
-from pipeline.csv_v2.packed import PACKED
+from pipeline.csv_v2.file import (
+    HEADER,
+    Place,
+    append_answer,
+    cut_off,
+    find_whole_answers,
+    header_end,
+    rows_as_bytes,
+    stored_bytes,
+)
+from pipeline.csv_v2.lines import PACKED, pack
 from pipeline.errors import InputError, ProviderError
 from pipeline.files import staged_file
 from pipeline.prompts import text_digest
 from pipeline.providers import get_provider
 from pipeline.providers.cost import Usage, usage_of
-from pipeline.providers.http.body import load_body, writable
+from pipeline.providers.http.request import load_body, writable
 from pipeline.recording.run import read_stored
 from pipeline.schema import PROVIDERS, Answer, Frozen, StoredAnswer
 
@@ -89,17 +102,17 @@ def append_indexed(path: Path, stored: StoredAnswer, answer: Answer, usage: Usag
     place = append_answer(path, stored)
     index = index_file(path)
     with open(index, "ab") as file:
-        head = b"" if file.tell() else head_line(path, place.start)
-        file.write(head + answer_line(stored, place, answer, usage))
-    keep_time(path, index)
+        head = b"" if file.tell() else _head_line(path, place.start)
+        file.write(head + _answer_line(stored, place, answer, usage))
+    _keep_time(path, index)
 
 
-def head_line(path: Path, end: int) -> bytes:
+def _head_line(path: Path, end: int) -> bytes:
     """The first line of the index."""
     return IndexHead(file=path.name, end=end).model_dump_json().encode() + b"\n"
 
 
-def answer_line(stored: StoredAnswer, place: Place, answer: Answer, usage: Usage) -> bytes:
+def _answer_line(stored: StoredAnswer, place: Place, answer: Answer, usage: Usage) -> bytes:
     """The line of an answer."""
     numbers = {url: number for number, url in enumerate(stored.citations, start=1)}
     line = IndexLine(
@@ -122,15 +135,15 @@ def answer_line(stored: StoredAnswer, place: Place, answer: Answer, usage: Usage
             if each.url in numbers
         ),
     )
-    return as_bytes(line)
+    return _as_bytes(line)
 
 
-def as_bytes(line: IndexLine) -> bytes:
+def _as_bytes(line: IndexLine) -> bytes:
     """The line as it stands in the file."""
     return line.model_dump_json().encode() + b"\n"
 
 
-def keep_time(path: Path, index: Path) -> None:
+def _keep_time(path: Path, index: Path) -> None:
     """Give the index the time of the file that it fits: another time says that one of the two was changed."""
     time = path.stat().st_mtime_ns
     os.utime(index, ns=(time, time))
@@ -163,7 +176,7 @@ def _fit(path: Path) -> _Fit:
         of_file, of_index = os.fstat(file.fileno()), os.fstat(index.fileno())
         believed = of_file.st_mtime_ns == of_index.st_mtime_ns
         file.seek(end)
-        for raw in index if index.readline() == head_line(path, end) else ():
+        for raw in index if index.readline() == _head_line(path, end) else ():
             line = _read_line(raw)
             if line is None or not end < line.end <= of_file.st_size:
                 break
@@ -223,13 +236,13 @@ def _read_rest(path: Path, fit: _Fit, tell: Tell) -> _Fit:
         os.truncate(index, fit.length)
     elif end:
         with staged_file(index) as file:
-            file.write(head_line(path, end))
+            file.write(_head_line(path, end))
     if end and not fit.length and path.stat().st_size > end:
         tell(f"{path.name}: its index is missing or of another file, so its answers are read once.")
     try:
         with open(index, "ab") as file:
-            for stored, place in read_places(path, end) if end else ():
-                file.write(answer_line(stored, place, *_what_it_says(stored)))
+            for stored, place in _read_places(path, end) if end else ():
+                file.write(_answer_line(stored, place, *_what_it_says(stored)))
                 ids.add(stored.answer_id)
                 end = place.end
     except InputError:
@@ -237,11 +250,11 @@ def _read_rest(path: Path, fit: _Fit, tell: Tell) -> _Fit:
             raise
         return _read_rest(path, _Fit(set()), tell)  # from the beginning, so that the message has the right line
     cut_off(path, end)
-    keep_time(path, index)
+    _keep_time(path, index)
     return _Fit(ids, end)
 
 
-def read_places(path: Path, start: int) -> Iterator[tuple[StoredAnswer, Place]]:
+def _read_places(path: Path, start: int) -> Iterator[tuple[StoredAnswer, Place]]:
     """Each whole answer from byte `start` on, and where it stands.
 
     Raises:
@@ -290,3 +303,135 @@ def cited_urls(path: Path) -> Iterator[tuple[str, ...]] | None:
     """The cited URLs of each answer of a file, by its index; None where that does not tell of all of them."""
     fit = _fit(path)
     return (line.urls for line in read_index(path)) if fit.ids and fit.end == path.stat().st_size else None
+
+
+class _Rewriting(NamedTuple):
+    """A file that takes the place of another, and its index: answers go in one by one."""
+
+    file: BinaryIO
+    lines: BinaryIO
+
+    def add(self, line: IndexLine, rows: bytes) -> None:
+        """Add an answer by its line in the old index, and its rows as they are to stand in the file."""
+        end = self.file.tell() + len(rows)
+        self.file.write(rows)
+        self.lines.write(_as_bytes(line.model_copy(update={"end": end, "crc": crc32(rows)})))
+
+
+def put_in_order(path: Path, answer_ids: Iterable[str]) -> None:
+    """Put the answers in this order, those that it does not name last. The file is not touched where they stand so."""
+    ends, lines = array("q"), array("q")
+    rows: dict[str, int] = {}
+    with open(index_file(path), "rb") as index:
+        ends.append(IndexHead.model_validate_json(index.readline()).end)
+        lines.append(index.tell())
+        for raw in index:
+            line = IndexLine.model_validate_json(raw)
+            rows[line.answer_id] = len(ends) - 1
+            ends.append(line.end)
+            lines.append(lines[-1] + len(raw))
+    order = array("q", (rows.pop(answer_id) for answer_id in answer_ids if answer_id in rows))
+    order.extend(rows.values())
+    if all(order[place] == place for place in range(len(order))):
+        return
+    with (
+        open(path, "rb") as old,
+        open(index_file(path), "rb") as index,
+        staged_file(index_file(path)) as new_lines,
+        staged_file(path) as new,
+    ):
+        new.write(old.read(ends[0]))
+        new_lines.write(_head_line(path, ends[0]))
+        rewriting = _Rewriting(new, new_lines)
+        for place in order:
+            old.seek(ends[place])
+            index.seek(lines[place])
+            line = IndexLine.model_validate_json(index.readline())
+            rewriting.add(line, old.read(ends[place + 1] - ends[place]))
+    _keep_time(path, index_file(path))
+
+
+def begin_packed(path: Path) -> None:
+    """Begin a file under zstd, which has no answer yet, where there is none."""
+    if not path.is_file():
+        with staged_file(path) as file:
+            file.write(stored_bytes(path, HEADER))
+
+
+def pack_file(path: Path) -> None:
+    """Put a plain file whose index fits under zstd, answer by answer; the plain one and its index give way."""
+    packed, index = path.with_name(path.name + PACKED), index_file(path)
+    lines = read_index(path)
+    with open(path, "rb") as old, staged_file(index) as new_lines:
+        with staged_file(packed) as new:
+            start = header_end(path)
+            old.seek(start)
+            header = pack(HEADER)
+            new.write(header)
+            new_lines.write(_head_line(packed, len(header)))
+            rewriting = _Rewriting(new, new_lines)
+            for line in lines:
+                rewriting.add(line, pack(old.read(line.end - start)))
+                start = line.end
+        path.unlink()
+    _keep_time(packed, index)
+
+
+class Said(NamedTuple):
+    """An answer as it is to stand in its file, and what its body says."""
+
+    stored: StoredAnswer
+    answer: Answer
+    usage: Usage
+
+
+def read_again(path: Path, read: Callable[[StoredAnswer], Said]) -> None:
+    """Read every whole answer once, and write the index anew.
+
+    The file is written anew, too, where `read` makes another answer of one, and else left as it is. A torn answer at
+    the end is cut off; a file without any is removed.
+
+    Raises:
+        InputError: the file is not CSV v2, or is damaged before its last answer.
+    """
+    index, end = index_file(path), header_end(path)
+    count = 0
+    with ExitStack() as files:
+        lines = files.enter_context(staged_file(index))
+        lines.write(_head_line(path, end))
+        new: BinaryIO | None = None
+        for stored, place in _read_places(path, end) if end else ():
+            said = read(stored)
+            if new is None and said.stored is not stored:
+                new = files.enter_context(staged_file(path))
+                _copy(path, 0, place.start, new)
+            if new is not None:
+                place = _write_again(path, stored, said.stored, place, new)
+            lines.write(_answer_line(said.stored, place, said.answer, said.usage))
+            count, end = count + 1, place.end
+    cut_off(path, end)
+    if count:
+        _keep_time(path, index)
+    else:
+        path.unlink()
+        index.unlink()
+
+
+def _write_again(path: Path, before: StoredAnswer, after: StoredAnswer, place: Place, new: BinaryIO) -> Place:
+    """Write an answer, as it stood where it is the same, and give its place in the new file."""
+    start = new.tell()
+    if after is before:
+        _copy(path, place.start, place.end, new)
+        return Place(start, new.tell(), place.crc)
+    rows = stored_bytes(path, rows_as_bytes(after))
+    new.write(rows)
+    return Place(start, new.tell(), crc32(rows))
+
+
+def _copy(path: Path, start: int, end: int, new: BinaryIO) -> None:
+    """Write the bytes of a file from `start` up to `end` into another."""
+    with open(path, "rb") as old:
+        old.seek(start)
+        while start < end and (piece := old.read(min(end - start, _PIECE))):
+            start += len(piece)
+            new.write(piece)

@@ -10,11 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.asking._ledger import refuse_open_batches, token_shares
-from pipeline.asking._paused import PAUSING, PausedLine, PausedTurns, unused_bodies
-from pipeline.asking._summary import summarise_run
-from pipeline.asking._unread import BadResponse, BadResponses, keep_bad_response, paid_in_vain
 from pipeline.asking.index import append_indexed, read_index
+from pipeline.asking.ledger import refuse_open_batches, token_shares
+from pipeline.asking.paid_replies import (
+    PAUSING,
+    BadResponse,
+    BadResponses,
+    PausedLine,
+    PausedTurns,
+    keep_bad_response,
+    paid_in_vain,
+    unused_bodies,
+)
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell, Turn
 from pipeline.asking.run_folder import (
     ERRORS,
@@ -31,11 +38,12 @@ from pipeline.asking.run_folder import (
     write_manifest,
 )
 from pipeline.asking.run_state import RunState, Settled
+from pipeline.asking.summary import summarise_run
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of
-from pipeline.providers.http.body import load_body
 from pipeline.providers.http.failure import unreadable_error
+from pipeline.providers.http.request import load_body
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.terminal import stopping_on_signals
 

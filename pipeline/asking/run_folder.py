@@ -17,14 +17,12 @@ from uuid import UUID, uuid4
 
 from pydantic import Field, ValidationError
 
-from pipeline.asking._rewrite import begin_packed, pack_file
-from pipeline.asking.arms import Arm, ArmAsked, what_changed
-from pipeline.asking.index import IndexLine, cited_urls, sync_index, whole_ids
+from pipeline.asking.index import IndexLine, begin_packed, cited_urls, pack_file, sync_index, whole_ids
 from pipeline.asking.narratives import NarrativesFile
-from pipeline.asking.questions import Call, Questions, Tell, plan_calls
+from pipeline.asking.questions import Arm, ArmAsked, Call, Questions, Tell, plan_calls, what_changed
 from pipeline.csv_v2.file import answers_file, error_bytes, read_answers
-from pipeline.csv_v2.identity import find_place
-from pipeline.csv_v2.packed import PACKED, is_packed
+from pipeline.csv_v2.lines import PACKED, is_packed
+from pipeline.csv_v2.rows import find_place
 from pipeline.errors import InputError, OutputError
 from pipeline.files import staged_file
 from pipeline.prompts import DEFAULT_PROMPTS, PromptsAsked

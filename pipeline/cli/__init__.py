@@ -144,7 +144,7 @@ def reparse(run: Path) -> None:
     Example:
         citejury pipeline reparse answers
     """
-    from pipeline.asking.reparse import reparse_run
+    from pipeline.asking.summary import reparse_run
     from pipeline.settings import read_settings
 
     done = reparse_run(run, read_settings().prices, click.echo)

@@ -288,11 +288,11 @@ def ask(
     import asyncio
     import sys
 
-    from pipeline.asking.arms import Arm, read_arms
     from pipeline.asking.ask_live import ask_providers, preview_run
-    from pipeline.asking.batches import BatchPolicy, ask_in_batches, batch_prices, providers_with_batches
+    from pipeline.asking.batch_calls import BatchPolicy
+    from pipeline.asking.batches import ask_in_batches, batch_prices, providers_with_batches
     from pipeline.asking.narratives import NarrativesCsv
-    from pipeline.asking.questions import Limits, Questions
+    from pipeline.asking.questions import Arm, Limits, Questions, read_arms
     from pipeline.asking.replay import RecordedAnswers, changed_payloads, recorded_providers
     from pipeline.asking.run import ask_narratives
     from pipeline.prompts import DEFAULT_PROMPTS, read_prompt_files
@@ -377,7 +377,7 @@ def _select(
     import os
 
     from pipeline.asking.ask_live import Spoken, check_selection, select_providers
-    from pipeline.providers.options import read_options
+    from pipeline.asking.questions import read_options
 
     with usage_errors():
         wanted = read_options(**options)

@@ -13,7 +13,7 @@ import click
 from click.core import augment_usage_errors
 
 if TYPE_CHECKING:
-    from pipeline.providers.choice import ChosenModel
+    from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
 
 STUDY = "study"
@@ -148,7 +148,7 @@ def named_model(
         InputError: a limit of cost cannot be held for want of a price.
     """
     from pipeline.models.asking import refuse_unknown_price
-    from pipeline.providers.choice import choose_model
+    from pipeline.providers import choose_model
 
     check_amount(max_cost)
     if base_url and not model:

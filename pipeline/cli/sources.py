@@ -16,8 +16,8 @@ from pipeline.terminal import SIGNAL_EXITS, ProgressBars
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from pipeline.gathering.gather import Online
-    from pipeline.gathering.run_sources import Fetch, RunSources
+    from pipeline.asking.gather import Online
+    from pipeline.asking.run_sources import Fetch, RunSources
     from pipeline.sources.store import Store
 
 # Dask takes `HOST:PORT` for `tcp://HOST:PORT`.
@@ -125,8 +125,8 @@ def sources(
         citejury pipeline sources answers --out records.jsonl --offline
         citejury pipeline sources answers --out records.jsonl --add https://paper.example/article article.pdf
     """
+    from pipeline.asking.run_sources import write_run_records
     from pipeline.errors import InputError
-    from pipeline.gathering.run_sources import write_run_records
     from pipeline.sources.choose import PassageLimits
     from pipeline.sources.chunk import check_counts_tokens
 
@@ -185,7 +185,7 @@ def open_web(
     allowed: Sequence[tuple[str, int]], concurrency: int, tell: Callable[[str], None], refresh: bool = False
 ) -> "Online":
     """How the web is asked; what is `allowed` is reported."""
-    from pipeline.gathering.gather import Online
+    from pipeline.asking.gather import Online
     from pipeline.sources.fetch import FetchPolicy
     from pipeline.sources.guard import guarded_client
 
@@ -204,8 +204,8 @@ def _run_fetch(
     run: Path, online: "Online", bar: PagesBar, scheduler: str | None, allowed: tuple[tuple[str, int], ...]
 ) -> "Fetch":
     """What fetches missing pages, here or on the scheduler's cluster; the run's redirects are looked up before."""
+    from pipeline.asking.gather import fetch_missing, look_up_targets
     from pipeline.errors import NotInstalledError
-    from pipeline.gathering.gather import fetch_missing, look_up_targets
     from pipeline.recording.run import read_told_run
 
     run_id = read_told_run(run).run_id
@@ -213,7 +213,7 @@ def _run_fetch(
         look_up_targets(run, online, bar.tell)
         return lambda store, keys: fetch_missing(store, keys, online, run_id, bar.settle, bar.expect)
     try:
-        from pipeline.gathering.cluster import Cluster, fetch_on_cluster
+        from pipeline.asking.cluster import Cluster, fetch_on_cluster
     except ImportError as error:
         raise NotInstalledError(
             "Reading pages on a cluster needs the library distributed. Run `pip install '.[cluster]'` in the checkout "

@@ -116,7 +116,7 @@ def verify(
     opened = nullcontext() if no_fetch else opened_store(store or nearest_store(file), store is not None, offline)
     with opened as held, PagesBar() as bar:
         if held and not offline:  # without the web, nothing that asks it is loaded
-            from pipeline.gathering.gather import fetch_missing
+            from pipeline.asking.gather import fetch_missing
             from pipeline.recording.run import read_told_run
 
             online = open_web(allowed, concurrency, bar.tell)
@@ -151,7 +151,7 @@ def _open_claims(
     model: str, provider: str, base_url: str, max_cost: float | None, max_tokens: int | None, calls: int
 ) -> "OpenClaims":
     """Who asks the model."""
-    from pipeline.models.meter import SpendLimits
+    from pipeline.models.asking import SpendLimits
     from pipeline.settings import read_settings
     from pipeline.verifying.model_verdicts import OpenClaims
 

@@ -11,8 +11,17 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
-from pipeline.csv_v2.lines import csv_reader, decoded_lines, numbered_rows
-from pipeline.csv_v2.packed import PACKED, Frame, first_length, is_packed, pack, read_frames
+from pipeline.csv_v2.lines import (
+    PACKED,
+    Frame,
+    csv_reader,
+    decoded_lines,
+    first_length,
+    is_packed,
+    numbered_rows,
+    pack,
+    read_frames,
+)
 from pipeline.csv_v2.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells
 from pipeline.errors import InputError, ProviderError
 from pipeline.files import staged_file

@@ -2,5 +2,5 @@
 
 Read `structured.py` first: which model, in which form it is asked. `completion.py` finds the JSON in what it said;
 `evidence.py` checks that the quotes in it stand on the pages that it was shown. `asking.py` asks many questions, each
-distinct one once; `meter.py` holds calls below a budget; `replies.py` keeps what was answered in a file.
+distinct one once, below a budget, and keeps what was answered in a file.
 """

@@ -1,17 +1,26 @@
 """A model that is asked many questions: each distinct one once, its answers kept, tokens and cost counted.
 
-Research and `pipeline verify` ask through it, so that the same question has the same answer in both.
+Research and `pipeline verify` ask through `Model`, so that the same question has the same answer in both. `Replies`
+keeps what was paid for in a file; a last line that a kill has torn never happened.
+
+Calls that run at once would each find room below a limit that all of them together break. So a call starts only where
+it fits at its largest beside what was spent and what runs; else it waits until running calls are settled. Where nothing
+runs and the limit is not reached, it starts even so: what is spent goes over a limit by one call's size at the most.
 """
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import math
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
-from pipeline.errors import InputError, ProviderError
-from pipeline.models.completion import CUT_SHORT_ERROR, Structured, plain_reason
-from pipeline.models.meter import USED_UP
+from pipeline.errors import InputError, OutputError, ProviderError
+from pipeline.models.completion import CUT_SHORT_ERROR, Structured, model_content, plain_reason
 from pipeline.models.structured import (
     DATA_RULE,
     Asker,
@@ -22,8 +31,11 @@ from pipeline.models.structured import (
     marking_words,
     spent_of,
 )
-from pipeline.providers.choice import ChosenModel
+from pipeline.providers import ChosenModel
+from pipeline.providers.cost import cost_of, price_of, usage_of
+from pipeline.providers.http.request import as_object, as_text, load_body
 from pipeline.schema import Price
+from pipeline.sources.chunk import check_counts_tokens, count_tokens
 
 Value = TypeVar("Value")
 
@@ -221,3 +233,292 @@ def _request_key(asker: Asker, prompt: str, system: str, schema: Mapping[str, An
     limit = str(asker.options.max_tokens)
     parts = (chosen.model, chosen.endpoint.base_url, limit, system, prompt, json.dumps(schema, sort_keys=True))
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# A NamedTuple of texts, some of which may be None: what identifies a reply.
+Question = TypeVar("Question", bound=tuple[str | None, ...])
+
+
+class Replies(Generic[Question]):
+    """The replies in an open file: found by their question, added at the end."""
+
+    def __init__(self, descriptor: int, path: Path, kind: type[Question]) -> None:
+        """Find every reply in the file to a question of this kind; a last line that a kill has torn is cut off.
+
+        Raises:
+            OutputError: a line is not a reply.
+        """
+        self.descriptor = descriptor
+        self.places: dict[Question, tuple[int, int]] = {}
+        self.end = 0
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    break
+                self.places[_read_question(line, path, number, kind)] = (self.end, len(line))
+                self.end += len(line)
+        os.ftruncate(descriptor, self.end)
+
+    def find(self, question: Question) -> list[str]:
+        """The payloads of the reply; empty where there is none yet."""
+        if question not in self.places:
+            return []
+        start, length = self.places[question]
+        return [str(payload) for payload in json.loads(os.pread(self.descriptor, length, start))["payloads"]]
+
+    def keep(self, question: Question, payloads: Sequence[str]) -> None:
+        """Add a reply; it is on the disk when this returns."""
+        fields: dict[str, Any] = question._asdict()  # type: ignore[attr-defined]  # of every NamedTuple
+        line = json.dumps({**fields, "payloads": list(payloads)}).encode() + b"\n"
+        written = 0
+        while written < len(line):
+            written += os.pwrite(self.descriptor, line[written:], self.end + written)
+        os.fsync(self.descriptor)
+        self.places[question] = (self.end, len(line))
+        self.end += len(line)
+
+
+@contextmanager
+def open_replies(path: Path, kind: type[Question], command: str) -> Iterator[Replies[Question]]:
+    """The replies of the file, made where it is missing, for this process alone while the block runs.
+
+    `command` names what writes such a file, such as `annotation judge`.
+
+    Raises:
+        OutputError: a line is not a reply, the file cannot be opened, or another process is writing to it.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise OutputError(f"{str(path)!r} cannot be written: {error.strerror}. Name another `--out`.") from error
+    try:
+        _lock(descriptor, path, command)
+        yield Replies(descriptor, path, kind)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path, command: str) -> None:
+    """Keep the file for this process until it is closed. Windows knows no such lock.
+
+    Raises:
+        OutputError: it is another's.
+    """
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise OutputError(
+            f"Another `{command}` is writing to {str(path)!r}; wait for it or name another `--out`."
+        ) from error
+
+
+def _read_question(line: bytes, path: Path, number: int, kind: type[Question]) -> Question:
+    """The question of one line.
+
+    Raises:
+        OutputError: the line is not a reply.
+    """
+    try:
+        value: Any = json.loads(line)
+        names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]  # of every NamedTuple
+        question = kind(**{name: value[name] for name in names})
+        texts = [*value["payloads"][-1:], *(part for part in question if part is not None)]
+        if value["payloads"] and all(isinstance(text, str) for text in texts):
+            return question
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise OutputError(
+        f"Line {number} of {str(path)!r} is not a reply of a model. Remove the line, or name another `--out`."
+    )
+
+
+USED_UP = "The budget for the model is used up."
+_PER_MILLION = 1_000_000
+
+
+class SpendLimits(NamedTuple):
+    """What all calls together may take; None is no limit."""
+
+    tokens: int | None = None
+    """Tokens to and from the model."""
+    cost: float | None = None
+    """What the answers cost as far as it is known, in USD."""
+
+    def reached(self, spent: Spent) -> Literal["tokens", "cost"] | None:
+        """The first limit that so much reaches; None where it reaches none."""
+        if self.tokens is not None and spent.tokens >= self.tokens:
+            return "tokens"
+        if self.cost is not None and spent.cost >= self.cost:
+            return "cost"
+        return None
+
+
+class CallSize(NamedTuple):
+    """The most tokens that one call may take."""
+
+    tokens_in: int
+    """Tokens of the request, as `o200k_base` counts them."""
+    tokens_out: int
+    """The longest answer that is asked for."""
+
+
+class Book(Protocol):
+    """Where calls are kept so that a kill leaves them: both are on the disk when they return."""
+
+    def begin(self, most: Spent) -> int:
+        """Keep that a call begins which takes so much at the most, and give it a number."""
+
+    def settle(self, number: int, took: Spent) -> None:
+        """Keep what the call took; nothing where nobody answered."""
+
+
+class Meter:
+    """Lets calls start as limits allow, and counts what they took.
+
+    `spent` is what answered calls took. `cut_off` is what those may have taken at the most that somebody may have
+    answered and nobody heard: they count against the limits too.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        prices: Mapping[str, Price] | None = None,
+        limits: SpendLimits | None = None,
+        at_once: int = 8,
+        book: Book | None = None,
+        may_ask: Callable[[], bool] = lambda: True,
+        heard: Callable[[Spent], None] = lambda spent: None,
+    ) -> None:
+        """Meter this model; so many calls run at once. `heard` hears what was spent after each.
+
+        Raises:
+            NotInstalledError: tokens cannot be counted here.
+        """
+        check_counts_tokens()
+        self.model = model
+        self.prices = dict(prices or {})
+        self.limits = limits or SpendLimits()
+        self.book = book
+        self.may_ask = may_ask
+        self.heard = heard
+        self.spent = Spent()
+        self.cut_off = Spent()
+        self.slots = asyncio.Semaphore(max(1, at_once))
+        self.under_way: list[Spent] = []
+        self.settled = asyncio.Event()
+        self.answered = False
+        self.longer = 1.0
+        self.longest = 0
+        self.dearest_in = self.dearest_out = math.inf
+
+    def used_up(self) -> Literal["tokens", "cost"] | None:
+        """The first limit that is reached; None where there is none."""
+        return self.limits.reached(self.committed)
+
+    @property
+    def committed(self) -> Spent:
+        """What counts against the limits."""
+        return added(self.spent, self.cut_off)
+
+    async def call(self, body: Mapping[str, Any], max_tokens: int, send: Callable[[], Awaitable[str]]) -> str:
+        """The payload that `send` brings for this body, counted and kept; it is sent when there is room for it.
+
+        All of the body counts as what goes in, the JSON schema and the names of fields too.
+
+        A call that got no answer takes nothing, but for one that ran out of time or whose answer broke off: that one is
+        cut off.
+
+        Raises:
+            ProviderError: nobody answered, or the budget is used up and nothing was sent.
+        """
+        size = CallSize(count_tokens(json.dumps(body, ensure_ascii=False)), max_tokens)
+        async with self.slots:
+            most = await self.reserve(size)
+            is_lost = True
+            try:
+                number = self.book.begin(most) if self.book else 0
+                payload = await send()
+                took = self.learn(payload, size)
+                is_lost = False
+            except ProviderError as error:
+                is_lost = error.is_lost
+                took = Spent()
+                raise
+            finally:
+                self.under_way.remove(most)
+                self.settled.set()
+                self.settled = asyncio.Event()
+                if is_lost:
+                    self.cut_off = added(self.cut_off, most)
+                else:
+                    if self.book:
+                        self.book.settle(number, took)
+                    self.spent = added(self.spent, took)
+                    self.heard(self.spent)
+            return payload
+
+    async def reserve(self, size: CallSize) -> Spent:
+        """What a call of this size takes at the most, reserved; waits while it does not fit beside running calls.
+
+        Raises:
+            ProviderError: the budget is used up, or nobody may be asked any more.
+        """
+        while self.may_ask() and not self.used_up():
+            most = self.most(size)
+            if not self.under_way or self.fits(most):
+                self.under_way.append(most)
+                return most
+            await self.settled.wait()
+        raise ProviderError(USED_UP, "not_recorded", attempts=0)
+
+    def fits(self, most: Spent) -> bool:
+        """Whether a call stays below the limits beside what was spent and what runs; unknown costs never do.
+
+        With a limit, the first call goes alone: it teaches how far sizes are to be trusted.
+        """
+        if self.limits == SpendLimits():
+            return True
+        if not self.answered:
+            return False
+        total = added(self.committed, most)
+        for running in self.under_way:
+            total = added(total, running)
+        if self.limits.tokens is not None and total.tokens > self.limits.tokens:
+            return False
+        return self.limits.cost is None or (total.cost <= self.limits.cost and not most.unpriced)
+
+    def most(self, size: CallSize) -> Spent:
+        """What a call of this size takes at the most, by what the calls so far took of theirs.
+
+        Without a price its cost follows from what answers stated: no token cost more than a whole answer did, shared
+        among its tokens of that kind.
+        """
+        tokens_in, tokens_out = math.ceil(size.tokens_in * self.longer), max(size.tokens_out, self.longest)
+        price = price_of(self.prices, self.model)
+        if price:
+            cost = (tokens_in * price.input + tokens_out * price.output) / _PER_MILLION
+        else:
+            cost = tokens_in * self.dearest_in + tokens_out * self.dearest_out
+        known = math.isfinite(cost)
+        return Spent(1, tokens_in, tokens_out, cost if known else 0.0, int(not known))
+
+    def learn(self, payload: str, size: CallSize) -> Spent:
+        """What an answer took: as it states, else by our own count; the next calls are taken for as large as it."""
+        body = load_body(payload)
+        usage = usage_of(body)
+        if not (usage.input_tokens or usage.output_tokens):
+            said = count_tokens(model_content(payload).content)
+            usage = usage._replace(input_tokens=size.tokens_in, output_tokens=said)
+        cost = cost_of(usage, price_of(self.prices, as_text(as_object(body).get("model")), self.model))
+        self.answered = True
+        self.longer = max(self.longer, usage.input_tokens / max(1, size.tokens_in))
+        self.longest = max(self.longest, usage.output_tokens)
+        if cost is not None:
+            self.dearest_in = min(self.dearest_in, cost / max(1, usage.input_tokens))
+            self.dearest_out = min(self.dearest_out, cost / max(1, usage.output_tokens))
+        return Spent(1, usage.input_tokens, usage.output_tokens, cost or 0.0, int(cost is None))

@@ -14,12 +14,10 @@ from pipeline.models.completion import (
     model_content,
     read_structured,
 )
-from pipeline.providers import get_provider
-from pipeline.providers.choice import ChosenModel
+from pipeline.providers import ChosenModel, get_provider
 from pipeline.providers.cost import cost_of, price_of, usage_of
-from pipeline.providers.http.body import as_object, as_text, load_body
 from pipeline.providers.http.client import ApiClient
-from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.http.request import ProviderRequest, as_object, as_text, load_body
 from pipeline.providers.provider import Api, Form, StructuredQuestion
 from pipeline.schema import AskOptions, Price
 

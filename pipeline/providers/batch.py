@@ -10,8 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers.http.body import as_object, encode_body, load_body
-from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.http.request import ProviderRequest, as_object, encode_body, load_body
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient

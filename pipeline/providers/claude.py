@@ -30,8 +30,7 @@ from pipeline.providers.batch import (
     next_page,
     read_line,
 )
-from pipeline.providers.http.body import as_number, as_object, as_objects, as_text
-from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
 from pipeline.providers.provider import (
     Api,
     Batches,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from pipeline.providers.http.body import as_number, as_object, as_objects, as_text
+from pipeline.providers.http.request import as_number, as_object, as_objects, as_text
 from pipeline.schema import Price
 from pipeline.terminal import printable
 

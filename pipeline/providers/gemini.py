@@ -33,8 +33,7 @@ from pipeline.providers.batch import (
     related_upload,
     upload,
 )
-from pipeline.providers.http.body import as_number, as_object, as_objects, as_text, first_object
-from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text, first_object
 from pipeline.providers.provider import (
     Api,
     Batches,

@@ -49,8 +49,7 @@ from pipeline.providers.batch import (
     read_line,
     upload,
 )
-from pipeline.providers.http.body import as_number, as_object, as_objects, as_text
-from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
 from pipeline.providers.provider import (
     Api,
     Batches,

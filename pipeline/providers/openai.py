@@ -34,8 +34,7 @@ from pipeline.providers.batch import (
     upload,
 )
 from pipeline.providers.claude import has_temperature as claude_has_temperature
-from pipeline.providers.http.body import as_number, as_object, as_objects, as_text
-from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
 from pipeline.providers.provider import (
     Api,
     Batches,

@@ -17,8 +17,7 @@ from pipeline.providers.answer import (
     read_message,
     reference_occurrences,
 )
-from pipeline.providers.http.body import as_number, as_objects, as_text
-from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.http.request import ProviderRequest, as_number, as_objects, as_text
 from pipeline.providers.provider import (
     Api,
     Batches,

@@ -1,16 +1,18 @@
-"""Canonical records of a run folder: each answer with its sources and the passages that its payload carries."""
+"""Canonical records: from a run folder, and from and to JSON Lines, also those in the style of ragas."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from pipeline.csv_v2.file import answers_file, read_answers
-from pipeline.csv_v2.identity import place_of
-from pipeline.errors import InputError, ProviderError
+from pipeline.csv_v2.rows import place_of
+from pipeline.errors import BadRowsError, InputError, ProviderError
 from pipeline.files import staged_file
 from pipeline.providers import get_provider, read_body
-from pipeline.providers.http.body import load_body
+from pipeline.providers.http.request import load_body, writable
 from pipeline.recording.citation_form import answer_from_report, to_one_form
 from pipeline.records import (
     Passage,
@@ -269,3 +271,173 @@ def write_resolved(path: Path, targets: Mapping[str, str]) -> None:
             target = "" if line.get("resolved_url") else targets.get(line["url"], "")
             line = {**line, "resolved_url": target} if target else line
             file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+
+
+RESEARCH_RECORDS = "records.jsonl"
+"""Where a research run keeps its record."""
+
+_RAGAS_FIELDS = ("user_input", "response", "retrieved_contexts")
+
+
+def read_records(path: Path) -> Iterator[QueryResponse]:
+    """The records of a run folder, or of a file of JSON Lines: canonical records or ragas-style samples.
+
+    Records come in the order of the folder's answers or of the file's lines; an empty line is passed over.
+
+    Raises:
+        InputError: no such path, not UTF-8, or nothing in it.
+        BadRowsError: lines that are not records, each with its reason.
+    """
+    if path.is_dir():
+        own = research_records(path)
+        yield from read_records(own) if own else records_from_run(path)
+        return
+    bad: list[str] = []
+    count = 0
+    for number, line in numbered_lines(path):
+        try:
+            yield _read_line(line)
+            count += 1
+        except InputError as error:
+            bad.append(f"line {number}: {error}")
+    if bad:
+        raise BadRowsError(f"{path.name!r} has {len(bad)} lines that are not records ({count} are):", bad)
+    if not count:
+        raise InputError(f"{path.name!r} holds no record: it is empty.")
+
+
+def research_records(run: Path) -> Path | None:
+    """The records that a research run has left in its folder, with its pages' passages; None where it is none."""
+    own = run / RESEARCH_RECORDS
+    others = any(answers_file(run, name).is_file() for name in PROVIDERS)
+    return own if own.is_file() and (run / f"{RESEARCH_RUN}.csv").is_file() and not others else None
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The file's lines that are not blank, with their numbers from 1.
+
+    Raises:
+        InputError: the file is missing or not UTF-8.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, line
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file or run folder {str(path)!r}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name!r} is not UTF-8: {error.reason} at byte {error.start}.") from error
+
+
+def _read_line(line: str) -> QueryResponse:
+    """One record from one line of JSON.
+
+    Raises:
+        InputError: the line is not JSON, or neither a canonical record nor a ragas-style sample.
+    """
+    try:
+        value = writable(json.loads(line))
+    except ValueError as error:
+        raise InputError(f"not JSON ({error})") from error
+    except RecursionError as error:
+        raise InputError("nested too deeply to be a record") from error
+    if isinstance(value, dict) and "user_input" in value:
+        return _from_ragas(value)
+    if isinstance(value, dict) and "query" in value:
+        return read_canonical(value)
+    raise InputError("neither a canonical record (`query`) nor a ragas sample (`user_input`)")
+
+
+def read_canonical(value: dict[str, Any]) -> QueryResponse:
+    """The canonical record that the object holds, completed where others wrote it.
+
+    Raises:
+        InputError: a field is missing, unknown, or not of its type; or two passages share an id.
+    """
+    try:
+        record = QueryResponse.model_validate({"record_uuid": ""} | value)
+    except ValidationError as error:
+        problems = [f"`{'.'.join(map(str, each['loc']))}`: {each['msg']}" for each in error.errors(include_input=False)]
+        raise InputError("; ".join(problems)) from error
+    ids = [chunk.chunk_id for chunk in record.chunks]
+    if len(set(ids)) < len(ids):
+        raise InputError("two passages share a `chunk_id`")
+    return _complete_record(record, language_told="language" in value)
+
+
+def _complete_record(record: QueryResponse, language_told: bool) -> QueryResponse:
+    """The record with what its writer left out.
+
+    Without `record_uuid` its id is the `answer_id` where that is a UUID, else derived from the content. Without
+    `context_set`, or where a passage held a separator, the passages are joined. Passages of a record that names neither
+    a run nor an answer came with it.
+    """
+    chunks = tuple(chunk.model_copy(update={"text": defuse_separator(chunk.text)}) for chunk in record.chunks)
+    told = record.context_set and chunks == record.chunks
+    answer_id, provenance = record.provenance.answer_id, record.provenance
+    if chunks and not (provenance.contexts or answer_id or provenance.run_id):
+        provenance = provenance.model_copy(update={"contexts": "supplied"})
+    own_id = answer_id if is_uuid(answer_id) else derived_uuid(record.query, record.answer, chunks)
+    return record.model_copy(
+        update={
+            "record_uuid": record.record_uuid or own_id,
+            "language": record.language if language_told else detect_language(record.answer),
+            "chunks": chunks,
+            "context_set": record.context_set if told else join_context(chunks),
+            "provenance": provenance,
+        }
+    )
+
+
+def _from_ragas(sample: dict[str, Any]) -> QueryResponse:
+    """A canonical record from ragas' `user_input`, `response`, `retrieved_contexts`; its other fields are not read.
+
+    Source: https://docs.ragas.io, SingleTurnSample, read 2026-11.
+
+    Raises:
+        InputError: one of the three is missing or not text (a list of texts for the contexts).
+    """
+    query, answer, contexts = (sample.get(name) for name in _RAGAS_FIELDS)
+    if not isinstance(query, str) or not query.strip() or not isinstance(answer, str):
+        raise InputError("`user_input` and `response` must be texts, `user_input` not empty")
+    if contexts is None:
+        contexts = []
+    if not isinstance(contexts, list) or not all(isinstance(text, str) and text.strip() for text in contexts):
+        raise InputError("`retrieved_contexts` must be a list of texts, none empty")
+    chunks = tuple(
+        Passage(
+            chunk_id=f"{document_id('', text)}#{rank - 1}",
+            doc_id=document_id("", text),
+            chunk_rank=rank,
+            text=defuse_separator(text),
+        )
+        for rank, text in enumerate(contexts, start=1)
+    )
+    return QueryResponse(
+        record_uuid=derived_uuid(query, answer, chunks),
+        query=query,
+        answer=answer,
+        language=detect_language(answer),
+        chunks=chunks,
+        context_set=join_context(chunks),
+        provenance=Provenance(contexts="supplied" if chunks else ""),
+    )
+
+
+class Written(NamedTuple):
+    """What a file of records holds."""
+
+    records: int
+    with_passages: int
+
+
+def write_records(path: Path, records: Iterable[QueryResponse]) -> Written:
+    """How many records were written: one line of JSON each, staged beside the file and moved in at the end."""
+    count = with_passages = 0
+    with staged_file(path) as file:
+        for record in records:
+            file.write(record.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
+            count += 1
+            with_passages += bool(record.chunks)
+    return Written(count, with_passages)

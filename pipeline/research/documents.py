@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from pipeline.asking.run_sources import MEDIA_TYPES, added_page, read_file
 from pipeline.errors import InputError
-from pipeline.gathering.run_sources import MEDIA_TYPES, added_page, read_file
 from pipeline.research.full_text import FullText, Weights, all_of, any_of, search_words
 from pipeline.research.search import RawResult, SearchResults, readable_results
 from pipeline.sources.extract import Extractor

@@ -10,8 +10,7 @@ from uuid import uuid5
 
 from pipeline.csv_v2.file import write_answers
 from pipeline.recording.citation_form import read_marks
-from pipeline.recording.files import RESEARCH_RECORDS, write_records
-from pipeline.recording.run import RESEARCH_RUN, ToldRun, record_from_answer
+from pipeline.recording.run import RESEARCH_RECORDS, RESEARCH_RUN, ToldRun, record_from_answer, write_records
 from pipeline.records import RECORD_NAMESPACE, QueryResponse, join_context
 from pipeline.research.artefacts import RunFolder, json_text, write_text
 from pipeline.research.contracts import Report, ReportFile, contract_json

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, ValidationError
 
 from pipeline.errors import InputError
-from pipeline.models.meter import SpendLimits
+from pipeline.models.asking import SpendLimits
 from pipeline.models.structured import Spent
 from pipeline.research.artefacts import MAX_SOURCES, checked_run_id, problems
 from pipeline.research.contracts import DEFAULT_BASE_URL, DEFAULT_MODEL, MAX_TOPIC, Config, SearchName, Timeouts

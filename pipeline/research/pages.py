@@ -12,8 +12,8 @@ from time import perf_counter
 from typing import NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
+from pipeline.asking.gather import Report, gather_pages, missing_pages
 from pipeline.errors import ProviderError
-from pipeline.gathering.gather import Report, gather_pages, missing_pages
 from pipeline.research.contracts import ErrorCode, Failure, FetchResult, Payload, ToolCall, put_trace
 from pipeline.research.contracts import SearchResults as Answered
 from pipeline.research.documents import is_document

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from pipeline.models.asking import NO_USE
-from pipeline.models.meter import USED_UP, Meter
+from pipeline.models.asking import NO_USE, USED_UP, Meter
 from pipeline.models.structured import added
 from pipeline.research.artefacts import ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.audit import Audit, audit_run, check_run, verify_result

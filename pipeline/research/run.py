@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from pipeline.errors import CitejuryError, InputError, ProviderError, SettingsError
 from pipeline.models.asking import Model, refuse_unknown_price
 from pipeline.models.structured import Asker, Spent, accept_body
-from pipeline.providers.choice import choose_model
+from pipeline.providers import choose_model
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.failure import redact
 from pipeline.research.artefacts import RunFolder, StageDetails, StageEvent

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from pipeline.errors import ErrorKind, InputError, NotInstalledError, ProviderError, SettingsError
-from pipeline.providers.http.body import as_object, as_objects
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.http.failure import redact
-from pipeline.providers.http.request import Endpoint, ProviderRequest, read_base_url
+from pipeline.providers.http.request import Endpoint, ProviderRequest, as_object, as_objects, read_base_url
 from pipeline.sources.decode import stored_text
 from pipeline.sources.schema import SearchResult
 from pipeline.text.sentences import trim_snippet

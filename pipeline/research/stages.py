@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
-from pipeline.models.meter import Meter
+from pipeline.models.asking import Meter
 from pipeline.models.structured import added, spent_of
 from pipeline.research.artefacts import PlanDetails, PlanFile, RunFolder
 from pipeline.research.intake import AskQuestions, clarify_topic, make_plan

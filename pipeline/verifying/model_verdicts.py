@@ -17,13 +17,11 @@ from pydantic import BaseModel, field_validator, model_validator
 
 from pipeline.asking.questions import Limits, Tell
 from pipeline.asking.run_state import RunState
-from pipeline.models.asking import Model
+from pipeline.models.asking import Meter, Model, Replies, SpendLimits, open_replies
 from pipeline.models.completion import Structured
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
-from pipeline.models.meter import Meter, SpendLimits
-from pipeline.models.replies import Replies, open_replies
 from pipeline.models.structured import Asker, Spent, accept_body, spent_of
-from pipeline.providers.choice import ChosenModel
+from pipeline.providers import ChosenModel
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.schema import Price
 from pipeline.terminal import stopping_on_signals

@@ -17,8 +17,8 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from pipeline.gathering.cluster import Cluster, fetch_on_cluster
-from pipeline.gathering.gather import Wanted, gather_pages
+from pipeline.asking.cluster import Cluster, fetch_on_cluster
+from pipeline.asking.gather import Wanted, gather_pages
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client

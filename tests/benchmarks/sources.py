@@ -27,8 +27,8 @@ from functools import partial
 from pathlib import Path
 from pipeline.sources.fetch import FetchPolicy
 from pipeline.sources.guard import guarded_client
-from pipeline.gathering.gather import Online, fetch_missing
-from pipeline.gathering.run_sources import write_run_records
+from pipeline.asking.gather import Online, fetch_missing
+from pipeline.asking.run_sources import write_run_records
 from pipeline.sources.choose import PassageLimits
 from pipeline.sources.store import open_store
 

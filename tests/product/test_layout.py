@@ -29,8 +29,6 @@ MOVING = {
     "pipeline.recording": "pipeline.records",
     "pipeline.csv_v2": "pipeline.csv",
     "pipeline.csv_v2.lines": "pipeline.core",
-    "pipeline.csv_v2.packed": "pipeline.core",
-    "pipeline.gathering": "pipeline.asking",
     "annotation": "annotation.argilla",
     "annotation.status": "annotation.quality",
     "annotation.embedded": "annotation.server",
@@ -38,7 +36,7 @@ MOVING = {
     "exports.results": "exports.statistics",
 }
 # Still to be broken up.
-CIRCLES = ("pipeline.gathering.run_sources",)
+CIRCLES = ("pipeline.asking.run_sources",)
 HEAVY = {
     "argilla",
     "argilla_server",
@@ -59,7 +57,6 @@ HTTP_FOLDERS = (
     "annotation.client",
     "annotation.embedded",
     "pipeline.asking",
-    "pipeline.gathering",
     "pipeline.providers.http",
     "pipeline.sources.exchange",
     "pipeline.sources.fetch",

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from pipeline.asking.arms import Arm
 from pipeline.asking.ask_live import LiveAnswers, ProviderSelection
-from pipeline.asking.questions import Call, Reply, plan_calls
+from pipeline.asking.questions import Arm, Call, Reply, plan_calls
 from pipeline.errors import ProviderError
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.http.client import RetryPolicy

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.asking.ask_live import ProviderSelection, select_providers
-from pipeline.asking.batches import BatchPolicy, ask_in_batches
+from pipeline.asking.batch_calls import BatchPolicy
+from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NO_LIMITS, Limits
 from pipeline.asking.run_folder import RunManifest

@@ -28,12 +28,11 @@ from exports.csv.schema import (
     Manifest,
     ProvenanceRow,
 )
-from pipeline.asking._ledger import LedgerLine
-from pipeline.asking._paused import PausedLine
-from pipeline.asking._unread import BadResponse
-from pipeline.asking.arms import ArmAsked, ArmFile
 from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.asking.index import IndexHead, IndexLine
+from pipeline.asking.ledger import LedgerLine
+from pipeline.asking.paid_replies import BadResponse, PausedLine
+from pipeline.asking.questions import ArmAsked, ArmFile
 from pipeline.asking.run_folder import LastStart, NarrativesFile, ProviderCounts, RunManifest
 from pipeline.prompts import PromptsAsked, PromptSettings
 from pipeline.providers import every_provider

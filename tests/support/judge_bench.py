@@ -8,7 +8,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.recording.files import write_records
+from pipeline.recording.run import write_records
 from pipeline.records import Passage, QueryResponse, Source
 from tests.support.provider_server import Received
 from tests.support.scripted_model import ScriptedModel, prompts_of

@@ -11,7 +11,7 @@ from annotation.status.control_files import Known, balanced, read_controls, reco
 from annotation.status.planting import plant_controls
 from exports.cli import main
 from pipeline.errors import BadRowsError, InputError
-from pipeline.recording.files import read_records, write_records
+from pipeline.recording.run import read_records, write_records
 from tests.annotation.status.test_planting import made
 
 RECORDS = {made(each).record_uuid: made(each) for each in range(9)}

@@ -18,8 +18,8 @@ from exports.report.files import ResultsOptions
 from exports.report.results_page import change_sentences
 from exports.results.schema import Difference, LabelResults, Results
 from exports.study import MONTH, Month, measure_trend
-from pipeline.asking.arms import ArmAsked
 from pipeline.asking.narratives import NarrativesFile
+from pipeline.asking.questions import ArmAsked
 from pipeline.asking.run_folder import ProviderCounts, read_manifest, write_manifest
 from pipeline.errors import InputError
 from pipeline.schema import AskOptions

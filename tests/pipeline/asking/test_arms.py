@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.arms import ArmFile
-from pipeline.asking.reparse import reparse_run
+from pipeline.asking.questions import ArmFile
 from pipeline.asking.run_folder import read_errors, read_manifest
+from pipeline.asking.summary import reparse_run
 from pipeline.csv_v2.file import read_answers
-from pipeline.csv_v2.identity import identify_call, place_of
+from pipeline.csv_v2.rows import identify_call, place_of
 from pipeline.prompts import DEFAULT_PROMPTS
 from pipeline.providers import get_provider
 from pipeline.recording.run import records_from_run

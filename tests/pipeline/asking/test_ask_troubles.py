@@ -9,8 +9,7 @@ import pytest
 
 from pipeline.asking.questions import Reply
 from pipeline.errors import ProviderError
-from pipeline.providers.http._gate import Gate
-from pipeline.providers.http.client import RetryPolicy
+from pipeline.providers.http.client import Gate, RetryPolicy
 from tests.support.ask_bench import QUICK, SOON, Settled, ask, ask_one, calls_to, live, settle
 from tests.support.provider_server import (
     MB,

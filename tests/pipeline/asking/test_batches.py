@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking._ledger import LEDGER, open_batches
-from pipeline.asking._paused import PAUSED
 from pipeline.asking.ask_live import ProviderSelection
 from pipeline.asking.batches import ask_in_batches
+from pipeline.asking.ledger import LEDGER, open_batches
 from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.paid_replies import PAUSED
 from pipeline.asking.questions import Call, Limits
 from pipeline.asking.replay import replay_narratives
 from pipeline.asking.run_folder import BAD_RESPONSES, csv_file, locked_folder, read_errors, read_manifest

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.asking._ledger import LEDGER
 from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.index import read_index
+from pipeline.asking.ledger import LEDGER
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Limits
 from pipeline.asking.run_folder import BAD_RESPONSES, read_manifest

@@ -14,12 +14,12 @@ from annotation.push.record_sources import read_source
 from exports.cli import main
 from exports.reading.runs import read_runs
 from pipeline.asking.index import IndexLine, cited_urls, index_file
-from pipeline.asking.reparse import reparse_run
 from pipeline.asking.replay import replay_narratives
 from pipeline.asking.run_folder import RunManifest, read_manifest
+from pipeline.asking.summary import reparse_run
 from pipeline.csv_v2.file import read_answers, rows_as_bytes, write_answers
 from pipeline.errors import InputError
-from pipeline.recording.files import read_records
+from pipeline.recording.run import read_records
 from tests.support.places import DATA
 
 STORED = {

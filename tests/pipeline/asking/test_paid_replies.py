@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking._spending import Spending
 from pipeline.asking.run_folder import BAD_RESPONSES, read_errors, read_manifest
+from pipeline.asking.run_state import Spending
 from pipeline.csv_v2.file import read_answers
 from pipeline.providers import read_payload
 from pipeline.schema import PROVIDERS, ProviderName

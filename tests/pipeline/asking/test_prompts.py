@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.arms import Arm
-from pipeline.asking.questions import plan_calls
+from pipeline.asking.questions import Arm, plan_calls
 from pipeline.asking.run_folder import read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, SettingsError

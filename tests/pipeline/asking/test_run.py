@@ -14,7 +14,7 @@ from exports.cli import main
 from pipeline.asking.replay import recorded_providers, replay_narratives
 from pipeline.asking.run_folder import locked_folder
 from pipeline.csv_v2.file import read_answers
-from pipeline.csv_v2.identity import identify_call
+from pipeline.csv_v2.rows import identify_call
 from pipeline.errors import InputError, OutputError
 from pipeline.schema import StoredAnswer
 from tests.support.csv_check import check_file

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.asking._ledger import open_batches
+from pipeline.asking.ledger import open_batches
 from pipeline.asking.replay import replay_narratives
 from pipeline.asking.run_folder import read_manifest
 from tests.support.batch_runs import (
@@ -32,7 +32,8 @@ START = """
 import os, sys
 from pathlib import Path
 from pipeline.asking.ask_live import select_providers
-from pipeline.asking.batches import BatchPolicy, ask_in_batches
+from pipeline.asking.batch_calls import BatchPolicy
+from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.schema import AskOptions
 from pipeline.settings import read_settings

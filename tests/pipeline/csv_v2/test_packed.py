@@ -16,7 +16,7 @@ from pipeline.csv_v2.file import (
     whole_answers,
     write_answers,
 )
-from pipeline.csv_v2.packed import pack
+from pipeline.csv_v2.lines import pack
 from pipeline.errors import InputError
 from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from tests.support.csv_check import check_file

@@ -16,8 +16,7 @@ from pipeline.models.structured import (
     spent_of,
     structured_request,
 )
-from pipeline.providers import get_provider
-from pipeline.providers.choice import ChosenModel, choose_model
+from pipeline.providers import ChosenModel, choose_model, get_provider
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.provider import SCHEMA_NAME, StructuredQuestion, is_closed
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName

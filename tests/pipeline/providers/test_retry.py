@@ -3,14 +3,15 @@ import json
 import pytest
 
 from pipeline.errors import ProviderError
-from pipeline.providers.http.failure import payload_error, unreadable_error
-from pipeline.providers.http.retry import (
+from pipeline.providers.http.failure import (
     Decision,
     backoff_seconds,
     decide,
     duration_seconds,
     ends_the_provider,
     exhausted_seconds,
+    payload_error,
+    unreadable_error,
     wait_seconds,
 )
 from tests.support.places import NO_SHARED, SHARED

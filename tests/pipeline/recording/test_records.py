@@ -11,8 +11,7 @@ from exports.cli import main
 from pipeline.csv_v2.file import write_answers
 from pipeline.errors import BadRowsError, InputError
 from pipeline.providers import provider_name, read_payload
-from pipeline.recording.files import read_records, write_records
-from pipeline.recording.run import record_from_answer
+from pipeline.recording.run import read_records, record_from_answer, write_records
 from pipeline.records import Passage, QueryResponse, derived_uuid
 from pipeline.schema import StoredAnswer
 from pipeline.text.urls import document_id

@@ -8,7 +8,7 @@ import pytest
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.models.structured import Asker, accept_body
-from pipeline.providers.choice import choose_model
+from pipeline.providers import choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.research.claims import ask_verdicts, verify
 from pipeline.research.values import Verified

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from pipeline.errors import ProviderError
-from pipeline.models.asking import Model
-from pipeline.models.meter import USED_UP
+from pipeline.models.asking import USED_UP, Model
 from pipeline.models.structured import Asker, accept_body
-from pipeline.providers.choice import choose_model
+from pipeline.providers import choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.research.claims import extract_claims, verify
 from pipeline.research.intake import make_plan

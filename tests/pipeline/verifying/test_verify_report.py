@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
+from pipeline.asking.gather import Online, fetch_missing
 from pipeline.cli.verify import nearest_store
-from pipeline.gathering.gather import Online, fetch_missing
 from pipeline.prompts import text_digest
 from pipeline.sources.fetch import FetchPolicy
 from pipeline.sources.store import StoredPage, open_store

@@ -11,20 +11,22 @@ import asyncio
 import logging
 import warnings
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import NamedTuple
 
+import httpx
 from distributed import Client, Future, KilledWorker
 from distributed.client import FutureCancelledError, FuturesCancelledError
 
+from pipeline.asking.gather import FoundPage, Gathered, Intake, Report, Wanted, find_page, missing_pages
+from pipeline.asking.run_sources import Tell
 from pipeline.errors import CitejuryError, ClusterError
-from pipeline.gathering._links import Asked, Errand, Link, LinkResult, read_link
-from pipeline.gathering._pages import Gathered, Intake, Report, Wanted
-from pipeline.gathering.gather import missing_pages
-from pipeline.gathering.run_sources import Tell
-from pipeline.sources.fetch import FetchPolicy, SiteMemory, host_of
+from pipeline.sources.extract import Extractor
+from pipeline.sources.fetch import Fetcher, FetchPolicy, SiteMemory, Trail, host_of
+from pipeline.sources.guard import guarded_client
 from pipeline.sources.politeness import Network
 from pipeline.sources.store import Store
 from pipeline.text.urls import site_key
@@ -40,6 +42,122 @@ _SILENT_SECONDS = 30.0
 # A cluster may be starting its first worker, or a killed one anew.
 _WITHOUT_WORKERS_SECONDS = 30.0
 _GOES_ON = "What was read is in the store, and the same command goes on."
+# Processes that read pages take a second to start; they wait so long for the next link.
+_IDLE_SECONDS = 30.0
+
+Asked = tuple[Wanted, Trail | None]
+"""A page, with how far a worker that kept to another site has come with it."""
+
+
+@dataclass(frozen=True)  # no tuple: Dask would look for futures in it, and make another tuple of it
+class Link:
+    """The next pages of one site."""
+
+    errand: "Errand"
+    """What every link of the run is to know."""
+    site: str
+    """The site, by its `site_key`."""
+    pages: tuple[Asked, ...]
+    """The pages."""
+    memory: SiteMemory
+    """What is known of the site's servers."""
+
+
+class Errand(NamedTuple):
+    """What every link of a run is to know."""
+
+    version: str
+    """The version of citejury that asks."""
+    policy: FetchPolicy
+    """How much is asked of the web, and how politely."""
+    allowed: tuple[tuple[str, int], ...]
+    """The private servers that may be asked."""
+
+
+class LinkResult(NamedTuple):
+    """What came of one link."""
+
+    found: tuple[FoundPage, ...]
+    """What came of its pages, in their order."""
+    memory: SiteMemory
+    """What the next link of the site is to know of its servers."""
+    answered: bool
+    """Whether anybody was reached."""
+    silent: Mapping[str, str]
+    """The hosts that were not reached after that, with the reason."""
+
+
+async def _read_pages(link: Link) -> LinkResult:
+    """What came of the link's pages.
+
+    Raises:
+        ClusterError: this is another version of citejury.
+        NotInstalledError: no process that reads pages can be started.
+    """
+    errand, here = link.errand, version("citejury")
+    if here != errand.version:
+        raise ClusterError(
+            f"A worker has citejury {here}, and {errand.version} asks it. Install {errand.version} on scheduler and "
+            "workers and start them again."
+        )
+    try:
+        async with _tools(errand) as tools, Fetcher(tools.client, errand.policy, everyone=tools.everyone) as fetcher:
+            fetcher.keep_to(link.site, link.memory)
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(find_page(page, fetcher, tools.extractor, trail)) for page, trail in link.pages
+                ]
+            found = tuple(task.result() for task in tasks)
+            return LinkResult(found, fetcher.memory(), fetcher.network.answered, dict(fetcher.network.silent))
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
+class _Tools:
+    """What the links that run in this process share."""
+
+    def __init__(self, client: httpx.AsyncClient, extractor: Extractor, everyone: asyncio.Semaphore) -> None:
+        """Keep them, for nobody yet."""
+        self.client = client
+        self.extractor = extractor
+        self.everyone = everyone
+        self.opened = AsyncExitStack()
+        self.links = 0
+        self.closing: asyncio.Task[None] | None = None
+
+
+_OPEN: dict[Errand, _Tools] = {}
+
+
+@asynccontextmanager
+async def _tools(errand: Errand) -> AsyncIterator[_Tools]:
+    """What this process has for the links of a run, made for the first of them and closed when none came for a while.
+
+    A process that ends before that takes its readers of pages along: their input ends with it.
+    """
+    tools = _OPEN.get(errand)
+    if tools is None:
+        concurrency = errand.policy.concurrency
+        client = guarded_client(errand.allowed, connections=concurrency)
+        tools = _OPEN[errand] = _Tools(client, Extractor(), asyncio.Semaphore(concurrency))
+        tools.opened.push_async_callback(client.aclose)
+        await tools.opened.enter_async_context(tools.extractor)
+    elif tools.closing:
+        tools.closing.cancel()
+    tools.links += 1
+    try:
+        yield tools
+    finally:
+        tools.links -= 1
+        if not tools.links:
+            tools.closing = asyncio.create_task(_close_when_idle(errand, tools))
+
+
+async def _close_when_idle(errand: Errand, tools: _Tools) -> None:
+    """Close the tools, unless another link comes in time."""
+    await asyncio.sleep(_IDLE_SECONDS)
+    del _OPEN[errand]  # from here on, a link makes its own
+    await tools.opened.aclose()
 
 
 class Cluster(NamedTuple):
@@ -252,7 +370,7 @@ async def _read_link(client: Client, address: str, link: Link) -> LinkResult | N
     Raises:
         CitejuryError: a worker cannot read pages, or the scheduler is gone.
     """
-    future: Future = client.submit(read_link, link, pure=False)
+    future: Future = client.submit(_read_pages, link, pure=False)
     try:
         result: LinkResult = await future
         return result

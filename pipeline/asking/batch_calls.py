@@ -1,25 +1,85 @@
-"""The calls of one provider in a start with batches: which are settled, the items they make, what they will cost."""
+"""The calls of one provider in a start with batches: their cost, the items they make, the results that settle them."""
 
-from collections.abc import Collection, Iterable, Iterator
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import aclosing
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from pipeline.asking._ledger import Batch
-from pipeline.asking._paused import PausedLine, PausedTurns
-from pipeline.asking._unread import BadResponses
 from pipeline.asking.ask_live import ProviderSelection
-from pipeline.asking.questions import Call, Limits, Reply
+from pipeline.asking.ledger import Batch, Ledger
+from pipeline.asking.paid_replies import BadResponses, PausedLine, PausedTurns
+from pipeline.asking.questions import Call, Limits, Reply, Tell
 from pipeline.asking.run import settle_unread, store_failure, store_reply
 from pipeline.asking.run_folder import OpenRun, time_now
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers import get_provider
-from pipeline.providers.batch import BatchApi, BatchItem, BatchLimits, split_items
+from pipeline.providers.batch import BatchApi, BatchItem, BatchLimits, BatchResult, BatchState, split_items
 from pipeline.providers.cost import batch_price, cost_of, expected_usage
-from pipeline.providers.http.body import load_body
-from pipeline.providers.http.request import ProviderRequest
+from pipeline.providers.http.client import ApiClient
+from pipeline.providers.http.failure import redact
+from pipeline.providers.http.request import ProviderRequest, load_body
 from pipeline.schema import ProviderName
-from pipeline.terminal import counted
+from pipeline.terminal import counted, printable
+
+Progress = Callable[[ProviderName, int, int, str], None]
+"""Hears how many of a provider's calls are done, of how many, and what is waited for."""
+
+
+class BatchPolicy(NamedTuple):
+    """How batches are sent and waited for.
+
+    `poll_seconds` lie between two looks. A batch whose creation was not answered is looked for during
+    `settle_seconds`, then it counts as never made. No batch has more than `requests`, whatever the provider takes, so
+    that what is held in memory or lost with a batch has an end. What the provider does not take is sent `attempts`
+    times.
+    """
+
+    poll_seconds: float = 60.0
+    settle_seconds: float = 60.0
+    requests: int = 10_000
+    attempts: int = 2
+
+
+class BatchWork(NamedTuple):
+    """What the desks of all providers share.
+
+    `woken` is set when a signal ends the waiting. `expected` is what each batch under way will about cost; of those
+    `aside` nothing comes in this start. A run that `is_new` can have no batch yet. `tell_counts` hears how far a batch
+    is whenever that has changed.
+    """
+
+    run: OpenRun
+    state: RunState
+    selection: ProviderSelection
+    ledger: Ledger
+    paused: PausedTurns
+    policy: BatchPolicy
+    limits: Limits
+    progress: Progress
+    tell: Tell
+    woken: asyncio.Event
+    expected: dict[str, float]
+    aside: set[str]
+    is_new: bool
+    tell_counts: Tell
+
+    def used(self) -> float:
+        """What is spent or under way."""
+        return self.state.spent + sum(self.expected.values())
+
+    def room(self, cost: float) -> Literal["now", "later", "never"]:
+        """When a batch of this cost can be sent under `--max-cost`: later where only those under way leave no room."""
+        limit, used = self.limits.max_cost, self.used()
+        if limit is None or used + cost <= limit:
+            return "now"
+        under_way = sum(self.expected.get(name, 0.0) for name in self.ledger.open.keys() - self.aside)
+        return "later" if used - under_way + cost <= limit else "never"
+
+    def is_stopped(self) -> bool:
+        """Whether a signal has ended the waiting."""
+        return self.state.stopped in ("SIGINT", "SIGTERM")
 
 
 class Chunk(NamedTuple):
@@ -221,3 +281,87 @@ class BatchCalls:
         (self.answered if settled.answer else self.failed).add(call.answer_id)
         self.state.record(call, settled)
         return settled.answer is not None
+
+
+# A paused turn is continued at most five times, as in single calls.
+_MOST_BODIES = 6
+
+
+class BatchResults(NamedTuple):
+    """Where the results of one provider's batches go; `show` is called after each.
+
+    Where the run `is_ending` its batches, what they did not answer is no failure.
+    """
+
+    work: BatchWork
+    provider: ProviderName
+    api: BatchApi
+    calls: BatchCalls
+    is_ending: bool
+    show: Callable[[], None]
+
+    async def settle(self, client: ApiClient, batch: Batch, state: BatchState, unanswered: set[str]) -> Batch | None:
+        """Settle the calls of a batch, and add the ids of those without an answer to `unanswered`.
+
+        The batch as the ledger has it now; None where it cannot be closed in this start.
+
+        Raises:
+            ProviderError: the results break off.
+        """
+        every = set(batch.calls) or self.calls.ids()
+        calls = self.calls.among(every)
+        strange: list[str] = []
+        told: set[str] = set()
+        async with aclosing(self.api.results(client, state)) as results:
+            async for result in results:
+                if self.work.is_stopped():
+                    return None
+                told.add(result.custom_id)
+                call = calls.pop(result.custom_id, None)
+                if call and not self.take(call, batch, result):
+                    unanswered.add(call.answer_id)
+                if result.custom_id not in every:
+                    strange.append(result.custom_id)
+                self.show()
+                await asyncio.sleep(0)
+        if strange:
+            self.tell_strange(batch, strange)
+        if batch.calls:
+            unanswered |= calls.keys()
+            self.leave_out(calls.values(), "The batch ended before this call was put.")
+            return batch
+        if strange:
+            self.work.aside.add(batch.name)  # a start that asks for them as well collects it
+            return None
+        return self.work.ledger.note("found", batch._replace(calls=tuple(sorted(told))), batch.batch_id)
+
+    def take(self, call: Call, batch: Batch, result: BatchResult) -> bool:
+        """Settle a call by its result; whether it has an answer now."""
+        if result.outcome in ("expired", "cancelled"):
+            why = redact(result.text) or result.outcome
+            self.leave_out([call], f"The batch ended before this call was put: {why}.")
+            return False
+        if result.outcome == "failed" and self.is_ending:
+            return False
+        texts = [result.text]
+        if result.outcome == "answered":
+            texts = [*self.calls.bodies(call, but=batch.name), result.text]
+            if len(texts) < _MOST_BODIES and self.calls.is_paused(call, result.text):
+                self.calls.keep(call, batch.name, result.text)
+                return False
+        text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
+        reply = Reply(text, result.status, batch.model, len(texts), is_paid=True, batch=batch.name)
+        return self.calls.store(call, reply, batch.planned)
+
+    def leave_out(self, calls: Iterable[Call], words: str) -> None:
+        """Write down that calls were not put before their batch ended; of one that we end ourselves nothing is said."""
+        if not self.is_ending:
+            self.calls.fail(calls, ProviderError(words, "timeout", attempts=0))
+
+    def tell_strange(self, batch: Batch, strange: list[str]) -> None:
+        """Tell of results that belong to no call of this start."""
+        shown = printable(strange[0][:64]) or "no id at all"
+        self.work.tell(
+            f"{self.provider}: batch {printable(batch.batch_id)} has {counted(len(strange), 'result')} for calls that "
+            f"are not asked for (the first: {shown}); passed over, the provider still has them."
+        )

@@ -1,26 +1,200 @@
-"""Turns that a provider paused: their bodies so far, kept until a later request or batch has finished them.
+"""What was paid for and is in no answer: replies that cannot be read, and bodies of turns that a provider paused.
 
-Source: pipeline/contracts/run_folder.md#paused-turns.
+Both are kept in files with a record a line that are only added to; a kill may have torn the last line.
+
+Source: pipeline/contracts/run_folder.md#bad-responses, pipeline/contracts/run_folder.md#paused-turns.
 """
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from pipeline.asking._lines import Place, append_line, cut_torn, read_at, read_lines
+from pydantic import ValidationError
+
 from pipeline.asking.index import read_index
-from pipeline.asking.run_folder import csv_file
+from pipeline.asking.questions import Call, Reply
+from pipeline.asking.run_folder import BAD_RESPONSES, csv_file
+from pipeline.errors import OutputError, ProviderError
 from pipeline.files import staged_file
+from pipeline.prompts import text_digest
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.cost import Usage, batch_price, price_of
-from pipeline.providers.http.body import as_object, as_text, load_body
-from pipeline.schema import Frozen, Price, ProviderName
+from pipeline.providers.http.request import as_object, as_text, load_body, writable
+from pipeline.schema import PROVIDERS, Frozen, Price, ProviderName
 from pipeline.terminal import counted
+
+_Record = TypeVar("_Record", bound=Frozen)
+
+
+class Place(NamedTuple):
+    """Where a line stands in its file: its first byte, and the one after it."""
+
+    start: int
+    end: int
+
+
+def read_lines(path: Path, kind: type[_Record], advice: str) -> Iterator[tuple[_Record, Place]]:
+    """The record and the place of each whole line; none where there is no file, and a torn last line is passed over.
+
+    Raises:
+        OutputError: a line is no record of this kind; `advice` says what it is not, and what to do.
+    """
+    if not path.is_file():
+        return
+    end = 0
+    with open(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            start, end = end, end + len(raw)
+            if not raw.endswith(b"\n"):
+                return
+            try:
+                record = kind.model_validate_json(raw)
+            except ValidationError as error:
+                raise OutputError(f"`{path.name}` in {str(path.parent)!r}, line {number} is not {advice}") from error
+            yield record, Place(start, end)
+
+
+def _read_at(path: Path, place: Place) -> bytes:
+    """The line at the place."""
+    with open(path, "rb") as file:
+        file.seek(place.start)
+        return file.read(place.end - place.start)
+
+
+def cut_torn(path: Path, end: int) -> bool:
+    """Cut off what stands behind byte `end`, where the last whole line ends; whether anything stood there."""
+    is_torn = path.is_file() and end < path.stat().st_size
+    if is_torn:
+        os.truncate(path, end)
+    return is_torn
+
+
+def append_line(path: Path, line: str) -> Place:
+    """Add the line, which is on the disk when this returns, and give its place."""
+    with open(path, "ab") as file:
+        start = file.tell()
+        file.write(f"{line}\n".encode())
+        file.flush()
+        os.fsync(file.fileno())
+        return Place(start, file.tell())
+
+
+_ADVICE = "a reply of a run. Nothing was sent. Give the file back as it was; without the line its call is asked again."
+
+
+class BadResponse(Frozen):
+    """A reply that came with a success and cannot be read: a line of `bad_responses.jsonl`."""
+
+    answer_id: str
+    """The id that the call's answer would have."""
+    provider: ProviderName
+    """The provider asked."""
+    narrative_id: str
+    """Id of the narrative."""
+    model: str
+    """The model asked for."""
+    status: int | None
+    """HTTP status; null where there is none."""
+    attempts: int
+    """How many requests were made for it."""
+    timestamp: str
+    """When the request was made: ISO 8601, UTC."""
+    fault: str = ""
+    """Why `body` is not the whole body; empty where it is."""
+    body: str
+    """The body as it was sent, without the key; one that cannot be unpacked has a letter of Latin-1 for each byte."""
+    batch: str = ""
+    """The name of the batch that it came in; empty where it came in none, and in folders of earlier versions."""
+
+    @classmethod
+    def of(cls, call: Call, reply: Reply, timestamp: str) -> "BadResponse":
+        """The reply to a call that was put at this time."""
+        return cls(
+            answer_id=call.answer_id,
+            provider=call.provider,
+            narrative_id=call.narrative.narrative_id,
+            model=reply.model,
+            status=reply.status,
+            attempts=reply.attempts,
+            timestamp=timestamp,
+            fault=reply.fault,
+            body=str(writable(reply.text)),
+            batch=reply.batch,
+        )
+
+    def reply(self) -> Reply:
+        """The reply as it came."""
+        return Reply(self.body, self.status, self.model, self.attempts, self.fault, is_paid=True, batch=self.batch)
+
+    def usage(self) -> Usage:
+        """What the body states that it took; nothing where that cannot be read either.
+
+        Of a turn that was paused that is its last body: those before it are counted as what they are.
+        """
+        try:
+            body = load_body(self.body)
+        except ProviderError:
+            return Usage()
+        return get_provider(self.provider).usage(body[-1] if isinstance(body, list) and body else body)
+
+    def bill(self, prices: Mapping[str, Price]) -> tuple[Usage, Price | None]:
+        """What the body states that it took, and its price."""
+        share = get_provider(self.provider).batch_token_price if self.batch else 1.0
+        return self.usage(), batch_price(price_of(prices, self.model), share)
+
+
+class BadResponses:
+    """The replies of a run folder that cannot be read; who mends them is the only one that writes to it."""
+
+    def __init__(self, out: Path, mend: bool = True) -> None:
+        """Find the calls that have one, the latest of each; to `mend` is to cut off a last line that a kill has torn.
+
+        Raises:
+            OutputError: a line before the last is not one of ours.
+        """
+        self.path = out / BAD_RESPONSES
+        self.places: dict[str, Place] = {}
+        end = 0
+        for response, place in read_lines(self.path, BadResponse, _ADVICE):
+            self.places[response.answer_id] = place
+            end = place.end
+        if mend:
+            cut_torn(self.path, end)
+
+    def find(self, answer_id: str) -> BadResponse | None:
+        """The reply to the call of this id; None where there is none."""
+        place = self.places.get(answer_id)
+        return BadResponse.model_validate_json(_read_at(self.path, place)) if place else None
+
+
+def paid_in_vain(out: Path) -> Iterator[BadResponse]:
+    """Each reply of the folder that was paid for and is no answer, also where its call was put again.
+
+    One that a mended reader has made an answer of is left out: it is counted there. The indexes are in step.
+
+    Raises:
+        OutputError: a line before the last is not one of ours.
+    """
+    kept = BadResponses(out, mend=False).places
+    files = [csv_file(out, provider) for provider in PROVIDERS] if kept else []
+    lines = (line for file in files if file.is_file() for line in read_index(file))
+    answers = {line.answer_id: line.body for line in lines if line.answer_id in kept}
+    for response, _ in read_lines(out / BAD_RESPONSES, BadResponse, _ADVICE):
+        if answers.get(response.answer_id) != text_digest(response.body):
+            yield response
+
+
+def keep_bad_response(out: Path, response: BadResponse) -> None:
+    """Append the reply; it is on the disk when this returns."""
+    append_line(out / BAD_RESPONSES, response.model_dump_json())
+
 
 PAUSED = "paused.jsonl"
 # The file does not say whose a turn is, so only one provider may pause.
 PAUSING: ProviderName = next(provider.name for provider in every_provider() if provider.continue_turn)
 _ONE_BY_ONE = "asked "
-_ADVICE = (
+_PAUSED_ADVICE = (
     "a body of a paused turn. Nothing was sent. Give the file back as it was; without the line its call is asked from "
     "the beginning."
 )
@@ -74,7 +248,7 @@ class PausedTurns:
         self.begun_by: dict[str, str] = {}
         self.unused: list[Place] = []
         end = 0
-        for line, place in read_lines(self.path, PausedLine, _ADVICE):
+        for line, place in read_lines(self.path, PausedLine, _PAUSED_ADVICE):
             self._take(line, place)
             end = place.end
         if mend:
@@ -115,7 +289,7 @@ class PausedTurns:
 
     def line(self, place: Place) -> PausedLine:
         """The line that stands there."""
-        return PausedLine.model_validate_json(read_at(self.path, place))
+        return PausedLine.model_validate_json(_read_at(self.path, place))
 
     def keep(self, line: PausedLine) -> PausedLine | None:
         """Add the body, which is on the disk when this returns, and give its line; None where its batch had it.
@@ -164,7 +338,7 @@ class PausedTurns:
                     line = self.line(place).model_copy(update={"unused": True})
                     new.write(f"{line.model_dump_json()}\n".encode())
                 for place in left:
-                    new.write(read_at(self.path, place))
+                    new.write(_read_at(self.path, place))
         else:
             self.path.unlink()
         self._read(mend=True)

@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
+from pipeline.asking.gather import Online, fetch_missing
+from pipeline.asking.run_sources import write_run_records
 from pipeline.errors import InputError
-from pipeline.gathering.gather import Online, fetch_missing
-from pipeline.gathering.run_sources import write_run_records
-from pipeline.recording.files import read_records
+from pipeline.recording.run import read_records
 from pipeline.sources.choose import PassageLimits
 from pipeline.sources.fetch import Fetcher, FetchPolicy, SiteMemory
 from pipeline.sources.guard import guarded_client
@@ -216,7 +216,7 @@ def test_without_a_scheduler_nothing_of_the_cluster_is_loaded(tmp_path: Path) ->
 import sys
 from exports.cli import main
 main({words!r}, standalone_mode=False)
-assert "pipeline.gathering.gather" in sys.modules
+assert "pipeline.asking.gather" in sys.modules
 assert not {{"distributed", "dask", "tornado"}} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import pytest
 
-from pipeline.gathering.gather import Online, fetch_missing
-from pipeline.gathering.run_sources import RunSources, write_run_records
-from pipeline.recording.files import read_records
+from pipeline.asking.gather import Online, fetch_missing
+from pipeline.asking.run_sources import RunSources, write_run_records
+from pipeline.recording.run import read_records
 from pipeline.sources.choose import PassageLimits
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipeline.recording.files import read_records
+from pipeline.recording.run import read_records
 from pipeline.sources.schema import state_of
 from tests.support.cited_run import write_run
 from tests.support.hostile_web import ATTACKS, REFUSED, HostileWeb
@@ -20,8 +20,8 @@ OUT_OF_TIME = ("timeout", "too_slow")
 GATHER = """
 import json, sys
 from pathlib import Path
-from pipeline.gathering.gather import Online, fetch_missing
-from pipeline.gathering.run_sources import write_run_records
+from pipeline.asking.gather import Online, fetch_missing
+from pipeline.asking.run_sources import write_run_records
 from pipeline.sources.choose import PassageLimits
 from pipeline.sources.choose import tally_lines
 from pipeline.sources.fetch import FetchPolicy

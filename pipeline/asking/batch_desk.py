@@ -4,17 +4,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 
-from pipeline.asking._batch_calls import BatchCalls, Chunk
-from pipeline.asking._batch_results import BatchResults
-from pipeline.asking._batch_work import BatchWork
-from pipeline.asking._ledger import Batch
-from pipeline.asking._lost_batches import GONE, LostBatches
+from pipeline.asking.batch_calls import BatchCalls, BatchResults, BatchWork, Chunk
+from pipeline.asking.ledger import GONE, Batch, LostBatches
 from pipeline.asking.run_folder import time_now
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers.batch import BatchApi, BatchState
 from pipeline.providers.http.client import ApiClient
-from pipeline.providers.http.failure import error_kind, redact
-from pipeline.providers.http.retry import ends_the_provider
+from pipeline.providers.http.failure import ends_the_provider, error_kind, redact
 from pipeline.schema import ProviderName
 from pipeline.terminal import counted, printable
 

@@ -12,8 +12,7 @@ from pipeline.asking.index import cited_urls
 from pipeline.asking.run_folder import CITATIONS
 from pipeline.errors import InputError
 from pipeline.prompts import text_digest
-from pipeline.recording.files import write_records
-from pipeline.recording.run import answers_files, answers_of_run, records_from_run, resolved_earlier
+from pipeline.recording.run import answers_files, answers_of_run, records_from_run, resolved_earlier, write_records
 from pipeline.records import QueryResponse
 from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, cited_page, outcome_of
 from pipeline.sources.extract import Extracted, Extractor
@@ -21,7 +20,7 @@ from pipeline.sources.store import Store, StoredPage
 from pipeline.text.urls import membership_key, site_key, source_domain, without_password
 
 if TYPE_CHECKING:
-    from pipeline.gathering.gather import Gathered
+    from pipeline.asking.gather import Gathered
 
 
 _MAX_BYTES = 100_000_000
