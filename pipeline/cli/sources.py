@@ -239,7 +239,7 @@ def _end_sources(made: "RunSources", out: Path, store: Path) -> None:
         log(f"{len(gathered.kept)} pages could not be read anew; what was read before stands.")
     if gathered and gathered.away:
         tell_next("the same command again goes on with the pages that were not tried", "The network is away.")
-        if not made.tally.read:
+        if not made.tally.by_state()["read"]:
             raise click.exceptions.Exit(1)
     push = f"citejury annotation push {click.format_filename(out)}"
     if any(map(os.environ.get, ("CITEJURY_API_KEY", "ARGILLA_API_KEY"))):

@@ -139,13 +139,13 @@ def _wanted_places(
         for candidate in ranked
         if any(
             start < (candidate.chunk.end or 0) and end > (candidate.chunk.start or 0)
-            for start, end in spans.get(pages[candidate.page].url, ())
+            for start, end in spans.get(pages[candidate.place.page].url, ())
         )
     }
     served = {place.page for place in wanted}
     for candidate in ranked:
-        if candidate.page not in served:
-            served.add(candidate.page)
+        if candidate.place.page not in served:
+            served.add(candidate.place.page)
             wanted.add(candidate.place)
     return wanted
 

@@ -44,22 +44,16 @@ def rank_passages(query: str, answer: str, texts: Sequence[str], language: str =
     scores = [0.0] * len(texts)
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute("CREATE VIRTUAL TABLE passages USING fts5(words, content='', tokenize='ascii')")
-        rows = ((place, _encoded(text, language, codes)) for place, text in enumerate(texts))
-        database.executemany("INSERT INTO passages (rowid, words) VALUES (?, ?)", rows)
+        for place, text in enumerate(texts):
+            # So the search sees the words as they were found here, and none of its own syntax in them; how long the
+            # text is counts as well, so those that are not asked for are one more word.
+            words = " ".join([codes.get(word, _OTHER) for word in content_words(text, language)])
+            database.execute("INSERT INTO passages (rowid, words) VALUES (?, ?)", [place, words])
         # The score of many words is the sum of theirs, and one search for all of them takes time with their square.
         for code in codes.values():
             for place, score in database.execute(_SEARCH, [code]):
                 scores[place] += score
     return sorted(range(len(texts)), key=lambda place: (round(scores[place], _DIGITS), place))
-
-
-def _encoded(text: str, language: str, codes: dict[str, str]) -> str:
-    """The text's content words, each that is asked for as its code, the others as one more that nobody asks for.
-
-    So the search sees the words as they were found here, and none of its own syntax in them; how long the text is
-    counts as well.
-    """
-    return " ".join([codes.get(word, _OTHER) for word in content_words(text, language)])
 
 
 class PassageLimits(NamedTuple):
@@ -99,11 +93,6 @@ class Candidate(NamedTuple):
     place: ChunkPlace
     chunk: Chunk
 
-    @property
-    def page(self) -> int:
-        """The page that it is from."""
-        return self.place.page
-
 
 class Selected(NamedTuple):
     """A record with its passages, and the pages of which the tokens left none."""
@@ -130,7 +119,7 @@ def select_passages(record: QueryResponse, pages: Sequence[PageChunks], limits: 
         if place < len(held) or candidates[place - len(held)].place in chosen
     ]
     passages = tuple(passage.model_copy(update={"chunk_rank": rank}) for rank, passage in enumerate(ranked, start=1))
-    left_out = sorted({candidate.page for candidate in candidates} - {page for page, _ in chosen})
+    left_out = sorted({candidate.place.page for candidate in candidates} - {page for page, _ in chosen})
     return Selected(
         record.model_copy(update={"chunks": passages, "context_set": join_context(passages)}),
         tuple(pages[page].url for page in left_out),
@@ -156,7 +145,7 @@ def _choose(ranked: Sequence[Candidate], limits: PassageLimits) -> set[ChunkPlac
     """The best one of each page, then the best of the rest, as far as the limits go; `ranked` has the best first."""
     best: dict[int, Candidate] = {}
     for candidate in ranked:
-        best.setdefault(candidate.page, candidate)
+        best.setdefault(candidate.place.page, candidate)
     firsts = {candidate.place for candidate in best.values()}
     chosen: set[ChunkPlace] = set()
     tokens = 0
@@ -170,7 +159,7 @@ def _choose(ranked: Sequence[Candidate], limits: PassageLimits) -> set[ChunkPlac
 
 def passage_of(pages: Sequence[PageChunks], candidate: Candidate) -> Passage:
     """The candidate as a passage, its rank still open."""
-    page = pages[candidate.page]
+    page = pages[candidate.place.page]
     return Passage(
         chunk_id=f"{page.doc_id}#{candidate.place.position}",
         doc_id=page.doc_id,
@@ -180,10 +169,6 @@ def passage_of(pages: Sequence[PageChunks], candidate: Candidate) -> Passage:
         url=page.url,
         origin="page",
     )
-
-
-# Answers to one narrative cite the same pages, and stand far apart in the run: one provider's follow another's.
-_CHUNKED_PAGES = 64
 
 
 class CitedPage(NamedTuple):
@@ -218,11 +203,11 @@ class Shelf:
     """The store seen from the answers: their sources' states and the chunks of what was read."""
 
     def __init__(self, store: Store | None, targets: Mapping[str, str], limits: PassageLimits) -> None:
-        """Without a store no page is held."""
         self.store = store
         self.targets = targets
         self.limits = limits
-        self.chunks_of = lru_cache(_CHUNKED_PAGES)(self.read_chunks)
+        # Answers to one narrative cite the same pages, and stand far apart in the run: one provider's follow another's.
+        self.chunks_of = lru_cache(64)(self.read_chunks)
 
     def read_chunks(self, key: str) -> tuple[str, str, tuple[Chunk, ...]]:
         """Final URL, title and chunks of a page that was read."""
@@ -241,7 +226,9 @@ class Shelf:
             reason = outcome_of(cited, self.store).reason
             if reason in READ:
                 final_url, title, chunks = self.chunks_of(cited.key)
-                url = _page_url(cited, final_url)
+                # A redirect of the provider's whose target nobody has looked up: where it led when it was fetched.
+                led = cited_page(final_url, {}).url if final_url and is_grounding_redirect(cited.url) else ""
+                url = led or cited.url
                 pages.setdefault(url, PageChunks(url, document_id(url), title or source.title, chunks))
                 source = _with_state(source, reason, url, title)
             else:
@@ -250,13 +237,6 @@ class Shelf:
             sources.append(source)
         record = record.model_copy(update={"sources": tuple(sources)})
         return select_passages(record, list(pages.values()), self.limits)
-
-
-def _page_url(cited: CitedPage, final_url: str) -> str:
-    """The page's URL; for a redirect of the provider whose target nobody has looked up, where it led when fetched."""
-    if not is_grounding_redirect(cited.url) or not final_url:
-        return cited.url
-    return cited_page(final_url, {}).url or cited.url
 
 
 def _with_state(source: Source, reason: str, url: str, title: str) -> Source:
@@ -274,10 +254,8 @@ def _with_state(source: Source, reason: str, url: str, title: str) -> Source:
     )
 
 
-STATES: tuple[SourceState, ...] = get_args(SourceState)
-_SITES_SHOWN = 10
-_FAILURES_SHOWN = 100
-_URL_SHOWN = 160
+_STATES: tuple[SourceState, ...] = get_args(SourceState)
+_SITES_SHOWN, _FAILURES_SHOWN, _URL_SHOWN = 10, 100, 160
 
 
 class Tally:
@@ -306,16 +284,6 @@ class Tally:
         self.short += left_out > 0
         self.left_out += left_out
 
-    @property
-    def pages(self) -> int:
-        """Distinct cited pages."""
-        return self.reasons.total()
-
-    @property
-    def read(self) -> int:
-        """Those that were read."""
-        return self.by_state()["read"]
-
     def by_state(self) -> Counter[str]:
         """Distinct pages by state."""
         states: Counter[str] = Counter()
@@ -327,14 +295,19 @@ class Tally:
 def pages_line(tally: Tally) -> str:
     """How many pages there are, and of them how many in each state."""
     states = tally.by_state()
-    counted = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
-    return f"Cited pages: {tally.pages:,}" + (f" ({counted})." if counted else ".")
+    counted = ", ".join(f"{states[state]:,} {state}" for state in _STATES if states[state])
+    return f"Cited pages: {states.total():,}" + (f" ({counted})." if counted else ".")
 
 
 def tally_lines(tally: Tally) -> Iterator[str]:
     """The summary, line by line: states, sites, what was not read, records."""
     yield pages_line(tally)
-    yield from _site_lines(tally)
+    ordered = sorted(tally.sites.items(), key=lambda item: (-item[1].total(), item[0]))
+    for site, reasons in ordered[:_SITES_SHOWN]:
+        yield f"  {printable(site)}: {_reasons_text(reasons)}"
+    if len(ordered) > _SITES_SHOWN:
+        rest = sum((reasons for _, reasons in ordered[_SITES_SHOWN:]), Counter[str]())
+        yield f"  {len(ordered) - _SITES_SHOWN:,} other sites: {_reasons_text(rest)}"
     yield from failure_lines(tally)
     if tally.short:
         yield f"In {tally.short:,} records the tokens were not enough for {tally.left_out:,} of the pages read,"
@@ -346,19 +319,9 @@ def tally_lines(tally: Tally) -> Iterator[str]:
     yield "Records without passages go to the generation task only."
 
 
-def _site_lines(tally: Tally) -> Iterator[str]:
-    """A line for each of the sites with most pages, and how many others there are."""
-    ordered = sorted(tally.sites.items(), key=lambda item: (-item[1].total(), item[0]))
-    for site, reasons in ordered[:_SITES_SHOWN]:
-        yield f"  {printable(site)}: {_reasons_text(reasons)}"
-    if len(ordered) > _SITES_SHOWN:
-        rest = sum((reasons for _, reasons in ordered[_SITES_SHOWN:]), Counter[str]())
-        yield f"  {len(ordered) - _SITES_SHOWN:,} other sites: {_reasons_text(rest)}"
-
-
 def _reasons_text(reasons: Counter[str]) -> str:
     """`3 read (page), 1 unread (robots)`, in the order of the states, then of the reasons."""
-    ordered = sorted(reasons.items(), key=lambda item: (STATES.index(state_of(item[0])), item[0]))
+    ordered = sorted(reasons.items(), key=lambda item: (_STATES.index(state_of(item[0])), item[0]))
     return ", ".join(f"{count:,} {state_of(reason)} ({reason})" for reason, count in ordered)
 
 
@@ -368,9 +331,9 @@ def failure_lines(tally: Tally) -> Iterator[str]:
     if failed:
         yield "Not read:"
     for url, reason, detail in tally.failures:
-        told = f": {printable(detail)}" if detail else ""
+        why = f": {printable(detail)}" if detail else ""
         shown = printable(without_password(url))
         shown = shown if len(shown) <= _URL_SHOWN else f"{shown[:_URL_SHOWN]}…"
-        yield f"  {state_of(reason)} ({reason}) {shown}{told}"
+        yield f"  {state_of(reason)} ({reason}) {shown}{why}"
     if failed > len(tally.failures):
         yield f"  and {failed - len(tally.failures):,} more; each record's `sources` name state and reason of all."

@@ -44,11 +44,7 @@ def count_tokens(text: str) -> int:
 
 @lru_cache(maxsize=1)
 def _tokenizer() -> Any:
-    """The compiled tokenizer with its vocabulary, loaded once (0.3 s).
-
-    Raises:
-        NotInstalledError: it is not installed.
-    """
+    """The compiled tokenizer with its vocabulary, loaded once (0.3 s)."""
     from importlib.util import module_from_spec
 
     found, loader = _find_tokenizer()
@@ -60,10 +56,8 @@ def _tokenizer() -> Any:
 def _find_tokenizer() -> "tuple[ModuleSpec, Loader]":
     """The compiled module of `bpe_openai`, and what loads it without running that package's own modules.
 
-    Those read three vocabularies in Python, through a function that warns on Python 3.11 and 3.12.
-
-    Raises:
-        NotInstalledError: it is not there, as where pyproject.toml leaves it out because it has no wheel.
+    Those read three vocabularies in Python, through a function that warns on Python 3.11 and 3.12. It is not there
+    where pyproject.toml leaves it out because it has no wheel.
     """
     from importlib.machinery import PathFinder
     from importlib.util import find_spec
@@ -127,8 +121,18 @@ def tokenize_chunk(
     chunks = []
     for first, last in _packed(document.text, pieces, target_tokens, overlap):
         start, end = pieces.spans[first][0], pieces.spans[last][1]
-        page = bisect_right(page_starts, start) or None
-        chunks.append(_chunk_at(document, start, end, page))
+        text = document.text[start:end]
+        normal_form = " ".join(text.split()).lower().encode(errors="replace")
+        chunk = Chunk(
+            doc_url=document.url,
+            text=text,
+            hash=f"sha256:{hashlib.sha256(normal_form).hexdigest()}",
+            tokens=count_tokens(text),
+            start=start,
+            end=end,
+            page=bisect_right(page_starts, start) or None,
+        )
+        chunks.append(chunk)
     return chunks
 
 
@@ -139,20 +143,6 @@ def page_chunks(url: str, text: str, lang: str, tokens: int, page_starts: Sequen
     """
     meta = SourceMeta(domain=source_domain(url), lang=lang or None)
     return tokenize_chunk(Document(url=url, text=text, source_meta=meta), tokens, 0, page_starts)
-
-
-def _chunk_at(document: Document, start: int, end: int, page: int | None) -> Chunk:
-    text = document.text[start:end]
-    normal_form = " ".join(text.split()).lower().encode(errors="replace")
-    return Chunk(
-        doc_url=document.url,
-        text=text,
-        hash=f"sha256:{hashlib.sha256(normal_form).hexdigest()}",
-        tokens=count_tokens(text),
-        start=start,
-        end=end,
-        page=page,
-    )
 
 
 def _pieces_of(document: Document, target: int) -> _Pieces:

@@ -35,21 +35,10 @@ from pipeline.sources.schema import Reason
 from pipeline.text.words import identifier
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
-_TEXT_TYPES = (
-    "application/json",
-    "application/ld+json",
-    "application/x-ndjson",
-    "application/yaml",
-    "application/toml",
-)
+_TEXT_TYPES = tuple(f"application/{name}" for name in ("json", "ld+json", "x-ndjson", "yaml", "toml"))
 _NO_PROSE = ("text/css", "text/javascript", "text/ecmascript")
-_UNKNOWN_TYPES = (
-    "",
-    "application/octet-stream",
-    "binary/octet-stream",
-    "application/download",
-    "application/x-download",
-)
+_UNKNOWN_APPLICATIONS = ("application/octet-stream", "application/download", "application/x-download")
+_UNKNOWN_TYPES = ("", "binary/octet-stream", *_UNKNOWN_APPLICATIONS)
 _XML_TYPES = ("application/xml", "text/xml", "application/rss+xml", "application/atom+xml")
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
 _NOT_TEXT_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -121,9 +110,8 @@ def _kind_of(body: bytes, content_type: str) -> str:
 
 def _looks_binary(head: bytes) -> bool:
     """Whether the first bytes are those of no text in any charset; UTF-16 has many zeros, and says so at its start."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[::2].count(0) > len(head) // 8 > head[1::2].count(0):
-        return False
-    if head[1::2].count(0) > len(head) // 8 > head[::2].count(0):
+    fewer, more = sorted((head[::2].count(0), head[1::2].count(0)))
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or more > len(head) // 8 > fewer:
         return False
     return len(_NOT_TEXT_BYTES.findall(head)) > len(head) // 50
 
@@ -212,11 +200,7 @@ class UnreadablePdfError(ValueError):
 
 
 def _read_pdf(body: bytes) -> _PdfText:
-    """The text of the PDF, paragraphs joined from their lines and words from their halves.
-
-    Raises:
-        UnreadablePdfError: it is broken, or needs a password.
-    """
+    """The text of the PDF, paragraphs joined from their lines and words from their halves."""
     import pypdfium2
 
     try:
@@ -238,12 +222,10 @@ def _read_pdf(body: bytes) -> _PdfText:
 
 
 def _bookmarks(document: Any) -> Iterator[NamedHeading]:
-    """The PDF's table of contents in order; what of it leads nowhere has no page."""
     for bookmark in document.get_toc():
         place = bookmark.get_dest()
-        page = place.get_index() if place else None
         if words := " ".join(stored_text(bookmark.get_title()).split()):
-            yield NamedHeading(bookmark.level + 1, words, page)
+            yield NamedHeading(bookmark.level + 1, words, place.get_index() if place else None)
 
 
 def _page_text(document: Any, number: int) -> str:
@@ -275,17 +257,12 @@ def _paragraphs(lines: list[str]) -> list[str]:
         if found and _BROKEN_WORD.search(found[-1]) and line[0].islower():
             found[-1] = found[-1][:-1] + line
         elif goes_on:
-            found[-1] = found[-1] + _between(found[-1], line) + line
+            without = _WRITTEN_WITHOUT_BLANKS.match(found[-1][-1]) and _WRITTEN_WITHOUT_BLANKS.match(line)
+            found[-1] = f"{found[-1]}{'' if without else ' '}{line}"
         else:
             found.append(line)
         last_length = len(line)
     return found
-
-
-def _between(line: str, following: str) -> str:
-    """What joins two lines: a blank, or nothing in scripts that are written without."""
-    without = _WRITTEN_WITHOUT_BLANKS.match(line[-1]) and _WRITTEN_WITHOUT_BLANKS.match(following)
-    return "" if without else " "
 
 
 def _joined(pages: list[str]) -> tuple[str, tuple[int, ...]]:
@@ -312,17 +289,12 @@ def main() -> None:
     _limit_memory()
     requests: queue.Queue[tuple[dict[str, str], bytes]] = queue.Queue()
     threading.Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
-    _load_parsers()
-    _write_frame(answers, b"")
-    _answer_requests(requests, answers, seconds)
-
-
-def _load_parsers() -> None:
-    """Load the libraries, which takes a second or two that are not to count for the first document."""
-    import_module("pypdfium2")
+    import_module("pypdfium2")  # it takes a second or two to load them, which are not to count for the first document
     import_module("trafilatura")
     identifier()
     gc.freeze()  # or all of it is looked through again for garbage, page by page
+    _write_frame(answers, b"")
+    _answer_requests(requests, answers, seconds)
 
 
 def _read_requests(source: BinaryIO, requests: "queue.Queue[tuple[dict[str, str], bytes]]") -> None:

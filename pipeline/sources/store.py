@@ -314,11 +314,7 @@ _WITHOUT_HEADINGS = 2
 
 
 def _store_version(connection: sqlite3.Connection, name: str) -> int:
-    """The version of the store, 0 for an empty file; `name` stands for the file in messages.
-
-    Raises:
-        InputError: it is another program's database, or of a version that is not known here.
-    """
+    """The version of the store, 0 for an empty file; `name` stands for the file in messages."""
     facts = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
     with connection:
         connection.execute("BEGIN")  # one moment's facts, although another process may be making the store
@@ -334,11 +330,7 @@ def _store_version(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _migrate(connection: sqlite3.Connection, name: str) -> None:
-    """Bring the store to today's version, all steps in one transaction; another process may do the same at once.
-
-    Raises:
-        InputError: it is no store, or a newer one.
-    """
+    """Bring the store to today's version, all steps in one transaction; another process may do the same at once."""
     if _store_version(connection, name) == VERSION:
         return
     with connection:
@@ -364,13 +356,7 @@ _UNUSABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY,
 
 
 def _open_connection(path: Path, read_only: bool) -> sqlite3.Connection:
-    """A connection to the store, brought to today's version; every statement is a transaction of its own.
-
-    Raises:
-        InputError: it is no store or a newer one; or it is to be read and is not there, or older and cannot be changed.
-        OutputError: its folder cannot be made.
-        sqlite3.Error: what `_store_errors` translates.
-    """
+    """A connection to the store, brought to today's version; every statement is a transaction of its own."""
     if read_only and not path.is_file():
         raise InputError(f"There is no store {str(path)!r} to read.")
     changeable = not read_only or all(os.access(place, os.W_OK) for place in (path, path.parent))
@@ -401,11 +387,7 @@ def _reading_mode(path: Path) -> str:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> None:
-    """Bring the store to today's version, or see that it is, and set how it is written.
-
-    Raises:
-        InputError: it is no store or a newer one, or an older one that cannot be changed here.
-    """
+    """Bring the store to today's version, or see that it is, and set how it is written."""
     if changeable:
         _migrate(connection, str(path))
         # Readers and the one writer at a time do not wait for each other; without a sync for each page a loss of power
@@ -423,12 +405,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> No
 
 @contextmanager
 def _store_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors in the block into ours.
-
-    Raises:
-        InputError: the file is no store or is damaged.
-        OutputError: it cannot be opened or written, the disk is full, or others keep it locked.
-    """
+    """Turn SQLite's errors in the block into ours: the file is no store, damaged, locked by others, or of no use."""
     try:
         yield
     except zlib.error as error:
@@ -464,11 +441,7 @@ def _pack(field: bytes) -> bytes:
 
 
 def _unpack(packed: bytes | None) -> bytes:
-    """The field that `_pack` was given; empty for a column that nobody has filled.
-
-    Raises:
-        zlib.error: it is damaged.
-    """
+    """The field that `_pack` was given; empty for a column that nobody has filled."""
     if not packed:
         return b""
     return zlib.decompress(packed[1:]) if packed[:1] == PACKED else packed[1:]

@@ -45,7 +45,7 @@ def main():
             lambda store, keys: fetch_missing(store, keys, online, "", lambda url, reason: None, lambda total: None),
         )
     print(json.dumps({
-        "read": made.tally.read,
+        "read": made.tally.by_state()["read"],
         "seconds": time.perf_counter() - begun,
         "kilobytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }))
