@@ -15,12 +15,12 @@ from pipeline.prompts import text_digest
 from pipeline.recording.run import answers_files, answers_of_run, records_from_run, resolved_earlier, write_records
 from pipeline.records import QueryResponse
 from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, cited_page, outcome_of
-from pipeline.sources.extract import Extracted, Extractor
 from pipeline.sources.store import Store, StoredPage
 from pipeline.text.urls import membership_key, site_key, source_domain, without_password
 
 if TYPE_CHECKING:
     from pipeline.asking.gather import Gathered
+    from pipeline.sources.extract import Extracted, Extractor
 
 
 _MAX_BYTES = 100_000_000
@@ -118,6 +118,8 @@ def _add_pages(
         InputError: a URL is none, or a file cannot be read; those before it are stored.
     """
 
+    from pipeline.sources.extract import Extractor  # what reads pages is not loaded where none is added
+
     async def add() -> tuple[str, ...]:
         uncited: list[str] = []
         async with Extractor() as extractor:
@@ -172,7 +174,7 @@ def _with_pages(records: Iterator[QueryResponse], shelf: Shelf, tally: Tally) ->
         yield selected.record
 
 
-async def added_page(key: str, file: Path, extractor: Extractor) -> StoredPage:
+async def added_page(key: str, file: Path, extractor: "Extractor") -> StoredPage:
     """The user's file as the page under this key; it wins over the web for good.
 
     What makes a fetched page useless, such as a notice of cookies on it, is the user's to judge: only a file without
@@ -223,7 +225,7 @@ def _media_type_of(file: Path, body: bytes) -> str:
     return "text/plain"
 
 
-def _page_of_file(key: str, body: bytes, extracted: Extracted) -> StoredPage:
+def _page_of_file(key: str, body: bytes, extracted: "Extracted") -> StoredPage:
     """The page as it is stored."""
     return StoredPage(
         url=key,

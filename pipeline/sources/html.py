@@ -66,8 +66,6 @@ class HtmlText(NamedTuple):
 
 def read_html(page: str, url: str) -> HtmlText:
     """What the page says. Comments of readers and hidden parts are left out; nothing is fetched."""
-    import trafilatura
-
     tree = _parsed(page)
     if tree is None:
         return HtmlText("", "", "", False)
@@ -77,24 +75,27 @@ def read_html(page: str, url: str) -> HtmlText:
     markup = markup_of_404(tree, page)
     _drop_hidden(tree)
     all_headings = tuple(html_headings(tree))
-    if _is_long_list_of_links(tree):
-        return HtmlText(_all_text(page), title, language, bool(_NOT_FREE.search(page)), headings, markup, all_headings)
+    text = _main_text(tree, page, url)
+    return HtmlText(text, title, language, bool(_NOT_FREE.search(page)), headings, markup, all_headings)
+
+
+def _main_text(tree: Any, page: str, url: str) -> str:
+    """The main text, for which the tree is taken apart; all visible text where none is found."""
+    import trafilatura
+
+    length = len(tree.text_content())
+    # An index or a table of contents has no main text: to look for one may take half a minute.
+    if length > _LONG_LIST and sum(len(link.text_content()) for link in tree.iter("a")) > _LINKS_OF_A_LIST * length:
+        return _visible_text(_shown_tree(page))
     _mark_paragraphs(tree)
     _keep_named_sections(tree)
     blocks = "".join(_unparted(block.text_content()) for block in tree.xpath(_FALLBACK_BLOCKS))
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
     if len(text) < _LEAST_MAIN_TEXT:
-        text = _all_text(page) or text
-    elif _may_be_glued(text, blocks, page) and _unparted(parted := _parted_text(page)) == _unparted(text):
-        text = parted
-    return HtmlText(text, title, language, bool(_NOT_FREE.search(page)), headings, markup, all_headings)
-
-
-def _is_long_list_of_links(tree: Any) -> bool:
-    """Whether it is an index or a table of contents, with no main text: to look for one may take half a minute."""
-    length = len(tree.text_content())
-    return length > _LONG_LIST and sum(len(link.text_content()) for link in tree.iter("a")) > _LINKS_OF_A_LIST * length
+        return _visible_text(_shown_tree(page)) or text
+    is_glued = _may_be_glued(text, blocks, page) and _unparted(parted := _parted_text(page)) == _unparted(text)
+    return parted if is_glued else text
 
 
 def _keep_named_sections(tree: Any) -> None:
@@ -103,10 +104,8 @@ def _keep_named_sections(tree: Any) -> None:
     trafilatura takes a section for what surrounds a text by parts of its id: `shared`, `cookie`, `related`.
     """
     for section in tree.xpath("//section[@id] | //div[@id]"):
-        heading = next((child for child in section if child.tag in _SECTION_HEADINGS), None)
-        if heading is None or _NO_LETTERS.sub("", heading.text_content().casefold()) != _NO_LETTERS.sub(
-            "", section.get("id")
-        ):
+        words = next((child.text_content().casefold() for child in section if child.tag in _SECTION_HEADINGS), None)
+        if words is None or _NO_LETTERS.sub("", words) != _NO_LETTERS.sub("", section.get("id")):
             continue
         linked = sum(len(link.text_content()) for link in section.xpath("./p//a"))
         if sum(len(paragraph.text_content()) for paragraph in section.xpath("./p")) - linked >= _LEAST_OWN_PROSE:
@@ -115,19 +114,18 @@ def _keep_named_sections(tree: Any) -> None:
 
 def own_text(page: str) -> str:
     """The visible text of the page outside links and what stands on all pages of its site, a block a line."""
-    tree = _parsed(page)
-    _drop_hidden(tree)
+    tree = _shown_tree(page)
     for element in tree.xpath("//" + " | //".join(_NOT_ITS_OWN)):
         if element.getparent() is not None:
             element.drop_tree()
     return _visible_text(tree)
 
 
-def _all_text(page: str) -> str:
-    """All visible text of the page, parsed anew: looking for the main text takes a tree apart."""
+def _shown_tree(page: str) -> Any:
+    """The page's tree without what it keeps from view, parsed anew: looking for the main text takes a tree apart."""
     tree = _parsed(page)
     _drop_hidden(tree)
-    return _visible_text(tree)
+    return tree
 
 
 def _may_be_glued(text: str, blocks: str, page: str) -> bool:
@@ -151,8 +149,7 @@ def _parted_text(page: str) -> str:
     """What trafilatura falls back on for short pages, a block a line: it glues blocks without a blank between them."""
     import trafilatura
 
-    tree = _parsed(page)
-    _drop_hidden(tree)
+    tree = _shown_tree(page)
     _mark_paragraphs(tree)
     for element in tree.iter(*_BREAKS, *_CELLS):
         if element.tag in _BREAKS:
@@ -281,17 +278,13 @@ def _paragraphs_of(tree: Any, is_docbook: bool) -> Iterator[Any]:
     """Each `div` of a class that the page gives to paragraphs, as DocBook does `para`; of several the first counts."""
     by_class: dict[str, list[Any]] = defaultdict(list)
     for div in tree.iter("div"):
-        if (div.get("class") or "").strip() and _has_text(div):
+        has_text = bool((div.text or "").strip()) or any((child.tail or "").strip() for child in div)
+        if has_text and (div.get("class") or "").strip():
             by_class[div.get("class").split()[0]].append(div)
     for name, divs in by_class.items():
         lengths = (len(" ".join(div.text_content().split())) for div in divs)
         if (is_docbook and name == "para") or (len(divs) >= _FEWEST and median(lengths) >= _LEAST_LENGTH):
             yield from divs
-
-
-def _has_text(div: Any) -> bool:
-    """Whether it holds text beside that of its elements."""
-    return bool((div.text or "").strip()) or any((child.tail or "").strip() for child in div)
 
 
 def _is_inline(element: Any) -> bool:
