@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from pipeline.errors import BadRowsError, InputError
@@ -20,12 +20,12 @@ from pipeline.research.values import Verified, Written
 from pipeline.text.normal_form import INVISIBLE
 from pipeline.text.urls import canonical_url
 from pipeline.text.words import UNSPACED, plain_number, without_marks
-from pipeline.verifying.marks import CID, Block, Piece, find_marks, heading_words, plain_words, read_blocks
+from pipeline.verifying.marks import CID, Block, find_marks, heading_words, plain_words, read_blocks
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import read_report
 from pipeline.verifying.rules import check_sentence
 from pipeline.verifying.source_list import Section, read_entries, sections
-from pipeline.verifying.values import Checked, Page, ReadReport, Sentence, Verdict
+from pipeline.verifying.values import Checked, Page, ReadReport, Sentence
 
 PageOf = Callable[[str], PageText | None]
 """Gives the text of the page with a canonical URL; None where it cannot be read."""
@@ -34,7 +34,8 @@ _MOST_JOINED = 4
 """Sentences of a report that may have been one before, or the other way round."""
 _EDITED_FROM = 0.5
 """Share of its words that a sentence has from one of the run, from which it counts as an edit of that one."""
-_SENTENCE_SHOWN = 80
+_SHOWN = 80
+"""Characters of a sentence or paragraph that a problem names it by."""
 _BETWEEN = "\x1f"
 _PAGES_KEPT = 32
 # Of signs those that say something: a minus, a range, a comparison, a unit, a currency. Others are punctuation.
@@ -79,30 +80,25 @@ def restated(report: ReadReport, written: ReadReport | None, page_of: PageOf) ->
     the pages alone decide, and only what they contradict or are silent on is a problem.
     """
     cited = [sentence for sentence in report.sentences if sentence.paragraph_urls]
-    held = _wordings(written.sentences) if written else []
+    stretches = groupby(written.sentences if written else (), key=lambda each: frozenset(each.paragraph_urls))
+    held = [(urls, _Wording(each.text for each in stretch)) for urls, stretch in stretches]
     pages = {url: page_of(url) for sentence in cited for url in sentence.paragraph_urls}
     weaker = unread = 0
     problems: list[str] = []
     for sentence, as_written in zip(cited, _standing(cited, held), strict=True):
         own = [page for url in sentence.paragraph_urls if (page := pages[url])]
         if as_written:
-            weaker += bool(own) and not any(_stands_on(sentence.text, page) for page in own)
+            stands = (
+                _wording_of_page(page).holds(words_said(sentence.text))
+                or check_sentence(sentence.text, [page]).verdict == "supported"
+                for page in own
+            )
+            weaker += bool(own) and not any(stands)
         elif not own and written is None:
             unread += 1
         elif problem := _problem(sentence, own, [wording for _, wording in held] if written else None):
             problems.append(problem)
     return Restated(len(cited), weaker, unread, tuple(problems))
-
-
-def _stands_on(text: str, page: PageText) -> bool:
-    """Whether a page has the text word for word, or says it in the same words."""
-    return _wording_of_page(page).holds(words_said(text)) or check_sentence(text, [page]).verdict == "supported"
-
-
-def _wordings(sentences: Iterable[Sentence]) -> list[tuple[frozenset[str], "_Wording"]]:
-    """What stands with each set of sources, stretch by stretch."""
-    stretches = groupby(sentences, key=lambda each: frozenset(each.paragraph_urls))
-    return [(urls, _Wording(each.text for each in stretch)) for urls, stretch in stretches]
 
 
 class _Wording:
@@ -117,7 +113,6 @@ class _Wording:
             self.bounds.add(len(self.words))
 
     def holds(self, words: Sequence[str]) -> bool:
-        """Whether the words stand there in this order, one behind the other."""
         return _in_a_row(words) in _in_a_row(self.words)
 
     def says(self, words: Sequence[str]) -> bool:
@@ -129,7 +124,6 @@ class _Wording:
 
 
 def _in_a_row(words: Sequence[str]) -> str:
-    """The words as a text in which a run of whole ones can be looked up."""
     return f"{_BETWEEN}{_BETWEEN.join(words)}{_BETWEEN}"
 
 
@@ -181,19 +175,18 @@ def _problem(sentence: Sentence, pages: Sequence[PageText], written: Sequence[_W
     if any(_wording_of_page(page).says(words) for page in pages):
         return ""
     finding = check_sentence(sentence.text, pages)
-    passing: tuple[Verdict, ...] = ("supported", "cannot_tell") if written is None else ("supported",)
-    edited = any(_is_edit(words, other) for each in written or () for other in each.sentences)
-    if finding.verdict in passing and not edited:
+    passes = finding.verdict == "supported" or (written is None and finding.verdict == "cannot_tell")
+    own = {*words}  # a sentence with so many words of another one may be made of it; cut ones too
+    edited = any(len(own & {*other}) >= _EDITED_FROM * len(own) for each in written or () for other in each.sentences)
+    if passes and not edited:
         return ""
-    shown = sentence.text if len(sentence.text) <= _SENTENCE_SHOWN else f"{sentence.text[: _SENTENCE_SHOWN - 1]}…"
     why = "; ".join(finding.problems) or "they do not have these words in this order"
     other = "" if written is None else "is not what the run wrote, and "
-    return f"line {sentence.line}, {shown!r}, {other}does not stand on the pages that it cites: {why}."
+    return f"line {sentence.line}, {_begin(sentence.text)!r}, {other}does not stand on the pages that it cites: {why}."
 
 
-def _is_edit(words: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether a sentence has so many words of another one that it may be made of it; cut ones too."""
-    return len({*words} & {*other}) >= _EDITED_FROM * len({*words})
+def _begin(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 _MOST_SHOWN = 5
@@ -255,7 +248,6 @@ def _broken_paragraphs(verified: Verified, written: Written, texts: Mapping[str,
 
 
 def _broken_report(written: Written, laid_out: LaidOut) -> Iterator[str]:
-    """Where the report's forms do not have the same paragraphs, claims, sections and sources."""
     report = laid_out.report
     stated = {name for paragraph in written.paragraphs for name in paragraph.claim_ids}
     if stated != {citation.claim_id for citation in report.citations}:
@@ -274,7 +266,6 @@ _SAID = re.compile(r"[.!?。．！？]\W*$")
 _NOTHING_CHECKED = (
     "Nothing of the text could be checked: the store holds neither run nor pages, and `final/report.json` is missing."
 )
-_SHOWN = 80
 _BOLD = 7
 """Level that a paragraph has which is bold as a whole."""
 
@@ -336,13 +327,17 @@ def audit(report_md: str, paragraphs: Sequence[ParagraphLine], citations: Sequen
     blocks = read_blocks(report_md)
     parts = sections(blocks)
     body = [block for part in parts if not part.is_about_sources for block in _body_blocks(part)]
-    cited = list(dict.fromkeys(each for block in body for piece in block.pieces for each in _cited_ids(piece)))
+    marks = (mark for block in body for piece in block.pieces for mark in find_marks(piece.text))
+    ids = (each for mark in marks for each in mark.ids)
+    cited = list(dict.fromkeys(cid(int(each)) if each.isdecimal() else each for each in ids))
     written = [each for paragraph in paragraphs for each in paragraph.cite_ids]
     urls = {entry.cid: str(entry.url) for entry in citations}
     return Audit(
         total_paragraphs=len(body),
         uncited=tuple(
-            f"line {block.line + 1}, {_beginning(block)!r}" for block in body if not _ends_in_citation(block)
+            f"line {block.line + 1}, {_begin(' '.join(plain_words(block.pieces[0].text).split()))!r}"
+            for block in body
+            if not _ends_in_citation(block)
         ),
         paragraph_lines=() if paragraphs else ("`drafts/paragraphs.jsonl` has no paragraph.",),
         citations_found=sum(each in urls for each in cited),
@@ -372,8 +367,7 @@ def audit_run(
     except BadRowsError as error:
         lines = tuple(f"`drafts/paragraphs.jsonl`, {row}." for row in error.rows)
         audited = audit(report_md, (), citations)._replace(paragraph_lines=lines)
-    data_problems = [*_data_problems(report), *_claim_problems(report, folder.read_claims())] if report else []
-    data_problems += _changed_claims(folder, claims)
+    data_problems = [*(_data_problems(report) if report else ()), *_claim_problems(folder, report, claims)]
     if page_of is None:
         return audited._replace(report_data=tuple(data_problems))
     written = read_report(written_md) if written_md else None
@@ -392,8 +386,8 @@ def audit_run(
     )
 
 
-def _changed_claims(folder: RunFolder, checked: Sequence[Claim] | None) -> Iterator[str]:
-    """Where the list of claims is gone, or has claims otherwise than the run checked them.
+def _claim_problems(folder: RunFolder, report: Report | None, checked: Sequence[Claim] | None) -> Iterator[str]:
+    """Where the list of claims is gone, has a claim of the report not once, or otherwise than the run checked it.
 
     A run of an earlier version has neither that list nor `logs/config.json`.
     """
@@ -402,6 +396,10 @@ def _changed_claims(folder: RunFolder, checked: Sequence[Claim] | None) -> Itera
         if folder.read_config():
             yield "`evidence/claims.json` is missing, and the run has written it."
         return
+    counts = Counter(claim.id for claim in claims)
+    for name in dict.fromkeys([*(each.claim_id for each in report.citations), *counts]) if report else ():
+        if counts[name] != 1:
+            yield f"`evidence/claims.json` has the claim {name} {counts[name]} times where once is due."
     if checked is not None:
         listed = {claim.id: claim for claim in claims}
         for claim in checked:
@@ -412,21 +410,12 @@ def _changed_claims(folder: RunFolder, checked: Sequence[Claim] | None) -> Itera
             yield f"`evidence/claims.json` has the claim {name}, which the run has not checked."
 
 
-def _claim_problems(report: Report, claims: Sequence[Claim] | None) -> Iterator[str]:
-    """Claims of the report that the list of claims has not, or twice; `claims` is None for a run without that list."""
-    listed = Counter(claim.id for claim in claims or ())
-    for name in dict.fromkeys([*(citation.claim_id for citation in report.citations), *listed]):
-        if claims is not None and listed[name] != 1:
-            yield f"`evidence/claims.json` has the claim {name} {listed[name]} times where once is due."
-
-
 def _data_problems(report: Report) -> Iterator[str]:
     """What is wrong between the parts of the report as data, each of which may be right for itself.
 
     Source: pipeline/contracts/research.md#rules: each claim has its citation, each cited URL its reference, in order of
     first citation.
     """
-    claims = Counter(citation.claim_id for citation in report.citations)
     known = {reference.url for reference in report.references}
     for citation in report.citations:
         if not citation.urls:
@@ -434,7 +423,7 @@ def _data_problems(report: Report) -> Iterator[str]:
         for url in citation.urls:
             if url not in known:
                 yield f"`final/report.json` cites {url!r} for the claim {citation.claim_id}, and has no such reference."
-    for claim_id, count in claims.items():
+    for claim_id, count in Counter(citation.claim_id for citation in report.citations).items():
         if count > 1:
             yield f"`final/report.json` has the claim {claim_id} {count} times."
     found = numbers_in_order("\n".join(report.sections))
@@ -470,38 +459,22 @@ def _body_blocks(section: Section) -> Iterator[Block]:
             yield block
 
 
-def _cited_ids(piece: Piece) -> Iterator[str]:
-    """The ids of the piece's marks as `C001`; a footnote's name as it is."""
-    for mark in find_marks(piece.text):
-        for each in mark.ids:
-            yield cid(int(each)) if each.isdecimal() else each
-
-
 def _ends_in_citation(block: Block) -> bool:
-    """Whether the last thing in the block is a citation mark; a full stop may follow."""
     text = block.pieces[-1].text
     marks = [mark for mark in find_marks(text) if mark.ids]
     return bool(marks) and not text[marks[-1].end :].strip(_CLOSING)
 
 
-def _beginning(block: Block) -> str:
-    words = " ".join(plain_words(block.pieces[0].text).split())
-    return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
-
-
 def _out_of_order(cited: Sequence[str], citations: Sequence[CitationEntry]) -> Iterator[str]:
     """What is wrong with the numbers: the list counts from C001 on, and the text cites them first in that order."""
     listed = [entry.cid for entry in citations]
-    all_listed = frozenset(listed)
-    for number, found in enumerate(listed, start=1):
-        if found != cid(number):
-            yield f"`evidence/citations.json` has {found} where {cid(number)} is due."
-            break
-    known = [each for each in cited if each in all_listed]
-    for number, found in enumerate(known, start=1):
-        if found != cid(number):
-            yield f"The text cites {found} first where {cid(number)} is due."
-            break
+    known = [each for each in cited if each in frozenset(listed)]
+    for found, line in (
+        (listed, "`evidence/citations.json` has {} where {} is due."),
+        (known, "The text cites {} first where {} is due."),
+    ):
+        wrong = ((each, cid(number)) for number, each in enumerate(found, start=1) if each != cid(number))
+        yield from (line.format(*pair) for pair in islice(wrong, 1))
 
 
 def _listed_otherwise(report_md: str, blocks: Sequence[Block], urls: Mapping[str, str]) -> Iterator[str]:

@@ -3,8 +3,7 @@
 `final/verification.md` says for people what was checked, what was left out of the report and why.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,11 +27,12 @@ from pipeline.sources.chunk import ENCODING
 from pipeline.sources.store import Store, StoredRun
 from pipeline.terminal import counted
 from pipeline.text.urls import site_key
-from pipeline.verifying.rules import Disagreement, disagreements
+from pipeline.verifying.rules import disagreements
 from pipeline.verifying.scores import Scores, citation_scores, cited_texts, single_source, weaker_sentences
-from pipeline.verifying.values import Checked, Page, Paragraph, Quote, StoredVerdict, Verdict
+from pipeline.verifying.values import Page, StoredVerdict, Verdict
 from pipeline.verifying.verify import Reader
 
+_TEMPLATE = Path(__file__).parent / "verification.md.jinja"
 _MOST_SHOWN = 300
 """Characters of a claim or quote that are shown."""
 _MOST_LISTED = 200
@@ -43,18 +43,12 @@ _VERDICT_MEANINGS: dict[Verdict, str] = {
     "not_found": "its pages do not say it",
     "contradicted": "its pages say otherwise",
 }
-_HOW = (
-    "Each claim was held against the stored text of the pages that it cites: quotes word for word, numbers and dates "
-    "beside the sentences that come nearest, names on the page, and how much of its words these sentences have. "
-    "Words tell nothing of what a page implies or of who is right: where pages differ, both sides stand below."
-)
 
 
 class RunNotes(NamedTuple):
     """What a reader of `verification.md` is told beside the claims."""
 
     topic: str
-    """What was researched."""
     stop_reason: str = ""
     """Why the run ended early; empty where it did not."""
     notes: Sequence[str] = ()
@@ -74,130 +68,41 @@ def verification_markdown(
     scores: Scores,
 ) -> str:
     """The file's text; `cids` are the report's citation ids by URL. Text of pages and models is escaped."""
-    sources = {page.url: _named_source(page, cids.get(page.url, "")) for page in pages}
+    from jinja2 import Environment as Templates
+
     sites = {page.url: page.site for page in pages}
+    sources = {page.url: _named_source(page, cids.get(page.url, "")) for page in pages}
     stated = {claim_id for paragraph in written.paragraphs for claim_id in paragraph.claim_ids}
-    alone = [each for each in single_source(verified.claims, sites) if each.claim.id in stated]
-    found = disagreements(verified.claims)
-    blocks = [
-        f"# Verification: {plain_markdown(about.topic)}",
-        _HOW,
-        "## Counts",
-        _table(("what", "count"), _counts(verified, stated, pages, alone, len(found), about.stop_reason)),
-        "## Citations of the report",
-        _table(("score", "value", "meaning"), _score_rows(scores)),
-        "## Audit",
-        _bullets(about.audit, "The report passed: every paragraph ends in its citations, and all of them resolve."),
-        "## Stated in other words than the pages'",
-        _weaker_list(about.weaker),
-        "## Left out of the report",
-        _left_out_table(written.left_out, stated),
-        "## Conflicts",
-        *(_conflict_block(each, verified.claims, sources) for each in found[:_MOST_LISTED]),
-        "" if found else "No page that was read says otherwise of a claim, as far as words tell.",
-        "## Claims with one source",
-        _single_source_list(alone, sources),
-        "## Notes",
-        _bullets(about.notes, "None."),
-    ]
-    return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _counts(
-    verified: Verified,
-    stated: set[str],
-    pages: Sequence[Page],
-    alone: Sequence[Checked],
-    disagreeing: int,
-    stop_reason: str,
-) -> list[tuple[str, str]]:
-    verdicts = Counter(each.verdict for each in verified.claims)
-    rows = [("claims checked", str(len(verified.claims)))]
-    rows += [(f"{verdict}: {meaning}", str(verdicts[verdict])) for verdict, meaning in _VERDICT_MEANINGS.items()]
-    rows += [
-        ("claims in the report", str(len(stated))),
-        ("of these from one site only", str(len(alone))),
-        ("disagreements between pages", str(disagreeing)),
-        ("pages read", str(len(pages))),
-        ("sites", str(len({page.site for page in pages}))),
-        ("sections with a supported claim", _share(verified.coverage)),
-        ("stopped early by", plain_markdown(stop_reason) or "nothing"),
-    ]
-    return rows
-
-
-def _score_rows(scores: Scores) -> list[tuple[str, str, str]]:
-    effective = f"{scores.effective} of {scores.read} citations that could be read are carried by their page"
-    return [
-        (
-            "citation recall (ALCE)",
-            _share(scores.recall),
-            f"{scores.supported} of {scores.sentences} sentences supported",
-        ),
-        (
-            "citation precision (ALCE)",
-            _share(scores.precision),
-            f"{scores.precise} of {scores.citations} citations needed",
-        ),
-        ("citation accuracy (FACT)", _share(scores.accuracy), effective),
-        ("effective citations (FACT)", str(scores.effective), "citations carried by their page alone"),
-    ]
-
-
-def _weaker_list(weaker: Sequence[tuple[str, Verdict]]) -> str:
-    """The sentences of the report that words alone do not settle."""
-    lines = [f"- {_shown(text)} ({verdict}: {_VERDICT_MEANINGS[verdict]})" for text, verdict in weaker]
-    if not lines:
-        return "None: the words of the cited pages support every sentence."
-    return "\n".join(lines[:_MOST_LISTED]) + _more(len(lines))
-
-
-def _left_out_table(left_out: Sequence[Checked], stated: set[str]) -> str:
-    """What is not in the report, with the reasons."""
-    rows = [
-        (
-            plain_markdown(each.claim.id),
-            _shown(each.claim.text),
-            each.verdict,
-            _shown("; ".join(each.problems)) or "not chosen",
-        )
-        for each in left_out
-        if each.claim.id not in stated
-    ]
-    if not rows:
-        return "Nothing was left out."
-    return f"{_table(('claim', 'text', 'verdict', 'why'), rows[:_MOST_LISTED])}{_more(len(rows))}"
-
-
-def _conflict_block(found: Disagreement, claims: Sequence[Checked], sources: Mapping[str, str]) -> str:
-    """A disagreement: its claims, what the first of them rests on, and what speaks against it."""
-    told = [each for each in claims if each.claim.id in found.claim_ids]
-    names = ", ".join(f"**{plain_markdown(each.claim.id)}**" for each in told)
-    heading = f"- {names} ({told[0].verdict}): {_shown(told[0].claim.text)}"
-    own = [f"  - for it: {_quoted(quote, sources)}" for quote in found.sides[0]]
-    other = [f"  - against it: {_quoted(quote, sources)}" for quote in found.sides[1]]
-    return "\n".join([heading, *own, *other])
-
-
-def _single_source_list(alone: Sequence[Checked], sources: Mapping[str, str]) -> str:
-    """The report's claims that only one site supports."""
-    lines = [
-        f"- **{plain_markdown(each.claim.id)}** {_shown(each.claim.text)} — "
-        + ", ".join(sources.get(url, plain_markdown(url)) for url in each.supporters)
-        for each in alone
-    ]
-    return "\n".join(lines[:_MOST_LISTED]) + _more(len(lines)) if lines else "None."
-
-
-def _quoted(quote: Quote, sources: Mapping[str, str]) -> str:
-    return f"“{_shown(quote.text)}” — {sources.get(quote.url, plain_markdown(quote.url))}"
+    templates = Templates(trim_blocks=True, keep_trailing_newline=True, autoescape=False)  # the filters escape
+    templates.filters |= {
+        "plain": plain_markdown,
+        "shown": _shown,
+        "share": lambda value: "–" if value is None else f"{value:.1%}",
+        "source": lambda url: sources.get(url, plain_markdown(url)),
+        "more": lambda rows: f"\n{len(rows) - _MOST_LISTED} more are not shown.\n" if len(rows) > _MOST_LISTED else "",
+    }
+    return templates.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        about=about,
+        verified=verified,
+        stated=stated,
+        pages=len(pages),
+        sites=len({*sites.values()}),
+        alone=[each for each in single_source(verified.claims, sites) if each.claim.id in stated],
+        found=[
+            (found.sides, [each for each in verified.claims if each.claim.id in found.claim_ids])
+            for found in disagreements(verified.claims)
+        ],
+        left_out=[each for each in written.left_out if each.claim.id not in stated],
+        scores=scores,
+        meanings=_VERDICT_MEANINGS,
+        most=_MOST_LISTED,
+    )
 
 
 def _named_source(page: Page, cid: str) -> str:
     """The page as a link, with its citation id where the report has one, its site and its date."""
-    link = link_to(page.title or page.url, page.url)
     about = ", ".join(filter(None, (cid, plain_markdown(page.site), plain_markdown(page.fetched_at[:10]))))
-    return f"{link} ({about})"
+    return f"{link_to(page.title or page.url, page.url)} ({about})"
 
 
 def _shown(text: str) -> str:
@@ -206,28 +111,6 @@ def _shown(text: str) -> str:
     return plain_markdown(line if len(line) <= _MOST_SHOWN else f"{line[: _MOST_SHOWN - 1]}…")
 
 
-def _share(value: float | None) -> str:
-    """The share in per cent; a dash for none."""
-    return "–" if value is None else f"{value:.1%}"
-
-
-def _more(count: int) -> str:
-    """How many entries a list does not show; empty for none."""
-    return f"\n\n{count - _MOST_LISTED} more are not shown." if count > _MOST_LISTED else ""
-
-
-def _bullets(lines: Iterable[str], otherwise: str) -> str:
-    """The lines as a list, escaped; the other text where there is none."""
-    return "\n".join(f"- {plain_markdown(line)}" for line in lines) or otherwise
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table of cells that are escaped already."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-_METRICS = TypeAdapter(Metrics)
 _EARLIER = (
     "An earlier version took single sentences from the pages of this run, and it ends with these. For a reading list "
     "of whole passages research the topic under another `--run-id`; the pages are in the store."
@@ -235,12 +118,10 @@ _EARLIER = (
 
 
 class WrittenReport(NamedTuple):
-    """The report before it is laid out, and why the run ended early."""
+    """The report before it is laid out, and the limit that ended gathering or writing; None where none did."""
 
     written: Written
-    """The paragraphs, and what is not among them."""
     stop_reason: StopReason | None
-    """The limit that ended gathering or writing; None where none did."""
 
 
 class Audited(NamedTuple):
@@ -255,14 +136,10 @@ class Audited(NamedTuple):
     weaker: tuple[tuple[str, StoredVerdict], ...] = ()
     """The report's sentences that the words of their pages do not support, with what they say of each."""
 
-    @property
-    def words(self) -> str:
-        """Whether the report passed, or how many problems there are."""
-        return "passed" if self.check.passed else counted(len(self.problems), "problem")
-
 
 _WRITTEN = TypeAdapter(WrittenReport)
 _AUDITED = TypeAdapter(Audited)
+_METRICS = TypeAdapter(Metrics)
 
 
 class Finished(NamedTuple):
@@ -296,79 +173,68 @@ class ReportStages(NamedTuple):
 
     def settle_claims(self, verified: Verified, pages: Sequence[Page]) -> None:
         """Write the supported claims as first paragraphs, and the check of all claims so far."""
-        lines = _first_paragraphs(verified)
-        sites = {page.url: page.site for page in pages}
+        numbers: dict[str, int] = {}
+        lines: list[ParagraphLine] = []
+        for checked in verified.claims:
+            urls = dict.fromkeys(quote.url for quote in checked.claim.quotes)
+            if checked.verdict == "supported" and urls:
+                ids = tuple(cid(numbers.setdefault(url, len(numbers) + 1)) for url in urls)
+                lines.append(ParagraphLine(text=checked.claim.text, cite_ids=ids))
         self.run.folder.write_claims(_claims_of(verified))
         self.run.folder.write_paragraphs(lines)
-        self.run.folder.write_verify(_check_of_claims(verified, sites, len(lines)))
+        self.run.folder.write_verify(_check_of_claims(verified, pages, len(lines)))
 
     async def finish(self, gathered: Gathered) -> Finished:
         """The finished run, from all that was gathered.
 
         Raises:
             ProviderError: the model cannot be asked.
-            InputError: the report cites more sources than can be numbered.
+            InputError: the report cites more sources than can be numbered, or its parts do not belong together.
             OutputError: a file cannot be written.
         """
-        folder = self.run.folder
-        came = await self.run.run_stage(
+        run = self.run
+        came = await run.run_stage(
             "write",
             _WRITTEN,
-            lambda: self.write(gathered),
-            lambda value: self.settle_report(self.laid_out(gathered, value), gathered, value),
+            lambda: self._write(gathered),
+            lambda value: self._settle_report(self._laid_out(gathered, value), gathered, value),
             words=lambda value: counted(len(value.written.paragraphs), "paragraph"),
             asks_model=True,
         )
-        laid_out = self.laid_out(gathered, came)
-        audited = await self.run.run_stage(
+        laid_out = self._laid_out(gathered, came)
+        audited = await run.run_stage(
             "audit",
             _AUDITED,
-            lambda: self.audit(gathered, came),
-            lambda value: self.settle_audit(value, laid_out, gathered, came),
-            words=lambda value: value.words if came.written.paragraphs else "nothing to check",
+            lambda: self._audit(laid_out, gathered, came),
+            lambda value: self._settle_audit(value, laid_out, gathered, came),
+            words=lambda value: _audited_words(value) if came.written.paragraphs else "nothing to check",
         )
-        metrics = await self.run.run_stage(
+        metrics = await run.run_stage(
             "cache",
             _METRICS,
-            lambda: self.measure(laid_out, gathered, audited.scores),
-            lambda value: self.settle_run(laid_out, gathered, value),
+            lambda: self._measure(laid_out, gathered, audited.scores),
+            lambda value: self._settle_run(laid_out, gathered, value),
         )
-        unusable = sum(note.startswith(NO_USE) and not note.endswith(USED_UP) for note in self.run.notes)
+        unusable = sum(note.startswith(NO_USE) and not note.endswith(USED_UP) for note in run.notes)
         unpriced = added(self.meter.spent, self.meter.cut_off).unpriced
-        return Finished(
-            folder.run_id,
-            folder.path,
-            audited.check.passed,
-            came.stop_reason,
-            metrics,
-            audited.check,
-            unusable,
-            unpriced,
-        )
+        check, stop_reason, folder = audited.check, came.stop_reason, run.folder
+        return Finished(folder.run_id, folder.path, check.passed, stop_reason, metrics, check, unusable, unpriced)
 
-    async def write(self, gathered: Gathered) -> WrittenReport:
-        """The paragraphs; in the claims' own words once the model's budget is used up, without a model the passages.
-
-        Raises:
-            ProviderError: the model cannot be asked.
-        """
+    async def _write(self, gathered: Gathered) -> WrittenReport:
+        """The paragraphs; in the claims' own words once the model's budget is used up, without a model the passages."""
+        model, written = self.environment.model if self.budget.used_up() is None else None, None
         if self.options.model == EXTRACTIVE:
             shown = shown_passages([each.claim for each in gathered.verified.claims], gathered.pages)
-            if shown is not None:
+            if shown is None:
+                self.run.notes.append(_EARLIER)
+                self.run.progress.tell(_EARLIER)
+            else:
                 written = write_list(self.intake, self.plan, shown)
-                return WrittenReport(written, gathered.stop_reason or self.budget.used_up())
-            self.run.notes.append(_EARLIER)
-            self.run.progress.tell(_EARLIER)
-        model = self.environment.model if self.budget.used_up() is None else None
-        written = await write_report(self.intake, self.plan, gathered.verified, gathered.pages, model)
+        if written is None:
+            written = await write_report(self.intake, self.plan, gathered.verified, gathered.pages, model)
         return WrittenReport(written, gathered.stop_reason or self.budget.used_up())
 
-    def laid_out(self, gathered: Gathered, came: WrittenReport) -> LaidOut:
-        """The report in all its forms.
-
-        Raises:
-            InputError: it cites more sources than can be numbered.
-        """
+    def _laid_out(self, gathered: Gathered, came: WrittenReport) -> LaidOut:
         is_list = self.options.model == EXTRACTIVE and all(each.heading for each in came.written.paragraphs)
         account = Account(
             tuple(self.run.notes), came.stop_reason or "", gathered.asked, len(gathered.unread), not is_list
@@ -377,19 +243,14 @@ class ReportStages(NamedTuple):
             self.intake, self.plan, gathered.verified, came.written, gathered.pages, account, self.options.citations
         )
 
-    def settle_report(self, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
-        """Write the report's files, and tell the run's trace that it is written.
-
-        Raises:
-            InputError: the run's parts do not belong together; nothing is written then.
-        """
+    def _settle_report(self, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
+        """Write the report's files, and add to the run's trace that it is written."""
         check_run(gathered.verified, came.written, gathered.pages, laid_out)
-        folder = self.run.folder
+        folder, claims = self.run.folder, gathered.verified.claims
         folder.write_claims(_claims_of(gathered.verified))
         folder.write_paragraphs(laid_out.paragraphs)
         folder.write_citations(laid_out.citations)
         folder.write_report(laid_out.markdown, laid_out.report)
-        claims = gathered.verified.claims
         covered = sum(each.verdict == "supported" for each in claims)
         event = WriterFinalized(
             words_count=len(laid_out.markdown.split()),
@@ -398,41 +259,37 @@ class ReportStages(NamedTuple):
         )
         put_new_traces(self.environment.store, folder.run_id, [event])
 
-    async def audit(self, gathered: Gathered, came: WrittenReport) -> Audited:
-        """What the audit of the written files finds; the counts of claims are those of the check before.
-
-        Raises:
-            InputError: somebody has removed or damaged the files.
-        """
-        sites = {page.url: page.site for page in gathered.pages}
+    async def _audit(self, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> Audited:
+        """What the audit of the written files finds; the counts of claims are those of the check before."""
         texts = read_pages(gathered.pages).texts
-        audit = audit_run(self.run.folder, self.laid_out(gathered, came).markdown, texts.get)
-        check = verify_result(audit, _check_of_claims(gathered.verified, sites, 0))
+        audit = audit_run(self.run.folder, laid_out.markdown, texts.get)
+        check = verify_result(audit, _check_of_claims(gathered.verified, gathered.pages, 0))
         # A paragraph without claims says who says what; that one page does not say the other's words is its point.
         stated = [paragraph for paragraph in came.written.paragraphs if paragraph.claim_ids]
         if stated and all(each.heading for each in stated):
-            return Audited(check, _scores_of_list(gathered.verified, stated), audit.problems)
+            # The sentences of a reading list are the pages' own, and each passage needs its page.
+            claims, each = gathered.verified.claims, len(stated)
+            supported = sum(checked.verdict == "supported" for checked in claims)
+            scores = Scores(len(claims), supported, citations=each, precise=each, read=each, effective=each)
+            return Audited(check, scores, audit.problems)
         cited = cited_texts(stated, plan_language(self.plan))
         weaker = tuple(weaker_sentences(cited, texts))
         return Audited(check, citation_scores(cited, texts), audit.problems, weaker)
 
-    def settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
+    def _settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
         """Write the check, and the account of it for people."""
-        folder = self.run.folder
-        about = RunNotes(
-            self.intake.topic, came.stop_reason or "", tuple(self.run.notes), audited.problems, audited.weaker
-        )
+        notes, stop_reason = tuple(self.run.notes), came.stop_reason or ""
+        about = RunNotes(self.intake.topic, stop_reason, notes, audited.problems, audited.weaker)
         cids = {entry.url: entry.cid for entry in laid_out.citations}
-        folder.write_verify(audited.check)
-        folder.write_verification_md(
+        self.run.folder.write_verify(audited.check)
+        self.run.folder.write_verification_md(
             verification_markdown(about, gathered.verified, came.written, gathered.pages, cids, audited.scores)
         )
 
-    async def measure(self, laid_out: LaidOut, gathered: Gathered, scores: Scores) -> Metrics:
+    async def _measure(self, laid_out: LaidOut, gathered: Gathered, scores: Scores) -> Metrics:
         """The run's figures; a redirected page belongs to the site that answered."""
-        report, pages = laid_out.report, gathered.pages
-        sites = {page.url: page.site for page in pages}
-        cited = [reference.url for reference in report.references]
+        sites = {page.url: page.site for page in gathered.pages}
+        cited = [reference.url for reference in laid_out.report.references]
         trace = self.environment.store.events(self.run.folder.run_id)
         asked = [event.payload for event in trace if event.kind == "fetch_result"]
         fetched = {payload["url"] for payload in asked if not payload.get("cached")}
@@ -447,20 +304,20 @@ class ReportStages(NamedTuple):
             domain_diversity=len({sites.get(url) or site_key(url) for url in cited}),
             cache_hits=len(held - fetched),  # what an earlier start of the run fetched was fetched
             cache_misses=len(fetched),
-            tokenizer=ENCODING if pages else None,
+            tokenizer=ENCODING if gathered.pages else None,
             rounds=gathered.rounds,
             citation_recall=scores.recall,
             citation_precision=scores.precision,
             citation_accuracy=scores.accuracy,
             effective_citations=scores.effective if scores.read else None,
             conflicts_count=len(disagreements(gathered.verified.claims)),
-            stop_reason=report.stop_reason,
+            stop_reason=laid_out.report.stop_reason,
             calls_cut_off=cut_off.calls or None,
             tokens_cut_off=cut_off.tokens or None,
             cost_cut_off=cut_off.cost or None,
         )
 
-    def settle_run(self, laid_out: LaidOut, gathered: Gathered, metrics: Metrics) -> None:
+    def _settle_run(self, laid_out: LaidOut, gathered: Gathered, metrics: Metrics) -> None:
         """Put the run into the store, and write what the jury needs of it."""
         run_id, created_at = self.run.folder.run_id, self.run.journal.created_at
         report, markdown = laid_out.report, laid_out.markdown
@@ -473,11 +330,8 @@ class ReportStages(NamedTuple):
         write_for_jury(self.run.folder, finished)
 
 
-def _scores_of_list(verified: Verified, passages: Sequence[Paragraph]) -> Scores:
-    """The scores of a reading list: its sentences are the pages' own, and each passage needs its page."""
-    supported = sum(each.verdict == "supported" for each in verified.claims)
-    count = len(passages)
-    return Scores(len(verified.claims), supported, citations=count, precise=count, read=count, effective=count)
+def _audited_words(audited: Audited) -> str:
+    return "passed" if audited.check.passed else counted(len(audited.problems), "problem")
 
 
 def audit_again(folder: RunFolder, store: Store | None) -> Audit:
@@ -486,11 +340,10 @@ def audit_again(folder: RunFolder, store: Store | None) -> Audit:
     Raises:
         InputError: as `audit_run`, or the store cannot be read.
     """
-    reader = Reader(store)
     runs = store.runs() if store else []
     written = next((each.report_md for each in runs if each.id == folder.run_id), "")
     verified = kept_verified(folder.path)
-    return audit_run(folder, written, reader.cited, list(_claims_of(verified)) if verified else None)
+    return audit_run(folder, written, Reader(store).cited, list(_claims_of(verified)) if verified else None)
 
 
 def _claims_of(verified: Verified) -> Iterator[Claim]:
@@ -501,20 +354,9 @@ def _claims_of(verified: Verified) -> Iterator[Claim]:
         yield Claim(id=claim.id, text=claim.text, type=claim.type, confidence=confidence, relevance=claim.relevance)
 
 
-def _first_paragraphs(verified: Verified) -> list[ParagraphLine]:
-    """A paragraph for each supported claim, its sources numbered in order of first appearance."""
-    numbers: dict[str, int] = {}
-    lines: list[ParagraphLine] = []
-    for checked in verified.claims:
-        urls = dict.fromkeys(quote.url for quote in checked.claim.quotes)
-        if checked.verdict == "supported" and urls:
-            ids = tuple(cid(numbers.setdefault(url, len(numbers) + 1)) for url in urls)
-            lines.append(ParagraphLine(text=checked.claim.text, cite_ids=ids))
-    return lines
-
-
-def _check_of_claims(verified: Verified, sites: Mapping[str, str], paragraphs: int) -> VerifyResult:
-    """What the check of claims counts before there is a report; `sites` are the pages' sites by URL."""
+def _check_of_claims(verified: Verified, pages: Sequence[Page], paragraphs: int) -> VerifyResult:
+    """What the check of claims counts before there is a report."""
+    sites = {page.url: page.site for page in pages}
     return VerifyResult(
         stage="verify",
         status="completed",
