@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
@@ -18,7 +18,7 @@ from pipeline.text.normal_form import normalise
 from pipeline.text.words import content_words, numbers_in
 from pipeline.verifying.model_verdicts import OpenQuestion, ask_verdict, decide, open_question, quote_in
 from pipeline.verifying.page_text import PageText, read_page
-from pipeline.verifying.rules import Finding, check_sentence, contrary, is_covered, is_other_edition, overlap
+from pipeline.verifying.rules import check_sentence, contrary, is_covered, is_other_edition, overlap
 from pipeline.verifying.values import Checked, Claim, Decided, Page, Quote
 
 _MODEL_PASSAGES = 10
@@ -33,10 +33,21 @@ _LEAST_QUOTED = 3
 """Content words of a quote; fewer stand on any page."""
 
 
+_TASK = (
+    f"Read the numbered passages and write the claims that answer the question. At most {_MOST_MODEL_CLAIMS} claims, "
+    "the most important first, from different passages where they can be. What answers one of the other questions, or "
+    "says again what is known already, is no claim here; nor are headings, menus, code and examples of what a program "
+    "prints. Each claim is one sentence in the language of the question that stands alone, without pronouns that point "
+    "elsewhere, and says nothing that its passage does not say. `passage` is the passage's number. `quote` is copied "
+    "from that passage letter for letter, one stretch of at most 300 characters without omissions. Every number and "
+    "name in `claim` stands in `quote`. `type` is `fact`, `estimate` for figures that the passage itself calls "
+    "uncertain, or `opinion` for what somebody holds. No URL and no citation mark. No claims where the passages do not "
+    "answer."
+)
+
+
 class ClaimAnswer(BaseModel):
     """One claim as the model gives it."""
-
-    model_config = ConfigDict(extra="ignore")
 
     passage: int
     quote: str
@@ -47,8 +58,6 @@ class ClaimAnswer(BaseModel):
 class ClaimsAnswer(BaseModel):
     """What the model answers about one section."""
 
-    model_config = ConfigDict(extra="ignore")
-
     claims: list[ClaimAnswer]
 
 
@@ -58,9 +67,6 @@ async def _claims_of_model(
     """The model's claims by section, without ids; a section is missing where it gave no usable answer.
 
     A section that is not wanted has none.
-
-    Raises:
-        ProviderError: it cannot be asked about any section.
     """
     language = plan_language(plan)
     asked = [
@@ -81,9 +87,6 @@ async def _section_claims(
     """The model's claims about one section whose quotes were found; None where its answer is no use.
 
     It is shown what the other sections ask, and what is known of this one before.
-
-    Raises:
-        ProviderError: it cannot be asked.
     """
     if not passages:
         return []
@@ -92,9 +95,8 @@ async def _section_claims(
     known = "\n".join(claim.text for claim in before if claim.section == number)
     texts = [("QUESTION", section), ("OTHER QUESTIONS", others or "None."), ("KNOWN ALREADY", known or "Nothing.")]
     texts += [(f"PASSAGE {place} OF {len(passages)}", passage.text) for place, passage in enumerate(passages, start=1)]
-    answer = await model.ask(
-        _task_words(), texts, ClaimsAnswer.model_json_schema(), ClaimsAnswer.model_validate, f"the section {section!r}"
-    )
+    schema, read = ClaimsAnswer.model_json_schema(), ClaimsAnswer.model_validate
+    answer = await model.ask(_TASK, texts, schema, read, f"the section {section!r}")
     if answer is None:
         return None
     located = [_located_claim(each, number, passages) for each in answer.claims]
@@ -104,24 +106,7 @@ async def _section_claims(
             f"Claims of the model for the section {section!r} that were dropped, for their quotes stand in no passage "
             f"that it was shown or can be no claim: {lost}."
         )
-    claims = [claim for claim in located if claim is not None]
-    return claims[:_MOST_MODEL_CLAIMS]
-
-
-def _task_words() -> str:
-    """What the model is to do with the passages of one section."""
-    return (
-        f"Read the numbered passages and write the claims that answer the question. At most {_MOST_MODEL_CLAIMS} "
-        "claims, the most important first, from different passages where they can be. What answers one of the other "
-        "questions, or says again what is known already, is no claim here; nor are headings, menus, code and "
-        "examples of what a program prints. Each claim is one sentence "
-        "in the language of the question that stands alone, without pronouns that point elsewhere, and says "
-        "nothing that its passage does not say. `passage` is the passage's number. `quote` is copied from that "
-        "passage letter for letter, one stretch of at most 300 characters without omissions. Every number and "
-        "name in `claim` stands in `quote`. `type` is `fact`, `estimate` for figures that the passage itself "
-        "calls uncertain, or `opinion` for what somebody holds. No URL and no citation mark. No claims where the "
-        "passages do not answer."
-    )
+    return [claim for claim in located if claim is not None][:_MOST_MODEL_CLAIMS]
 
 
 def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[Passage]) -> Claim | None:
@@ -131,9 +116,11 @@ def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[Passage
     quote's own words.
     """
     text = " ".join(answer.claim.split())
+    is_long = len(set(content_words(answer.quote))) >= _LEAST_QUOTED
     named = [passages[answer.passage - 1]] if 1 <= answer.passage <= len(passages) else []
     for passage in [*named, *(each for each in passages if each not in named)]:
-        quote = _quote_in(passage, answer.quote)
+        page, start, end = passage.page, passage.start, passage.end
+        quote = quote_in(answer.quote, page.url, page.text, start, end, _LONGEST_QUOTE) if is_long else None
         if quote is None:
             continue
         if " ".join(quote.text.split()) in {heading.text for heading in passage.page.headings}:
@@ -144,13 +131,6 @@ def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[Passage
                 return None
         return Claim("", text, section, (quote,), answer.type)
     return None
-
-
-def _quote_in(passage: Passage, quoted: str) -> Quote | None:
-    """The quote with its place in the page; None where the passage does not hold it, or it is too short."""
-    if len(set(content_words(quoted))) < _LEAST_QUOTED:
-        return None
-    return quote_in(quoted, passage.page.url, passage.page.text, passage.start, passage.end, _LONGEST_QUOTE)
 
 
 def is_fit(text: str, quote: str) -> bool:
@@ -209,10 +189,9 @@ _PAIRS_KEPT = 4_000
 
 
 class ReadPages(NamedTuple):
-    """The pages of a run, read once."""
+    """The pages of a run and their titles by canonical URL, in the order of the pages."""
 
     texts: Mapping[str, PageText]
-    """By canonical URL, in the order of the pages."""
     titles: Mapping[str, str]
 
 
@@ -226,8 +205,7 @@ def read_pages(pages: Iterable[Page]) -> ReadPages:
 def verify(claims: Iterable[Claim], pages: Iterable[Page], sections: Sequence[str] = ()) -> Verified:
     """Every claim checked, in order, and the share of the sections that have a supported one."""
     read = read_pages(pages)
-    checked = [_check(claim, read) for claim in claims]
-    return _verified_of(checked, sections)
+    return _verified_of([_check(claim, read) for claim in claims], sections)
 
 
 def verify_passages(claims: Sequence[Claim], pages: Iterable[Page], sections: Sequence[str] = ()) -> Verified:
@@ -237,8 +215,7 @@ def verify_passages(claims: Sequence[Claim], pages: Iterable[Page], sections: Se
     """
     read = read_pages(pages)
     shown = [quote for claim in claims for quote in claim.quotes]
-    checked = [_check_own_words(claim, shown, read) for claim in claims]
-    return _verified_of(checked, sections)
+    return _verified_of([_check_own_words(claim, shown, read) for claim in claims], sections)
 
 
 def _check_own_words(claim: Claim, shown: Sequence[Quote], read: ReadPages) -> Checked:
@@ -255,7 +232,6 @@ def _check_own_words(claim: Claim, shown: Sequence[Quote], read: ReadPages) -> C
 
 
 def _verified_of(checked: Sequence[Checked], sections: Sequence[str]) -> Verified:
-    """The claims with the share of the sections that have a supported one."""
     covered = {each.claim.section for each in checked if each.verdict == "supported"}
     share = sum(number in covered for number in range(len(sections))) / len(sections) if sections else 0.0
     return Verified(tuple(checked), share)
@@ -267,15 +243,13 @@ def _check(claim: Claim, read: ReadPages) -> Checked:
     own = [read.texts[url] for url in cited if url in read.texts]
     finding = check_sentence(claim.text, own)
     against = finding.against + contrary(claim.text, own, _others(cited, read))
-    supporters = _supporting(claim.text, cited, finding, read) if finding.verdict == "supported" else ()
-    return Checked(claim, finding.verdict, finding.score, finding.problems, supporters, against)
-
-
-def _supporting(text: str, cited: Sequence[str], finding: Finding, read: ReadPages) -> tuple[str, ...]:
-    """The pages that support the text, the cited ones first; all cited ones where only all together do."""
-    alone = [url for url in cited if url in read.texts and _supports(text, read.texts[url])]
-    own = alone or [url for url in cited if url in read.texts]
-    return (*own, *(url for url, page in read.texts.items() if url not in cited and _supports(text, page)))
+    supporters: list[str] = []
+    if finding.verdict == "supported":
+        held = [url for url in cited if url in read.texts]
+        alone = [url for url in held if _supports(claim.text, read.texts[url])]
+        supporters += alone or held  # all cited ones where only all together do
+        supporters += (url for url, page in read.texts.items() if url not in cited and _supports(claim.text, page))
+    return Checked(claim, finding.verdict, finding.score, finding.problems, tuple(supporters), against)
 
 
 @lru_cache(maxsize=_PAIRS_KEPT)
@@ -307,10 +281,8 @@ async def ask_verdicts(verified: Verified, pages: Sequence[Page], sections: Sequ
     answers = await asyncio.gather(*(ask_verdict(question, model) for _, question in asked))
     failures = [answer.error for answer in answers if answer.status == "http_error"]
     if failures and len(failures) == len(asked) and model.may_ask():
-        first = asked[0][0].claim.id
-        raise ProviderError(
-            f"The model {model.name!r} gave no answer for the claim {first} or any other: {failures[0]}"
-        )
+        first = f"the claim {asked[0][0].claim.id} or any other"
+        raise ProviderError(f"The model {model.name!r} gave no answer for {first}: {failures[0]}")
     decided = {}
     for (checked, question), answer in zip(asked, answers, strict=True):
         outcome = decide(question, answer)
@@ -322,7 +294,6 @@ async def ask_verdicts(verified: Verified, pages: Sequence[Page], sections: Sequ
 
 
 def _question_of(checked: Checked, pages: Mapping[str, Page]) -> OpenQuestion | None:
-    """What to ask about the claim; None where words decide."""
     urls = dict.fromkeys(quote.url for quote in checked.claim.quotes)
     texts = [read_page(pages[url]) for url in urls if url in pages]
     finding = check_sentence(checked.claim.text, texts)._replace(verdict=checked.verdict, problems=checked.problems)

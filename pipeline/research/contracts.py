@@ -242,6 +242,13 @@ ErrorCode = Literal[
     "INTERNAL_ERROR",
     "PROVIDER_UNAVAILABLE",
 ]
+ERROR_CODES: Mapping[str, ErrorCode] = {
+    "rate_limit": "RATE_LIMITED",
+    "network": "NETWORK_ERROR",
+    "timeout": "TIMEOUT",
+    "bad_response": "PARSE_ERROR",
+}
+"""The codes of a provider's failures by their kind; of other kinds it depends on who was asked."""
 
 
 class Payload(BaseModel):

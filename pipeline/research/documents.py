@@ -35,28 +35,14 @@ _NO_LETTERS = re.compile(r"[^a-z0-9]+")
 _FILES_AT_ONCE = 16
 
 
-class ReadDocuments(NamedTuple):
-    """What a folder holds."""
+async def _read_documents(folder: Path, store: Store) -> tuple[list[str], list[str]]:
+    """The URLs of the folder's documents by the paths of their files, and what to say of files that are left out.
 
-    urls: tuple[str, ...]
-    """The documents that were read, by the paths of their files."""
-    left_out: tuple[str, ...]
-    """Files of which nothing can be read, each with the reason."""
-    other_kinds: int
-    """Files that are neither PDF nor HTML nor text."""
-    page_sources: int = 0
-    """Files that Sphinx made HTML pages of and keeps beside them, which say the same once more."""
-
-
-async def _read_documents(folder: Path, store: Store) -> ReadDocuments:
-    """The folder's documents, which stand in the store afterwards; those that have not changed are not read again.
-
-    Files and folders whose names begin with a dot are passed over, and links to folders are not followed.
-
-    Raises:
-        InputError: there is no such folder, or no document in it can be read.
+    They stand in the store afterwards; those that have not changed are not read again. Files and folders whose names
+    begin with a dot are passed over, and links to folders are not followed.
     """
     files = document_files(folder)
+    # What Sphinx made HTML pages of and keeps beside them says the same once more.
     page_sources = {file for file in files if _is_page_source(file, folder)}
     known = [file for file in files if file.suffix.lower() in MEDIA_TYPES and file not in page_sources]
     room = asyncio.Semaphore(_FILES_AT_ONCE)
@@ -67,32 +53,50 @@ async def _read_documents(folder: Path, store: Store) -> ReadDocuments:
 
     by_size = sorted(known, key=_size_of, reverse=True)  # or one core works on a large one when the others are done
     async with Extractor() as extractor:
-        told = await asyncio.gather(*(read(file, extractor) for file in by_size))
-    problem_of = dict(zip(by_size, told, strict=True))
-    problems = [problem_of[file] for file in known]
-    urls = tuple(document_url(folder, file) for file, problem in zip(known, problems, strict=True) if not problem)
+        found = await asyncio.gather(*(read(file, extractor) for file in by_size))
+    problem_of = dict(zip(by_size, found, strict=True))
+    problems = [problem_of[file] for file in known if problem_of[file]]
+    urls = [document_url(folder, file) for file in known if not problem_of[file]]
     if not urls:
-        raise _nothing_to_read(folder, files, next(filter(None, problems), ""))
-    other_kinds = len(files) - len(known) - len(page_sources)
-    return ReadDocuments(urls, tuple(filter(None, problems)), other_kinds, len(page_sources))
+        raise _nothing_to_read(folder, files, next(iter(problems), ""))
+    lines = problems[:_FEW]
+    if len(problems) > _FEW:
+        lines.append(f"{len(problems) - _FEW} more files hold nothing that can be read.")
+    for count, one, several in (
+        (
+            len(files) - len(known) - len(page_sources),
+            "file is neither PDF nor HTML nor text, and is left out.",
+            "files are neither PDF nor HTML nor text, and are left out.",
+        ),
+        (
+            len(page_sources),
+            "file in `_sources` is what an HTML page was made from, and is left out.",
+            "files in `_sources` are what HTML pages were made from, and are left out.",
+        ),
+    ):
+        if count:
+            lines.append(f"{count} {one if count == 1 else several}")
+    return urls, lines
 
 
 def document_files(folder: Path) -> list[Path]:
-    """The folder's files, of which one at least is of a kind that is read.
+    """The folder's files and those below it by their paths, of which one at least is of a kind that is read.
 
     Raises:
         InputError: there is no such folder, or no such file in it.
     """
     if not folder.is_dir():
         raise InputError(f"There is no folder {str(folder)!r}. Name the one that holds the documents to search.")
-    files = list(_files_in(folder))
+    files = []
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        files += [Path(above, name) for name in sorted(names) if not name.startswith(".")]
     if not any(file.suffix.lower() in MEDIA_TYPES for file in files):
         raise _nothing_to_read(folder, files)
     return files
 
 
 def _nothing_to_read(folder: Path, files: Sequence[Path], problem: str = "") -> InputError:
-    """That nothing of the folder can be read, and the first problem where there was one."""
     of = f", of {counted(len(files), 'file')}" if files else ""
     return InputError(
         f"The folder {str(folder)!r} holds no document that can be read{of}. PDF, HTML, Markdown and plain text are "
@@ -105,13 +109,6 @@ def _is_page_source(file: Path, folder: Path) -> bool:
     above, sources, below = f"/{file.relative_to(folder).as_posix()}".rpartition("/_sources/")
     page = Path(f"{folder}{above}/{below.removesuffix('.txt')}").with_suffix(".html")
     return bool(sources) and page.is_file()
-
-
-def _files_in(folder: Path) -> Iterator[Path]:
-    """The files in the folder and those below it, by their paths."""
-    for above, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(above, name) for name in sorted(names) if not name.startswith("."))
 
 
 def _size_of(file: Path) -> int:
@@ -201,15 +198,20 @@ class PassageIndex:
         words = search_words(query)
         if not words:
             return []
-        telling = [each for each in words if len(self.pages_with(each.query)) <= _COMMON * self.pages] or words
-        together = self.matching(all_of(telling), k) if 1 < len(telling) <= _MOST_TOGETHER else []
+
+        def is_rare(query: str) -> bool:
+            pages = {self.places[number].url for number in self.texts.holding(query)}
+            return len(pages) <= _COMMON * self.pages
+
+        rare = [each for each in words if is_rare(each.query)] or words
+        together = self._matching(all_of(rare), k) if 1 < len(rare) <= _MOST_TOGETHER else []
         found: dict[str, Place] = {}
-        for row in zip_longest(together, self.matching(any_of(words), k)):
+        for row in zip_longest(together, self._matching(any_of(words), k)):
             for place in filter(None, row):
                 found.setdefault(place.url, place)
         return sorted(found.values(), key=lambda place: place.url in self.lists)[:k]
 
-    def matching(self, query: str, k: int) -> list[Place]:
+    def _matching(self, query: str, k: int) -> list[Place]:
         """The best passage of each of the `k` pages that match best, and of the lists among them."""
         found: dict[str, Place] = {}
         for number in self.texts.ranked(query, _WEIGHTS):
@@ -218,10 +220,6 @@ class PassageIndex:
             if len(found.keys() - self.lists) == k:
                 break
         return list(found.values())
-
-    def pages_with(self, query: str) -> set[str]:
-        """The URLs of the pages that match a query in the index's own syntax."""
-        return {self.places[number].url for number in self.texts.holding(query)}
 
 
 def _passage_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -265,39 +263,31 @@ class LocalSearch:
             InputError: no document can be read, or the store holds no page.
         """
         async with self.reading:
-            self.index = self.index or await self.read()
-        return readable_results((self.to_result(place, query) for place in self.index.best(query, k)), k)
+            self.index = self.index or await self._read()
+        return readable_results((self._to_result(place, query) for place in self.index.best(query, k)), k)
 
-    def to_result(self, place: Place, query: str) -> RawResult:
+    def _to_result(self, place: Place, query: str) -> RawResult:
         """The page, with what of the passage matches the query best for a snippet."""
         page = self.store.page(place.url, with_raw=False)
         if page is None:
             return RawResult("", "", "")
-        return RawResult(page.title, page.url, _from_best_line(page.text[place.start : place.end], query))
+        # From the first line on that holds as many words of the query as any.
+        asked = set(content_words(query))
+        lines = page.text[place.start : place.end].splitlines(keepends=True)
+        folded = [line.casefold() for line in lines]
+        best = max(range(len(lines)), key=lambda at: sum(word in folded[at] for word in asked))
+        return RawResult(page.title, page.url, "".join(lines[best:]))
 
-    async def read(self) -> PassageIndex:
-        """The index of everything that is searched.
-
-        Raises:
-            InputError: there is nothing.
-        """
-        if self.documents is None:
-            return self.indexed(self.store.pages())
-        documents = await _read_documents(self.documents, self.store)
-        for line in _left_out_lines(documents):
-            self.tell(line)
-        pages = (self.store.page(url, with_raw=False) for url in documents.urls)
-        return self.indexed(page for page in pages if page)
-
-    def indexed(self, pages: Iterable[StoredPage]) -> PassageIndex:
-        """The index of these pages.
-
-        Raises:
-            InputError: there are none.
-        """
+    async def _read(self) -> PassageIndex:
+        pages: Iterable[StoredPage | None] = self.store.pages()
+        if self.documents is not None:
+            urls, left_out = await _read_documents(self.documents, self.store)
+            for line in left_out:
+                self.tell(line)
+            pages = (self.store.page(url, with_raw=False) for url in urls)
         index = PassageIndex()
         for page in pages:
-            if page.reason in READ:
+            if page and page.reason in READ:
                 index.add(page.url, page.title, page.text, page.headings)
         if not index.places:
             raise InputError(
@@ -305,29 +295,3 @@ class LocalSearch:
                 "or choose another provider with `--search`."
             )
         return index
-
-
-def _from_best_line(passage: str, query: str) -> str:
-    """The passage from its first line on that holds as many words of the query as any."""
-    asked = set(content_words(query))
-    lines = passage.splitlines(keepends=True)
-    folded = [line.casefold() for line in lines]
-    best = max(range(len(lines)), key=lambda at: sum(word in folded[at] for word in asked))
-    return "".join(lines[best:])
-
-
-def _left_out_lines(documents: ReadDocuments) -> list[str]:
-    """What to tell of files that are not searched."""
-    lines = list(documents.left_out[:_FEW])
-    if len(documents.left_out) > _FEW:
-        lines.append(f"{len(documents.left_out) - _FEW} more files hold nothing that can be read.")
-    if documents.other_kinds == 1:
-        lines.append("1 file is neither PDF nor HTML nor text, and is left out.")
-    elif documents.other_kinds:
-        lines.append(f"{documents.other_kinds} files are neither PDF nor HTML nor text, and are left out.")
-    if documents.page_sources == 1:
-        lines.append("1 file in `_sources` is what an HTML page was made from, and is left out.")
-    elif documents.page_sources:
-        count = documents.page_sources
-        lines.append(f"{count} files in `_sources` are what HTML pages were made from, and are left out.")
-    return lines

@@ -121,6 +121,5 @@ def _phrase(word: str) -> str:
 
 
 def _searchable(text: str) -> str:
-    """The text as the index takes it: one case, one form of each letter, spaces between pairs of unspaced scripts."""
     plain = unicodedata.normalize("NFKC", text).casefold().encode(errors="replace").decode()
     return UNSPACED_RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", plain)

@@ -8,7 +8,8 @@ it took before its answer is used. A last line that a kill tore never happened.
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,12 +17,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.errors import InputError
 from pipeline.models.structured import Spent, added
-from pipeline.research.contracts import Payload, ToolCall, put_trace
-from pipeline.research.search import RecordedSearch, SearchProvider, SearchResults, answer_key
+from pipeline.research.contracts import ToolCall, put_trace
 from pipeline.research.values import Stage
 from pipeline.sources.store import Store
-
-_SEARCHES = "searches.jsonl"
 
 Value = TypeVar("Value")
 
@@ -29,12 +27,10 @@ JOURNAL = Path(".state") / "journal.jsonl"
 
 
 class _StageResult(NamedTuple):
-    """What a stage left in the journal."""
+    """What a stage left in the journal: its result as JSON values, and what a reader is to know of how it came."""
 
     value: Any
-    """Its result as JSON values."""
     notes: tuple[str, ...]
-    """What the reader of the report is to know of how it came about."""
 
 
 class Journal:
@@ -64,28 +60,22 @@ class Journal:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     break
-                self.read_entry(line, number)
+                self._read_entry(line, number)
                 read += len(line)
             os.ftruncate(file.fileno(), read)
 
-    def read_entry(self, line: bytes, number: int) -> None:
-        """Remember what a line holds.
-
-        Raises:
-            InputError: it is none of ours.
-        """
+    def _read_entry(self, line: bytes, number: int) -> None:
         try:
             entry = json.loads(line)
             self.seconds_before += float(entry["seconds"])
-            self.remember(entry)
+            self._remember(entry)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(
                 f"Line {number} of {str(self.path)!r} is no entry of a run's journal, so the run cannot go on. Delete "
                 f"the run with `citejury pipeline runs delete`, or research under another `--run-id`."
             ) from error
 
-    def remember(self, entry: Mapping[str, Any]) -> None:
-        """Keep the entry in memory."""
+    def _remember(self, entry: Mapping[str, Any]) -> None:
         if entry["entry"] == "setup":
             self.setup, self.created_at = entry["setup"], entry["created_at"]
         elif entry["entry"] == "stage":
@@ -101,7 +91,7 @@ class Journal:
             if not entry.get("metered"):
                 self.unmetered += entry["payloads"]
 
-    def keep(self, entry: Mapping[str, Any]) -> None:
+    def _keep(self, **entry: Any) -> None:
         """Add an entry; it is on the disk when this returns, or nothing of it where the disk is full."""
         now = time.monotonic()
         line = json.dumps({**entry, "seconds": round(now - self.written, 3)}, ensure_ascii=True).encode() + b"\n"
@@ -116,38 +106,35 @@ class Journal:
                 file.truncate(end)  # the entries of other calls would be written behind half a line
                 raise
         self.written = now
-        self.remember(entry)
+        self._remember(entry)
 
     def keep_setup(self, setup: Mapping[str, Any], created_at: str) -> None:
         """Keep what the run is asked to do, and when it began."""
-        self.keep({"entry": "setup", "setup": setup, "created_at": created_at})
+        self._keep(entry="setup", setup=setup, created_at=created_at)
 
     def keep_answer(self, key: str, payloads: list[str]) -> None:
         """Keep the payloads that answered a call to the model."""
-        self.keep({"entry": "answer", "key": key, "payloads": list(payloads), "metered": True})
+        self._keep(entry="answer", key=key, payloads=list(payloads), metered=True)
 
     def begin(self, most: Spent) -> int:
         """Keep that a call to the model begins which takes so much at the most; its number."""
         number = self.calls + 1
-        self.keep({"entry": "call", "call": number, "most": most})
+        self._keep(entry="call", call=number, most=most)
         return number
 
     def settle(self, number: int, took: Spent) -> None:
         """Keep what a call took; nothing where nobody answered."""
-        self.keep({"entry": "settled", "call": number, "took": took})
+        self._keep(entry="settled", call=number, took=took)
 
     @property
     def cut_off(self) -> Spent:
         """What the calls took at the most of which nobody knows how they ended: those that a kill cut off."""
-        total = Spent()
-        for most in self.begun.values():
-            total = added(total, most)
-        return total
+        return reduce(added, self.begun.values(), Spent())
 
     def keep_stage(self, stage: Stage, round_: int, value: Any, kind: TypeAdapter[Any], notes: tuple[str, ...]) -> None:
         """Keep what a pass of a stage gave."""
         dumped = kind.dump_python(value, mode="json")
-        self.keep({"entry": "stage", "stage": stage, "round": round_, "value": dumped, "notes": notes})
+        self._keep(entry="stage", stage=stage, round=round_, value=dumped, notes=notes)
 
     def stage_value(self, stage: Stage, round_: int, kind: TypeAdapter[Value]) -> Value:
         """What a kept pass of a stage gave.
@@ -194,43 +181,3 @@ class JournaledAnswers(NamedTuple):
         self.journal.keep_answer(key, payloads)
         call = ToolCall(tool="model", params={"request_sha256": key, "payloads": len(payloads)})
         put_trace(self.store, self.run_id, call)
-
-
-class RunSearch:
-    """A run's search: answers are recorded, and once `may_ask` says no, nobody is asked any more."""
-
-    def __init__(
-        self, provider: SearchProvider, journal: Journal, store: Store, run_id: str, may_ask: Callable[[], bool]
-    ) -> None:
-        """Search with this provider; its earlier answers come from the run's folder."""
-        self.recorded = RecordedSearch(provider, journal.path.parent / _SEARCHES)
-        self.store = store
-        self.run_id = run_id
-        self.may_ask = may_ask
-        self.name = provider.name
-        self.answered = set(self.recorded.answers)
-        self.told = {
-            answer_key(self.name, event.payload["query"], event.payload["k"])
-            for event in store.events(run_id)
-            if event.kind == "search_result"
-        }
-
-    async def search(self, query: str, k: int) -> SearchResults:
-        """At most `k` pages for the query, the best first; none where nobody may be asked any more.
-
-        Raises:
-            ProviderError: the provider does not answer, or refuses.
-            InputError: the documents that are searched cannot be read.
-        """
-        if answer_key(self.name, query, k) not in self.recorded.answers and not self.may_ask():
-            return SearchResults()
-        return await self.recorded.search(query, k)
-
-    def note(self, payload: Payload) -> None:
-        """Add the event to the run's trace, unless an earlier start has told it: a question once it was answered."""
-        shown = payload.model_dump()
-        asked = shown.get("params", shown)
-        told = self.answered if isinstance(payload, ToolCall) else self.told
-        if "query" in asked and answer_key(self.name, asked["query"], asked["k"]) in told:
-            return
-        put_trace(self.store, self.run_id, payload)

@@ -43,7 +43,6 @@ class FinishedRun(NamedTuple):
     run_id: str
     depth: Depth
     model: str
-    """The model, or `extractive`."""
     created_at: str
     """When it began: ISO 8601 with offset."""
     report: Report
@@ -184,7 +183,6 @@ def _verifier_judgement(answer: StoredAnswer, run: FinishedRun) -> dict[str, Any
 
 
 def _label(value: bool, certainty: float) -> dict[str, Any]:
-    """The label as judgements have it; `certainty`, from 0 to 1, is how sure the verifier is of its word."""
     sure = 0.5 + min(max(certainty, 0.0), 1.0) / 2
     return {"value": value, "p_yes": round(sure if value else 1 - sure, 6)}
 

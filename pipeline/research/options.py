@@ -29,14 +29,11 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 class Effort(NamedTuple):
-    """What a depth stands for where nothing else is said."""
+    """What a depth stands for: the most rounds, the results wanted of each query, the most sources that are read."""
 
     rounds: int
-    """The most rounds from queries to checked claims."""
     k: int
-    """Results wanted of each query."""
     budget: int
-    """The most sources that are read."""
 
 
 # Source: pipeline/contracts/research.md#decisions.

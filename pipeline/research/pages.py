@@ -14,7 +14,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from pipeline.asking.gather import Report, gather_pages, missing_pages
 from pipeline.errors import ProviderError
-from pipeline.research.contracts import ErrorCode, Failure, FetchResult, Payload, ToolCall, put_trace
+from pipeline.research.contracts import ERROR_CODES, Failure, FetchResult, Payload, ToolCall, put_trace
 from pipeline.research.contracts import SearchResults as Answered
 from pipeline.research.documents import is_document
 from pipeline.research.search import SearchProvider, SearchResults
@@ -33,12 +33,6 @@ Note = Callable[[Payload], None]
 """Hears of each query and each answer, at once."""
 
 _MIRROR_LABELS = ("www", "m")
-_ERROR_CODES: Mapping[str, ErrorCode] = {
-    "network": "NETWORK_ERROR",
-    "timeout": "TIMEOUT",
-    "rate_limit": "RATE_LIMITED",
-    "bad_response": "PARSE_ERROR",
-}
 
 
 class Harvest(NamedTuple):
@@ -83,12 +77,20 @@ async def harvest(
         InputError: the documents that are searched cannot be read.
     """
     queries = list(dict.fromkeys(plan.queries))
-    answers = await _ask_all(queries, provider, k, workers, note)
+    room = asyncio.Semaphore(max(1, workers))
+
+    async def ask(query: str) -> list[SearchResult] | ProviderError:
+        async with room:
+            return await ask_once(query, provider, k, note)
+
+    answers = await asyncio.gather(*map(ask, queries))
     failures = [answer for answer in answers if isinstance(answer, ProviderError)]
     if failures and len(failures) == len(answers):
         raise failures[0]
     answered = {query: got for query, got in zip(queries, answers, strict=True) if not isinstance(got, ProviderError)}
-    chosen = choose(_by_rank(answered), seen, per_domain_cap, budget, _names_in(plan))
+    words = (word for section in plan.sections for word in subject_words(section, plan_language(plan)))
+    names = frozenset(word.text for word in words if word.name)
+    chosen = choose(_by_rank(answered), seen, per_domain_cap, budget, names)
     return chosen._replace(
         results=sum(map(len, answered.values())),
         dropped=sum(got.dropped for got in answered.values() if isinstance(got, SearchResults)),
@@ -98,23 +100,6 @@ async def harvest(
             for query, got in answered.items()
         ),
     )
-
-
-async def _ask_all(
-    queries: Sequence[str], provider: SearchProvider, k: int, workers: int, note: Note
-) -> list[list[SearchResult] | ProviderError]:
-    """What came of each query, in their order.
-
-    Raises:
-        InputError: as the provider raises.
-    """
-    room = asyncio.Semaphore(max(1, workers))
-
-    async def ask(query: str) -> list[SearchResult] | ProviderError:
-        async with room:
-            return await ask_once(query, provider, k, note)
-
-    return await asyncio.gather(*map(ask, queries))
 
 
 async def ask_once(query: str, provider: SearchProvider, k: int, note: Note) -> list[SearchResult] | ProviderError:
@@ -128,7 +113,7 @@ async def ask_once(query: str, provider: SearchProvider, k: int, note: Note) -> 
     try:
         results = await provider.search(query, k)
     except ProviderError as failure:
-        code = _ERROR_CODES.get(failure.kind, "SEARCH_PROVIDER_UNAVAILABLE")
+        code = ERROR_CODES.get(failure.kind, "SEARCH_PROVIDER_UNAVAILABLE")
         note(Failure(code=code, message=str(failure), category="harvest", retried=failure.attempts > 1))
         return failure
     took = round((perf_counter() - started) * 1000)
@@ -169,7 +154,9 @@ def choose(
         if key in pages:
             doubled += 1
         else:
-            fresh.append(_Candidate(len(fresh), found, site_key(found.url), _handicap(found.url, names)))
+            kind = "document" if is_document(found.url) else source_kind(found.url, names)
+            handicap = (kind in SECONDARY) - (kind in PRIMARY)
+            fresh.append(_Candidate(len(fresh), found, site_key(found.url), handicap, kind == "document"))
         pages.add(key)
     taken: list[_Candidate] = []
     while True:
@@ -194,23 +181,8 @@ class _Candidate(NamedTuple):
     site: str
     handicap: int
     """How many ranks its kind moves it back."""
-
-    @property
-    def is_document(self) -> bool:
-        """Whether it is one of the user's own documents, which stand for no site."""
-        return is_document(self.found.url)
-
-
-def _handicap(url: str, names: Collection[str]) -> int:
-    """How many ranks the kind of a source moves it back."""
-    kind = source_kind(url, names)
-    return (kind in SECONDARY) - (kind in PRIMARY) if not is_document(url) else 0
-
-
-def _names_in(plan: Plan) -> frozenset[str]:
-    """The names in what the plan asks, in folded case."""
-    words = (word for section in plan.sections for word in subject_words(section, plan_language(plan)))
-    return frozenset(word.text for word in words if word.name)
+    is_document: bool
+    """Whether it is one of the user's own documents, which stand for no site."""
 
 
 def page_key(url: str) -> str:
@@ -238,11 +210,10 @@ _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 
 
 class Duplicate(NamedTuple):
-    """A page that says what another one says."""
+    """A page that says what another one says, which is kept."""
 
     url: str
     same_as: str
-    """The one that is kept."""
 
 
 class _Shingled(NamedTuple):
@@ -265,7 +236,6 @@ def _shingled(text: str) -> _Shingled:
 
 
 def _same(one: _Shingled, other: _Shingled) -> bool:
-    """Whether the two are mirrors; a page that is a part of a much longer one is none."""
     if one.whole == other.whole:
         return True
     smaller, larger = sorted((len(one.shingles), len(other.shingles)))
@@ -295,7 +265,6 @@ class Unread(NamedTuple):
     """A page that could not be read."""
 
     url: str
-    """Its canonical URL."""
     reason: str
     """Why, a reason of `pipeline.sources.schema`."""
     detail: str
@@ -375,23 +344,18 @@ def _read_pages(urls: Sequence[str], store: Store, outdated: Collection[str]) ->
         if url in outdated:
             unread.append(Unread(url, "not_tried", "It could not be fetched anew, and the cache is off."))
         elif stored and stored.reason in READ and stored.text.strip():
-            pages.append(_to_page(stored))
+            site = site_key(stored.final_url or stored.url)  # where it was redirected, the one that answered
+            page = Page(stored.url, stored.title, site, stored.lang, stored.text, stored.ts, stored.headings)
+            pages.append(page._replace(changed=_changed_on(stored)))
         else:
             unread.append(Unread(url, stored.reason, stored.detail) if stored else Unread(url, "not_tried", ""))
     return pages, tuple(unread)
 
 
-def _to_page(stored: StoredPage) -> Page:
-    """The stored page as the stages see it; where it was redirected, its site is the one that answered."""
-    site = site_key(stored.final_url or stored.url)
-    changed = _day_of(stored.last_modified)
-    told = changed if changed < stored.ts[:10] else ""
-    return Page(stored.url, stored.title, site, stored.lang, stored.text, stored.ts, stored.headings, told)
-
-
-def _day_of(http_date: str) -> str:
-    """The day of an HTTP date, ISO 8601; empty where it is none."""
+def _changed_on(stored: StoredPage) -> str:
+    """The day on which its server says that it last changed, before it was read; empty where it says none."""
     try:
-        return parsedate_to_datetime(http_date).date().isoformat()
+        day = parsedate_to_datetime(stored.last_modified).date().isoformat()
     except ValueError:
         return ""
+    return day if day < stored.ts[:10] else ""

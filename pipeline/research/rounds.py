@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,14 +17,15 @@ from pydantic import TypeAdapter
 from pipeline.errors import InputError, ProviderError
 from pipeline.models.asking import Model
 from pipeline.research.claims import ask_verdicts, extract_claims, verify, verify_passages
-from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified, Payload
+from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified
 from pipeline.research.documents import is_document
 from pipeline.research.intake import clean_line
-from pipeline.research.journal import JOURNAL, Journal, RunSearch
+from pipeline.research.journal import JOURNAL, Journal
 from pipeline.research.options import EXTRACTIVE, Budget, Effort, ResearchOptions, StopReason
 from pipeline.research.pages import Harvest, PagesRead, Unread, fetch, fetched_by, harvest, without_duplicates
 from pipeline.research.passages import chunks_of, claims_of, reading_list, shown_passages
 from pipeline.research.run import Environment, ResearchRun, put_new_traces
+from pipeline.research.search import RunSearch
 from pipeline.research.values import AskedQuery, FoundPage, Plan, Verified, plan_language
 from pipeline.research.write import stems_of
 from pipeline.sources.schema import READ
@@ -59,6 +60,14 @@ _SCHEMA: dict[str, Any] = {
     "required": ["queries"],
     "additionalProperties": False,
 }
+_TASK = (
+    "Find what is missing in a research report. The questions below are not answered yet, or not enough; what is "
+    f"answered so far stands below each. `queries` are at most {_MOST_QUERIES} queries for a search engine that "
+    "may find what is missing, the most promising first. Each is on one question and asks for something else than "
+    "those that were asked already, in the words of those who know the subject: names, technical terms, other "
+    "words for the same thing. At most 10 words each, no URL, no search operator. An empty list where no other "
+    "query can help."
+)
 
 
 class OpenSection(NamedTuple):
@@ -67,7 +76,6 @@ class OpenSection(NamedTuple):
     number: int
     """Its index in the plan."""
     heading: str
-    """What it asks."""
     claims: tuple[Checked, ...]
     """The claims that answer it, in order."""
 
@@ -106,46 +114,43 @@ async def _follow_up(missing: Sequence[OpenSection], known: Known, model: Model)
 
     Its notes say where it gives none, or cannot be asked.
     """
-    asked = _Asked(known.queries, plan_language(known.plan))
+    language = plan_language(known.plan)
+    asked = {stems_of(query, language) for query in known.queries}
+
+    def is_new(query: str) -> bool:
+        """Whether nobody has asked for these words, in any order; from now on somebody has."""
+        words = stems_of(query, language)
+        if not words or words in asked:
+            return False
+        asked.add(words)
+        return True
+
     wanted = missing[:_MOST_SECTIONS]
     try:
         said = await _queries_of_model(wanted, known, model)
     except ProviderError as error:
         model.note(str(error))
         said = []
-    queries = [query for query in said if asked.is_new(query)][:_MOST_QUERIES]
+    queries = [query for query in said if is_new(query)][:_MOST_QUERIES]
     if queries:
         return tuple(queries)
     model.note("The queries for what was missing are made of the words of what is asked, and of headings.")
     found: list[str] = []
     for section in wanted:
         tried = known._replace(queries=(*known.queries, *found))
-        found += islice(filter(asked.is_new, queries_from_words(section, tried)), 1)
+        found += islice(filter(is_new, queries_from_words(section, tried)), 1)
     return tuple(found)
 
 
-class _Asked:
-    """The queries that were asked, by the stems of their words."""
-
-    def __init__(self, queries: Iterable[str], language: str) -> None:
-        self.language = language
-        self.known = {stems_of(query, language) for query in queries}
-
-    def is_new(self, query: str) -> bool:
-        """Whether nobody has asked for these words, in any order; from now on somebody has."""
-        words = stems_of(query, self.language)
-        if not words or words in self.known:
-            return False
-        self.known.add(words)
-        return True
-
-
 async def _queries_of_model(missing: Sequence[OpenSection], known: Known, model: Model) -> list[str]:
-    """The model's queries for what is missing, in one call for all sections; none where it gave no usable answer.
+    """The model's queries for what is missing, in one call for all sections; none where it gave no usable answer."""
 
-    Raises:
-        ProviderError: it cannot be asked.
-    """
+    def read(value: Any) -> list[str]:
+        queries = value.get("queries") if isinstance(value, dict) else None
+        if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
+            raise ValueError("`queries` must be a list of strings")
+        return queries
+
     texts = []
     for number, section in enumerate(missing, start=1):
         told = [each.claim.text[:_LONGEST_SHOWN] for each in section.claims[:_MOST_SHOWN]]
@@ -154,32 +159,8 @@ async def _queries_of_model(missing: Sequence[OpenSection], known: Known, model:
     headings = [words for words, _ in Counter(_headings(known.pages)).most_common(_MOST_HEADINGS)]
     texts.append(("HEADINGS OF PAGES READ", "\n".join(each[:_LONGEST_SHOWN] for each in headings) or "None."))
     texts.append(("QUERIES ASKED ALREADY", "\n".join(known.queries[-_MOST_ASKED_SHOWN:])))
-    said = await model.ask(_task_words(), texts, _SCHEMA, _read_queries, "what is missing")
+    said = await model.ask(_TASK, texts, _SCHEMA, read, "what is missing")
     return [line for each in said or () if (line := clean_line(_OPERATOR.sub(" ", each)))]
-
-
-def _task_words() -> str:
-    """What the model is to do about sections without enough of an answer."""
-    return (
-        "Find what is missing in a research report. The questions below are not answered yet, or not enough; what is "
-        f"answered so far stands below each. `queries` are at most {_MOST_QUERIES} queries for a search engine that "
-        "may find what is missing, the most promising first. Each is on one question and asks for something else than "
-        "those that were asked already, in the words of those who know the subject: names, technical terms, other "
-        "words for the same thing. At most 10 words each, no URL, no search operator. An empty list where no other "
-        "query can help."
-    )
-
-
-def _read_queries(value: Any) -> list[str]:
-    """The queries of the model's answer.
-
-    Raises:
-        ValueError: it has another form.
-    """
-    queries = value.get("queries") if isinstance(value, dict) else None
-    if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
-        raise ValueError("`queries` must be a list of strings")
-    return queries
 
 
 def queries_from_words(section: OpenSection, known: Known) -> Iterator[str]:
@@ -204,7 +185,6 @@ def queries_from_words(section: OpenSection, known: Known) -> Iterator[str]:
 
 
 def _joined(*parts: Iterable[str]) -> str:
-    """The words one after the other, each once."""
     return " ".join(dict.fromkeys(word for part in parts for word in part))
 
 
@@ -268,7 +248,6 @@ class Round(NamedTuple):
     stop_reason: StopReason | None
     """The limit that ended the gathering; None where none did."""
     goes_on: bool
-    """Whether another round follows."""
 
 
 _ROUND = TypeAdapter(Round)
@@ -326,13 +305,12 @@ class ResearchRounds:
         self.effort = effort
         self.budget = budget
         self.settle = settle
-        self.search = RunSearch(
-            environment.search,
-            run.journal,
-            environment.store,
-            run.folder.run_id,
-            lambda: budget.used_up() != "seconds",
-        )
+        self.store, self.run_id = environment.store, run.folder.run_id
+        answers = run.journal.path.with_name("searches.jsonl")
+        self.search = RunSearch(environment.search, answers, self.store, self.run_id, self._has_time)
+
+    def _has_time(self) -> bool:
+        return self.budget.used_up() != "seconds"
 
     async def gather(self, plan: Plan) -> Gathered:
         """All rounds, until every section has enough of an answer, nothing new is found, or a limit is reached.
@@ -341,21 +319,18 @@ class ResearchRounds:
             ProviderError: no search was answered, the model cannot be asked, or the network is away.
             InputError: the documents that are searched cannot be read.
         """
-        gathered = Gathered()
-        queries = plan.queries
-        goes_on = True
+        gathered, goes_on = await self._one_round(plan, Gathered())
         while goes_on:
-            gathered, goes_on = await self.one_round(plan._replace(queries=queries), gathered)
-            queries = gathered.verified.follow_up
+            gathered, goes_on = await self._one_round(plan._replace(queries=gathered.verified.follow_up), gathered)
         return gathered
 
-    async def one_round(self, plan: Plan, before: Gathered) -> tuple[Gathered, bool]:
+    async def _one_round(self, plan: Plan, before: Gathered) -> tuple[Gathered, bool]:
         """What there is after one more round of the plan's queries, and whether another one follows."""
         number = before.rounds + 1
         harvested = await self.run.run_stage(
             "harvest",
             _HARVEST,
-            lambda: self.harvest(plan, before),
+            lambda: self._harvest(plan, before),
             round_=number,
             words=lambda value: f"{len(value.found)} pages of {value.results} results",
         )
@@ -371,8 +346,8 @@ class ResearchRounds:
         claims = await self.run.run_stage(
             "extract",
             _CLAIMS,
-            lambda: self.extract(plan, new, before),
-            lambda value: put_new_traces(self.environment.store, self.run.folder.run_id, map(_chunks_made, new)),
+            lambda: self._extract(plan, new, before),
+            lambda value: put_new_traces(self.store, self.run_id, map(_chunks_made, new)),
             number,
             lambda value: counted(len(value), "claim"),
             asks_model=True,
@@ -388,15 +363,15 @@ class ResearchRounds:
         came = await self.run.run_stage(
             "verify",
             _ROUND,
-            lambda: self.verify(plan, gathered, bool(harvested.found)),
-            lambda value: self.settle_round(value, gathered.pages),
+            lambda: self._verify(plan, gathered, bool(harvested.found)),
+            lambda value: self._settle_round(value, gathered.pages),
             number,
-            lambda value: _supported_words(value.verified),
+            lambda value: f"{counted(_supported(value.verified), 'claim')} supported",
             asks_model=True,
         )
         return gathered._replace(verified=came.verified, stop_reason=came.stop_reason), came.goes_on
 
-    async def harvest(self, plan: Plan, before: Gathered) -> Harvest:
+    async def _harvest(self, plan: Plan, before: Gathered) -> Harvest:
         """New pages for the plan's queries; pages that could not be read leave their place to others.
 
         A round that is not the last leaves a fifth of what may still be read to the queries that follow up.
@@ -404,17 +379,8 @@ class ResearchRounds:
         left = self.effort.budget - len(before.pages)
         is_last = self.options.model == EXTRACTIVE or before.rounds + 1 >= self.effort.rounds
         budget = len(before.found) + (left if is_last else math.ceil(_FIRST_SHARE * left))
-        options = self.options
-        return await harvest(
-            plan,
-            self.search,
-            before.found,
-            self.effort.k,
-            options.per_domain_cap,
-            budget,
-            options.workers,
-            self.search.note,
-        )
+        cap, workers, note = self.options.per_domain_cap, self.options.workers, self.search.note
+        return await harvest(plan, self.search, before.found, self.effort.k, cap, budget, workers, note)
 
     async def fetch(self, found: Sequence[FoundPage]) -> PagesRead:
         """The pages as text; those that the store has not where the run is offline or its time is over are not read.
@@ -423,53 +389,46 @@ class ResearchRounds:
             ProviderError: the network is away.
         """
         if self.options.offline:
-            return await self.held(found)
+            return await self._held(found)
         try:
             async with asyncio.timeout(self.budget.seconds_left()):
-                read = await self.fetched(found)
+                read = await self._fetched(found)
         except TimeoutError:
-            return await self.held(found)
+            return await self._held(found)
         if read.away:
             raise ProviderError(
                 "The network is away, so pages could not be tried; the same command goes on when it is back.", "network"
             )
         return read
 
-    async def fetched(self, found: Sequence[FoundPage]) -> PagesRead:
+    async def _fetched(self, found: Sequence[FoundPage]) -> PagesRead:
         """What comes of the pages by asking for those that the store lacks."""
-        done = 0
+        done = count(1)
 
         def note(url: str, reason: str) -> None:
-            nonlocal done
-            done += 1
-            self.environment.report.step(done, len(found))
+            self.environment.report.step(next(done), len(found))
 
-        place = self.environment
-        run_id = self.run.folder.run_id
+        fetcher, extractor = self.environment.fetcher, self.environment.extractor
         workers, refresh = self.options.workers, not self.options.enable_cache
-        return await fetch(found, place.fetcher, place.extractor, place.store, workers, note, run_id, refresh)
+        return await fetch(found, fetcher, extractor, self.store, workers, note, self.run_id, refresh)
 
-    async def held(self, found: Sequence[FoundPage]) -> PagesRead:
+    async def _held(self, found: Sequence[FoundPage]) -> PagesRead:
         """What the store has of the pages, without asking anybody; with the cache off, what the run has fetched."""
-        store = self.environment.store
-        outcomes = {page.url: store.outcome(page.url) for page in found}
-        readable = [page for page in found if (held := outcomes[page.url]) and held.reason in READ]
-        if not self.options.enable_cache:
-            fresh = fetched_by(self.run.folder.run_id, store)
-            readable = [page for page in readable if page.url in fresh]
-        read = await self.fetched(readable)
+        fresh = None if self.options.enable_cache else fetched_by(self.run_id, self.store)
+        readable = [
+            page
+            for page in found
+            if (held := self.store.outcome(page.url)) and held.reason in READ and (fresh is None or page.url in fresh)
+        ]
+        read = await self._fetched(readable)
         left = tuple(Unread(page.url, "not_tried", "") for page in found if page not in readable)
         return read._replace(unread=(*read.unread, *left))
 
-    async def extract(self, plan: Plan, pages: Sequence[Page], before: Gathered) -> tuple[Claim, ...]:
+    async def _extract(self, plan: Plan, pages: Sequence[Page], before: Gathered) -> tuple[Claim, ...]:
         """What the pages say beyond the claims before; without the model once its budget is used up.
 
-        A run without a model has a single round: its claims are the sentences of the reading list.
-
-        After the first round the model is asked about the sections alone that have not enough of an answer.
-
-        Raises:
-            ProviderError: the model cannot be asked.
+        A run without a model has a single round: its claims are the sentences of the reading list. After the first
+        round the model is asked about the sections alone that have not enough of an answer.
         """
         if self.options.model == EXTRACTIVE:
             return tuple(claims_of(reading_list(plan, pages)))
@@ -477,68 +436,53 @@ class ResearchRounds:
         missing = {each.number for each in open_sections(plan, before.verified.claims, before.pages)}
         return tuple(await extract_claims(plan, pages, model, before.claims, missing, before.pages))
 
-    async def verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> Round:
-        """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on.
-
-        Raises:
-            ProviderError: the model cannot be asked.
-        """
+    async def _verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> Round:
+        """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on."""
+        model, claims, pages = self.environment.model, gathered.claims, gathered.pages
         if self.options.model == EXTRACTIVE:
-            is_list = shown_passages(gathered.claims, gathered.pages) is not None
-            check = verify_passages if is_list else verify
-            return Round(check(gathered.claims, gathered.pages, plan.sections), self.budget.used_up(), False)
-        verified = verify(gathered.claims, gathered.pages, plan.sections)
-        if self.environment.model and self.budget.used_up() is None:
-            verified = await ask_verdicts(verified, gathered.pages, plan.sections, self.environment.model)
-        missing = open_sections(plan, verified.claims, gathered.pages)
+            check = verify if shown_passages(claims, pages) is None else verify_passages
+            return Round(check(claims, pages, plan.sections), self.budget.used_up(), False)
+        verified = verify(claims, pages, plan.sections)
+        if model and self.budget.used_up() is None:
+            verified = await ask_verdicts(verified, pages, plan.sections, model)
+        missing = open_sections(plan, verified.claims, pages)
         in_vain = not found_new and gathered.rounds > 1  # a first round without any page calls for other words
         if (used_up := self.budget.used_up()) or in_vain or not missing:
             return Round(verified, used_up, False)
-        if len(gathered.pages) >= self.effort.budget:
+        if len(pages) >= self.effort.budget:
             return Round(verified, "fetches", False)
-        if gathered.rounds >= self.effort.rounds:
+        if gathered.rounds >= self.effort.rounds or model is None:
             return Round(verified, None, False)
-        known = Known(
-            self.options.topic or plan.sections[0], plan, gathered.pages, tuple(each.query for each in gathered.asked)
-        )
-        if self.environment.model is None:
-            return Round(verified, None, False)
-        queries = await _follow_up(missing, known, self.environment.model)
+        topic, asked = self.options.topic or plan.sections[0], tuple(each.query for each in gathered.asked)
+        queries = await _follow_up(missing, Known(topic, plan, pages, asked), model)
         if used_up := self.budget.used_up():
             return Round(verified, used_up, False)
         return Round(verified._replace(follow_up=queries), None, bool(queries))
 
-    def settle_round(self, came: Round, pages: Sequence[Page]) -> None:
-        """Write the preliminary check, and tell the run's trace of claims and verdicts."""
+    def _settle_round(self, came: Round, pages: Sequence[Page]) -> None:
+        """Write the preliminary check, and add claims and verdicts to the run's trace."""
         self.settle(came.verified, pages)
-        put_new_traces(self.environment.store, self.run.folder.run_id, _trace_of(came))
-
-
-def _chunks_made(page: Page) -> ChunksMade:
-    """How a page was cut into passages."""
-    chunks = chunks_of(page)
-    mean = sum(chunk.tokens for chunk in chunks) / len(chunks) if chunks else 0.0
-    return ChunksMade(doc_url=page.url, chunks_count=len(chunks), avg_tokens=round(mean, 1))
-
-
-def _trace_of(came: Round) -> list[Payload]:
-    """The events of one round's claims."""
-    checked = came.verified.claims
-    orphans = sum(each.verdict != "supported" for each in checked)
-    follow_up = len(came.verified.follow_up) if came.goes_on else 0
-    return [
-        *(
+        claims = came.verified.claims
+        made = [
             ClaimMade(
                 claim_id=each.claim.id,
                 confidence=min(1.0, max(0.0, each.score)),
                 sources_count=len({quote.url for quote in each.claim.quotes}),
             )
-            for each in checked
-        ),
-        ClaimsVerified(orphan_claims=orphans, follow_up_queries_count=follow_up),
-    ]
+            for each in claims
+        ]
+        checked = ClaimsVerified(
+            orphan_claims=len(claims) - _supported(came.verified),
+            follow_up_queries_count=len(came.verified.follow_up) if came.goes_on else 0,
+        )
+        put_new_traces(self.store, self.run_id, [*made, checked])
 
 
-def _supported_words(verified: Verified) -> str:
-    """How many claims are supported."""
-    return f"{counted(sum(each.verdict == 'supported' for each in verified.claims), 'claim')} supported"
+def _supported(verified: Verified) -> int:
+    return sum(each.verdict == "supported" for each in verified.claims)
+
+
+def _chunks_made(page: Page) -> ChunksMade:
+    chunks = chunks_of(page)
+    mean = sum(chunk.tokens for chunk in chunks) / len(chunks) if chunks else 0.0
+    return ChunksMade(doc_url=page.url, chunks_count=len(chunks), avg_tokens=round(mean, 1))

@@ -17,7 +17,7 @@ from pipeline.providers import choose_model
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.failure import redact
 from pipeline.research.artefacts import RunFolder, StageDetails, StageEvent
-from pipeline.research.contracts import KINDS, ErrorCode, Failure, Payload, SearchName, put_trace
+from pipeline.research.contracts import ERROR_CODES, KINDS, ErrorCode, Failure, Payload, SearchName, put_trace
 from pipeline.research.documents import LocalSearch
 from pipeline.research.journal import Journal
 from pipeline.research.options import EXTRACTIVE, ResearchOptions
@@ -66,7 +66,6 @@ class ResearchRun:
     """The stages of one run. A stage is done once its result is in the journal; the log says so a moment later."""
 
     def __init__(self, folder: RunFolder, journal: Journal, progress: Progress) -> None:
-        """Know which stages were finished, by the log."""
         self.folder = folder
         self.journal = journal
         self.progress = progress
@@ -97,9 +96,9 @@ class ResearchRun:
         Raises:
             CitejuryError: as `work` and `settle`; the log says so.
         """
-        with _failures_logged(self, stage, round_):
+        try:
             if (stage, round_) not in self.journal.stages:
-                self.log(stage, round_, "started", StageDetails())
+                self._log(stage, round_, "started", StageDetails())
                 self.progress.begin(stage, round_)
                 self.asking_model = asks_model
                 value = await work()
@@ -111,17 +110,34 @@ class ResearchRun:
             self.notes[:] = self.journal.stages[stage, round_].notes
             if (stage, round_) not in self.logged:
                 settle(value)
-                self.log(stage, round_, "completed", StageDetails(success=True))
+                self._log(stage, round_, "completed", StageDetails(success=True))
+        except BaseException as error:
+            self._log_failure(stage, round_, error)
+            raise
         self.progress.end(stage, round_, words(value))
         return value
 
-    def log(self, stage: Stage, round_: int, status: Any, details: StageDetails) -> None:
-        """Add a line to the log."""
-        told = details if round_ == 1 else StageDetails(**details.model_dump(exclude_unset=True), round=round_)
-        event = StageEvent(
-            timestamp=datetime.now(UTC), run_id=self.folder.run_id, stage=stage, status=status, details=told
-        )
-        self.folder.append_log(event)
+    def _log(self, stage: Stage, round_: int, status: Any, details: StageDetails) -> None:
+        if round_ > 1:
+            details = StageDetails(**details.model_dump(exclude_unset=True), round=round_)
+        now, run_id = datetime.now(UTC), self.folder.run_id
+        self.folder.append_log(StageEvent(timestamp=now, run_id=run_id, stage=stage, status=status, details=details))
+
+    def _log_failure(self, stage: Stage, round_: int, error: BaseException) -> None:
+        """Write the failure of a pass of a stage into log and trace.
+
+        Of an error that is not ours the kind alone is named: its words may be a page's.
+        """
+        words = redact(str(error))[:_LONGEST_ERROR] if isinstance(error, CitejuryError) else type(error).__name__
+        if self.stopped:
+            words = f"stopped by {self.stopped}; the same command goes on"
+        self._log(stage, round_, "failed", StageDetails(success=False, error=words))
+        if self.store and not self.stopped:
+            code: ErrorCode = "INVALID_INPUT" if isinstance(error, InputError) else "INTERNAL_ERROR"
+            if isinstance(error, ProviderError):
+                code = ERROR_CODES.get(error.kind, "PROVIDER_UNAVAILABLE")
+            failure = Failure(code=code, message=words, category=stage, retried=False)
+            put_trace(self.store, self.folder.run_id, failure)
 
     @contextmanager
     def hearing_signals(self) -> Iterator[None]:
@@ -138,7 +154,7 @@ class ResearchRun:
             yield
             return
         try:
-            with stopping_on_signals(partial(self.stop, task=task)):
+            with stopping_on_signals(partial(self._stop, task=task)):
                 yield
         except asyncio.CancelledError:
             if not self.stopped:
@@ -146,7 +162,7 @@ class ResearchRun:
             task.uncancel()
             raise Stopped(self.stopped) from None
 
-    def stop(self, name: str, task: "asyncio.Task[Any]") -> None:
+    def _stop(self, name: str, task: "asyncio.Task[Any]") -> None:
         """Ask nothing more of anybody; at once where nobody is being asked for an answer that costs."""
         again, self.stopped = bool(self.stopped), name
         if again or not self.asking_model:
@@ -154,38 +170,6 @@ class ResearchRun:
             return
         words = "Ctrl-C again" if name == "SIGINT" else "a second signal"
         self.progress.tell(f"Stopping: answers under way are waited for and kept; {words} gives them up.")
-
-
-@contextmanager
-def _failures_logged(run: ResearchRun, stage: Stage, round_: int) -> Iterator[None]:
-    """Write the failure of a pass of a stage into log and trace; the error goes on.
-
-    Of an error that is not ours the kind alone is told: its words may be a page's.
-    """
-    try:
-        yield
-    except BaseException as error:
-        told = redact(str(error))[:_LONGEST_ERROR] if isinstance(error, CitejuryError) else type(error).__name__
-        if run.stopped:
-            told = f"stopped by {run.stopped}; the same command goes on"
-        run.log(stage, round_, "failed", StageDetails(success=False, error=told))
-        if run.store and not run.stopped:
-            failure = Failure(code=_error_code(error), message=told, category=stage, retried=False)
-            put_trace(run.store, run.folder.run_id, failure)
-        raise
-
-
-def _error_code(error: BaseException) -> ErrorCode:
-    """The code of an error in the run's trace (pipeline/contracts/research.md#traces)."""
-    if isinstance(error, ProviderError):
-        codes: dict[str, ErrorCode] = {
-            "rate_limit": "RATE_LIMITED",
-            "network": "NETWORK_ERROR",
-            "timeout": "TIMEOUT",
-            "bad_response": "PARSE_ERROR",
-        }
-        return codes.get(error.kind, "PROVIDER_UNAVAILABLE")
-    return "INVALID_INPUT" if isinstance(error, InputError) else "INTERNAL_ERROR"
 
 
 def put_new_traces(store: Store, run_id: str, payloads: Iterable[Payload]) -> None:
@@ -205,13 +189,10 @@ class Environment(NamedTuple):
     fetcher: Fetcher
     """Fetches pages; unused where the run is offline."""
     extractor: Extractor
-    """Turns pages into text."""
     search: SearchProvider
-    """Who is asked for pages."""
     model: Model | None = None
     """Who plans, reads and writes; None where the pages' own words do. The run keeps its answers and its budget."""
     report: Progress = SILENT
-    """Who hears of it."""
 
 
 @asynccontextmanager
@@ -236,14 +217,7 @@ async def open_environment(
     """
     async with AsyncExitStack() as stack:
         store = stack.enter_context(open_store(options.runs_dir / STORE))
-        search = search_provider(
-            options.search,
-            documents=options.documents,
-            store=store,
-            environment=variables,
-            base_url=search_url,
-            tell=report.tell,
-        )
+        search = search_provider(options.search, store, variables, options.documents, search_url, report.tell)
         model = await open_model(options, variables, prices or {}, stack)
         client = await stack.enter_async_context(guarded_client(allowed, connections=options.workers))
         policy = FetchPolicy(concurrency=options.workers, max_seconds=options.fetch_timeout_s)
@@ -274,10 +248,9 @@ async def open_model(
 
 def search_provider(
     name: str,
-    *,
-    documents: Path | None = None,
-    store: Store | None = None,
+    store: Store,
     environment: Mapping[str, str],
+    documents: Path | None = None,
     base_url: str = "",
     tell: Callable[[str], None] = lambda line: None,
 ) -> SearchProvider:
@@ -288,13 +261,11 @@ def search_provider(
     `tell` hears of documents that are left out.
 
     Raises:
-        InputError: there is no such provider (any more), or no folder `documents`, or `local` has no store.
+        InputError: there is no such provider (any more), or no folder `documents`.
         SettingsError: its key is missing or none.
         NotInstalledError: its library is missing.
     """
     if name == "local":
-        if store is None:
-            raise InputError("The provider `local` needs the store that its pages are in.")
         return LocalSearch(documents, store, tell)
     if documents is not None:
         raise InputError(f"Documents are searched by the provider `local`; {name!r} searches the web. Leave out one.")

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -135,7 +135,6 @@ def no_such_run(runs_dir: Path, run_id: str) -> InputError:
 
 
 def _runs_in_store(runs_dir: Path, stack: ExitStack) -> Sequence[StoredRun]:
-    """The runs that the folder's store knows; empty where there is no store."""
     path = runs_dir / STORE
     store: Store | None = stack.enter_context(open_store(path, read_only=True)) if path.is_file() else None
     return store.runs() if store else []
@@ -167,21 +166,11 @@ def _facts_of_store(stored: StoredRun) -> dict[str, object]:
 
 
 def _facts_of_folder(folder: RunFolder) -> Iterator[tuple[str, object]]:
-    """Names and values of what the run's files tell; what they do not tell is not among them.
-
-    Raises:
-        InputError: one of them is not as it should be.
-    """
+    """Names and values of what the run's files say; what they do not say is not among them."""
     clarify, log, plan, verify = folder.read_clarify(), folder.read_log(), folder.read_plan(), folder.read_verify()
     yield "state", _run_state(clarify, log, verify)
     yield "depth", plan.depth if plan else None
-    yield (
-        "sources",
-        tuple(
-            RunSource(cid=entry.cid, url=entry.url, title=entry.title, fetched_at=entry.fetched_at)
-            for entry in folder.read_citations()
-        ),
-    )
+    yield "sources", tuple(RunSource.model_validate(entry, from_attributes=True) for entry in folder.read_citations())
     if log:
         yield "stage", log[-1].stage
         yield "created_at", log[0].timestamp
@@ -193,18 +182,19 @@ def _facts_of_folder(folder: RunFolder) -> Iterator[tuple[str, object]]:
         yield "topic", report.topic
         yield "stop_reason", report.stop_reason
     if verify:
-        checks = CheckCounts(
-            verified_claims=verify.verified_claims_count,
-            single_source_claims=verify.single_source_claims_count,
-            conflicts=verify.conflicts_count,
-            paragraphs=verify.total_paragraphs,
-            passed=verify.passed,
+        yield (
+            "checks",
+            CheckCounts(
+                verified_claims=verify.verified_claims_count,
+                single_source_claims=verify.single_source_claims_count,
+                conflicts=verify.conflicts_count,
+                paragraphs=verify.total_paragraphs,
+                passed=verify.passed,
+            ),
         )
-        yield "checks", checks
 
 
 def _run_state(clarify: Clarify | None, log: Sequence[StageEvent], verify: VerifyResult | None) -> RunState:
-    """How far the run is, by its questions, the last line of its log and its check."""
     last = log[-1] if log else None
     if last and (last.stage, last.status) == ("cache", "completed"):
         return "finished" if verify and verify.passed else "audit failed"
@@ -225,15 +215,21 @@ def delete_run(runs_dir: Path, run_id: str) -> None:
     path = run_path(runs_dir, run_id)
     doomed = half_deleted(runs_dir, run_id)
     there = is_run(path)
-    gone = _remove_rows(runs_dir, run_id, path if there else None)
+    gone = False
+    with locked_folder(path, "pipeline research") if there else nullcontext():
+        if (runs_dir / STORE).is_file():
+            with open_store(runs_dir / STORE) as store:
+                gone = store.delete_run(run_id)
     if not (there or gone or doomed.is_dir()):
         raise no_such_run(runs_dir, run_id)
-    _remove_folder(doomed)
-    if there:
-        # One step takes the run away as a whole; half of one would look like a run that was never finished.
-        with _removal_errors(path):
-            path.rename(doomed)
+    try:
         _remove_folder(doomed)
+        if there:
+            # One step takes the run away as a whole; half of one would look like a run that was never finished.
+            path.rename(doomed)
+            _remove_folder(doomed)
+    except OSError as error:
+        raise OutputError(f"{str(error.filename or path)!r} cannot be removed: {error.strerror}.") from error
 
 
 def half_deleted(runs_dir: Path, run_id: str) -> Path:
@@ -245,30 +241,7 @@ def half_deleted(runs_dir: Path, run_id: str) -> Path:
     return runs_dir / f".{checked_run_id(run_id)}.deleted"
 
 
-def _remove_rows(runs_dir: Path, run_id: str, held: Path | None) -> bool:
-    """Whether the store knew of the run; it does no longer. The folder `held` is not written to by others meanwhile."""
-    with locked_folder(held, "pipeline research") if held else nullcontext():
-        if not (runs_dir / STORE).is_file():
-            return False
-        with open_store(runs_dir / STORE) as store:
-            return store.delete_run(run_id)
-
-
 def _remove_folder(path: Path) -> None:
-    """Remove the folder with all that is in it, links as links; nothing where it is not there.
-
-    Raises:
-        OutputError: something of it cannot be removed.
-    """
-    with _removal_errors(path):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-
-
-@contextmanager
-def _removal_errors(path: Path) -> Iterator[None]:
-    """Turn what the system refuses in the block into an OutputError."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{str(error.filename or path)!r} cannot be removed: {error.strerror}.") from error
+    """Remove the folder with all that is in it, links as links; nothing where it is not there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)

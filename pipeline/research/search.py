@@ -19,8 +19,10 @@ from pipeline.errors import ErrorKind, InputError, NotInstalledError, ProviderEr
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.http.failure import redact
 from pipeline.providers.http.request import Endpoint, ProviderRequest, as_object, as_objects, read_base_url
+from pipeline.research.contracts import Payload, ToolCall, put_trace
 from pipeline.sources.decode import stored_text
 from pipeline.sources.schema import SearchResult
+from pipeline.sources.store import Store
 from pipeline.text.sentences import trim_snippet
 from pipeline.text.urls import canonical_url
 
@@ -87,36 +89,61 @@ def _plain(text: object) -> str:
     return " ".join(stored_text(html.unescape(_EMPHASIS.sub("", text[: 4 * _LONGEST_SNIPPET]))).split())
 
 
-class RecordedSearch:
-    """A provider whose answers stand in a file, a line each; what stands there is not asked again.
+class RunSearch:
+    """A run's search: its answers stand in a file, a line each, and what stands there is not asked again.
 
     A line that a kill tore is passed over, and its query asked again. One process at a time may write to the file.
     """
 
-    def __init__(self, provider: SearchProvider, path: Path) -> None:
-        """Read what the file holds; it is made with the first answer."""
+    def __init__(
+        self,
+        provider: SearchProvider,
+        path: Path,
+        store: Store,
+        run_id: str,
+        may_ask: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Read what the file holds; it is made with the first answer. Once `may_ask` says no, nobody is asked."""
         self.provider = provider
         self.name = provider.name
         self.path = path
+        self.store = store
+        self.run_id = run_id
+        self.may_ask = may_ask
         self.answers = _read_answers(path)
+        self.answered = set(self.answers)
+        events = (event.payload for event in store.events(run_id) if event.kind == "search_result")
+        self.traced = {self._key(payload["query"], payload["k"]) for payload in events}
 
     async def search(self, query: str, k: int) -> SearchResults:
-        """The held answer where there is one, else the provider's.
+        """At most `k` pages for the query, the best first; none where nobody may be asked any more.
 
         Raises:
-            ProviderError: as the provider raises; nothing is kept of it.
-            InputError: as the provider raises.
+            ProviderError: the provider does not answer, or refuses; nothing is kept of it.
+            InputError: the documents that are searched cannot be read.
         """
-        key = answer_key(self.name, query, k)
+        key = self._key(query, k)
         if key not in self.answers:
+            if not self.may_ask():
+                return SearchResults()
             came = await self.provider.search(query, k)
             answer = SearchResults(came, came.dropped if isinstance(came, SearchResults) else 0)
-            self.keep(key, query, answer)
+            self._keep(key, query, answer)
             self.answers[key] = answer
         return self.answers[key]
 
-    def keep(self, key: str, query: str, answer: SearchResults) -> None:
-        """Add an answer to the end of the file."""
+    def note(self, payload: Payload) -> None:
+        """Add the event to the run's trace, unless an earlier start has: a question once it was answered."""
+        shown = payload.model_dump()
+        asked = shown.get("params", shown)
+        known = self.answered if isinstance(payload, ToolCall) else self.traced
+        if "query" not in asked or self._key(asked["query"], asked["k"]) not in known:
+            put_trace(self.store, self.run_id, payload)
+
+    def _key(self, query: str, k: int) -> str:
+        return hashlib.sha256(json.dumps([self.name, query, k]).encode()).hexdigest()
+
+    def _keep(self, key: str, query: str, answer: SearchResults) -> None:
         results = [result.model_dump(mode="json", by_alias=True, exclude_none=True) for result in answer]
         line = json.dumps({"key": key, "query": query, "dropped": answer.dropped, "results": results})
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,21 +154,14 @@ class RecordedSearch:
             os.fsync(file.fileno())
 
 
-def answer_key(name: str, query: str, k: int) -> str:
-    """What tells one query to one provider from all others."""
-    return hashlib.sha256(json.dumps([name, query, k]).encode()).hexdigest()
-
-
 def _read_answers(path: Path) -> dict[str, SearchResults]:
     """The answers in the file by their key; empty where there is no file."""
-    if not path.is_file():
-        return {}
     answers: dict[str, SearchResults] = {}
-    for line in path.read_bytes().splitlines():
+    for line in path.read_bytes().splitlines() if path.is_file() else ():
         try:
-            told = json.loads(line)
-            results = [SearchResult.model_validate(each) for each in told["results"]]
-            answers[told["key"]] = SearchResults(results, int(told["dropped"]))
+            kept = json.loads(line)
+            results = [SearchResult.model_validate(each) for each in kept["results"]]
+            answers[kept["key"]] = SearchResults(results, int(kept["dropped"]))
         except (ValueError, TypeError, KeyError):  # pydantic's ValidationError is a ValueError
             continue
     return answers
@@ -231,7 +251,6 @@ def _ask_brave(query: str, k: int) -> ProviderRequest:
 
 
 def _brave_results(body: Any) -> Iterator[RawResult] | None:
-    """The results of an answer, none where it has no part `web`; None where it is no answer of Brave's."""
     fields = as_object(body)
     if fields.get("type") != "search" and "web" not in fields:
         return None
@@ -255,7 +274,6 @@ def _ask_tavily(query: str, k: int) -> ProviderRequest:
 
 
 def _tavily_results(body: Any) -> Iterator[RawResult] | None:
-    """The results of an answer; None where it is none."""
     fields = as_object(body)
     if not isinstance(fields.get("results"), list):
         return None
@@ -297,17 +315,14 @@ class DuckDuckGo:
             ProviderError: DuckDuckGo does not answer, or refuses.
         """
         async with self.turn:
-            found = await self.found(query, k)
+            found = await self._found(query, k)
         return readable_results((RawResult(each.get("title"), each.get("href"), each.get("body")) for each in found), k)
 
-    async def found(self, query: str, k: int) -> list[dict[str, Any]]:
-        """What ddgs gives, empty where it says that there is nothing.
+    async def _found(self, query: str, k: int) -> list[dict[str, Any]]:
+        """What ddgs gives, empty where it says that there is nothing."""
+        from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
-        Raises:
-            ProviderError: every try failed.
-        """
-        from ddgs.exceptions import DDGSException
-
+        kinds: dict[type[Exception], ErrorKind] = {RatelimitException: "rate_limit", TimeoutException: "timeout"}
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return await asyncio.to_thread(self.ask, query, k)
@@ -315,7 +330,10 @@ class DuckDuckGo:
                 if _NO_RESULTS in str(error):
                     return []
                 if attempt == _ATTEMPTS:
-                    raise _refusal(error) from error
+                    words = (redact(str(error)) or "it gives no reason").rstrip(".")
+                    kind: ErrorKind = next((kinds[each] for each in kinds if isinstance(error, each)), "network")
+                    words = f"duckduckgo cannot be searched: {words}. {_OTHER_ADVICE}"
+                    raise ProviderError(words, kind, attempts=_ATTEMPTS) from error
             await asyncio.sleep(self.backoff * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0))
         raise AssertionError("there is at least one attempt")
 
@@ -342,21 +360,3 @@ def _ddgs_text() -> _Ask:
         return found
 
     return ask
-
-
-def _refusal(error: Exception) -> ProviderError:
-    """The error for a query that nobody answered."""
-    from ddgs.exceptions import RatelimitException, TimeoutException
-
-    kind: ErrorKind = "network"
-    if isinstance(error, RatelimitException):
-        kind = "rate_limit"
-    elif isinstance(error, TimeoutException):
-        kind = "timeout"
-    words = redact(str(error)) or "it gives no reason"
-    return ProviderError(
-        f"duckduckgo cannot be searched: {words.rstrip('.')}. Try again later, or choose another provider with "
-        "`--search`.",
-        kind,
-        attempts=_ATTEMPTS,
-    )

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 from pydantic import TypeAdapter
 
@@ -70,61 +69,28 @@ def open_run(options: ResearchOptions, report: Progress) -> Iterator[ResearchRun
         OutputError: the folder holds something else, or another process works on it.
     """
     checked_options(options)
-    folder = RunFolder(options.runs_dir / (options.run_id or new_run_id(options.topic, options.runs_dir)))
-    _check_folder(folder.path)
-    with locked_folder(folder.path, "pipeline research"):
-        folder.remove_parts()
-        journal = Journal(folder.path)
-        _check_setup(journal, options)
-        yield ResearchRun(folder, journal, report)
-
-
-def _check_folder(path: Path) -> None:
-    """Refuse a folder that is neither empty, nor missing, nor a run's.
-
-    Raises:
-        OutputError: it holds something else, or is a link.
-    """
+    path = options.runs_dir / (options.run_id or new_run_id(options.topic, options.runs_dir))
     of_a_run = (JOURNAL, "clarify.json")  # a run that asked questions holds nothing more
     holds_other = path.is_dir() and any(path.iterdir()) and not any((path / each).exists() for each in of_a_run)
     if path.is_symlink() or holds_other:
         raise OutputError(f"{str(path)!r} holds something else than a research run; name another run with `--run-id`.")
-
-
-def _check_setup(journal: Journal, options: ResearchOptions) -> None:
-    """Refuse to go on with a run under another topic or configuration than it was begun with.
-
-    Raises:
-        InputError: it was begun with others.
-    """
-    wanted = options.setup()
-    held = journal.setup
-    if held is None:
-        return
-    # A run of an earlier version was begun with the defaults of options that are newer than it.
-    held = {**ResearchOptions(topic="").setup(), **held}
-    changed = [name for name in wanted if held[name] != wanted[name]]
-    if changed:
-        name = changed[0]
-        raise InputError(
-            f"The run {options.run_id!r} was begun with {name} {_shown(held[name])} and cannot go on with "
-            f"{_shown(wanted[name])}. Leave that out, or research under another run id."
-        )
-
-
-def _shown(value: object) -> str:
-    """The value for a message; short."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    with locked_folder(path, "pipeline research"):
+        folder = RunFolder(path)
+        folder.remove_parts()
+        journal = Journal(path)
+        # A run of an earlier version was begun with the defaults of options that are newer than it.
+        held = {**ResearchOptions(topic="").setup(), **(journal.setup or options.setup())}
+        for name, wanted in options.setup().items():
+            if held[name] != wanted:
+                was, now = (text if len(text) <= 80 else f"{text[:79]}…" for text in (repr(held[name]), repr(wanted)))
+                raise InputError(
+                    f"The run {options.run_id!r} was begun with {name} {was} and cannot go on with {now}. Leave that "
+                    "out, or research under another run id."
+                )
+        yield ResearchRun(folder, journal, report)
 
 
 async def _run_intake(run: ResearchRun, options: ResearchOptions, ask: AskQuestions | None) -> Intake:
-    """What is to be researched.
-
-    Raises:
-        ClarificationNeeded, InputError: as `clarify_topic`.
-    """
-
     async def work() -> Intake:
         intake = clarify_topic(options, run.folder, ask)
         if run.journal.setup is None:
@@ -135,11 +101,6 @@ async def _run_intake(run: ResearchRun, options: ResearchOptions, ask: AskQuesti
 
 
 async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: Environment) -> Finished:
-    """All nine stages.
-
-    Raises:
-        CitejuryError: as `research`.
-    """
     intake = await _run_intake(run, options, None)
     if ("cache", 1) not in run.logged:  # so that its trace belongs to something while it is not finished
         unfinished = StoredRun(run.folder.run_id, intake.topic, run.journal.created_at, status="unfinished")
@@ -180,20 +141,17 @@ def _opened_meter(run: ResearchRun, environment: Environment, options: ResearchO
 
 def _settle_plan(folder: RunFolder, options: ResearchOptions, intake: Intake, plan: Plan) -> None:
     """Write what the run may do, and what it sets out to do."""
-    folder.write_config(options.config(intake.depth))
-    budget = options.effort(intake.depth).budget
+    depth, budget = intake.depth, options.effort(intake.depth).budget
+    folder.write_config(options.config(depth))
     details = PlanDetails(
         queries=plan.queries,
         sources=("local",) if options.search == "local" else ("web",),
         estimated_sources=_SOURCES_PER_BUDGET * budget,
-        depth=intake.depth,
+        depth=depth,
     )
-    folder.write_plan(
-        PlanFile(workers=options.workers, depth=intake.depth, budget=budget, lang=intake.lang, plan=details)
-    )
+    folder.write_plan(PlanFile(workers=options.workers, depth=depth, budget=budget, lang=intake.lang, plan=details))
 
 
 def _planned_words(plan: Plan) -> str:
-    """How much the plan asks."""
     queries = f"{len(plan.queries)} {'query' if len(plan.queries) == 1 else 'queries'}"
     return f"{counted(len(plan.sections), 'section')}, {queries}"

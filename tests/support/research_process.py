@@ -184,7 +184,7 @@ async def opened_place(
     async with AsyncExitStack() as stack:
         store = stack.enter_context(open_store(options.runs_dir / STORE))
         keys = {"TAVILY_API_KEY": "tvly-test"}
-        search = search_provider(options.search, store=store, environment=keys, base_url=outside.search_url)
+        search = search_provider(options.search, store, keys, base_url=outside.search_url)
         client = await stack.enter_async_context(guarded_client([outside.web], resolve=resolve))
         yield Environment(
             store,

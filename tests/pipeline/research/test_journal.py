@@ -58,7 +58,7 @@ def test_answers_of_a_journal_without_calls_are_still_to_be_counted(tmp_path: Pa
 
 def test_a_settled_call_that_nobody_began_is_no_journal(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    journal.keep({"entry": "call", "call": 1, "most": MOST})
+    journal.begin(MOST)
     path = tmp_path / JOURNAL
     path.write_text(path.read_text() + json.dumps({"entry": "settled", "call": 7, "took": TOOK, "seconds": 0}) + "\n")
     with pytest.raises(InputError, match="Line 2"):

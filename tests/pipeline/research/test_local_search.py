@@ -68,7 +68,7 @@ def first(provider: SearchProvider, query: str) -> str:
 def test_a_folder_is_searched_in_every_language_and_its_documents_are_in_the_store(
     library: Library, store: Store
 ) -> None:
-    provider = search_provider("local", documents=library.folder, store=store, environment={})
+    provider = search_provider("local", store, {}, library.folder)
     assert first(provider, "May babies eat raw honey?") == "https://docs.documents.invalid/honey.txt"
     assert first(provider, "Wie viele Bienen hat ein Volk?") == "https://docs.documents.invalid/%C3%9Cber%20Bienen.md"
     assert first(provider, "乳児に蜂蜜").endswith("/%E6%97%A5%E6%9C%AC/%E8%9C%82%E8%9C%9C.txt")

@@ -66,7 +66,6 @@ def runs(web: Web, tmp_path_factory: pytest.TempPathFactory) -> list[Finished]:
 
 async def run_all(web: Web, search_url: str, runs_dir: Path) -> list[Finished]:
     """Every topic researched, one after the other, with one store."""
-    search = search_provider("tavily", environment={"TAVILY_API_KEY": "tvly-1"}, base_url=search_url)
     finished = []
     with open_store(runs_dir / "store.sqlite") as store:
         async with (
@@ -74,6 +73,7 @@ async def run_all(web: Web, search_url: str, runs_dir: Path) -> list[Finished]:
             Fetcher(client, FetchPolicy(delay=0.0, backoff=0.0)) as fetcher,
             Extractor() as extractor,
         ):
+            search = search_provider("tavily", store, {"TAVILY_API_KEY": "tvly-1"}, base_url=search_url)
             environment = Environment(store, fetcher, extractor, search)
             for language, topics in TOPICS.items():
                 for number, topic in enumerate(topics, start=1):

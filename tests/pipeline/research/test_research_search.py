@@ -12,13 +12,14 @@ from pipeline.errors import CitejuryError, InputError, ProviderError, SettingsEr
 from pipeline.research.run import search_provider
 from pipeline.research.search import (
     SEARCH_POLICY,
-    RecordedSearch,
+    RunSearch,
     SearchApi,
     SearchResults,
     SearchService,
     brave,
     tavily,
 )
+from pipeline.sources.store import open_store
 from tests.support.scripted_search import Answer, Hit, ScriptedSearch, SearchAsked
 
 KEY = "tvly-k3yThatNobodyMaySee-1234567890"
@@ -143,15 +144,14 @@ def test_a_server_that_is_down_is_told_after_every_attempt() -> None:
         ("brave", {"environment": {"BRAVE_API_KEY": "two words"}}, SettingsError, "`BRAVE_API_KEY` holds white space"),
         ("brave", {"base_url": "http://brave.example", "environment": KEYS}, SettingsError, "https://host/path"),
         ("tavily", {"base_url": "nowhere", "environment": KEYS}, SettingsError, "https://host/path"),
-        ("local", {}, InputError, "needs the store"),
         ("tavily", {"documents": Path(".")}, InputError, "searches the web"),
     ],
 )
 def test_a_provider_that_cannot_be_had_says_why(
-    name: str, given: dict[str, Any], error: type[CitejuryError], words: str
+    name: str, given: dict[str, Any], error: type[CitejuryError], words: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(error, match=words):
-        search_provider(name, **{"environment": {}, **given})
+    with open_store(tmp_path / "store.db") as store, pytest.raises(error, match=words):
+        search_provider(name, store, **{"environment": {}, **given})
 
 
 def test_duckduckgo_asks_again_when_it_is_refused_and_knows_an_empty_answer() -> None:
@@ -197,10 +197,10 @@ def test_duckduckgo_through_the_library_itself_says_that_nobody_is_there(monkeyp
 
 def test_an_answer_that_was_kept_is_not_asked_for_again_and_a_torn_one_is(tmp_path: Path) -> None:
     kept = tmp_path / "run" / "searches.jsonl"
-    with ScriptedSearch(find) as server:
+    with ScriptedSearch(find) as server, open_store(tmp_path / "store.db") as store:
 
         def search(query: str) -> SearchResults:
-            provider = RecordedSearch(SearchApi(tavily(server.base_url), KEYS, QUICK), kept)
+            provider = RunSearch(SearchApi(tavily(server.base_url), KEYS, QUICK), kept, store, "run")
             return asyncio.run(provider.search(query, 5))
 
         first, _ = search("one"), search("two")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.research.journal import Journal, RunSearch
 from pipeline.research.pages import ask_once, tell_cached
+from pipeline.research.search import RunSearch
 from pipeline.sources.schema import SearchResult
 from pipeline.sources.store import Store, open_store
 
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def started(folder: Path, store: Store) -> RunSearch:
-    return RunSearch(OneResult(), Journal(folder), store, "sun", lambda: True)
+    return RunSearch(OneResult(), folder / "searches.jsonl", store, "sun")
 
 
 def kinds(store: Store) -> list[str]:
