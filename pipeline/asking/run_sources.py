@@ -117,7 +117,6 @@ def _add_pages(
     Raises:
         InputError: a URL is none, or a file cannot be read; those before it are stored.
     """
-
     from pipeline.sources.extract import Extractor  # what reads pages is not loaded where none is added
 
     async def add() -> tuple[str, ...]:

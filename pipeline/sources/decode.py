@@ -15,20 +15,7 @@ _DECLARED = re.compile(
 )
 _TAG = re.compile(rb"<[^<>]*>?")
 _ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
-_GUESSED = [
-    "cp1252",
-    "cp932",
-    "euc_jp",
-    "gb18030",
-    "big5",
-    "cp949",
-    "cp1251",
-    "koi8_r",
-    "cp1250",
-    "cp1253",
-    "cp1255",
-    "cp1256",
-]
+_GUESSED = "cp1252 cp932 euc_jp gb18030 big5 cp949 cp1251 koi8_r cp1250 cp1253 cp1255 cp1256"
 _SAMPLE = 16_000
 _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
 _FEW = 64
@@ -87,7 +74,7 @@ def _guessed_charset(body: bytes) -> str:
     rows = _HIGH_BYTES.findall(text)
     if len(rows) < _FEW and sum(map(len, rows)) <= 2 * len(rows):
         return "cp1252"  # accents stand alone, letters of other scripts in rows; too few for the detector
-    guess = from_bytes(text, cp_isolation=_GUESSED).best()
+    guess = from_bytes(text, cp_isolation=_GUESSED.split()).best()
     return _codec_name(guess.encoding) or guess.encoding if guess else "cp1252"
 
 

@@ -202,7 +202,8 @@ def _cut(lines: Sequence[_Line], is_box: bool) -> Iterator[_Group]:
     for at, line in enumerate(lines):
         following = lines[at + 1] if at + 1 < len(lines) else None
         length = group.length + len(line.text)
-        if line.kind == "label" or _is_caption(line, following):
+        is_above_prose = following is not None and following.kind == "prose"
+        if line.kind == "label" or (line.kind == "other" and is_above_prose and _CAPTION.match(line.text)):
             goes_on, boxed = False, True
         elif boxed:
             has_text = any(each.kind != "label" for each in group[1:])
@@ -220,12 +221,6 @@ def _cut(lines: Sequence[_Line], is_box: bool) -> Iterator[_Group]:
         yield group
 
 
-def _is_caption(line: _Line, following: _Line | None) -> bool:
-    """Whether a line in capitals is the caption of a box, as in `IN PRACTICE Shrinking a partition`."""
-    is_above_prose = following is not None and following.kind == "prose"
-    return line.kind == "other" and is_above_prose and _CAPTION.match(line.text) is not None
-
-
 def _goes_on(group: _Group, line: _Line, following: _Line | None) -> bool:
     """Whether a line belongs to those above it, outside boxes."""
     if not group or line.glued:
@@ -241,18 +236,9 @@ def _goes_on(group: _Group, line: _Line, following: _Line | None) -> bool:
         return True
     if above.kind == "other" and _is_code(above.text) and following is not None and following.kind == "other":
         return len(line.text) <= _LONGEST_OUTPUT and not _ANNOUNCES.search(line.text)
-    return _number_before(group) + 1 == _number_of(following) > 1
-
-
-def _number_of(line: _Line | None) -> int:
-    """The number of a numbered item; 0 for other lines."""
-    found = _NUMBER.match(line.text) if line is not None else None
-    return int(found[1]) if found else 0
-
-
-def _number_before(group: _Group) -> int:
-    """The number of the last numbered item; 0 where there is none."""
-    return next((number for line in reversed(group) if (number := _number_of(line))), 0)
+    numbers = (int(found[1]) for each in reversed(group) if (found := _NUMBER.match(each.text)))
+    number = _NUMBER.match(following.text) if following is not None else None
+    return number is not None and next(filter(None, numbers), 0) + 1 == int(number[1]) > 1
 
 
 def _begins(group: _Group, line: _Line, following: _Line | None) -> bool:

@@ -72,19 +72,15 @@ class NormalForm(NamedTuple):
         first = bisect_right(self.starts, start) - 1
         last = bisect_right(self.starts, end - 1) - 1
         into, upto = start - self.starts[first], end - self.starts[last]
-        if into and not self.is_plain(first):
+        if into and self._length(first) != self.widths[first]:
             return None
-        if self.is_plain(last):
+        if self._length(last) == self.widths[last]:
             return self.origins[first] + into, self.origins[last] + upto
-        if upto != self.length(last):
+        if upto != self._length(last):
             return None
         return self.origins[first] + into, self.origins[last] + self.widths[last]
 
-    def is_plain(self, stretch: int) -> bool:
-        """Whether the stretch was carried over letter by letter."""
-        return self.length(stretch) == self.widths[stretch]
-
-    def length(self, stretch: int) -> int:
+    def _length(self, stretch: int) -> int:
         """How long the stretch is in the form."""
         following = self.starts[stretch + 1] if stretch + 1 < len(self.starts) else len(self.text)
         return following - self.starts[stretch]

@@ -145,7 +145,8 @@ def _ends_sentence(before: str, stop: re.Match[str], after: str, language: str) 
 def _ends_behind_word(before: str, following: str, language: str) -> bool:
     """Whether a single `.` ends the sentence: not behind an abbreviation, an initial or an ordinal."""
     opens = not following or following.lower() in _OPENERS
-    word = _last_word(before).lower()
+    words = before.split()
+    word = words[-1].lstrip(_OPENING).lower() if words and not before[-1].isspace() else ""
     letters = _LETTERS_BEFORE.search(before) if len(word) == 1 or "." in word else None
     if letters:
         word = "".join(letters[0].split()).lower()
@@ -161,12 +162,6 @@ def _ends_behind_word(before: str, following: str, language: str) -> bool:
         return opens and letters[0][0].isupper()
     is_initial = len(word) == 1 and word.isalpha()
     return opens or not (is_initial or word in _LAST_BEFORE_OPENERS)
-
-
-def _last_word(before: str) -> str:
-    """The word at the end of the text, without the bracket or quote in front of it; empty behind a blank."""
-    words = before.split()
-    return words[-1].lstrip(_OPENING) if words and not before[-1].isspace() else ""
 
 
 def _word_after(after: str) -> str:
@@ -187,7 +182,10 @@ def trim_snippet(snippet: str, limit: int = 320) -> str:
     if len(text) <= limit:
         return text
     least = int(limit * _LEAST_SHARE)
-    cut = _last_sentence_end(text, limit, least) or _last_space(text, limit, least) or _last_letter_end(text, limit)
+    cut = _last_sentence_end(text, limit, least)
+    cut = cut or next((at for at in range(limit, max(least, 1) - 1, -1) if text[at].isspace()), 0)
+    letters = range(limit, max(0, limit - _LONGEST_GRAPHEME), -1)
+    cut = cut or next((at for at in letters if not _continues(text, at)), limit)
     return text[: reference_at(text, cut)].rstrip()
 
 
@@ -201,19 +199,6 @@ def _last_sentence_end(text: str, limit: int, least: int) -> int:
     return next((end for end in reversed(ends) if not (text[end - 1] == "." and text[end - 2 : end - 1].isdigit())), 0)
 
 
-def _last_space(text: str, limit: int, least: int) -> int:
-    """The last place before white space at most `limit` and at least `least` code points in; 0 where there is none."""
-    return next((at for at in range(limit, max(least, 1) - 1, -1) if text[at].isspace()), 0)
-
-
-def _last_letter_end(text: str, limit: int) -> int:
-    """The last place at most `limit` code points in that splits no letter as a reader sees it, nor an emoji."""
-    for cut in range(limit, max(0, limit - _LONGEST_GRAPHEME), -1):
-        if not _continues(text, cut):
-            return cut
-    return limit
-
-
 def _continues(text: str, at: int) -> bool:
     """Whether `text[at]` goes on with the letter before it. Source: Unicode Annex 29, its rules in short."""
     before, after = text[at - 1], text[at]
@@ -222,9 +207,5 @@ def _continues(text: str, at: int) -> bool:
     if ord(before) in _FLAG_LETTERS and ord(after) in _FLAG_LETTERS:
         flags = len(text[:at]) - len(text[:at].rstrip("".join(map(chr, _FLAG_LETTERS))))
         return flags % 2 == 1
-    return _is_jamo(after) and (_is_jamo(before) or "\uac00" <= before <= "\ud7a3")
-
-
-def _is_jamo(letter: str) -> bool:
-    """Whether it is a part of a Korean syllable that may be drawn together with the one before it."""
-    return "\u1100" <= letter <= "\u11ff"
+    # Parts of a Korean syllable are drawn together.
+    return "\u1100" <= after <= "\u11ff" and ("\u1100" <= before <= "\u11ff" or "\uac00" <= before <= "\ud7a3")
