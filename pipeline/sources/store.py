@@ -8,12 +8,12 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pipeline.errors import CitejuryError, InputError, OutputError
+from pipeline.errors import InputError, OutputError
 from pipeline.sources.headings import Heading
 
 TraceKind = Literal[
@@ -154,7 +154,17 @@ class Store:
         """The page under this canonical URL, its body only `with_raw`; None where nobody has tried it."""
         with _store_errors(self.path):
             row = self.connection.execute(_SELECT_PAGE if with_raw else _SELECT_TEXT, [url]).fetchone()
-            return None if row is None else _page_from_row(StoredPage(*row))
+            if row is None:
+                return None
+            columns: dict[str, Any] = dict(zip(StoredPage._fields, row, strict=True))
+            columns |= {
+                "text": _unpack(columns["text"]).decode("utf-8", "surrogatepass"),
+                "raw": _unpack(columns["raw"]),
+                "page_starts": tuple(json.loads(columns["page_starts"])),
+                "added": bool(columns["added"]),
+                "headings": tuple(Heading(*each) for each in json.loads(columns["headings"])),
+            }
+            return StoredPage(**columns)
 
     def outcome(self, url: str) -> Outcome | None:
         """What came of this canonical URL, without any of its text; None where nobody has tried it."""
@@ -197,12 +207,22 @@ class Store:
     def put_run(self, run: StoredRun) -> None:
         """Keep the run; what was stored under its id gives way."""
         with _store_errors(self.path):
-            self.connection.execute(_PUT_RUN, _row_from_run(run))
+            columns = run._asdict() | {
+                "topic": _storable(run.topic),
+                "report_md": _pack(run.report_md.encode("utf-8", "surrogatepass")),
+                "report_json": _json_text(run.report_json),
+                "metrics": _json_text(run.metrics),
+            }
+            self.connection.execute(_PUT_RUN, tuple(columns.values()))
 
     def runs(self) -> list[StoredRun]:
         """All runs, the oldest first."""
         with _store_errors(self.path):
-            return [_run_from_row(StoredRun(*row)) for row in self.connection.execute(_SELECT_RUNS).fetchall()]
+            rows = [dict(zip(StoredRun._fields, row, strict=True)) for row in self.connection.execute(_SELECT_RUNS)]
+            for row in rows:
+                row["report_md"] = _unpack(row["report_md"]).decode("utf-8", "surrogatepass")
+                row |= {name: json.loads(row[name]) for name in ("report_json", "metrics")}
+            return [StoredRun(**row) for row in rows]
 
     def delete_run(self, run_id: str) -> bool:
         """Remove the run and its trace, and say whether there was anything; pages belong to no run and stay."""
@@ -224,9 +244,23 @@ def open_store(path: Path, read_only: bool = False) -> Iterator[Store]:
         InputError: the file is no store, damaged, or of a newer citejury; or it is to be read and is not there.
         OutputError: it cannot be opened or written, or stays locked by others.
     """
-    with _store_errors(path):
-        connection = _open_connection(path, read_only)
-    with closing(connection):
+    if read_only and not path.is_file():
+        raise InputError(f"There is no store {str(path)!r} to read.")
+    changeable = not read_only or all(os.access(place, os.W_OK) for place in (path, path.parent))
+    if not read_only:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"The folder {str(path.parent)!r} cannot be made: {error.strerror}.") from error
+    address = f"{path.absolute().as_uri()}?{'mode=rwc' if changeable else _reading_mode(path)}"
+    with ExitStack() as until_end:
+        with _store_errors(path):
+            # Every statement is a transaction of its own.
+            connection = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+            until_end.callback(connection.close)
+            _prepare(connection, path, changeable)
+            if read_only:
+                connection.execute("PRAGMA query_only = 1")
         yield Store(connection, path)
 
 
@@ -239,38 +273,6 @@ def row_from_page(page: StoredPage) -> tuple[Any, ...]:
         "headings": json.dumps(page.headings, ensure_ascii=False),
     }
     return tuple(_storable(value) if isinstance(value, str) else value for value in columns.values())
-
-
-def _page_from_row(row: StoredPage) -> StoredPage:
-    """The page of a row that still holds its columns as they are."""
-    columns: dict[str, Any] = row._asdict()
-    return row._replace(
-        text=_unpack(columns["text"]).decode("utf-8", "surrogatepass"),
-        raw=_unpack(columns["raw"]),
-        page_starts=tuple(json.loads(columns["page_starts"])),
-        added=bool(row.added),
-        headings=tuple(Heading(*each) for each in json.loads(columns["headings"])),
-    )
-
-
-def _row_from_run(run: StoredRun) -> tuple[Any, ...]:
-    columns = run._asdict() | {
-        "topic": _storable(run.topic),
-        "report_md": _pack(run.report_md.encode("utf-8", "surrogatepass")),
-        "report_json": _json_text(run.report_json),
-        "metrics": _json_text(run.metrics),
-    }
-    return tuple(columns.values())
-
-
-def _run_from_row(row: StoredRun) -> StoredRun:
-    """The run of a row that still holds its columns as they are."""
-    columns: dict[str, Any] = row._asdict()
-    return row._replace(
-        report_md=_unpack(columns["report_md"]).decode("utf-8", "surrogatepass"),
-        report_json=json.loads(columns["report_json"]),
-        metrics=json.loads(columns["metrics"]),
-    )
 
 
 def _json_text(value: Mapping[str, Any]) -> str:
@@ -355,31 +357,6 @@ _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _UNUSABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
-def _open_connection(path: Path, read_only: bool) -> sqlite3.Connection:
-    """A connection to the store, brought to today's version; every statement is a transaction of its own."""
-    if read_only and not path.is_file():
-        raise InputError(f"There is no store {str(path)!r} to read.")
-    changeable = not read_only or all(os.access(place, os.W_OK) for place in (path, path.parent))
-    if not read_only:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"The folder {str(path.parent)!r} cannot be made: {error.strerror}.") from error
-    with ExitStack() as unless_opened:
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?{'mode=rwc' if changeable else _reading_mode(path)}",
-            uri=True,
-            timeout=_BUSY_SECONDS,
-            isolation_level=None,
-        )
-        unless_opened.callback(connection.close)
-        _prepare(connection, path, changeable)
-        if read_only:
-            connection.execute("PRAGMA query_only = 1")
-        unless_opened.pop_all()
-    return connection
-
-
 def _reading_mode(path: Path) -> str:
     """How to read a store that cannot be changed here: without a lock unless somebody is writing to it elsewhere."""
     log = path.with_name(f"{path.name}-wal")
@@ -411,28 +388,21 @@ def _store_errors(path: Path) -> Iterator[None]:
     except zlib.error as error:
         raise InputError(f"The store {str(path)!r} is damaged: a field cannot be unpacked ({error}).") from error
     except sqlite3.Error as error:
-        plain = _plain_error(error, path)
-        if plain is None:
-            raise
-        raise plain from error
-
-
-def _plain_error(error: sqlite3.Error, path: Path) -> CitejuryError | None:
-    """What the error means to the user; None for a mistake of ours."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the upper bits say more than is needed
-    if code in _DAMAGED:
-        return InputError(f"{str(path)!r} is no store, or a damaged one: {error}. Name another file, or move it away.")
-    if code in _LOCKED:
-        return OutputError(
-            f"The store {str(path)!r} is still locked by another process after {_BUSY_SECONDS:.0f} seconds. Try again "
-            "when that has ended."
-        )
-    if code in _UNUSABLE:
-        return OutputError(
-            f"The store {str(path)!r} cannot be used: {error}. Look at the disk and at who may write to the folder; "
-            "what was stored before is safe."
-        )
-    return None
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the upper bits say more than is needed
+        if code in _DAMAGED:
+            why = f"is no store, or a damaged one: {error}. Name another file, or move it away."
+            raise InputError(f"{str(path)!r} {why}") from error
+        if code in _LOCKED:
+            raise OutputError(
+                f"The store {str(path)!r} is still locked by another process after {_BUSY_SECONDS:.0f} seconds. Try "
+                "again when that has ended."
+            ) from error
+        if code in _UNUSABLE:
+            raise OutputError(
+                f"The store {str(path)!r} cannot be used: {error}. Look at the disk and at who may write to the "
+                "folder; what was stored before is safe."
+            ) from error
+        raise
 
 
 def _pack(field: bytes) -> bytes:
