@@ -230,13 +230,11 @@ def by_rejections(p_values: Sequence[float]) -> list[bool]:
 
 
 def _counts(row: _Compared) -> bool:
-    """Whether a person counts for the conclusion."""
     records = row.records[row.others >= 2]
     return len(records) >= LEAST_UNITS and len(np.unique(records)) >= LEAST_RECORDS
 
 
 def _conclude(tested: int, counting: int, by_record: float | None, beyond_chance: bool) -> Conclusion:
-    """What may be concluded from the winning rate over those who count."""
     if tested < LEAST_PEOPLE:
         return "few_people"
     if by_record is None or counting < LEAST_PEOPLE:

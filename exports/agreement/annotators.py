@@ -232,13 +232,11 @@ def _alphas_without(totals: FloatArray) -> FloatArray:
 
 
 def _delta_alphas(totals: FloatArray) -> FloatArray:
-    """Alpha without each annotator less alpha of all (… × annotators)."""
     found = _alphas_without(totals)
     return found[..., 1:] - found[..., :1]
 
 
 def _count_against_rest(label: LabelPatterns, n_annotators: int) -> _AgainstRest:
-    """The counts of every annotator."""
     no, yes = _others(label)
     units = label.units[label.patterns]
     decided = no != yes

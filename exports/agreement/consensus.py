@@ -234,7 +234,6 @@ def consensus(
 def _labels_of_column(
     ratings: Ratings, column: int, decisions: Mapping[UnitLabel, bool], rule: ConsensusRule
 ) -> Iterator[ConsensusLabel]:
-    """The consensus on one label of the task, for each unit in order."""
     label = LABELS[ratings.task][column]
     counts = label_votes(ratings, column)
     posteriors = label_posterior(ratings, column)

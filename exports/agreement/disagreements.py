@@ -173,7 +173,6 @@ def _ranked(views: Sequence[_LabelView]) -> list[tuple[int, int]]:
 
 
 def _view_label(ratings: Ratings, column: int) -> _LabelView:
-    """Everything about one label that its disagreements are described with."""
     counts = label_votes(ratings, column)
     votes = _order_votes(ratings, column)
     split = _weigh(counts)
@@ -194,7 +193,6 @@ def _view_label(ratings: Ratings, column: int) -> _LabelView:
 def _vote_patterns(
     ratings: Ratings, votes: _LabelRatings, units: IntArray
 ) -> dict[tuple[tuple[int, int], ...], _VotePattern]:
-    """The pattern of each of the units, by its votes."""
     found: dict[tuple[tuple[int, int], ...], _VotePattern] = {}
     for given, n_units in Counter(votes.of(unit) for unit in units.tolist()).items():
         named = {ratings.annotators[rater]: value == YES for rater, value in given}
@@ -249,7 +247,6 @@ def _describe(
     place: int,
     split_by_unit: BoolArray,
 ) -> Disagreement:
-    """The disagreement on one unit and label."""
     shown = view.patterns[view.votes.of(unit)]
     n_yes, n_no = int(view.counts.ones[unit]), int(view.counts.zeros[unit])
     influence, posterior = float(view.split.influence[place]), float(view.posterior[unit])
@@ -306,7 +303,6 @@ def _reliability_elsewhere(view: _LabelView, dissenter: int) -> float | None:
 
 
 def _entropy(probability: float) -> float:
-    """The entropy of a yes-or-no in bits, between 0 and 1."""
     parts = (probability, 1 - probability)
     return -math.fsum(part * math.log2(part) for part in parts if part > 0) + 0.0
 
@@ -317,7 +313,6 @@ def pattern(votes: Mapping[str, bool]) -> str:
 
 
 def _sides(votes: Mapping[str, bool]) -> Iterator[tuple[str, list[str]]]:
-    """The names of those who said yes and of those who said no, where there are any."""
     for word, value in (("yes", True), ("no", False)):
         names = [name for name, vote in votes.items() if vote is value]
         if names:

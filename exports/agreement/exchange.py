@@ -90,7 +90,6 @@ def measure_exchange(ratings: Ratings) -> list[Exchange]:
 
 
 def _blocks_of(ratings: Ratings) -> _Blocks:
-    """The votes of each person in each record, grouped by the units that they are on."""
     votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
     answered = ratings.values != MISSING
     own = Votes(votes.zeros[ratings.units], votes.ones[ratings.units])

@@ -202,7 +202,6 @@ def _judged_columns(ratings: Ratings, judged: JudgedUnits) -> list[JudgedColumn]
 
 
 def _unit_numbers(ratings: Ratings) -> dict[UnitKey, int]:
-    """The number of each unit of the table."""
     records = (ratings.records[number] for number in ratings.unit_records)
     return {key: number for number, key in enumerate(zip(records, ratings.unit_chunks, strict=True))}
 
@@ -210,7 +209,6 @@ def _unit_numbers(ratings: Ratings) -> dict[UnitKey, int]:
 def _judged_column(
     ratings: Ratings, column: int, label: str, units: Mapping[int, Mapping[str, tuple[bool, float]]]
 ) -> JudgedColumn:
-    """The judge's answers to one label, by number of the unit, beside the jury's votes."""
     values = np.full(len(ratings.unit_records), MISSING, dtype=np.int8)
     p_yes = np.full(len(values), np.nan)
     for unit, labels in units.items():
@@ -262,7 +260,6 @@ def _measure_label(
 
 
 def _answers(ratings: Ratings, column: JudgedColumn) -> Answers:
-    """The answers of the jury and of the judge to one label."""
     values = ratings.values[:, LABELS[ratings.task].index(column.label)]
     given = values != MISSING
     return Answers(
@@ -276,7 +273,6 @@ def _answers(ratings: Ratings, column: JudgedColumn) -> Answers:
 
 
 def _against_annotators(ratings: Ratings, column: JudgedColumn) -> tuple[JudgeAgainstAnnotator, ...]:
-    """The judge against each annotator who answered the label on a unit that it answered too."""
     place = LABELS[ratings.task].index(column.label)
     judge, answers = column.values[ratings.units], ratings.values[:, place]
     both = (judge != MISSING) & (answers != MISSING)

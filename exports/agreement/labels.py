@@ -195,7 +195,6 @@ def _alpha_spread(
 
 
 def _is_resampled(found: Interval | RefusedReason) -> bool:
-    """Whether both ends of the interval were read off the resamples."""
     return isinstance(found, Interval) and found.method in ("bca", "expanded_percentile")
 
 
@@ -236,7 +235,6 @@ def count_violations_by_annotator(ratings: Ratings) -> dict[str, dict[str, int]]
 
 
 def _broken_responses(ratings: Ratings) -> dict[str, npt.NDArray[np.bool_]]:
-    """Whether each response breaks a rule, for every rule of the task."""
     names = LABELS[ratings.task]
     return {
         rule.name: (ratings.values[:, names.index(rule.antecedent)] == YES)
@@ -255,7 +253,6 @@ def conditional_agreement(ratings: Ratings, resamples: int, seed: int) -> tuple[
 
 
 def _measure_rule(ratings: Ratings, rule: LabelRule, resamples: int, seed: int) -> ConditionalAgreement:
-    """Agreement on a rule's antecedent among annotators who say that its consequent holds."""
     votes = _open_votes(ratings, rule)
     total = totals(votes.zeros[:, 0], votes.ones[:, 0])
     found = coefficients(total)
@@ -362,7 +359,6 @@ def with_cautions(ratings: Ratings, labels: Mapping[str, LabelAgreement]) -> dic
 def _label_warnings(
     figures: LabelAgreement, votes: Votes, raters: Votes, unit_records: IntArray
 ) -> tuple[LabelWarning, ...]:
-    """What to mind about one label, from its figures and from its votes by unit and by annotator."""
     pairable = votes.ratings >= 2
     zeros, ones = int(votes.zeros[pairable].sum()), int(votes.ones[pairable].sum())
     constant = (raters.ratings >= _CONSTANT_RATER) & ((raters.zeros == 0) | (raters.ones == 0))
@@ -394,7 +390,6 @@ def _is_paradox(figures: LabelAgreement, zeros: int, ones: int) -> bool:
 
 
 def _differs_by_selection(votes: Votes, unit_records: IntArray) -> bool:
-    """Whether the share of yes differs between units rated twice and units rated once, by `selection_p`."""
     p = selection_p(votes, unit_records)
     return p is not None and p < _SELECTION_LEVEL
 

@@ -135,7 +135,6 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
 
 
 def _judged(found: AnnotatorAgreement, level: float) -> AnnotatorAgreement:
-    """The annotator, who stands out where the corrected p is below the level."""
     if found.p_holm is None or found.p_holm >= level:
         return found
     return found.model_copy(update={"stands_out": True})

@@ -151,7 +151,6 @@ def _pattern_codes(ratings: Ratings, column: int) -> tuple[IntArray, IntArray] |
 def _label_patterns(
     ratings: Ratings, column: int, label: str, firsts: IntArray, unit_patterns: IntArray, start: int
 ) -> LabelPatterns:
-    """The ratings of one label on the first unit of each pattern."""
     number = np.full(len(ratings.unit_records), -1)
     number[firsts] = np.arange(len(firsts))
     kept = (ratings.values[:, column] != MISSING) & (number[ratings.units] >= 0)

@@ -126,7 +126,6 @@ def bootstrap(estimators: Iterable[Estimator], resamples: int, seed: int) -> dic
 def _bootstrap_frame(
     estimators: Sequence[Estimator], frame: BoolArray, resamples: int, seed: int
 ) -> dict[Estimator, Replicates]:
-    """The replicates of estimators that have the same frame."""
     n = int(np.count_nonzero(frame))
     by_sums: dict[int, list[Estimator]] = {}
     for estimator in estimators:
@@ -165,7 +164,6 @@ def _weight_blocks(n: int, widest: int, resamples: int, seed: int) -> Iterator[t
 
 
 def _weighted_totals(weights: FloatArray, sums: FloatArray | SparseSums) -> FloatArray:
-    """`weights @ sums`."""
     if not isinstance(sums, SparseSums):
         return weights @ sums
     rows = [np.bincount(sums.columns, row[sums.records] * sums.values, sums.shape[1]) for row in weights]
@@ -344,7 +342,6 @@ def expanded_percentile_ends(resampled: FloatArray, n: int) -> tuple[float, floa
 
 
 def _quantiles(resampled: FloatArray, levels: tuple[float, float]) -> tuple[float, float]:
-    """Two quantiles of defined replicates, by linear interpolation."""
     low, high = np.quantile(resampled, levels)
     return float(low), float(high)
 
@@ -399,7 +396,6 @@ def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_rec
 
 
 def _records_with(units: BoolArray, unit_records: IntArray) -> int:
-    """Records with such a unit."""
     return len(np.unique(unit_records[units]))
 
 
@@ -476,5 +472,4 @@ def absence_interval(replicates: Replicates, column: int, support: Support) -> I
 
 
 def _is_carried(support: Support) -> bool:
-    """Whether both values are agreed on often enough."""
     return support.carried >= (_FEWEST_CARRIED if support.records >= _FEW_RECORDS else _FEWEST_CARRIED_OF_FEW)

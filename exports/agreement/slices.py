@@ -125,7 +125,6 @@ def split(ratings: Ratings, parts: Parts) -> list[Part]:
 
 
 def _part_of(ratings: Ratings, name: str, responses: IntArray) -> Part:
-    """The part of that name that holds the responses of these numbers."""
     units, places = np.unique(ratings.units[responses], return_inverse=True)
     records, unit_records = np.unique(ratings.unit_records[units], return_inverse=True)
     values = ratings.values[responses]
@@ -146,7 +145,6 @@ def measure_slices(ratings: Ratings, parts: list[Part], resamples: int, seed: in
 
 
 def _measure_part(ratings: Ratings, part: Part, resamples: int, seed: int) -> AgreementSlice:
-    """Agreement on each label in one part."""
     intervals = _alpha_intervals(part, resamples, seed)
     labels = enumerate(LABELS[ratings.task])
     return AgreementSlice(

@@ -85,7 +85,6 @@ _REFUSED_INTERVALS: dict[RefusedInterval, str] = {
 
 
 def _coverage_sentence(found: JudgedTask) -> str:
-    """How many units of the export the judge answered."""
     return f"{found.n_judged:,} of {counted(found.n_units, 'unit')} judged, {found.n_not_judged:,} not."
 
 
@@ -119,7 +118,6 @@ def left_out_sentences(found: JudgedTask) -> Iterator[str]:
 
 
 def _other_task_sentences(judge: JudgeAgreement) -> Iterator[str]:
-    """How many judgements are of tasks that the export has no file of."""
     for task, count in judge.other_tasks.items():
         yield f"{judge.model}: {counted(count, 'judgement')} of {task}, which has no file in the export."
 
@@ -190,7 +188,6 @@ def difference_sentences(differences: Sequence[JudgeDifference]) -> Iterator[str
 
 
 def _points(found: JudgeDifference) -> str:
-    """The difference with its interval."""
     if found.interval is None:
         return f"{abs(found.difference):.2f}"
     low, high = found.interval if found.difference > 0 else (-found.interval[1], -found.interval[0])
@@ -303,7 +300,6 @@ def agreement_sections(
 
 
 def _task_sections(agreement: Agreement, task: TaskName, figures: TaskAgreement) -> Iterator[Section]:
-    """One task: verdicts, warnings, table, what was found, and how it was computed."""
     discarded = filter(None, (discard_sentence(figures.discards),))
     yield Section(
         title=f"{task}: {_sizes(figures)}",
@@ -390,13 +386,11 @@ def control_sections(controls: Sequence[AnnotatorScores]) -> Iterator[Section]:
 
 
 def _scored(label: str, found: Scores) -> _Scored:
-    """The figures of one label with the numbers that they are of."""
     known = sum(each.of for each in (found.sensitivity, found.specificity) if each)
     return label, found, known, found.consistency.of if found.consistency else 0
 
 
 def _sizes(figures: TaskAgreement) -> str:
-    """How much was judged by how many."""
     sizes = (
         counted(figures.n_units, "unit"),
         counted(figures.n_records, "record"),
@@ -406,7 +400,6 @@ def _sizes(figures: TaskAgreement) -> str:
 
 
 def _rounds_table(figures: TaskAgreement) -> Table:
-    """α of each label in each round, side by side, with the number of pairable units."""
     rows: list[tuple[str, ...]] = [("α by round", *(part.name for part in figures.rounds))]
     for label in figures.labels:
         parts = [part.labels[label] for part in figures.rounds]
@@ -417,7 +410,6 @@ def _rounds_table(figures: TaskAgreement) -> Table:
 
 
 def _confusion(found: JudgedLabel) -> str:
-    """The four counts."""
     confusion = found.confusion
     return " / ".join(f"{cell:,}" for cell in (confusion.tp, confusion.fp, confusion.fn, confusion.tn))
 
@@ -452,5 +444,4 @@ def _audited_sentence(found: AuditedLabel) -> str:
 
 
 def _right(found: RightShare) -> str:
-    """A share with its interval."""
     return f"{percent(found.share)} [{percent(found.low)}, {percent(found.high)}]"

@@ -128,7 +128,6 @@ def with_details(
 
 
 def _detailed(disagreement: Disagreement, details: _UnitDetails, queries: Mapping[str, str]) -> Disagreement:
-    """The disagreement with what the rows of its unit say, and in grounding its record's query."""
     return disagreement.model_copy(
         update={
             "notes": {name: note for name, (_, note) in sorted(details.notes.items()) if note},
@@ -143,7 +142,6 @@ def _detailed(disagreement: Disagreement, details: _UnitDetails, queries: Mappin
 
 
 def _add_details(found: Mapping[_UnitKey, _UnitDetails], queries: dict[str, str], path: Path) -> None:
-    """Add what the submitted rows of one file say about the units in `found`."""
     task = task_of(path)
     _, header = next(csv_rows(path))
     _add_rows(found, queries, task, header, read_responses(path, task), _read_origin(path.parent / MANIFEST_FILE))
@@ -262,7 +260,6 @@ def _check_replaceable(path: Path) -> None:
 
 
 def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | float | bool | None]]:
-    """The head and a row for each disagreement."""
     names = sorted({name for item in disagreements for name in item.votes})
     marked = any(item.marks for item in disagreements)
     yield [*_COLUMNS, *(f"{_VOTE_COLUMN}{name}" for name in names), *([_MARKS_COLUMN] if marked else [])]

@@ -256,7 +256,6 @@ def results_json(results: Results) -> str:
 
 
 def _without_judge(value: object) -> object:
-    """The value without fields that stand only where a judge helps."""
     if isinstance(value, dict):
         return {n: _without_judge(each) for n, each in value.items() if each is not None or n not in RESULTS_OPTIONAL}
     return [_without_judge(each) for each in value] if isinstance(value, list | tuple) else value

@@ -43,12 +43,10 @@ if TYPE_CHECKING:
 
 
 def _html_sections(sections: Iterable[Section]) -> str:
-    """The sections one below the other."""
     return "".join(part for section in sections for part in _section_parts(section))
 
 
 def _section_parts(section: Section) -> Iterator[str]:
-    """The parts of one section in their order."""
     if section.title:
         yield f"<h4>{_notebook_text(section.title)}</h4>"
     yield _html_list(sentence for _, sentence in section.lead)
@@ -57,7 +55,6 @@ def _section_parts(section: Section) -> Iterator[str]:
 
 
 def _html_table(table: Table) -> str:
-    """A table of texts."""
     head, *rows = ([_notebook_text(str(cell)) for cell in row] for row in table.rows)
     lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     names = "".join(f"<th>{name}</th>" for name in head)
@@ -104,7 +101,6 @@ _RESULTS_TYPES = {
 
 
 def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
-    """The first disagreements, their texts cut, and how many more there are."""
     rows: list[tuple[str, ...]] = [
         (
             found.task,
@@ -124,7 +120,6 @@ def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
 
 
 def _excerpt(text: str) -> str:
-    """The beginning of a text on one line."""
     line = " ".join(text.split())
     return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
 
@@ -384,7 +379,6 @@ def _typed_frame(
 
 
 def _frame_of_table(table: Table, types: Mapping[str, Any]) -> "pandas.DataFrame":
-    """A data frame of a table whose first row names its columns."""
     names, *rows = table.rows
     return _typed_frame({str(name): [row[at] for row in rows] for at, name in enumerate(names)}, types)
 

@@ -103,7 +103,6 @@ def _helped_estimate(rate: Rate) -> str:
 
 
 def _counts(told: JudgeHelp, narrow: bool) -> tuple[str, ...]:
-    """How many were labelled and judged, and λ."""
     weight = UNDEFINED if told.weight is None else decimal(told.weight)
     if narrow:
         return f"{told.n_labelled:,}/{told.n_judged:,}", weight
@@ -164,7 +163,6 @@ def more_figures(results: Results) -> Iterator[Figure]:
 
 
 def _questions(results: Results, narrow: bool) -> Section:
-    """What became of the questions."""
     columns = ("asked", "answered", "refused", "failed", "before_the_jury")
     rows: list[tuple[str, ...]] = [("", *(name.replace("_", " ") for name in columns))]
     counts = [(each.model_name, [int(getattr(each, name)) for name in columns]) for each in results.runs]
@@ -175,7 +173,6 @@ def _questions(results: Results, narrow: bool) -> Section:
 
 
 def _citations(found: Landscape, narrow: bool) -> Section:
-    """What the answers cite."""
     groups = found.groups[:1] if narrow and len(found.groups) > _GROUPS_SHOWN + 1 else found.groups
     many = [] if len(groups) == len(found.groups) else ["The groups are in citations.csv and sites.csv."]
     sample = next((group.sample for group in groups if group.by and group.sample), 0)
@@ -205,7 +202,6 @@ def _citations(found: Landscape, narrow: bool) -> Section:
 
 
 def _citation_table(groups: Sequence[CitationGroup], found: Landscape, narrow: bool) -> Table:
-    """Citations an answer."""
     rows: list[tuple[str, ...]] = [("", "answers", "citations", "mean", "median", "none [95 %]")]
     for group, without in zip(groups, [found.without_citations, *found.without_citations.groups], strict=False):
         mean = UNDEFINED if group.citations_mean is None else f"{group.citations_mean:.1f}"
@@ -216,7 +212,6 @@ def _citation_table(groups: Sequence[CitationGroup], found: Landscape, narrow: b
 
 
 def _site_table(groups: Sequence[CitationGroup], sample: int, narrow: bool) -> Table:
-    """How diverse the cited sites are, and the first of them."""
     heading = ("", "sites", "equal", *([f"of {sample:,}"] if sample else []), "most cited")
     rows: list[tuple[str, ...]] = [heading]
     for group in groups:
@@ -231,7 +226,6 @@ def _site_table(groups: Sequence[CitationGroup], sample: int, narrow: bool) -> T
 
 
 def _state_table(groups: Sequence[CitationGroup], found: Landscape, narrow: bool) -> Table:
-    """What became of the sources."""
     columns = [found.states[STATES[0]], found.excerpts_only, *(found.states[state] for state in STATES[1:])]
     rates = [[column, *column.groups] for column in columns]
     rows: list[tuple[str, ...]] = [("", "sources", STATES[0], "(excerpt)", *STATES[1:])]
@@ -242,7 +236,6 @@ def _state_table(groups: Sequence[CitationGroup], found: Landscape, narrow: bool
 
 
 def _overlap_table(pairs: Sequence[SiteOverlap], narrow: bool) -> Table:
-    """How far pairs of groups cite the same sites."""
     rows: list[tuple[str, ...]] = [("", "narratives", "within [95 %]", "over all")]
     for pair in pairs:
         level = f" ({group_name(pair.within)})" if pair.within else ""
@@ -254,7 +247,6 @@ def _overlap_table(pairs: Sequence[SiteOverlap], narrow: bool) -> Table:
 
 
 def _verdicts(found: NarrativeVerdicts, narrow: bool) -> Section:
-    """What the answers say of their narrative."""
     rates = [[found.verdicts[verdict], *found.verdicts[verdict].groups] for verdict in VERDICTS]
     few = not narrow or len(rates[0]) <= _GROUPS_SHOWN + 1
     rows: list[tuple[str, ...]] = [("", "answers", *VERDICTS)]
@@ -274,7 +266,6 @@ def _verdicts(found: NarrativeVerdicts, narrow: bool) -> Section:
 
 
 def _passages(found: Passages, narrow: bool) -> Section:
-    """How well passages fit."""
     rows: list[tuple[str, ...]] = [("", "mean [95 %]", "records", "narratives")]
     figures = list(_passage_figures(found))
     for name, title, label in figures:
@@ -295,7 +286,6 @@ def _passages(found: Passages, narrow: bool) -> Section:
 
 
 def _passage_figures(found: Passages) -> Iterator[tuple[str, str, LabelResults]]:
-    """Name, title and figures of each measure."""
     parts = {
         "precision": ("Precision", found.precision),
         "hit_rate": ("Records with a hit", found.hit_rate),
@@ -327,7 +317,6 @@ def _differences(figures: Sequence[tuple[str, LabelResults, Scale]]) -> Iterator
 
 
 def _named_rates(found: LabelResults) -> list[tuple[str, Rate]]:
-    """The same with what each is called."""
     return [("all", found), *((group_name(group.by), group) for group in found.groups)]
 
 
@@ -476,7 +465,6 @@ def change_sentences(results: Results) -> Iterator[str]:
 
 
 def _change_sentence(title: str, found: Difference) -> str:
-    """A change, the earlier month first."""
     change = -(found.difference or 0.0)
     low, high = (found.interval.low, found.interval.high) if found.interval else (0.0, 0.0)
     ends = RateInterval(low=low, high=high, method="") if change < 0 else RateInterval(low=-high, high=-low, method="")
@@ -489,7 +477,6 @@ def _change_sentence(title: str, found: Difference) -> str:
 
 
 def _months(results: Results, column: str) -> list[str]:
-    """The months in their order."""
     first = next(figures(results)).found
     return [group.by[column] for group in first.groups if tuple(group.by) == (column,) and group.by[column]]
 

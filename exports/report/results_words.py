@@ -240,7 +240,6 @@ def denominator_sentences(blocks: Sequence[Sequence[Figure]]) -> Iterator[list[s
 
 
 def _asked(found: Denominators) -> str:
-    """What became of the questions; empty where it is not known."""
     if found.asked is None:
         return ""
     return (
@@ -250,7 +249,6 @@ def _asked(found: Denominators) -> str:
 
 
 def _answers(found: Denominators) -> str:
-    """How many answers there are, and what of their sources is known."""
     parts = {
         "without citations": found.without_citations,
         "with a page that was not read": found.with_unread_sources,

@@ -144,7 +144,6 @@ def _markdown_blocks(section: Section) -> Iterator[str]:
 
 
 def _bullets(points: Iterable[Point]) -> str:
-    """A list of sentences, with a sign before what to mind."""
     return "\n".join(f"- {'⚠ ' if mark == _WARNING else ''}{escape_markdown(text)}" for mark, text in points)
 
 
@@ -165,7 +164,6 @@ def latex_text(command: str, sections: Iterable[Section]) -> str:
 
 
 def _latex_lines(title: str, name: str, table: Table, notes: Sequence[str]) -> Iterator[str]:
-    """The lines of one table, with the notes below it."""
     yield from (r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(title)}}}")
     yield from (rf"\label{{tab:citejury-{name}}}", r"\small\setlength{\tabcolsep}{4pt}", table.cut(_PAPER).latex())
     if notes:

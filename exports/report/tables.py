@@ -94,12 +94,10 @@ def agreement_tables(agreement: Agreement) -> dict[str, Table]:
 
 
 def _plain_table(model: type[Frozen], rows: Iterator[tuple[TaskName, Frozen]]) -> Table:
-    """A table of one model, with the task before its own columns."""
     return _tidy_table(("task", *_columns(model)), [{"task": task, **_cells(row)} for task, row in rows])
 
 
 def _slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[Cells]:
-    """A row for each label of each round, week and language."""
     parts: dict[str, tuple[AgreementSlice, ...]] = {
         "round": figures.rounds,
         "week": figures.weeks,
@@ -132,12 +130,10 @@ def _task_cells(figures: TaskAgreement) -> Cells:
 
 
 def _columns(model: type[Frozen]) -> tuple[str, ...]:
-    """The columns that a model takes, in the order of its fields."""
     return tuple(column for field in model.model_fields for column in _spread(field, None))
 
 
 def _cells(found: Frozen) -> Cells:
-    """The values of one row by column."""
     return {
         column: value
         for field in type(found).model_fields
@@ -169,7 +165,6 @@ def _spread(field: str, value: object) -> Cells:
 
 
 def _interval_cells(name: str, interval: Interval | RateInterval | None) -> Cells:
-    """Both ends of an interval and its method."""
     return {
         f"{name}_low": interval and interval.low,
         f"{name}_high": interval and interval.high,
@@ -245,7 +240,6 @@ def results_tables(results: Results) -> dict[str, Table]:
 
 
 def _run_tables(results: Results, groups: tuple[str, ...]) -> dict[str, Table]:
-    """Questions, citations, sites and overlaps, each where the runs tell."""
     tables: dict[str, Table] = {}
     if results.runs:
         tables["runs.csv"] = _tidy_table(tuple(RunTotals.model_fields), [dict(each) for each in results.runs])
@@ -286,7 +280,6 @@ def _with_interval(model: type[Frozen]) -> tuple[str, ...]:
 
 
 def _name(figure: Figure) -> Cells:
-    """The cells that name a label or finding."""
     return {"task": figure.task, "label": figure.name}
 
 

@@ -242,7 +242,6 @@ def annotator_sentences(figures: TaskAgreement) -> Iterator[str]:
 
 
 def _change_sentence(change: AlphaChange) -> str:
-    """How α of a label changed from one round or week to the next."""
     direction = "rose" if change.difference > 0 else "fell"
     by = estimate(abs(change.difference), _absolute(change.interval, change.difference))
     return (
@@ -263,7 +262,6 @@ def p_phrase(value: float) -> str:
 
 
 def _annotator_sentence(found: AnnotatorAgreement) -> str:
-    """By how much the annotator disagrees with the others, and how much would be expected of anybody."""
     return (
         f"{found.rater} stands out on {found.label}: {percent(found.disagreement)} of the others' answers differ from "
         f"theirs, {percent(found.expected_disagreement)} would if annotators were interchangeable "
@@ -317,7 +315,6 @@ def macro_sentence(agreement: Agreement, task: TaskName) -> str:
 
 
 def _interval_source(agreement: Agreement, interval: Interval, units: str) -> str:
-    """How an interval was computed."""
     if interval.method == "one-sided":
         return f"95 % {_METHODS[interval.method]} over {units}, no disagreement"
     return f"95 % {_METHODS[interval.method]} over {units}, B = {agreement.resamples:,}, seed {agreement.seed}" + (

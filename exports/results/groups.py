@@ -90,7 +90,6 @@ def _grouping(
     provenance: Mapping[str, Mapping[str, str]],
     successive: Collection[str],
 ) -> Grouping:
-    """The records by the values of these columns together."""
     values = [tuple(provenance.get(record, {}).get(column, "") for column in columns) for record in records]
     ordered = sorted(set(values), key=lambda each: [(not value, value) for value in each])
     number = {each: place for place, each in enumerate(ordered)}
@@ -161,7 +160,6 @@ class GroupCounts:
         self.of = cache(self._count)
 
     def _count(self, group: int, tasks: tuple[TaskName, ...]) -> Denominators:
-        """The denominators of a rate that comes from these tasks."""
         members = self.members[group]
         sources, read = self.sources[members], self.read[members]
         runs = self.study.asked_of(self.grouping.groups[group])

@@ -119,7 +119,6 @@ def prediction_powered(units: Units) -> Powered:
 
 
 def _sums(cluster: IntArray, each: FloatArray, n: int) -> FloatArray:
-    """The sum over each cluster."""
     found: FloatArray = np.bincount(cluster, each, n).astype(np.float64)
     return found
 
@@ -163,7 +162,6 @@ def _rests_on(errors: FloatArray) -> float:
 
 
 def _width(found: Powered) -> float:
-    """How wide the interval is."""
     return found.ends[1] - found.ends[0]
 
 
@@ -232,7 +230,6 @@ class Helped:
         *,
         refused: bool,
     ) -> None:
-        """Measure every label in every group of a division."""
         groups = division.of_record[sheet.records]
         for number, group in enumerate(division.groups):
             own = np.flatnonzero(groups == number)
@@ -296,7 +293,6 @@ def _sheet(ratings: Ratings, values: Values, judged: Judged, places: Mapping[str
 
 
 def _figures(units: Units, judge: str, refused: bool) -> _Figures:
-    """The rate of one group on one label with the judge's help, or why there is none."""
     judged = ~np.isnan(units.p_yes)
     n_narratives = labelled_narratives(units)
     reason: NoHelp | None = None
@@ -398,7 +394,6 @@ def _uneven(
 
 
 def _refusal(task: TaskName, gap: Gap, weighted: bool) -> str:
-    """Why the judge does not help on a task."""
     where = f"`{gap.column}` is {gap.name!r}" if gap.name else f"`{gap.column}` is not known"
     shares = f"{gap.share:.0%} of the records where {where} and {gap.elsewhere:.0%} of the others"
     if not weighted:

@@ -89,7 +89,6 @@ def run_totals(
 
 
 def _divided(answers: Answers, asked_of: AskedOf, by: Sequence[str]) -> Records:
-    """The answers as records to be measured, divided by the columns that are known of them."""
     known = [column for column in by if column in answers.columns]
     cells = zip(*(_texts(answers, column) for column in known), strict=True) if known else iter(())
     rows = [dict(zip(known, row, strict=True)) for row in cells]
@@ -100,7 +99,6 @@ def _divided(answers: Answers, asked_of: AskedOf, by: Sequence[str]) -> Records:
 
 
 def _texts(answers: Answers, column: str) -> Iterator[str]:
-    """The value of each answer in a column."""
     own = answers.columns[column]
     return (own.names[number] for number in own.numbers.tolist())
 
@@ -133,7 +131,6 @@ class _AnswerCounts:
 
 
 def _measured(of_record: IntArray, values: FloatArray, records: Records, seed: int) -> list[LabelResults]:
-    """The rates of each column of values; `of_record` is the number of the answer of each row."""
     values = np.asarray(values, np.float64)
     sheet = Values(of_record, values, np.zeros(values.shape, np.bool_))
     columns = [MeasuredColumn(0, column, ()) for column in range(values.shape[1])]
@@ -141,7 +138,6 @@ def _measured(of_record: IntArray, values: FloatArray, records: Records, seed: i
 
 
 def _citation_groups(answers: Answers, division: Grouping) -> Iterator[CitationGroup]:
-    """What each group of the division cites."""
     cited_by = division.of_record[answers.cited_by]
     known = np.array([bool(name) for name in answers.sites.names], np.bool_)[answers.sites.numbers]
     found = [
@@ -212,7 +208,6 @@ def _missed(total: int, count: int, sample: int) -> float:
 
 
 def _overlaps(answers: Answers, division: Grouping) -> Iterator[SiteOverlap]:
-    """How far the sites of each pair of groups are the same."""
     if not division.pairs:
         return
     known = np.array([bool(name) for name in answers.sites.names], np.bool_)[answers.sites.numbers]
@@ -283,7 +278,6 @@ def _ungrouped(answers: Answers, by: Sequence[str]) -> Iterator[str]:
 
 
 def _remarks(answers: Answers) -> Iterator[str]:
-    """What to mind when the states of sources are read."""
     total, unfetched = len(answers.states), int((answers.states == STATES.index("unfetched")).sum())
     if unfetched:
         yield (

@@ -101,12 +101,10 @@ def measure_results(
 
 
 def _label(task: TaskName, label: str, found: LabelResults, helped: Helped | None) -> LabelResults:
-    """A label's figures, with the judge's help where there is one."""
     return helped.add_to(task, label, found) if helped else found
 
 
 def _finding(label: LabelResults, definition: FindingDefinition, values: FindingValues) -> Finding:
-    """A finding's figures beside its definition."""
     return Finding(
         **dict(label),
         title=definition.title,
@@ -117,7 +115,6 @@ def _finding(label: LabelResults, definition: FindingDefinition, values: Finding
 
 
 def _remarks(divisions: Sequence[Grouping]) -> Iterator[str]:
-    """What cannot be told about groups."""
     for division in divisions:
         columns = " × ".join(f"`{column}`" for column in division.groups[0]) if division.groups else ""
         for column, told in division.uncompared.items():

@@ -155,7 +155,6 @@ def _scores(p_yes: FloatArray) -> Iterator[_Score]:
 
 
 def _means(numbers: IntArray, each: FloatArray) -> FloatArray:
-    """The mean of what has the same number, by number."""
     return _counts(numbers, each) / _counts(numbers, np.ones(len(numbers)))
 
 
@@ -176,7 +175,6 @@ def _exchanged(strata: IntArray, shares: FloatArray, scores: FloatArray) -> floa
 
 
 def _counts(narratives: IntArray, each: FloatArray | BoolArray) -> FloatArray:
-    """The sum over the records of each narrative."""
     found: FloatArray = np.bincount(narratives, each, int(narratives.max(initial=0)) + 1).astype(np.float64)
     return found
 

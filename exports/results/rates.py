@@ -121,7 +121,6 @@ def number_names(names: Sequence[str]) -> IntArray:
 
 
 def _tests(columns: Sequence[MeasuredColumn], division: Grouping, cells: Sequence[Cells]) -> Iterator[_Test]:
-    """Every pair of groups of a division on every label and finding."""
     for sheet, own in enumerate(cells if division.pairs else ()):
         places = [(place, column) for place, column in enumerate(columns) if column.sheet == sheet]
         empty = [np.count_nonzero(own.units[own.of_group(group)], axis=0) == 0 for group in range(len(division.groups))]
@@ -166,7 +165,6 @@ def _corrected(p_values: Mapping[int, float], family: Callable[[int], Hashable])
 
 
 def _difference(test: _Test, p_values: _PValues | None) -> Difference:
-    """One difference; without p values where there is no test."""
     comparison = test.comparison
     n = len(comparison.weights)
     rates = comparison.rates if n else (None, None)
@@ -195,7 +193,6 @@ def _label(
     cells: Sequence[Sequence[Cells]],
     differences: Sequence[Difference],
 ) -> LabelResults:
-    """The rates of one label or finding, over all records and by group, beside its differences."""
     rates = [
         _rate(cells[number][column.sheet], group, column.column, records.counts[number].of(group, column.tasks))
         for number, division in enumerate(records.divisions)
@@ -207,7 +204,6 @@ def _label(
 
 
 def _rate(cells: Cells, group: int, label: int, denominators: Denominators) -> Rate:
-    """The rate of one group on one label."""
     rows = cells.of_group(group)
     units = cells.units[rows, label]
     there = units > 0
@@ -227,7 +223,6 @@ def _rate(cells: Cells, group: int, label: int, denominators: Denominators) -> R
 
 
 def _interval(ends: tuple[float, float] | None, method: str) -> RateInterval | None:
-    """An interval with these ends."""
     return None if ends is None else RateInterval(low=rounded(ends[0]), high=rounded(ends[1]), method=method)
 
 

@@ -85,7 +85,6 @@ def _weight(item: Disagreement) -> float:
 
 
 def _extent(disagreements: Sequence[Disagreement], shown: Sequence[Disagreement]) -> Element:
-    """How many disagreements there are, and where those are that the report leaves out."""
     text = f"{counted(len(disagreements), 'disagreement')}: a unit and a label with both yes and no."
     left_out = len(disagreements) - len(shown)
     if left_out:
@@ -132,7 +131,6 @@ def _filters(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> Elem
 
 
 def _choices(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> list[_Choice]:
-    """What entries can be filtered by."""
     present = {(item.task, item.label, item.pattern) for item in shown}
     offered = [
         (str(place), f"{found.label}: {one_line(found.pattern, 80)} ({found.n_units})")
@@ -149,12 +147,10 @@ def _choices(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> list
 
 
 def _same(values: Iterable[str]) -> list[tuple[str, str]]:
-    """Each value once, as its own text."""
     return [(value, value) for value in dict.fromkeys(values)]
 
 
 def _select(choice: _Choice) -> Element:
-    """One thing to filter by, as a field of the form."""
     options = [
         element("option", "any", value=""),
         *(element("option", text, value=json.dumps(value)) for value, text in choice.options),
@@ -185,7 +181,6 @@ def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:
 
 
 def _texts(item: Disagreement) -> Element:
-    """What was judged, and what annotators wrote and marked."""
     texts = zip(_TEXT_NAMES[item.task], (item.text, item.text_pair), strict=True)
     marked = ((name, "\n".join(marks)) for name, marks in item.marks.items())
     return element(
@@ -198,7 +193,6 @@ def _texts(item: Disagreement) -> Element:
 
 
 def _votes(item: Disagreement) -> Element:
-    """Who said what."""
     votes = (
         element("span", quoted(name), element("b", " yes" if yes else " no"), class_="vote yes" if yes else "vote no")
         for name, yes in item.votes.items()
@@ -207,7 +201,6 @@ def _votes(item: Disagreement) -> Element:
 
 
 def _figures_line(item: Disagreement) -> Element:
-    """What the disagreement weighs, and what speaks for either side."""
     influence = "undefined: without this unit there is no α" if item.influence is None else f"{item.influence:+.4f}"
     facts: list[Child] = [
         f"influence {influence.replace('-', '−')} · {item.contribution:.1%} of the label's disagreement",

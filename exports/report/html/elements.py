@@ -69,7 +69,6 @@ def element(tag: str, *children: Child, **attributes: Attribute) -> Element:
 
 
 def _add_children(parent: Element, children: Iterable[Child]) -> None:
-    """Add elements and texts behind what the parent holds."""
     for child in children:
         match child:
             case None:
@@ -83,7 +82,6 @@ def _add_children(parent: Element, children: Iterable[Child]) -> None:
 
 
 def _add_text(parent: Element, text: str) -> None:
-    """Add text behind what the parent holds."""
     if len(parent):
         parent[-1].tail = (parent[-1].tail or "") + text
     else:
@@ -351,7 +349,6 @@ def square(axis: Axis, value: float) -> Element:
 
 
 def _shape(axis: Axis, value: float, mark: Element) -> Element:
-    """A mark drawn around 0, moved to its value."""
     return element("svg", mark, x=axis.percent(value), y=0, class_="mark")
 
 

@@ -87,7 +87,6 @@ def findings_section(results: Results, agreement: Agreement) -> Element:
 
 
 def _finding_figure(finding: Finding, results: Results) -> Element:
-    """One composite finding: over all, and by group, as points with intervals and in numbers."""
     body = element("tbody", (_rate_row(name, rate) for name, rate in _rates(finding, results.by[:1])))
     foot = row(element("td"), cell(scale(_WHOLE, _TICKS)), element("td"), element("td"))
     names = element("tr", (element("th", name, scope="col") for name in _RATE_COLUMNS))
@@ -104,7 +103,6 @@ def _finding_figure(finding: Finding, results: Results) -> Element:
 
 
 def _headline(finding: Finding) -> str:
-    """The share with what it is of, and how many answers it leaves out."""
     left = finding.n_incomplete
     if finding.rate is None:
         return f"cannot be told; {counted(left, 'answer')} {NOT_IN_EVERY_PART}" if left else "cannot be told"
@@ -113,13 +111,11 @@ def _headline(finding: Finding) -> str:
 
 
 def _rates(found: LabelResults, by: _By) -> list[tuple[str, Rate]]:
-    """The rate over all and those of the groups of some columns, by name."""
     groups: list[tuple[str, Rate]] = [(group_name(each.by), each) for each in found.groups if tuple(each.by) == by]
     return [("All", found), *groups]
 
 
 def _rate_row(name: str, rate: Rate) -> Element:
-    """One rate as a point with its interval, its numbers beside it."""
     return row(
         element("th", quoted(name, "span"), scope="row"),
         element("td", _rate_strip(name, rate), class_="drawn"),
@@ -129,7 +125,6 @@ def _rate_row(name: str, rate: Rate) -> Element:
 
 
 def _rate_strip(name: str, rate: Rate) -> Child:
-    """The point with its interval, and the same in words."""
     if rate.rate is None:
         return None
     ends = whisker(_WHOLE, max(rate.interval.low, 0.0), min(rate.interval.high, 1.0)) if rate.interval else []
@@ -139,7 +134,6 @@ def _rate_strip(name: str, rate: Rate) -> Child:
 
 
 def _estimated(rate: Rate, without_units: str = "not judged") -> list[Child]:
-    """The rate with its interval, or what there is of both."""
     if rate.rate is None:
         return missing(without_units if rate.undefined == "no_units" else "not known")
     if rate.interval is None:
@@ -148,7 +142,6 @@ def _estimated(rate: Rate, without_units: str = "not judged") -> list[Child]:
 
 
 def _differences(results: Results) -> Iterator[Child]:
-    """What differs beyond chance, and what cannot be compared, in sentences."""
     told = list(difference_sentences(results))
     summary = told.pop() if len(told) > 1 else None
     yield element("h2", "What differs beyond chance")
@@ -160,7 +153,6 @@ def _differences(results: Results) -> Iterator[Child]:
 
 
 def _sentences(sentences: Sequence[str]) -> list[Child]:
-    """The first sentences as a list, the others on a click."""
     more = len(sentences) - _TOLD
     rest = folded(f"{more:,} more", bullets(sentences[_TOLD:])) if more > 0 else None
     return [bullets(sentences[:_TOLD]), rest]
@@ -191,7 +183,6 @@ def _behind_table(results: Results) -> Element | None:
 
 
 def _count(found: Denominators, name: str) -> str:
-    """One of the counts; a dash where it is not known."""
     value: int | None = getattr(found, name)
     return UNDEFINED if value is None else f"{value:,}"
 
@@ -213,12 +204,10 @@ def labels_section(results: Results) -> Element | None:
 
 
 def _of(by: _By) -> str:
-    """What the groups are groups of, behind a space."""
     return f" by {' and '.join(column_name(name) for name in by)}" if by else ""
 
 
 def _labels_table(shown: Sequence[Figure], by: _By) -> Element:
-    """The rates of every label, a column for each group."""
     names = list(dict.fromkeys(group_name(g.by) for figure in shown for g in figure.found.groups if tuple(g.by) == by))
     tasks = dict.fromkeys(figure.task for figure in shown)
     bodies = (
@@ -241,7 +230,6 @@ def _task_name(shown: Sequence[Figure], task: TaskName | None) -> list[Child]:
 
 
 def _label_row(figure: Figure, by: _By, names: Sequence[str]) -> Element:
-    """One label with its question, over all and in each group."""
     groups = {group_name(group.by): group for group in figure.found.groups if tuple(group.by) == by}
     question = read_wording("en").questions[figure.task][figure.name].title if figure.task else ""
     rates = [figure.found, *(groups.get(name) for name in names)]
@@ -252,5 +240,4 @@ def _label_row(figure: Figure, by: _By, names: Sequence[str]) -> Element:
 
 
 def _below(rate: Rate, unit: str) -> Element | None:
-    """What a rate is of, beneath it."""
     return element("small", f"of {counted(rate.n_units, unit)}", class_="below") if rate.rate is not None else None

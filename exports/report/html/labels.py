@@ -103,7 +103,6 @@ def forest_plot(agreement: Agreement) -> Element:
 
 
 def _task_rows(task: TaskName, figures: TaskAgreement, axis: Axis) -> Element:
-    """The labels of one task under its name and size."""
     sizes = [
         counted(figures.n_units, "passage" if task == "retrieval" else "answer"),
         counted(len(figures.annotators), "annotator"),
@@ -121,7 +120,6 @@ def label_section(figures: TaskAgreement) -> list[Child]:
 
 
 def _legend() -> list[Child]:
-    """The marks of the plot, each with its name."""
     whole = Axis(-1.0, 1.0)
     marks = {
         "α, 95 % interval": [*whisker(whole, -0.9, 0.9), dot(whole, 0)],
@@ -138,14 +136,12 @@ def _legend() -> list[Child]:
 
 
 def _drawn_values(found: LabelAgreement) -> Iterator[float | None]:
-    """What the plot shows of a label."""
     interval = found.intervals.get(_ALPHA)
     yield from (found.krippendorff_alpha, found.gwet_ac1, found.percent_agreement)
     yield interval.low if interval else None
 
 
 def _forest_row(name: str, found: LabelAgreement, axis: Axis) -> Element:
-    """One label of the plot."""
     alpha, interval = found.krippendorff_alpha, found.intervals.get(_ALPHA)
     marks: list[Child] = [thresholds(axis)]
     if found.percent_agreement is not None:
@@ -171,7 +167,6 @@ def _forest_row(name: str, found: LabelAgreement, axis: Axis) -> Element:
 
 
 def _alpha_cell(found: LabelAgreement) -> Child:
-    """α with its interval, or why there is none."""
     return estimated(
         found.krippendorff_alpha,
         found.intervals.get(_ALPHA),
@@ -181,7 +176,6 @@ def _alpha_cell(found: LabelAgreement) -> Child:
 
 
 def _prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
-    """The share of yes as a bar with its number."""
     if found.prevalence is None:
         return missing("no ratings")
     share = percent(found.prevalence)
@@ -190,7 +184,6 @@ def _prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
 
 
 def _label_row(name: str, found: LabelAgreement) -> Element:
-    """The numbers of one label."""
     return row(
         head(name),
         cell(f"{found.n_pairable_items:,}"),
@@ -204,7 +197,6 @@ def _label_row(name: str, found: LabelAgreement) -> Element:
 
 
 def _figure(found: LabelAgreement, name: str, *, is_share: bool) -> Child:
-    """A statistic, or why it is undefined."""
     value = getattr(found, name)
     return percent(value) if is_share else number(value, found.undefined.get(name))
 
@@ -221,7 +213,6 @@ def _reaches(found: LabelAgreement, threshold: str) -> str:
 
 
 def _discard_note(figures: TaskAgreement) -> Element:
-    """What annotators discarded: agreement does not see it."""
     if figures.discards is None:
         text = "How many units were discarded is not known: the files do not tell."
     else:
@@ -237,7 +228,6 @@ def conditional_section(figures: TaskAgreement) -> list[Child]:
 
 
 def _conditional_table(figures: TaskAgreement, rules: Sequence[ConditionalAgreement]) -> Element:
-    """One row for each rule."""
     columns = ("Label", "where", "N′", "α [95 %]", "AC1", "agree", "yes votes", "broken")
     rows = (_rule_row(figures, found) for found in rules)
     return table(
@@ -264,7 +254,6 @@ def _rule_row(figures: TaskAgreement, found: ConditionalAgreement) -> Element:
 
 
 def _beside(figure: Child) -> Element:
-    """The figure on all units."""
     return element("small", " (", figure, ")", class_="why")
 
 
@@ -346,18 +335,15 @@ def week_panel(label: str, weeks: Sequence[AgreementSlice]) -> Element:
 
 
 def _monday(week: str) -> date:
-    """The first day of an ISO week such as `2025-W10`."""
     year, number = week.split("-W")
     return date.fromisocalendar(int(year), int(number), 1)
 
 
 def _across(days: Axis, week: _Week) -> float:
-    """Where the week stands, in pixels from the left."""
     return _LEFT + 8 + (_RIGHT - _LEFT - 16) * days.place(float(week.monday.toordinal()))
 
 
 def _down(axis: Axis, alpha: float) -> float:
-    """Where the α stands, in pixels from the top."""
     return _BOTTOM - (_BOTTOM - _TOP) * axis.place(alpha)
 
 
@@ -376,7 +362,6 @@ def _runs_of_points(weeks: Sequence[_Week], days: Axis) -> Iterator[list[_Point]
 
 
 def _grid(axis: Axis) -> Iterator[Element]:
-    """Lines and numbers of α."""
     for value in axis.ticks(0.5):
         y = _down(axis, value)
         yield element("line", x1=_LEFT, x2=_RIGHT, y1=y, y2=y, class_="grid")
@@ -387,7 +372,6 @@ def _grid(axis: Axis) -> Iterator[Element]:
 
 
 def _week_ticks(weeks: Sequence[_Week], days: Axis) -> Iterator[Element]:
-    """The names of some weeks, with the year where it is another."""
     step = max(1, -(-len(weeks) // _MOST_TICKS))
     year = ""
     for week in weeks[::step]:
@@ -421,12 +405,10 @@ def _ribbon(points: Sequence[_Point], axis: Axis) -> Iterator[Element]:
 
 
 def _coordinates(points: Sequence[tuple[float, float]]) -> str:
-    """Points as SVG writes them."""
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
 def _spoken(point: _Point) -> str:
-    """One week in words."""
     between = f", {coefficient(point.interval.low)} to {coefficient(point.interval.high)}" if point.interval else ""
     units = counted(point.week.found.n_pairable_items, "unit")
     return f"{point.week.name}: α {coefficient(point.alpha)}{between}, {units}"
@@ -445,7 +427,6 @@ def _change_note(changes: Sequence[AlphaChange]) -> Element | None:
 
 
 def _rounds_table(figures: TaskAgreement) -> list[Child]:
-    """α of each label by round, and each step with its test."""
     changes = [change for change in figures.changes if change.kind == "round"]
     return [
         _slices_table("round", figures.rounds, tuple(figures.labels)),
@@ -454,7 +435,6 @@ def _rounds_table(figures: TaskAgreement) -> list[Child]:
 
 
 def _changes_table(caption: str, changes: Sequence[AlphaChange]) -> Element:
-    """Steps of α with interval and test."""
     rows = (
         row(
             head(change.label),
@@ -469,14 +449,12 @@ def _changes_table(caption: str, changes: Sequence[AlphaChange]) -> Element:
 
 
 def _estimated_change(change: AlphaChange) -> Child:
-    """The change with its interval."""
     interval = change.interval
     ends = f" [{signed(interval.low)}, {signed(interval.high)}]" if interval else ""
     return [element("b", signed(change.difference)), element("span", ends, class_="bounds")]
 
 
 def _slices_table(kind: str, slices: Sequence[AgreementSlice], labels: Sequence[str]) -> Element:
-    """Parts side by side: α with interval, units with two ratings or more, share of yes."""
     rows = (
         row(
             head(quoted(part.name)),
@@ -490,7 +468,6 @@ def _slices_table(kind: str, slices: Sequence[AgreementSlice], labels: Sequence[
 
 
 def _slice_cell(found: SliceLabel) -> list[Child]:
-    """One label in one part."""
     return [
         estimated(found.krippendorff_alpha, found.interval, found.undefined.get(_ALPHA)),
         element("small", f"{found.n_pairable_items:,} · {percent(found.prevalence)} yes", class_="below"),

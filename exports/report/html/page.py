@@ -80,7 +80,6 @@ _UNIT = Axis(0.0, 1.0)
 
 
 def _judges_section(agreement: Agreement) -> Element | None:
-    """All judges, task by task, and what tells them apart; nothing where there are none."""
     if not agreement.judges:
         return None
     tasks = (
@@ -98,7 +97,6 @@ def _judges_section(agreement: Agreement) -> Element | None:
 
 
 def _differences_table(differences: Sequence[JudgeDifference]) -> Element:
-    """Every two judges on the same units, on a click."""
     rows = [
         (
             *(each.label, each.model_a, each.model_b),
@@ -125,7 +123,6 @@ def _judge_details(found: JudgedTask) -> list[Child]:
 
 
 def _annotators_table(found: JudgedTask) -> Element:
-    """The judge against each annotator, label by label."""
     rows = [
         (
             *(label, each.annotator),
@@ -141,7 +138,6 @@ def _annotators_table(found: JudgedTask) -> Element:
 
 
 def _tested_table(found: JudgedTask) -> Element:
-    """The judge against each annotator left out, label by label."""
     rows = [
         (
             *(label, each.annotator),
@@ -159,7 +155,6 @@ def _tested_table(found: JudgedTask) -> Element:
 
 
 def _reliability_figure(label: str, found: Calibration) -> Element:
-    """The plot of one label."""
     spoken = "; ".join(_spoken(each) for each in found.bins if each.n)
     size = _SIDE + 2 * _MARGIN
     drawing = figure_svg(
@@ -174,7 +169,6 @@ def _reliability_figure(label: str, found: Calibration) -> Element:
 
 
 def _spoken(found: ReliabilityBin) -> str:
-    """One bin in words."""
     return f"{found.n:,} units at {percent(found.mean_p_yes)}: {percent(found.share_yes)} yes"
 
 
@@ -193,7 +187,6 @@ def _frame() -> Iterator[Element]:
 
 
 def _circles(found: Calibration) -> Iterator[Element]:
-    """A circle for each bin that has units, its area by their number."""
     most = max((each.n for each in found.bins), default=0)
     for each in found.bins:
         if each.mean_p_yes is not None and each.share_yes is not None:
@@ -203,12 +196,10 @@ def _circles(found: Calibration) -> Iterator[Element]:
 
 
 def _across(value: float) -> float:
-    """Where a probability lies from the left."""
     return _MARGIN + _SIDE * _UNIT.place(value)
 
 
 def _down(value: float) -> float:
-    """Where a share lies from the top."""
     return _MARGIN + _SIDE * (1 - _UNIT.place(value))
 
 
@@ -237,7 +228,6 @@ _TERMS: tuple[tuple[str, str], ...] = (
 
 
 def _methods_section(agreement: Agreement) -> Element:
-    """How every figure of agreement came about, on a click."""
     terms = ([element("dt", term), element("dd", meaning)] for term, meaning in _TERMS)
     return element(
         "section",
@@ -250,7 +240,6 @@ def _methods_section(agreement: Agreement) -> Element:
 
 
 def _resampling_sentence(agreement: Agreement) -> str:
-    """How intervals were computed, with everything needed to compute them again."""
     return (
         f"Intervals are 95 %, by bootstrap over whole records (record_uuid) with all their units and labels, jointly "
         f"for all figures: B = {agreement.resamples:,} resamples, seed {agreement.seed}; BCa, and the expanded "
@@ -261,7 +250,6 @@ def _resampling_sentence(agreement: Agreement) -> str:
 
 
 def _task_sentences(agreement: Agreement, task: TaskName) -> Child:
-    """The sentences of one task, the mean over its labels first."""
     labels = agreement.tasks[task].labels
     sentences = [element("li", label, ": ", label_sentence(agreement, task, label)) for label in labels]
     mean = macro_sentence(agreement, task)
@@ -344,7 +332,6 @@ def render_report(
 
 
 def _navigation(agreement: Agreement, results: Results | None, *, has_controls: bool) -> Element:
-    """Links to the parts of the report."""
     parts = [("found", "What the jury found")] if results else []
     parts += [("labels", "Labels")] if results and results.tasks else []
     parts += [("agreement", "Agreement"), ("people", "People")]
@@ -376,7 +363,6 @@ def _agreement_head(agreement: Agreement, remarks: Sequence[str]) -> list[Child]
 
 
 def _files_table(inputs: Sequence[InputFile]) -> Element:
-    """The files, so that anyone can tell whether these are the figures of theirs."""
     rows = (
         row(
             head(quoted(found.file)),
@@ -403,7 +389,6 @@ def _cautions(agreement: Agreement) -> Child:
 
 
 def _task_details(task: TaskName, figures: TaskAgreement) -> Element:
-    """All figures of one task, on a click."""
     changes = list(change_sentences(figures))
     return folded(
         element("h3", f"{task.capitalize()} in detail"),
@@ -417,7 +402,6 @@ def _task_details(task: TaskName, figures: TaskAgreement) -> Element:
 
 
 def _coverage(figures: TaskAgreement) -> list[Child]:
-    """How units are shared out among annotators, repeats, and the groups that share no unit."""
     shared = figures.overlap.units_by_ratings
     sizes = ", ".join(f"{ratings} for {units:,}" for ratings, units in sorted(shared.items()))
     repeats = counted(figures.n_duplicates, "older response")
@@ -441,7 +425,6 @@ def _pairs_sentence(figures: TaskAgreement) -> str:
 
 
 def _groups_sentence(groups: Sequence[Sequence[str]]) -> list[Child]:
-    """The groups of annotators that share no unit with each other."""
     named: list[Child] = []
     for place, group in enumerate(groups, start=1):
         named += [f"({place}) " if place == 1 else f"; ({place}) ", quoted(", ".join(group))]

@@ -145,14 +145,12 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def _shared_start(names: Sequence[str]) -> int:
-    """How many characters all names begin with."""
     first, last = min(names), max(names)  # what these two share, those between them share too
     differ = (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
     return next(differ, min(len(first), len(last)))
 
 
 def _by_names(pairs: Iterable[PairAgreement], label: str) -> dict[_Key, PairAgreement]:
-    """The pairs of one label by both names, in either order."""
     return {
         key: pair
         for pair in pairs
@@ -162,7 +160,6 @@ def _by_names(pairs: Iterable[PairAgreement], label: str) -> dict[_Key, PairAgre
 
 
 def _heat_map(shown: _Map) -> Element:
-    """The map of one label."""
     size, names = _SIDE * len(shown.names), list(shown.names)
     width, height = shown.left + size + 0.8 * (shown.left - 16), shown.top + size + 2
     drawing = figure_svg(
@@ -179,14 +176,12 @@ def _heat_map(shown: _Map) -> Element:
 
 
 def _spoken_pairs(shown: _Map) -> str:
-    """All pairs of the map that share units, in words."""
     pairs = (pair for (first, _), pair in shown.pairs.items() if first == pair.rater_a)
     drawn = (_spoken(pair) for pair in pairs if {pair.rater_a, pair.rater_b} <= set(shown.names))
     return "; ".join(drawn) or "No shared units."
 
 
 def _heads(shown: _Map) -> Iterator[Element]:
-    """The names beside the rows and, turned, above the columns."""
     for place, (name, short) in enumerate(shown.names.items()):
         middle = _SIDE * place + _SIDE / 2
         whole = element("title", name)
@@ -225,14 +220,12 @@ def _map_cell(shown: _Map, names: Sequence[str], line: int, column: int) -> Elem
 
 
 def _spoken(pair: PairAgreement) -> str:
-    """The pair in words."""
     reason = pair.undefined.get("cohen_kappa")
     kappa = coefficient(pair.cohen_kappa) if reason is None else f"{UNDEFINED} ({SHORT_REASONS[reason]})"
     return f"{pair.rater_a} and {pair.rater_b}: κ {kappa}, {pair.n_shared:,} shared"
 
 
 def _legend() -> Element:
-    """The scale of colours."""
     steps = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     marks: list[Child] = [
         element(
@@ -256,7 +249,6 @@ def _legend() -> Element:
 
 
 def _pair_table(pairs: Sequence[PairAgreement]) -> Element:
-    """Every shown pair that shares units, label by label."""
     columns = (
         "First, second",
         "label",
@@ -348,7 +340,6 @@ def people_section(agreement: Agreement) -> Element:
 
 
 def _panel_table(figures: TaskAgreement) -> Element | None:
-    """Every annotator label by label."""
     if not figures.annotators_vs_rest:
         return None
     reaches = [end for found in figures.annotators_vs_rest for end in _reach(found)]
@@ -362,7 +353,6 @@ def _panel_table(figures: TaskAgreement) -> Element | None:
 
 
 def _reach(found: AnnotatorAgreement) -> list[float | None]:
-    """What the axis of differences has to hold."""
     interval = found.delta_interval
     return [found.delta_alpha, *((interval.low, interval.high) if interval else ())]
 
@@ -377,7 +367,6 @@ def _label_rows(label: str, rows: Sequence[AnnotatorAgreement], panel: _Panel) -
 
 
 def _annotator_row(found: AnnotatorAgreement, panel: _Panel) -> Element:
-    """One annotator on one label."""
     agreed = found.agreement_with_majority_of_others
     return row(
         head(quoted(found.rater)),
@@ -417,7 +406,6 @@ def _rate_strip(found: AnnotatorAgreement, panel: _Panel) -> Child:
 
 
 def _difference_strip(found: AnnotatorAgreement, axis: Axis) -> Child:
-    """Δα with its interval."""
     if found.delta_alpha is None:
         return UNDEFINED
     interval = found.delta_interval
@@ -429,7 +417,6 @@ def _difference_strip(found: AnnotatorAgreement, axis: Axis) -> Child:
 
 
 def _axis_row(panel: _Panel) -> Element:
-    """The numbers beneath both columns of strips."""
     end = panel.differences.high
     shares = scale(_SHARE, ((0, "0"), (0.5, "50 %"), (1, "100 %")))
     differences = scale(panel.differences, ((-end, signed(-end)), (0, "0"), (end, signed(end))))
