@@ -4,7 +4,7 @@ Source: exports/contracts/results.md#groups.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from typing import NamedTuple
@@ -12,13 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import TaskName
-from exports.agreement.ratings import IntArray
+from exports.agreement.ratings import FloatArray, IntArray
 from exports.results.schema import Denominators
-from exports.results.study import Study
+from exports.results.study import RunCounts, Study
 
 MOST_PAIRS = 300
 """Pairs of groups that differ in one column, as 25 groups make, that are compared; of more, only rates are given,
 or, where a column is successive, those of the newest."""
+
+
+AskedOf = Callable[[Mapping[str, str]], RunCounts | None]
+"""What became of the questions behind a group of answers."""
 
 
 class Pair(NamedTuple):
@@ -63,25 +67,21 @@ class Grouping(NamedTuple):
     """The columns in which not all pairs are compared, as they are more than `MOST_PAIRS`."""
 
 
-def whole(n_records: int) -> Grouping:
-    """All records as one group."""
-    return Grouping(({},), np.zeros(n_records, np.int64), (), {})
-
-
-def groupings(
+def divided(
     by: Sequence[str],
     records: Sequence[str],
     provenance: Mapping[str, Mapping[str, str]],
     successive: Collection[str] = (),
 ) -> list[Grouping]:
-    """The records by each of the columns, and, of two or more, by all of them crossed.
+    """All records as one group, then by each of the columns, and, of two or more, by all of them crossed.
 
     The values of `successive` columns, such as months, follow each other: each is compared with the one before it and
     with the first, not with all others. Of more than `MOST_PAIRS` pairs those of the newest values are compared.
     """
     columns = tuple(dict.fromkeys(by))
-    divisions = [(column,) for column in columns] + ([columns] if len(columns) > 1 else [])
-    return [_grouping(division, records, provenance, successive) for division in divisions]
+    crossed = [(column,) for column in columns] + ([columns] if len(columns) > 1 else [])
+    whole = Grouping(({},), np.zeros(len(records), np.int64), (), {})
+    return [whole, *(_grouping(division, records, provenance, successive) for division in crossed)]
 
 
 def _grouping(
@@ -147,42 +147,77 @@ def _levels(column: str, groups: Sequence[dict[str, str]], known: Sequence[int])
     return [members for _, members in sorted(levels.items())]
 
 
-class GroupCounts:
-    """Counts the denominators of each group of one division of the records."""
+Counts = Callable[[int, tuple[TaskName, ...]], Denominators]
+"""The denominators of a rate of one group, by its number, that comes from these tasks."""
 
-    def __init__(self, study: Study, records: Sequence[str], grouping: Grouping) -> None:
-        """Read what is known of each record once."""
-        self.study, self.grouping = study, grouping
-        self.sources = _whole_numbers(records, study.provenance, "n_sources")
-        self.read = _whole_numbers(records, study.provenance, "n_read")
-        self.members = [np.flatnonzero(grouping.of_record == group) for group in range(len(grouping.groups))]
-        self.records = records
-        self.of = cache(self._count)
 
-    def _count(self, group: int, tasks: tuple[TaskName, ...]) -> Denominators:
-        members = self.members[group]
-        sources, read = self.sources[members], self.read[members]
-        runs = self.study.asked_of(self.grouping.groups[group])
+class Records(NamedTuple):
+    """The records that units belong to, and how they are divided."""
+
+    narratives: IntArray
+    """Number of the narrative of each record."""
+    weights: FloatArray
+    """Weight of each record."""
+    divisions: Sequence[Grouping]
+    """All of them as one group first, then by columns of provenance."""
+    counts: Sequence[Counts]
+    """What stands behind the groups of each division."""
+
+
+def study_records(study: Study, names: Sequence[str], by: Sequence[str]) -> Records:
+    """These records of a study, divided by the columns."""
+    divisions = divided(by, names, study.provenance, study.successive)
+    sources, read = (_whole_numbers(names, study.provenance, column) for column in ("n_sources", "n_read"))
+
+    def discarded(by: Mapping[str, str], members: IntArray, tasks: tuple[TaskName, ...]) -> int | None:
+        """Discarded responses to the units of a group; of all answers together their number alone may be known."""
+        if study.discarded is not None:
+            counts = study.discarded
+            return sum(counts.get((task, names[member]), 0) for task in tasks for member in members.tolist())
+        totals = study.all_discarded
+        return None if by or not totals.keys() >= {*tasks} else sum(totals[task] for task in tasks)
+
+    return Records(
+        narratives=number_names([study.narratives.get(name, name) for name in names]),
+        weights=np.array([1 / (study.probabilities or {}).get(name, 1.0) for name in names]),
+        divisions=divisions,
+        counts=[count_groups(division, study.asked_of, sources, read, discarded) for division in divisions],
+    )
+
+
+def count_groups(
+    grouping: Grouping,
+    asked_of: AskedOf,
+    sources: IntArray,
+    read: IntArray,
+    discarded: Callable[[Mapping[str, str], IntArray, tuple[TaskName, ...]], int | None] = lambda *_: None,
+) -> Counts:
+    """The denominators of each group; cited sources of each record, and those that were read, are -1 where unknown."""
+    members = [np.flatnonzero(grouping.of_record == group) for group in range(len(grouping.groups))]
+
+    @cache
+    def count(group: int, tasks: tuple[TaskName, ...]) -> Denominators:
+        own, by = members[group], grouping.groups[group]
+        cited, known = sources[own], read[own]
+        runs = asked_of(by)
         return Denominators(
             asked=runs and runs.asked,
             answered=runs and runs.answered,
             refused=runs and runs.refused,
             failed=runs and runs.failed,
-            answers=len(members),
-            without_citations=None if (sources < 0).any() else int((sources == 0).sum()),
-            with_unread_sources=None if (sources < 0).any() or (read < 0).any() else int((read < sources).sum()),
-            discarded=self._discarded(group, tasks),
+            answers=len(own),
+            without_citations=None if (cited < 0).any() else int((cited == 0).sum()),
+            with_unread_sources=None if (cited < 0).any() or (known < 0).any() else int((known < cited).sum()),
+            discarded=discarded(by, own, tasks),
         )
 
-    def _discarded(self, group: int, tasks: tuple[TaskName, ...]) -> int | None:
-        """Discarded responses to the units of a group; of all answers together their number alone may be known."""
-        discarded, totals = self.study.discarded, self.study.all_discarded
-        if discarded is not None:
-            members = self.members[group].tolist()
-            return sum(discarded.get((task, self.records[member]), 0) for task in tasks for member in members)
-        if self.grouping.groups[group] or not totals.keys() >= {*tasks}:
-            return None
-        return sum(totals[task] for task in tasks)
+    return count
+
+
+def number_names(names: Sequence[str]) -> IntArray:
+    """The number of each name among the sorted different ones."""
+    number = {name: place for place, name in enumerate(sorted(set(names)))}
+    return np.array([number[name] for name in names], np.int64)
 
 
 def _whole_numbers(records: Sequence[str], provenance: Mapping[str, Mapping[str, str]], column: str) -> IntArray:

@@ -14,7 +14,7 @@ from exports.agreement.consensus import BoolArray
 from exports.agreement.distributions import NORMAL_QUANTILE, rounded
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
 from exports.results.comparisons import independent_units, share_ends
-from exports.results.groups import Grouping, groupings, whole
+from exports.results.groups import divided, number_names
 from exports.results.random_part import (
     Gap,
     Leaning,
@@ -24,8 +24,8 @@ from exports.results.random_part import (
     misfit_by_score,
     uneven_share,
 )
-from exports.results.rates import number_names
-from exports.results.schema import JudgeHelp, LabelResults, NoHelp, Rate, RateInterval
+from exports.results.rates import rate_interval
+from exports.results.schema import JudgeHelp, LabelResults, NoHelp, Rate
 from exports.results.study import Judged, Study
 from exports.results.values import Values
 
@@ -66,20 +66,6 @@ class Powered(NamedTuple):
     """How much the judge counts: 0 not at all."""
 
 
-class _Parts(NamedTuple):
-    """What each narrative adds to the error of people's rate, and to the judge's on what people labelled."""
-
-    people: FloatArray
-    """By narrative: its part of the mean of values, less what is expected."""
-    judge: FloatArray
-    """By narrative: its part of the judge's mean on labelled units less that on all, less what is expected."""
-
-
-def labelled_narratives(units: Units) -> int:
-    """In how many narratives people's votes gave a value to a unit that the judge judged."""
-    return len(np.unique(units.narratives[~np.isnan(units.values) & ~np.isnan(units.p_yes)]))
-
-
 def prediction_powered(units: Units) -> Powered:
     """The rate with the judge's help, from two narratives with values or more.
 
@@ -104,18 +90,19 @@ def prediction_powered(units: Units) -> Powered:
     if not more or not both.any() or np.ptp(units.p_yes[judged]) == 0:
         return alone
     clustered = len(cluster) > n
-    parts, excess = _parts(units, cluster, n, rate)
-    weight = _weight(units, parts, clustered)
+    people, judge, excess = _parts(units, cluster, n, rate)
+    weight = _weight(units, people, judge, clustered)
     powered = rate - weight * excess
-    errors = parts.people - weight * parts.judge
+    errors = people - weight * judge
     if not clustered and degrees + 1 >= _FEWEST_LABELLED and _rests_on(errors[there]) >= _FEWEST_RESTED_ON:
         half = NORMAL_QUANTILE * math.sqrt(float((errors**2).sum()))
         found = Powered(powered, (max(powered - half, 0.0), min(powered + half, 1.0)), "normal", weight)
     else:
-        squares_alone = float((parts.people**2).sum())
+        squares_alone = float((people**2).sum())
         kept = float((errors**2).sum()) / squares_alone if squares_alone else 1.0
         found = Powered(powered, share_ends(powered, independent / kept, degrees), "wilson", weight)
-    return found if _width(found) <= _WIDEST * _width(alone) else alone
+    own_width, width = (each.ends[1] - each.ends[0] for each in (alone, found))
+    return found if width <= _WIDEST * own_width else alone
 
 
 def _sums(cluster: IntArray, each: FloatArray, n: int) -> FloatArray:
@@ -123,8 +110,12 @@ def _sums(cluster: IntArray, each: FloatArray, n: int) -> FloatArray:
     return found
 
 
-def _parts(units: Units, cluster: IntArray, n: int, rate: float) -> tuple[_Parts, float]:
-    """What each narrative adds, and by how much the judge's mean on labelled units is above that on all."""
+def _parts(units: Units, cluster: IntArray, n: int, rate: float) -> tuple[FloatArray, FloatArray, float]:
+    """What each narrative adds to two errors, and by how much the judge's mean on labelled units is above that on all.
+
+    By narrative: its part of the mean of people's values, and of the judge's mean on labelled units less that on all;
+    both less what is expected.
+    """
     valued, judged = ~np.isnan(units.values), ~np.isnan(units.p_yes)
     both, more = units.voted & judged, judged & ~units.voted
     size = int(np.count_nonzero(judged))
@@ -137,10 +128,10 @@ def _parts(units: Units, cluster: IntArray, n: int, rate: float) -> tuple[_Parts
     for part, centre in ((both, here), (more, float(units.p_yes[more].mean()))):
         around = units.p_yes[part] - (centre if equal else everywhere)
         judge -= _sums(cluster[part], around / size, n)
-    return _Parts(people, judge), here - everywhere
+    return people, judge, here - everywhere
 
 
-def _weight(units: Units, parts: _Parts, clustered: bool) -> float:
+def _weight(units: Units, people: FloatArray, judge: FloatArray, clustered: bool) -> float:
     """λ: the covariance of both parts over the variance of the judge's, from 0 to all judged ÷ those not labelled.
 
     Without clusters the judge's variance is that of all it judged, as `ppi-python` has it.
@@ -148,8 +139,8 @@ def _weight(units: Units, parts: _Parts, clustered: bool) -> float:
     judged = ~np.isnan(units.p_yes)
     p_yes = units.p_yes[judged]
     size, more = len(p_yes), int(np.count_nonzero(judged & ~units.voted))
-    covariance = float(parts.people @ parts.judge)
-    variance = float((parts.judge**2).sum())
+    covariance = float(people @ judge)
+    variance = float((judge**2).sum())
     if not clustered and bool(np.ptp(units.weights[units.voted]) < 1e-12):
         variance = float(np.var(p_yes, ddof=1)) * more / (size * (size - more))
     return min(max(covariance / variance, 0.0), size / more) if variance > 0 else 0.0
@@ -161,15 +152,9 @@ def _rests_on(errors: FloatArray) -> float:
     return float(squares.sum() ** 2 / (squares**2).sum()) if squares.any() else 0.0
 
 
-def _width(found: Powered) -> float:
-    return found.ends[1] - found.ends[0]
-
-
 _STRATA = ("model_name", "language", "narrative_type")
 """Columns in whose groups people must have labelled the same share, whatever results are grouped by."""
 _PROBABILITY = "inclusion_probability"
-
-_GroupKey = frozenset[tuple[str, str]]
 
 
 class _Sheet(NamedTuple):
@@ -185,14 +170,6 @@ class _Sheet(NamedTuple):
     """The judge's probability of yes; NaN where it did not judge."""
 
 
-class _Figures(NamedTuple):
-    """One rate with the judge's help, or why there is none."""
-
-    rate: float | None
-    interval: RateInterval | None
-    help: JudgeHelp
-
-
 class Helped:
     """Adds the judge's help to the figures of labels."""
 
@@ -200,74 +177,138 @@ class Helped:
         self, study: Study, judged: Judged, tasks: Mapping[TaskName, Values], by: Sequence[str], seed: int
     ) -> None:
         """Measure every label by every group."""
+        self.study, self.judged, self.by, self.seed = study, judged, by, seed
         self.remarks: list[str] = []
-        self.figures: dict[tuple[TaskName, str, _GroupKey], _Figures] = {}
-        records = sorted(judged.narratives)
-        narratives = number_names([judged.narratives[record] for record in records])
-        divisions = [whole(len(records)), *groupings(by, records, judged.provenance)]
+        self.figures: dict[tuple[TaskName, str, frozenset[tuple[str, str]]], dict[str, object]] = {}
+        """The fields of `Rate` by task, label and group."""
+        self.records = sorted(judged.narratives)
+        self.narratives = number_names([judged.narratives[record] for record in self.records])
+        weights = np.array([1 / (study.probabilities or {}).get(record, 1.0) for record in self.records])
         tables = {table.task: table for table in study.tables}
         for task, values in tasks.items():
-            sheet = _sheet(tables[task], values, judged, {record: place for place, record in enumerate(records)})
-            self._remark_gaps(task, sheet, judged)
-            gap = _gap(sheet, records, narratives, study, judged, by, seed)
-            leaning = None if gap else _leaning(sheet, records, narratives, study, judged, seed)
-            if gap:
-                self.remarks.append(_refusal(task, gap, study.probabilities is not None))
-            elif leaning:
-                self.remarks.append(_refusal_by_score(task, leaning))
-            weights = np.array([1 / (study.probabilities or {}).get(record, 1.0) for record in records])
-            for division in divisions:
-                self._measure(task, sheet, division, narratives, weights, judged, refused=bool(gap or leaning))
-
-    def _measure(
-        self,
-        task: TaskName,
-        sheet: _Sheet,
-        division: Grouping,
-        narratives: IntArray,
-        weights: FloatArray,
-        judged: Judged,
-        *,
-        refused: bool,
-    ) -> None:
-        groups = division.of_record[sheet.records]
-        for number, group in enumerate(division.groups):
-            own = np.flatnonzero(groups == number)
-            records = sheet.records[own]
-            for place, label in enumerate(LABELS[task]):
-                units = Units(
-                    narratives[records],
-                    sheet.voted[own, place],
-                    sheet.values[own, place],
-                    weights[records],
-                    sheet.p_yes[own, place],
-                )
-                self.figures[task, label, frozenset(group.items())] = _figures(units, judged.judge, refused)
+            sheet = _sheet(tables[task], values, judged, {record: place for place, record in enumerate(self.records)})
+            refusal = self._remark(task, sheet)
+            for division in divided(by, self.records, judged.provenance):
+                groups = division.of_record[sheet.records]
+                for number, group in enumerate(division.groups):
+                    own = np.flatnonzero(groups == number)
+                    records = sheet.records[own]
+                    for place, label in enumerate(LABELS[task]):
+                        columns = sheet.voted[own, place], sheet.values[own, place]
+                        p_yes = sheet.p_yes[own, place]
+                        units = Units(self.narratives[records], *columns, weights[records], p_yes)
+                        self.figures[task, label, frozenset(group.items())] = self._figures(units, refusal)
 
     def add_to(self, task: TaskName, label: str, found: LabelResults) -> LabelResults:
-        """The figures of a label with those with the judge's help beside them."""
-        groups = tuple(
-            group.model_copy(update=self._fields(task, label, group, frozenset(group.by.items())))
-            for group in found.groups
-        )
-        return found.model_copy(update={**self._fields(task, label, found, frozenset()), "groups": groups})
+        """The figures of a label with those with the judge's help beside them.
 
-    def _fields(self, task: TaskName, label: str, rate: Rate, key: _GroupKey) -> dict[str, object]:
-        """The fields of one rate; none where the judge says nothing on the label or people did not label any."""
-        found = self.figures.get((task, label, key))
-        if found is None or not rate.n_units:
-            return {}
-        return {"rate_ppi": found.rate, "interval_ppi": found.interval, "judge_help": found.help}
+        A rate has none where the judge says nothing on the label or people did not label any.
+        """
 
-    def _remark_gaps(self, task: TaskName, sheet: _Sheet, judged: Judged) -> None:
-        """Say how many labelled units the judge leaves out."""
+        def fields(rate: Rate, by: Mapping[str, str]) -> dict[str, object]:
+            return self.figures.get((task, label, frozenset(by.items())), {}) if rate.n_units else {}
+
+        groups = tuple(group.model_copy(update=fields(group, group.by)) for group in found.groups)
+        return found.model_copy(update={**fields(found, {}), "groups": groups})
+
+    def _remark(self, task: TaskName, sheet: _Sheet) -> bool:
+        """Say how many labelled units the judge leaves out and why it does not help; whether it does not."""
         voted = sheet.voted.any(axis=1)
         lacking = int(np.count_nonzero(voted & np.isnan(sheet.p_yes).all(axis=1)))
         if lacking:
             self.remarks.append(
                 f"{task}: of {int(np.count_nonzero(voted)):,} labelled units {lacking:,} have no judgement of "
-                f"{judged.judge}; people's labels on them count all the same."
+                f"{self.judged.judge}; people's labels on them count all the same."
             )
+        if gap := self._gap(sheet):
+            self.remarks.append(_refusal(task, gap, self.study.probabilities is not None))
+            return True
+        if leaning := self._leaning(sheet):
+            self.remarks.append(_refusal_by_score(task, leaning))
+        return bool(leaning)
+
+    def _figures(self, units: Units, refused: bool) -> dict[str, object]:
+        judged = ~np.isnan(units.p_yes)
+        n_narratives = len(np.unique(units.narratives[~np.isnan(units.values) & judged]))
+        reason: NoHelp | None = None
+        if not judged.any():
+            reason = "not_judged"
+        elif refused:
+            reason = "not_a_random_part"
+        elif n_narratives < FEWEST_NARRATIVES:
+            reason = "few_narratives"
+        elif not (judged & ~units.voted).any():
+            reason = "all_labelled"
+        found = None if reason else prediction_powered(units)
+        behind = JudgeHelp(
+            judge=self.judged.judge,
+            n_judged=int(np.count_nonzero(judged)),
+            n_labelled=int(np.count_nonzero(judged & units.voted)),
+            n_narratives=n_narratives,
+            weight=None if found is None else rounded(found.weight),
+            undefined=reason,
+        )
+        if found is None:
+            return {"judge_help": behind}
+        return {
+            "rate_ppi": rounded(found.rate),
+            "interval_ppi": rate_interval(found.ends, found.method),
+            "judge_help": behind,
+        }
+
+    def _gap(self, sheet: _Sheet) -> Gap | None:
+        """The group whose part of what people labelled is not the others' beyond chance; None where there is none."""
+        was_judged, was_voted = (np.zeros(len(self.records), np.bool_) for _ in range(2))
+        was_judged[sheet.records[~np.isnan(sheet.p_yes).all(axis=1)]] = True
+        was_voted[sheet.records[sheet.voted.any(axis=1)]] = True
+        columns = [*self.by, *_STRATA]
+        probabilities, provenance = self.study.probabilities, self.judged.provenance
+        if probabilities is None:
+            return self._uneven(np.flatnonzero(was_judged), was_voted, provenance, columns)
+        sampled = self.judged.sampled or probabilities
+        drawn = np.array([record in sampled for record in self.records])
+        known = {
+            record: {**provenance.get(record, {}), _PROBABILITY: f"{sampled[record]:g}"}
+            for record in self.records
+            if record in sampled
+        }
+        gap = self._uneven(np.flatnonzero(was_judged & drawn), was_voted, known, [*columns, _PROBABILITY])
+        chosen = np.flatnonzero(was_judged)
+        names = [self.records[place] for place in chosen.tolist()]
+        given = np.array([probabilities.get(name, np.nan) for name in names])
+        given[~was_voted[chosen]] = np.nan
+        if gap or np.isnan(given).all():
+            return gap
+        _, numbers = np.unique(self.narratives[chosen], return_inverse=True)
+        return misfit(numbers, given, list(divisions_of(columns, names, provenance)))
+
+    def _uneven(
+        self, chosen: IntArray, voted: BoolArray, known: Mapping[str, Mapping[str, str]], columns: Sequence[str]
+    ) -> Gap | None:
+        """The group of the chosen records whose labelled share is not the others' beyond chance."""
+        if not len(chosen):
+            return None
+        names = [self.records[place] for place in chosen.tolist()]
+        _, numbers = np.unique(self.narratives[chosen], return_inverse=True)
+        return uneven_share(numbers, voted[chosen], list(divisions_of(columns, names, known)), self.seed)
+
+    def _leaning(self, sheet: _Sheet) -> Leaning | None:
+        """The label by whose scores what people labelled was chosen; None where there is none."""
+        was_judged = np.logical_not(np.isnan(sheet.p_yes).all(axis=1))
+        voted = np.any(sheet.voted, axis=1)
+        probabilities = self.study.probabilities
+        sampled = self.judged.sampled or probabilities
+        in_sample = np.array([sampled is None or record in sampled for record in self.records])
+        own = np.flatnonzero(was_judged & in_sample[sheet.records])
+        of = sheet.records[own]
+        found = chosen_by_score(self.narratives[of], of, voted[own], sheet.p_yes[own], self.seed)
+        if found or probabilities is None:
+            return found
+        own = np.flatnonzero(was_judged)
+        of = sheet.records[own]
+        given = np.array([probabilities.get(record, np.nan) for record in self.records])[of]
+        given[~voted[own]] = np.nan
+        return misfit_by_score(self.narratives[of], given, sheet.p_yes[own])
 
 
 def _sheet(ratings: Ratings, values: Values, judged: Judged, places: Mapping[str, int]) -> _Sheet:
@@ -290,107 +331,6 @@ def _sheet(ratings: Ratings, values: Values, judged: Judged, places: Mapping[str
     voted[:n_voted] = ~np.isnan(values.values) | values.undecided
     records = np.array([places[record] for record, _ in units], np.int64)
     return _Sheet(records, voted, given, p_yes)
-
-
-def _figures(units: Units, judge: str, refused: bool) -> _Figures:
-    judged = ~np.isnan(units.p_yes)
-    n_narratives = labelled_narratives(units)
-    reason: NoHelp | None = None
-    if not judged.any():
-        reason = "not_judged"
-    elif refused:
-        reason = "not_a_random_part"
-    elif n_narratives < FEWEST_NARRATIVES:
-        reason = "few_narratives"
-    elif not (judged & ~units.voted).any():
-        reason = "all_labelled"
-    found = None if reason else prediction_powered(units)
-    told = JudgeHelp(
-        judge=judge,
-        n_judged=int(np.count_nonzero(judged)),
-        n_labelled=int(np.count_nonzero(judged & units.voted)),
-        n_narratives=n_narratives,
-        weight=None if found is None else rounded(found.weight),
-        undefined=reason,
-    )
-    if found is None:
-        return _Figures(None, None, told)
-    low, high = found.ends
-    return _Figures(rounded(found.rate), RateInterval(low=rounded(low), high=rounded(high), method=found.method), told)
-
-
-def _gap(
-    sheet: _Sheet,
-    records: Sequence[str],
-    narratives: IntArray,
-    study: Study,
-    judged: Judged,
-    by: Sequence[str],
-    seed: int,
-) -> Gap | None:
-    """The group whose part of what people labelled is not the others' beyond chance; None where there is none."""
-    was_judged, was_voted = np.zeros(len(records), np.bool_), np.zeros(len(records), np.bool_)
-    was_judged[sheet.records[~np.isnan(sheet.p_yes).all(axis=1)]] = True
-    was_voted[sheet.records[sheet.voted.any(axis=1)]] = True
-    columns = [*by, *_STRATA]
-    probabilities = study.probabilities
-    if probabilities is None:
-        return _uneven(np.flatnonzero(was_judged), was_voted, records, narratives, judged.provenance, columns, seed)
-    sampled = judged.sampled or probabilities
-    drawn = np.array([record in sampled for record in records])
-    told = {
-        record: {**judged.provenance.get(record, {}), _PROBABILITY: f"{sampled[record]:g}"}
-        for record in records
-        if record in sampled
-    }
-    within = np.flatnonzero(was_judged & drawn)
-    gap = _uneven(within, was_voted, records, narratives, told, [*columns, _PROBABILITY], seed)
-    chosen = np.flatnonzero(was_judged)
-    names = [records[place] for place in chosen.tolist()]
-    given = np.array([probabilities.get(name, np.nan) for name in names])
-    given[~was_voted[chosen]] = np.nan
-    if gap or np.isnan(given).all():
-        return gap
-    _, numbers = np.unique(narratives[chosen], return_inverse=True)
-    return misfit(numbers, given, list(divisions_of(columns, names, judged.provenance)))
-
-
-def _leaning(
-    sheet: _Sheet, records: Sequence[str], narratives: IntArray, study: Study, judged: Judged, seed: int
-) -> Leaning | None:
-    """The label by whose scores what people labelled was chosen; None where there is none."""
-    was_judged = np.logical_not(np.isnan(sheet.p_yes).all(axis=1))
-    voted = np.any(sheet.voted, axis=1)
-    probabilities = study.probabilities
-    sampled = judged.sampled or probabilities
-    in_sample = np.array([sampled is None or record in sampled for record in records])
-    own = np.flatnonzero(was_judged & in_sample[sheet.records])
-    of = sheet.records[own]
-    found = chosen_by_score(narratives[of], of, voted[own], sheet.p_yes[own], seed)
-    if found or probabilities is None:
-        return found
-    own = np.flatnonzero(was_judged)
-    of = sheet.records[own]
-    given = np.array([probabilities.get(record, np.nan) for record in records])[of]
-    given[~voted[own]] = np.nan
-    return misfit_by_score(narratives[of], given, sheet.p_yes[own])
-
-
-def _uneven(
-    chosen: IntArray,
-    voted: BoolArray,
-    records: Sequence[str],
-    narratives: IntArray,
-    provenance: Mapping[str, Mapping[str, str]],
-    columns: Sequence[str],
-    seed: int,
-) -> Gap | None:
-    """The group of the chosen records whose labelled share is not the others' beyond chance."""
-    if not len(chosen):
-        return None
-    names = [records[place] for place in chosen.tolist()]
-    _, numbers = np.unique(narratives[chosen], return_inverse=True)
-    return uneven_share(numbers, voted[chosen], list(divisions_of(columns, names, provenance)), seed)
 
 
 def _refusal(task: TaskName, gap: Gap, weighted: bool) -> str:

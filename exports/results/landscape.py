@@ -4,40 +4,33 @@ Source: exports/contracts/results.md#landscape.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import TaskName
 from exports.agreement.distributions import rounded
 from exports.agreement.ratings import FloatArray, IntArray
 from exports.results.comparisons import rate_ends
-from exports.results.groups import Grouping, groupings, whole
-from exports.results.rates import MeasuredColumn, Records, measure_columns
+from exports.results.groups import AskedOf, Grouping, Records, count_groups, divided
+from exports.results.rates import MeasuredColumn, measure_columns, rate_interval
 from exports.results.schema import (
     CitationGroup,
-    Denominators,
     LabelResults,
     Landscape,
     NarrativeVerdicts,
     NoFigure,
-    RateInterval,
     RunTotals,
     SiteCount,
     SiteOverlap,
 )
-from exports.results.study import NO_VERDICT, STATES, VERDICTS, Answers, RunCounts
+from exports.results.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts
 from exports.results.values import Values
 
 _PROVIDER = "model_name"
 _TOP_SITES = 20
 _LEAST_SAMPLE = 10
 """Groups with fewer citations are not compared by sites in a sample: in so few hardly any site comes twice."""
-
-
-AskedOf = Callable[[Mapping[str, str]], RunCounts | None]
-"""What became of the questions behind a group of answers."""
 
 
 class Surveyed(NamedTuple):
@@ -78,10 +71,8 @@ def run_totals(
     return tuple(
         RunTotals(
             model_name=model,
-            asked=counts.asked,
             answered=counts.answered,
-            refused=counts.refused,
-            failed=counts.failed,
+            **counts._asdict(),
             before_the_jury=models.count(model),
         )
         for model, counts in sorted(runs.items())
@@ -90,51 +81,24 @@ def run_totals(
 
 def _divided(answers: Answers, asked_of: AskedOf, by: Sequence[str]) -> Records:
     known = [column for column in by if column in answers.columns]
-    cells = zip(*(_texts(answers, column) for column in known), strict=True) if known else iter(())
-    rows = [dict(zip(known, row, strict=True)) for row in cells]
     names = answers.record_uuids
-    divisions = [whole(len(names)), *(groupings(known, names, dict(zip(names, rows, strict=True))) if known else [])]
-    counts = [_AnswerCounts(answers, asked_of, division) for division in divisions]
+    texts = {column: _texts(answers.columns[column]) for column in known}
+    rows = {name: {column: texts[column][at] for column in known} for at, name in enumerate(names)}
+    divisions = divided(known, names, rows)
+    read = np.bincount(answers.cited_by, answers.states == STATES.index("read"), len(names)).astype(np.int64)
+    counts = [count_groups(division, asked_of, answers.n_citations, read) for division in divisions]
     return Records(answers.narratives.numbers, np.ones(len(names)), divisions, counts)
 
 
-def _texts(answers: Answers, column: str) -> Iterator[str]:
-    own = answers.columns[column]
-    return (own.names[number] for number in own.numbers.tolist())
-
-
-class _AnswerCounts:
-    """What stands behind the rates of each group of answers."""
-
-    def __init__(self, answers: Answers, asked_of: AskedOf, grouping: Grouping) -> None:
-        """Count the answers of each group."""
-        n_groups = len(grouping.groups)
-        read = np.bincount(answers.cited_by, answers.states == STATES.index("read"), len(answers.record_uuids))
-        self.answers = np.bincount(grouping.of_record, minlength=n_groups)
-        self.uncited = np.bincount(grouping.of_record, answers.n_citations == 0, n_groups)
-        self.unread = np.bincount(grouping.of_record, read < answers.n_citations, n_groups)
-        self.asked_of, self.groups = asked_of, grouping.groups
-
-    def of(self, group: int, tasks: tuple[TaskName, ...], /) -> Denominators:
-        """The denominators of a group's rate."""
-        asked = self.asked_of(self.groups[group])
-        return Denominators(
-            asked=asked and asked.asked,
-            answered=asked and asked.answered,
-            refused=asked and asked.refused,
-            failed=asked and asked.failed,
-            answers=int(self.answers[group]),
-            without_citations=int(self.uncited[group]),
-            with_unread_sources=int(self.unread[group]),
-            discarded=None,
-        )
+def _texts(column: Column) -> list[str]:
+    return [column.names[number] for number in column.numbers.tolist()]
 
 
 def _measured(of_record: IntArray, values: FloatArray, records: Records, seed: int) -> list[LabelResults]:
     values = np.asarray(values, np.float64)
     sheet = Values(of_record, values, np.zeros(values.shape, np.bool_))
     columns = [MeasuredColumn(0, column, ()) for column in range(values.shape[1])]
-    return measure_columns([sheet], columns, records, seed).labels
+    return measure_columns([sheet], columns, records, seed)[0]
 
 
 def _citation_groups(answers: Answers, division: Grouping) -> Iterator[CitationGroup]:
@@ -232,7 +196,7 @@ def _overlaps(answers: Answers, division: Grouping) -> Iterator[SiteOverlap]:
             jaccard=overall,
             n_narratives=len(each),
             narrative_jaccard=rounded(float(each.mean())) if len(each) else None,
-            interval=ends and RateInterval(low=rounded(ends[0]), high=rounded(ends[1]), method="wilson"),
+            interval=rate_interval(ends),
             undefined=undefined,
         )
 

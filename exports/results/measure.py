@@ -4,21 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.labels import LABELS, TASKS
 from exports.agreement.schema import InputFile
-from exports.results.groups import MOST_PAIRS, GroupCounts, Grouping, groupings, whole
+from exports.results.groups import MOST_PAIRS, Grouping, study_records
 from exports.results.judge_help import Helped
 from exports.results.landscape import run_totals, survey
 from exports.results.passages import measure_passages
-from exports.results.rates import MeasuredColumn, Records, measure_columns, number_names
+from exports.results.rates import MeasuredColumn, measure_columns
 from exports.results.schema import (
     Finding,
-    LabelResults,
     Results,
     TaskResults,
 )
 from exports.results.study import SERIOUS_PROBLEM, Consensus, FindingDefinition, Study
-from exports.results.values import FindingValues, finding_values, tasks_of, unit_values
+from exports.results.values import finding_values, tasks_of, unit_values
 
 _PROVIDERS = frozenset({"model_name", "model_version", "arm"})
 """Columns of provenance that tell providers apart."""
@@ -61,56 +60,53 @@ def measure_results(
         MeasuredColumn(len(tasks) + number, 0, tasks_of(definition.any))
         for number, definition in enumerate(findings.values())
     ]
-    narratives = number_names([study.narratives.get(record, record) for record in records])
-    weights = np.array([1 / (study.probabilities or {}).get(record, 1.0) for record in records])
-    divisions = [whole(len(records)), *groupings(by, records, study.provenance, study.successive)]
-    counts = [GroupCounts(study, records, division) for division in divisions]
-    measured = measure_columns(sheets, columns, Records(narratives, weights, divisions, counts), seed)
+    grouped = study_records(study, records, by)
+    measured, flips = measure_columns(sheets, columns, grouped, seed)
     judged = np.unique(np.concatenate([np.empty(0, np.int64), *(task.records for task in tasks.values())]))
     latest = max((table.latest for table in tables.values() if table.latest is not None), default=None)
-    labels = iter(measured.labels)
+    labels = iter(measured)
     helped = None if study.judged is None else Helped(study, study.judged, tasks, by, seed)
     surveyed = None if study.answers is None else survey(study.answers, study.asked_of, by, seed)
     before_the_jury = [records[place] for place in judged.tolist()]
     return Results(
         latest_response=None if latest is None else latest.isoformat(),
         seed=seed,
-        flips=measured.flips,
+        flips=flips,
         by=tuple(dict.fromkeys(by)),
         consensus=consensus,
         weighted=study.probabilities is not None,
         inputs=tuple(inputs),
         n_records=len(judged),
-        n_narratives=len(np.unique(narratives[judged])),
+        n_narratives=len(np.unique(grouped.narratives[judged])),
         tasks={
-            task: TaskResults(labels={label: _label(task, label, next(labels), helped) for label in LABELS[task]})
+            task: TaskResults(
+                labels={
+                    label: helped.add_to(task, label, found) if helped else found
+                    for label, found in zip(LABELS[task], labels, strict=False)
+                }
+            )
             for task in tasks
         },
-        findings={name: _finding(next(labels), definition, composite[name]) for name, definition in findings.items()},
+        findings={
+            name: Finding(
+                **dict(found),
+                title=definition.title,
+                any=definition.any,
+                n_incomplete=composite[name].n_incomplete,
+                missing=composite[name].missing,
+            )
+            for (name, definition), found in zip(findings.items(), labels, strict=True)
+        },
         runs=run_totals(study.runs or {}, study.provenance, before_the_jury),
         landscape=surveyed and surveyed.landscape,
         narrative_verdicts=surveyed and surveyed.verdicts,
         passages=measure_passages(study, tasks["retrieval"], records, by, seed) if "retrieval" in tasks else (),
         remarks=(
-            *_remarks(divisions[1:]),
+            *_remarks(grouped.divisions[1:]),
             *([_SELECTED] if selected and _PROVIDERS & set(by) else []),
             *(surveyed.remarks if surveyed else ()),
             *(helped.remarks if helped else ()),
         ),
-    )
-
-
-def _label(task: TaskName, label: str, found: LabelResults, helped: Helped | None) -> LabelResults:
-    return helped.add_to(task, label, found) if helped else found
-
-
-def _finding(label: LabelResults, definition: FindingDefinition, values: FindingValues) -> Finding:
-    return Finding(
-        **dict(label),
-        title=definition.title,
-        any=definition.any,
-        n_incomplete=values.n_incomplete,
-        missing=values.missing,
     )
 
 

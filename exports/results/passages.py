@@ -10,8 +10,8 @@ import numpy as np
 from annotation.labels import LABELS, TaskName
 from exports.agreement.consensus import BoolArray
 from exports.agreement.ratings import FloatArray, IntArray
-from exports.results.groups import GroupCounts, groupings, whole
-from exports.results.rates import MeasuredColumn, Records, measure_columns, number_names
+from exports.results.groups import study_records
+from exports.results.rates import MeasuredColumn, measure_columns
 from exports.results.schema import Contexts, Passages
 from exports.results.study import Study
 from exports.results.values import Values
@@ -54,17 +54,14 @@ def _measure(
     """The figures of some records' passages; by group where columns are named."""
     names = [records[member] for member in members.tolist()]
     figures = _Ranked(study, values, members, names)
-    divisions = [whole(len(names)), *(groupings(by, names, study.provenance, study.successive) if by else [])]
-    counts = [GroupCounts(study, names, division) for division in divisions]
-    weights = np.array([1 / (study.probabilities or {}).get(name, 1.0) for name in names])
-    narratives = number_names([study.narratives.get(name, name) for name in names])
+    grouped = study_records(study, names, by)
     supplied = contexts == "supplied"
     columns = [*figures.precision, *figures.hits, *(figures.reciprocal_ranks if supplied else [])]
     columns += [figures.ndcg] if supplied else []
     table = np.stack(columns, axis=1)
     sheet = Values(np.arange(len(names)), table, np.zeros(table.shape, np.bool_))
     measured = [MeasuredColumn(0, column, (_TASK,)) for column in range(table.shape[1])]
-    found = iter(measure_columns([sheet], measured, Records(narratives, weights, divisions, counts), seed).labels)
+    found = iter(measure_columns([sheet], measured, grouped, seed)[0])
     return Passages(
         contexts=contexts,
         n_records=len(names),
