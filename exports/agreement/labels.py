@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from annotation.labels import LABELS, RULES, LabelRule
 from exports.agreement.annotators import FEW_SHARED, PairEstimators
@@ -52,8 +51,8 @@ from exports.agreement.statistics import (
     coefficient_values,
     coefficients,
     count_votes,
+    figures_of,
     totals,
-    undefined_reason,
 )
 
 _THRESHOLDS = ("0.667", "0.800")
@@ -80,9 +79,8 @@ class LabelEstimators:
         """Agreement on the label, without `required_items` and warnings."""
         label, pairable, rated = self.label, resampled[self.over_pairable], resampled[self.over_rated]
         total = totals(label.zeros, label.ones, label.units)
-        figures = coefficients(total)
-        reason = undefined_reason(total, len(np.unique(label.raters)))
-        undefined = {name: reason for name, value in figures.items() if value is None}
+        figures = figures_of(total, len(np.unique(label.raters)), COEFFICIENTS)
+        undefined = figures["undefined"]
         kappas = self.pairs.kappas[~np.isnan(self.pairs.kappas)].tolist()
         if not kappas:
             undefined["mean_pairwise_kappa"] = undefined.get("percent_agreement") or "constant_both_raters"
@@ -106,9 +104,8 @@ class LabelEstimators:
             n_cluster_records=pairable.n_records,
             intervals={name: each for name, each in intervals.items() if isinstance(each, Interval)},
             refused_intervals={name: each for name, each in intervals.items() if not isinstance(each, Interval)},
-            **_alpha_spread(self.task, label, pairable, intervals["krippendorff_alpha"])._asdict(),
+            **_alpha_spread(self.task, label, pairable, intervals["krippendorff_alpha"]),
             required_items=None,
-            undefined=undefined,
             warnings=(),
         )
 
@@ -159,43 +156,31 @@ def _mean_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
     return formula
 
 
-class _AlphaSpread(NamedTuple):
-    """How alpha varies over the resamples, by field of `LabelAgreement`."""
-
-    undefined_resamples: float | None
-    p_below: dict[str, float]
-    standard_error: float | None = None
-    design_effect: float | None = None
-    n_effective: float | None = None
-
-
 def _alpha_spread(
     task: TaskPatterns, label: LabelPatterns, replicates: Replicates, found: Interval | RefusedReason
-) -> _AlphaSpread:
-    """How alpha of the label varies over the resamples; without resampled ends only how often it is undefined."""
+) -> dict[str, Any]:
+    """How alpha of the label varies over the resamples, by field; without resampled ends how often it is undefined."""
+    unknown: dict[str, Any] = {"p_below": {}, "standard_error": None, "design_effect": None, "n_effective": None}
     if math.isnan(replicates.estimates[ALPHA]):
-        return _AlphaSpread(None, {})
+        return {"undefined_resamples": None, **unknown}
     resampled = replicates.resampled[:, ALPHA]
     undefined = undefined_share(resampled)
     if found != "too_few_rare_ratings" and (isinstance(found, str) or found.method == "one-sided"):
-        return _AlphaSpread(undefined, {})
+        return {"undefined_resamples": undefined, **unknown}
     defined = resampled[~np.isnan(resampled)]
     spread = rounded(float(defined.std(ddof=1)))
     if spread == 0:  # no disagreement: resamples tell nothing of how alpha varies
-        return _AlphaSpread(undefined, {})
+        return {"undefined_resamples": undefined, **unknown}
     effect = _design_effect(task, label, float(replicates.jackknife_se[ALPHA]))
     n_pairable = int(label.units[label.ratings >= 2].sum())
-    return _AlphaSpread(
-        undefined_resamples=undefined,
-        p_below={each: share_below(defined, float(each)) for each in _THRESHOLDS} if _is_resampled(found) else {},
-        standard_error=spread,
-        design_effect=None if effect is None else rounded(effect),
-        n_effective=rounded(n_pairable / max(effect, 1.0)) if effect else None,
-    )
-
-
-def _is_resampled(found: Interval | RefusedReason) -> bool:
-    return isinstance(found, Interval) and found.method in ("bca", "expanded_percentile")
+    is_resampled = isinstance(found, Interval) and found.method in ("bca", "expanded_percentile")
+    return {
+        "undefined_resamples": undefined,
+        "p_below": {each: share_below(defined, float(each)) for each in _THRESHOLDS} if is_resampled else {},
+        "standard_error": spread,
+        "design_effect": None if effect is None else rounded(effect),
+        "n_effective": rounded(n_pairable / max(effect, 1.0)) if effect else None,
+    }
 
 
 def _design_effect(task: TaskPatterns, label: LabelPatterns, record_error: float) -> float | None:
@@ -217,78 +202,58 @@ def _design_effect(task: TaskPatterns, label: LabelPatterns, record_error: float
     return (record_error / unit_error) ** 2
 
 
-def count_violations(ratings: Ratings) -> dict[str, int]:
-    """Responses that break each rule of the task, zeros included; a missing label breaks none."""
-    return {name: int(np.count_nonzero(broken)) for name, broken in _broken_responses(ratings).items()}
-
-
-def count_violations_by_annotator(ratings: Ratings) -> dict[str, dict[str, int]]:
-    """The same by rule and annotator; only those who broke it."""
-    counts = {
-        name: np.bincount(ratings.response_annotators[broken], minlength=len(ratings.annotators))
-        for name, broken in _broken_responses(ratings).items()
-    }
-    return {
-        name: {ratings.annotators[person]: int(found[person]) for person in np.flatnonzero(found)}
-        for name, found in counts.items()
-    }
-
-
-def _broken_responses(ratings: Ratings) -> dict[str, npt.NDArray[np.bool_]]:
+def count_violations(ratings: Ratings) -> dict[str, dict[str, int]]:
+    """Responses that break each rule of the task, by rule and annotator who broke it; a missing label breaks none."""
     names = LABELS[ratings.task]
-    return {
-        rule.name: (ratings.values[:, names.index(rule.antecedent)] == YES)
-        & (ratings.values[:, names.index(rule.consequent)] == (NO if rule.required else YES))
-        for rule in RULES
-        if rule.task == ratings.task
-    }
+    found: dict[str, dict[str, int]] = {}
+    for rule in RULES:
+        if rule.task == ratings.task:
+            broken = (ratings.values[:, names.index(rule.antecedent)] == YES) & (
+                ratings.values[:, names.index(rule.consequent)] == (NO if rule.required else YES)
+            )
+            counts = np.bincount(ratings.response_annotators[broken], minlength=len(ratings.annotators))
+            found[rule.name] = {ratings.annotators[person]: int(counts[person]) for person in np.flatnonzero(counts)}
+    return found
 
 
-def conditional_agreement(ratings: Ratings, resamples: int, seed: int) -> tuple[ConditionalAgreement, ...]:
-    """Agreement on the antecedent of each rule of the task where its consequent leaves it open, in their order.
+def conditional_agreement(ratings: Ratings, rule: LabelRule, resamples: int, seed: int) -> ConditionalAgreement:
+    """Agreement on the rule's antecedent among annotators who say that its consequent holds, where two of them vote.
 
     Source: exports/contracts/agreement.md#across-labels.
     """
-    return tuple(_measure_rule(ratings, rule, resamples, seed) for rule in RULES if rule.task == ratings.task)
-
-
-def _measure_rule(ratings: Ratings, rule: LabelRule, resamples: int, seed: int) -> ConditionalAgreement:
-    votes = _open_votes(ratings, rule)
+    names = LABELS[ratings.task]
+    holds = ratings.values[:, names.index(rule.consequent)] == (YES if rule.required else NO)
+    answers = np.where(holds, ratings.values[:, names.index(rule.antecedent)], MISSING)
+    votes = count_votes(answers[:, np.newaxis], ratings.units, len(ratings.unit_records))
+    pairable = votes.ratings >= 2
+    votes = Votes(votes.zeros * pairable, votes.ones * pairable)
     total = totals(votes.zeros[:, 0], votes.ones[:, 0])
-    found = coefficients(total)
-    figures = {name: found[name] for name in ConditionalAgreement.model_fields if name in found}
-    reason = undefined_reason(total, len(ratings.annotators))
+    (found,) = alpha_intervals(votes, ratings.unit_records, len(ratings.records), resamples, seed)
     return ConditionalAgreement(
         rule=rule.name,
         premise=rule.consequent,
         premise_value=rule.required,
         label=rule.antecedent,
         n_pairable_items=int(total.pairable),
-        **figures,
-        interval=_alpha_interval(votes, ratings, resamples, seed),
-        undefined={name: reason for name, value in figures.items() if value is None},
+        interval=found,
+        **figures_of(total, len(ratings.annotators), ConditionalAgreement.model_fields),
     )
 
 
-def _open_votes(ratings: Ratings, rule: LabelRule) -> Votes:
-    """Votes on the antecedent by those who say that the consequent holds, on units where at least two of them vote."""
-    names = LABELS[ratings.task]
-    holds = ratings.values[:, names.index(rule.consequent)] == (YES if rule.required else NO)
-    answers = np.where(holds, ratings.values[:, names.index(rule.antecedent)], MISSING)
-    votes = count_votes(answers[:, np.newaxis], ratings.units, len(ratings.unit_records))
-    pairable = votes.ratings >= 2
-    return Votes(votes.zeros * pairable, votes.ones * pairable)
-
-
-def _alpha_interval(votes: Votes, ratings: Ratings, resamples: int, seed: int) -> Interval | None:
-    """95 % interval of alpha on one label, records with a pairable unit resampled; None where it is refused."""
-    n_records = len(ratings.records)
-    frame = np.bincount(ratings.unit_records[votes.ratings[:, 0] >= 2], minlength=n_records) > 0
+def alpha_intervals(
+    votes: Votes, unit_records: IntArray, n_records: int, resamples: int, seed: int
+) -> list[Interval | None]:
+    """95 % interval of each label's alpha, records with a pairable unit resampled; None where it is refused."""
+    n_labels = votes.ones.shape[1]
+    frame = np.bincount(unit_records[(votes.ratings >= 2).any(axis=1)], minlength=n_records) > 0
     if not frame.any():
-        return None
-    alpha = Estimator(alpha_sums(votes, ratings.unit_records, n_records), alphas, frame)
-    support = alpha_support(votes.zeros[:, 0], votes.ones[:, 0], ratings.unit_records, n_records)
-    return alpha_interval_or_none(bootstrap([alpha], resamples, seed)[alpha], 0, support)
+        return [None] * n_labels
+    estimator = Estimator(alpha_sums(votes, unit_records, n_records), alphas, frame)
+    replicates = bootstrap([estimator], resamples, seed)[estimator]
+    supports = (
+        alpha_support(*columns, unit_records, n_records) for columns in zip(votes.zeros.T, votes.ones.T, strict=True)
+    )
+    return [alpha_interval_or_none(replicates, column, support) for column, support in enumerate(supports)]
 
 
 _FEW_ITEMS = 30
@@ -363,6 +328,7 @@ def _label_warnings(
     zeros, ones = int(votes.zeros[pairable].sum()), int(votes.ones[pairable].sum())
     constant = (raters.ratings >= _CONSTANT_RATER) & ((raters.zeros == 0) | (raters.ones == 0))
     n_pairable = figures.n_pairable_items
+    p = selection_p(votes, unit_records)
     holds: dict[LabelWarning, bool] = {
         "NO_OVERLAP": n_pairable == 0 and np.count_nonzero(raters.ratings) != 1,
         "SINGLE_ANNOTATOR": n_pairable == 0 and np.count_nonzero(raters.ratings) == 1,
@@ -373,7 +339,7 @@ def _label_warnings(
         "UNDEFINED_RESAMPLES": figures.refused_intervals.get("krippendorff_alpha") == "undefined_resamples",
         "CONSTANT_RATER": bool(constant.any()),
         "PARADOX": _is_paradox(figures, zeros, ones),
-        "SELECTION": _differs_by_selection(votes, unit_records),
+        "SELECTION": p is not None and p < _SELECTION_LEVEL,
     }
     return tuple(code for code, applies in holds.items() if applies)
 
@@ -387,11 +353,6 @@ def _is_paradox(figures: LabelAgreement, zeros: int, ones: int) -> bool:
         and figures.krippendorff_alpha < _PARADOX_ALPHA
         and abs(ones - zeros) / (ones + zeros) > _PARADOX_PREVALENCE
     )
-
-
-def _differs_by_selection(votes: Votes, unit_records: IntArray) -> bool:
-    p = selection_p(votes, unit_records)
-    return p is not None and p < _SELECTION_LEVEL
 
 
 def selection_p(votes: Votes, unit_records: IntArray) -> float | None:

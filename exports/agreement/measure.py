@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import TASKS
+from annotation.labels import RULES, TASKS
 from exports.agreement.annotators import (
     AnnotatorEstimators,
     PairEstimators,
@@ -20,7 +20,6 @@ from exports.agreement.labels import (
     MacroFigures,
     conditional_agreement,
     count_violations,
-    count_violations_by_annotator,
     task_warnings,
     with_cautions,
 )
@@ -106,6 +105,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
     """Agreement on every label of one task of so many; without responses every figure is undefined."""
     figures = measure_figures(ratings, resamples, seed)
     rounds, weeks, languages = (split(ratings, parts(ratings)) for parts in (round_parts, week_parts, language_parts))
+    violations = count_violations(ratings)
     found = TaskAgreement(
         n_units=len(ratings.unit_records),
         n_records=len(np.unique(ratings.unit_records)),
@@ -116,9 +116,11 @@ def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) 
         identical_vectors=identical_vectors(ratings),
         pairs=figures.pairs,
         annotators_vs_rest=tuple(_judged(each, SIGNIFICANT / n_tasks) for each in figures.annotators),
-        constraint_violations=count_violations(ratings),
-        constraint_violations_by_annotator=count_violations_by_annotator(ratings),
-        conditional=conditional_agreement(ratings, resamples, seed),
+        constraint_violations={rule: sum(counts.values()) for rule, counts in violations.items()},
+        constraint_violations_by_annotator=violations,
+        conditional=tuple(
+            conditional_agreement(ratings, rule, resamples, seed) for rule in RULES if rule.task == ratings.task
+        ),
         discards=_measure_discards(ratings),
         overlap=measure_overlap(ratings),
         rounds=measure_slices(ratings, rounds, resamples, seed),

@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 from annotation.labels import LABELS
 from exports.agreement.distributions import holm
+from exports.agreement.labels import alpha_intervals
 from exports.agreement.ratings import EPOCH, FloatArray, IntArray, Ratings
 from exports.agreement.resampling import (
     Estimator,
     Support,
-    alpha_interval_or_none,
     alpha_support,
     bootstrap,
     joint_interval,
 )
 from exports.agreement.schema import AgreementSlice, AlphaChange, Interval, SliceLabel
-from exports.agreement.statistics import Votes, alpha_sums, alphas, coefficients, count_votes, totals, undefined_reason
+from exports.agreement.statistics import Votes, alpha_sums, alphas, coefficients, count_votes, figures_of, totals
 
 _PERMUTATIONS = 999
 """Exchanges of records for every step."""
@@ -145,38 +145,27 @@ def measure_slices(ratings: Ratings, parts: list[Part], resamples: int, seed: in
 
 
 def _measure_part(ratings: Ratings, part: Part, resamples: int, seed: int) -> AgreementSlice:
-    intervals = _alpha_intervals(part, resamples, seed)
-    labels = enumerate(LABELS[ratings.task])
+    intervals = alpha_intervals(part.votes, part.unit_records, len(part.records), resamples, seed)
     return AgreementSlice(
         name=part.name,
         n_records=len(part.records),
         n_units=len(part.unit_records),
-        labels={label: _slice_label(ratings, part, column, intervals[column]) for column, label in labels},
+        labels={
+            label: _slice_label(ratings, part, column, found)
+            for column, (label, found) in enumerate(zip(LABELS[ratings.task], intervals, strict=True))
+        },
     )
-
-
-def _alpha_intervals(part: Part, resamples: int, seed: int) -> list[Interval | None]:
-    """The interval of each label's alpha in one part; None where it is refused."""
-    if not part.frame.any():
-        return [None] * part.yes.shape[1]
-    estimator = Estimator(part.sums, alphas, part.frame)
-    replicates = bootstrap([estimator], resamples, seed)[estimator]
-    return [alpha_interval_or_none(replicates, column, part.support(column)) for column in range(part.yes.shape[1])]
 
 
 def _slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Interval | None) -> SliceLabel:
     total = totals(part.votes.zeros[:, column], part.votes.ones[:, column])
-    found = coefficients(total)
     yes, n_ratings = part.yes[:, column], part.ratings[:, column]
-    figures = {name: found[name] for name in SliceLabel.model_fields if name in found}
     raters = np.flatnonzero(n_ratings)
-    reason = undefined_reason(total, len(raters))
     return SliceLabel(
         n_pairable_items=int(total.pairable),
-        **figures,
         interval=alpha_interval,
-        undefined={name: reason for name, value in figures.items() if value is None},
         positive_rates={ratings.annotators[rater]: float(yes[rater] / n_ratings[rater]) for rater in raters},
+        **figures_of(total, len(raters), SliceLabel.model_fields),
     )
 
 

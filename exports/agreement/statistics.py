@@ -9,8 +9,8 @@ Cicchetti & Feinstein 1990; of pairs Cohen 1960.
 """
 
 import math
-from collections.abc import Callable
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -387,6 +387,14 @@ def coefficient_values(totals: FloatArray) -> FloatArray:
     total = Sums(*np.moveaxis(totals, -1, 0))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.stack([entry.compute(total) for entry in STATISTICS.values() if entry.compute], axis=-1)
+
+
+def figures_of(total: Sums, n_annotators: int, names: Iterable[str]) -> dict[str, Any]:
+    """The coefficients among these names, in their order, and in `undefined` why one of them is."""
+    found = coefficients(total)
+    figures = {name: found[name] for name in names if name in found}
+    reason = undefined_reason(total, n_annotators)
+    return {**figures, "undefined": {name: reason for name, value in figures.items() if value is None}}
 
 
 def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
