@@ -25,7 +25,6 @@ _MAX_ITERATIONS = 1000
 _SMALLEST = 1e-12
 """Rates are kept this far from 0 and 1, so that their logarithms exist without a prior too."""
 BoolArray = npt.NDArray[np.bool_]
-Refusal = Literal["too_few_units_with_three_ratings", "no_variation"]
 
 
 class DawidSkene(NamedTuple):
@@ -41,23 +40,10 @@ class DawidSkene(NamedTuple):
     """Share of units where yes is right."""
     loglik: float
     """Log-likelihood of the ratings, without the prior."""
-    iterations: int
-    """Steps until the fit ended."""
-
-
-class _Rates(NamedTuple):
-    """What the M step estimates."""
-
-    prevalence: float
-    """Share of units where yes is right."""
-    hits: FloatArray
-    """Each annotator's probability of yes where yes is right."""
-    false_alarms: FloatArray
-    """Each annotator's probability of yes where no is right."""
 
 
 def dawid_skene(units: IntArray, annotators: IntArray, values: LabelArray, prior: float = _PRIOR) -> DawidSkene | None:
-    """The model of one label; None where it is not identified, for which `refusal` gives the reason.
+    """The model of one label; None where it is not identified by the ratings, or they do not vary.
 
     It needs units that three annotators or more rated. Annotators are identified by such units, or by sharing units,
     directly or through others, with those who are; ratings of the rest are left out.
@@ -68,29 +54,23 @@ def dawid_skene(units: IntArray, annotators: IntArray, values: LabelArray, prior
         values: 1 yes, 0 no, -1 missing.
         prior: Imagined ratings on each side of each rate; 0 gives maximum likelihood.
     """
-    if refusal(units, annotators, values) is not None:
-        return None
     kept = _identified_ratings(units, annotators, values)
-    n_units, n_annotators = int(units.max()) + 1, int(annotators.max()) + 1
+    if len(np.unique(values[kept])) < 2:
+        return None
     unit_numbers, unit = np.unique(units[kept], return_inverse=True)
     rater_numbers, rater = np.unique(annotators[kept], return_inverse=True)
     fitted = _fit(unit, rater, values[kept] == YES, prior)
-    return DawidSkene(
-        posterior=_spread(fitted.posterior, unit_numbers, n_units),
-        sensitivity=_spread(fitted.sensitivity, rater_numbers, n_annotators),
-        specificity=_spread(fitted.specificity, rater_numbers, n_annotators),
-        prevalence=fitted.prevalence,
-        loglik=fitted.loglik,
-        iterations=fitted.iterations,
+
+    def spread(found: FloatArray, numbers: IntArray, of: IntArray) -> FloatArray:
+        whole = np.full(int(of.max()) + 1, np.nan)
+        whole[numbers] = found
+        return whole
+
+    return fitted._replace(
+        posterior=spread(fitted.posterior, unit_numbers, units),
+        sensitivity=spread(fitted.sensitivity, rater_numbers, annotators),
+        specificity=spread(fitted.specificity, rater_numbers, annotators),
     )
-
-
-def refusal(units: IntArray, annotators: IntArray, values: LabelArray) -> Refusal | None:
-    """Why the model is not identified by these ratings; None where it is."""
-    kept = _identified_ratings(units, annotators, values)
-    if not kept.any():
-        return "too_few_units_with_three_ratings"
-    return "no_variation" if len(np.unique(values[kept])) < 2 else None
 
 
 def _identified_ratings(units: IntArray, annotators: IntArray, values: LabelArray) -> BoolArray:
@@ -128,62 +108,35 @@ def _fit(unit: IntArray, rater: IntArray, yes: BoolArray, prior: float) -> Dawid
     Of the two mirrored solutions the one in which annotators are right more often than wrong is returned.
     """
     said = 2 * rater + yes  # who said what, as one number
+    size = int(said.max()) // 2 * 2 + 2
+    counts = np.bincount(said, minlength=size).reshape(-1, 2).astype(np.float64)
     posterior = np.bincount(unit, weights=yes) / np.bincount(unit)
-    before, iterations = -np.inf, 0
-    while iterations < _MAX_ITERATIONS:
-        iterations += 1
-        rates = _estimate(posterior, unit, said, prior)
-        posterior, loglik = _expect(rates, unit, said)
-        penalised = loglik + _log_prior(rates, prior)
+    before = -np.inf
+    for _ in range(_MAX_ITERATIONS):
+        # The M step: the rates that fit the posterior best.
+        where_yes = np.bincount(said, weights=posterior[unit], minlength=size).astype(np.float64).reshape(-1, 2)
+        prevalence = float(np.clip(posterior.mean(), _SMALLEST, 1 - _SMALLEST))
+        hits, false_alarms = _share_of_yes(where_yes, prior), _share_of_yes(counts - where_yes, prior)
+        # The E step: the probability of yes at these rates.
+        log_hits, log_alarms = (np.log(np.column_stack([1 - each, each]).ravel()) for each in (hits, false_alarms))
+        log_yes = np.log(prevalence) + np.bincount(unit, weights=log_hits[said])
+        log_no = np.log1p(-prevalence) + np.bincount(unit, weights=log_alarms[said])
+        together = np.logaddexp(log_yes, log_no)
+        posterior, loglik = np.exp(log_yes - together), float(together.sum())
+        both = np.concatenate([hits, false_alarms])
+        penalised = loglik + float(prior * (np.log(both) + np.log1p(-both)).sum())
         if penalised - before < _TOLERANCE * len(unit):
             break
         before = penalised
-    if rates.hits.mean() < rates.false_alarms.mean():
-        rates = _Rates(1 - rates.prevalence, rates.false_alarms, rates.hits)
-        posterior = 1 - posterior
-    return DawidSkene(posterior, rates.hits, 1 - rates.false_alarms, rates.prevalence, loglik, iterations)
-
-
-def _estimate(posterior: FloatArray, unit: IntArray, said: IntArray, prior: float) -> _Rates:
-    """The rates that fit the posterior best: the M step. `said` is twice the annotator's number, one more for yes."""
-    size = int(said.max()) // 2 * 2 + 2
-    counts = np.bincount(said, minlength=size).reshape(-1, 2).astype(np.float64)
-    likely = np.bincount(said, weights=posterior[unit], minlength=size)
-    where_yes = np.asarray(likely, dtype=np.float64).reshape(-1, 2)
-    return _Rates(
-        prevalence=float(np.clip(posterior.mean(), _SMALLEST, 1 - _SMALLEST)),
-        hits=_share_of_yes(where_yes, prior),
-        false_alarms=_share_of_yes(counts - where_yes, prior),
-    )
+    if hits.mean() < false_alarms.mean():
+        return DawidSkene(1 - posterior, false_alarms, 1 - hits, 1 - prevalence, loglik)
+    return DawidSkene(posterior, hits, 1 - false_alarms, prevalence, loglik)
 
 
 def _share_of_yes(votes: FloatArray, prior: float) -> FloatArray:
-    """Each annotator's share of yes, from her votes of no and of yes (columns) and imagined ones on each side."""
+    """Each annotator's share of yes, from their votes of no and of yes (columns) and imagined ones on each side."""
     shares = (votes[:, 1] + prior) / np.maximum(votes.sum(axis=1) + 2 * prior, _SMALLEST)
     return np.asarray(np.clip(shares, _SMALLEST, 1 - _SMALLEST), dtype=np.float64)
-
-
-def _expect(rates: _Rates, unit: IntArray, said: IntArray) -> tuple[FloatArray, float]:
-    """The probability of yes for each unit at these rates, and the log-likelihood of all ratings: the E step."""
-    where_yes = np.log(np.column_stack([1 - rates.hits, rates.hits]).ravel())
-    where_no = np.log(np.column_stack([1 - rates.false_alarms, rates.false_alarms]).ravel())
-    log_yes = np.log(rates.prevalence) + np.bincount(unit, weights=where_yes[said])
-    log_no = np.log1p(-rates.prevalence) + np.bincount(unit, weights=where_no[said])
-    together = np.logaddexp(log_yes, log_no)
-    return np.exp(log_yes - together), float(together.sum())
-
-
-def _log_prior(rates: _Rates, prior: float) -> float:
-    """The logarithm of the Beta prior of all rates, up to a constant."""
-    both = np.concatenate([rates.hits, rates.false_alarms])
-    return float(prior * (np.log(both) + np.log1p(-both)).sum())
-
-
-def _spread(values: FloatArray, numbers: IntArray, length: int) -> FloatArray:
-    """The values at their numbers in an array of this length, NaN elsewhere."""
-    whole = np.full(length, np.nan)
-    whole[numbers] = values
-    return whole
 
 
 ConsensusRule = Literal["majority", "ds"]
@@ -292,9 +245,6 @@ def unused_decisions(tables: Sequence[Ratings], decisions: Mapping[UnitLabel, bo
     return sorted(key for key in decisions if (task_of[key[2]], *key[:2]) not in there)
 
 
-_DIGITS = 12
-
-
 class ControlVotes(NamedTuple):
     """What annotators answered to one label of one control."""
 
@@ -311,8 +261,6 @@ class ControlVotes(NamedTuple):
         return None if self.n_yes == self.n_no else self.n_yes > self.n_no
 
 
-_UnitLabel = tuple[str, str, str]
-"""Record, passage and label, as decisions have it."""
 ControlLabel = tuple[TaskName, str, str, str]
 """A label of a control: task, record, passage (empty outside retrieval) and label."""
 
@@ -367,7 +315,7 @@ class Audit(Frozen):
 
 
 def measure_audit(
-    controls: Mapping[ControlLabel, ControlVotes], decisions: Mapping[_UnitLabel, bool], n_disputed: int, sha256: str
+    controls: Mapping[ControlLabel, ControlVotes], decisions: Mapping[UnitLabel, bool], n_disputed: int, sha256: str
 ) -> Audit:
     """What the decisions of a file with this digest did to the labels of controls."""
     by_label: dict[tuple[TaskName, str], dict[ControlLabel, ControlVotes]] = {}
@@ -378,7 +326,7 @@ def measure_audit(
     ]
     return Audit(
         version_before="votes",
-        version_after=f"votes+{sha256[:_DIGITS]}",
+        version_after=f"votes+{sha256[:12]}",
         n_decisions=len(decisions),
         n_disputed=n_disputed,
         labels=tuple(each for each in measured if each),
@@ -386,7 +334,7 @@ def measure_audit(
 
 
 def _measure(
-    task: TaskName, label: str, votes: Mapping[ControlLabel, ControlVotes], decisions: Mapping[_UnitLabel, bool]
+    task: TaskName, label: str, votes: Mapping[ControlLabel, ControlVotes], decisions: Mapping[UnitLabel, bool]
 ) -> AuditedLabel | None:
     """One label; None where no control with a majority has it."""
     told = {key[1:]: (each.known, each.majority) for key, each in votes.items() if each.majority is not None}

@@ -202,8 +202,5 @@ def _entropy(probability: float) -> float:
 
 def pattern(votes: Mapping[str, bool]) -> str:
     """Who said what, yes before no, such as `carla yes; anna, ben no`."""
-    sides = (
-        ("yes", [name for name, vote in votes.items() if vote]),
-        ("no", [n for n, vote in votes.items() if not vote]),
-    )
-    return "; ".join(f"{', '.join(names)} {word}" for word, names in sides if names)
+    sides = {word: [name for name, vote in votes.items() if vote == side] for word, side in (("yes", 1), ("no", 0))}
+    return "; ".join(f"{', '.join(names)} {word}" for word, names in sides.items() if names)
