@@ -5,8 +5,7 @@ Source: exports/contracts/agreement.md#coefficients, exports/contracts/agreement
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -151,20 +150,6 @@ def listed_pairs(pairs: Sequence[PairAgreement], n_annotators: int) -> tuple[tup
     return tuple(pair for pair in pairs if (pair.rater_a, pair.rater_b) in kept), len(shared) - PAIRS_KEPT
 
 
-class _AgainstRest(NamedTuple):
-    """Counts of every annotator on one label: one number an annotator."""
-
-    ratings: IntArray
-    yes: IntArray
-    """Ratings that say yes."""
-    cells: IntArray
-    """Annotators × 4: units on which she and the majority of the others say yes, only she, only they, neither."""
-    ties: IntArray
-    """Units on which the others tie."""
-    lone_dissents: IntArray
-    """Units with three ratings or more on which she alone says otherwise."""
-
-
 class AnnotatorEstimators:
     """Every annotator against the others on one label: what it asks of the resamples, and how it reads them."""
 
@@ -177,21 +162,81 @@ class AnnotatorEstimators:
         """Alpha without each annotator, less alpha of all."""
 
     def read(self, resampled: Resampled, support: Support, exchange: Exchange) -> Iterator[AnnotatorAgreement]:
-        """Every annotator, by name; `support` and `exchange` are those of this label."""
-        counts = _count_against_rest(self.label, len(self.annotators))
-        alphas = [None if np.isnan(value) else float(value) for value in _alphas_without(self.totals)]
-        told = exchange._asdict()
+        """Every annotator, by name, of whom nobody stands out: that depends on the other tasks of the file.
+
+        `support` and `exchange` are those of this label.
+        """
+        ratings, yes, ties, lone, cells = self._count()
+        alphas = _alphas_without(self.totals)
         for rater, name in enumerate(self.annotators):
-            yield _annotator_agreement(
-                self.label.label,
-                name,
-                rater,
-                counts,
-                (alphas[0], alphas[rater + 1]),
-                bool((self.totals[:2] + self.totals[3 + 3 * rater : 5 + 3 * rater]).any()),
-                absence_interval(resampled[self.estimator], rater, support),
-                {name: None if math.isnan(values[rater]) else float(values[rater]) for name, values in told.items()},
+            n_ratings = int(ratings[rater])
+            both, only_own, only_others, neither = cells[rater].tolist()
+            compared = both + only_own + only_others + neither
+            found = {
+                "alpha_without": alphas[rater + 1],
+                "delta_alpha": alphas[rater + 1] - alphas[0],
+                "kappa_with_majority_of_others": kappas(cells[rater].astype(np.float64))[0],
+                **{field: values[rater] for field, values in exchange._asdict().items()},
+            }
+            figures = {
+                "positive_rate": ratio(yes[rater], n_ratings),
+                "agreement_with_majority_of_others": ratio(both + neither, compared),
+                "bias_index": ratio(only_own - only_others, compared),
+                **{field: None if np.isnan(value) else float(value) for field, value in found.items()},
+            }
+            undefined = (each for each in AnnotatorAgreement.model_fields if each in figures and figures[each] is None)
+            n_others = int(np.count_nonzero(ratings)) - (n_ratings > 0)
+            yield AnnotatorAgreement(
+                label=self.label.label,
+                rater=name,
+                n_ratings=n_ratings,
+                positive_rate_interval=wilson_interval(int(yes[rater]), n_ratings) if n_ratings else None,
+                delta_interval=absence_interval(resampled[self.estimator], rater, support),
+                n_compared=compared,
+                n_ties=int(ties[rater]),
+                lone_dissents=int(lone[rater]),
+                stands_out=False,
+                **figures,
+                undefined={each: self._reason(each, rater, n_others, figures, compared) for each in undefined},
             )
+
+    def _reason(
+        self, figure: str, rater: int, n_others: int, figures: Mapping[str, float | None], compared: int
+    ) -> UndefinedReason:
+        """Why a figure of an annotator is undefined."""
+        if figure in ("alpha_without", "delta_alpha"):
+            # Where alpha without them is defined, alpha of all is not for lack of variation.
+            pairable = (self.totals[:2] + self.totals[3 + 3 * rater : 5 + 3 * rater]).any()
+            if pairable or figures["alpha_without"] is not None:
+                return "no_variation"
+            return "single_annotator" if n_others == 1 else "no_pairable_items"
+        if figure in ("p", "p_holm") and figures["disagreement"] is not None:
+            return "no_exchange"
+        return "constant_both_raters" if compared and figure == "kappa_with_majority_of_others" else "no_pairable_items"
+
+    def _count(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+        """Of each annotator: ratings, those that say yes, ties of the others, lone dissents, and cells × 4.
+
+        The cells are units on which they and the majority of the others say yes, only they, only the others, neither;
+        they dissent alone on a unit with three ratings or more.
+        """
+        label, n_annotators = self.label, len(self.annotators)
+        no, yes = _others(label)
+        units = label.units[label.patterns]
+        decided = no != yes
+        cells = 4 * label.raters + 2 * (1 - label.yes) + (yes < no)
+
+        def count(where: BoolArray) -> IntArray:
+            return np.bincount(label.raters[where], units[where], n_annotators).astype(np.int64)
+
+        same = np.where(label.yes == 1, yes, no)
+        return (
+            count(units > 0),
+            count(label.yes == 1),
+            count((no == yes) & (no > 0)),
+            count((same == 0) & (no + yes >= 2)),
+            np.bincount(cells[decided], units[decided], 4 * n_annotators).astype(np.int64).reshape(-1, 4),
+        )
 
 
 def _without_entries(label: LabelPatterns, n_annotators: int) -> Entries:
@@ -234,84 +279,6 @@ def _alphas_without(totals: FloatArray) -> FloatArray:
 def _delta_alphas(totals: FloatArray) -> FloatArray:
     found = _alphas_without(totals)
     return found[..., 1:] - found[..., :1]
-
-
-def _count_against_rest(label: LabelPatterns, n_annotators: int) -> _AgainstRest:
-    no, yes = _others(label)
-    units = label.units[label.patterns]
-    decided = no != yes
-    cells = 4 * label.raters + 2 * (1 - label.yes) + (yes < no)
-
-    def count(where: BoolArray) -> IntArray:
-        return np.bincount(label.raters[where], units[where], n_annotators).astype(np.int64)
-
-    same = np.where(label.yes == 1, yes, no)
-    return _AgainstRest(
-        ratings=count(units > 0),
-        yes=count(label.yes == 1),
-        cells=np.bincount(cells[decided], units[decided], 4 * n_annotators).astype(np.int64).reshape(-1, 4),
-        ties=count((no == yes) & (no > 0)),
-        lone_dissents=count((same == 0) & (no + yes >= 2)),
-    )
-
-
-def _annotator_agreement(
-    label: str,
-    name: str,
-    rater: int,
-    counts: _AgainstRest,
-    alphas: tuple[float | None, float | None],
-    pairable_without: bool,
-    delta_interval: Interval | None,
-    exchange: dict[str, float | None],
-) -> AnnotatorAgreement:
-    """One annotator on one label, from alpha of all and without her, and from what exchanges tell; nobody stands out.
-
-    Whether she does depends on the other tasks of the file.
-    """
-    whole, without = alphas
-    n_ratings, yes = int(counts.ratings[rater]), int(counts.yes[rater])
-    both, only_she, only_they, neither = counts.cells[rater].tolist()
-    compared = both + only_she + only_they + neither
-    kappa = float(kappas(counts.cells[rater].astype(np.float64))[0])
-    figures = {
-        "positive_rate": ratio(yes, n_ratings),
-        "alpha_without": without,
-        "delta_alpha": None if whole is None or without is None else without - whole,
-        "agreement_with_majority_of_others": ratio(both + neither, compared),
-        "kappa_with_majority_of_others": None if np.isnan(kappa) else kappa,
-        "bias_index": ratio(only_she - only_they, compared),
-        **exchange,
-    }
-    n_others = np.count_nonzero(counts.ratings) - (n_ratings > 0)
-
-    def reason(figure: str) -> UndefinedReason:
-        if figure in ("alpha_without", "delta_alpha"):
-            return _alpha_reason(pairable_without, int(n_others), without is None)
-        if figure in ("p", "p_holm") and exchange["disagreement"] is not None:
-            return "no_exchange"
-        return "constant_both_raters" if compared and figure == "kappa_with_majority_of_others" else "no_pairable_items"
-
-    return AnnotatorAgreement(
-        label=label,
-        rater=name,
-        n_ratings=n_ratings,
-        positive_rate_interval=wilson_interval(yes, n_ratings) if n_ratings else None,
-        delta_interval=delta_interval,
-        n_compared=compared,
-        n_ties=int(counts.ties[rater]),
-        lone_dissents=int(counts.lone_dissents[rater]),
-        stands_out=False,
-        **figures,
-        undefined={figure: reason(figure) for figure, value in figures.items() if value is None},
-    )
-
-
-def _alpha_reason(pairable_without: bool, n_others: int, without_is_undefined: bool) -> UndefinedReason:
-    """Why alpha without an annotator is undefined; where it is defined, alpha of all is not for lack of variation."""
-    if pairable_without or not without_is_undefined:
-        return "no_variation"
-    return "single_annotator" if n_others == 1 else "no_pairable_items"
 
 
 def measure_overlap(ratings: Ratings) -> Overlap:

@@ -1,7 +1,6 @@
-"""HTML of a notebook's cell: sections, tables and lists of strangers' texts that stay text."""
+"""The Python API: agreement, disagreements and results as objects that a notebook shows."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin, overload
@@ -16,9 +15,9 @@ from exports.reading.frames import Source, sort_sources
 from exports.report.agreement_page import agreement_sections
 from exports.report.disagreement_files import with_details
 from exports.report.files import ResultsOptions, agreement_json, measure_tables, results_json, results_of_files
+from exports.report.html.elements import Child, element, section_parts, text_table, to_html
 from exports.report.results_page import results_sections
 from exports.report.results_words import basis, rate_estimate
-from exports.report.sections import Section
 from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import decimal, estimate
 from exports.results.schema import (
@@ -36,40 +35,9 @@ from exports.results.schema import (
 from exports.results.study import Consensus
 from pipeline.errors import InputError
 from pipeline.tables import Table
-from pipeline.terminal import printable
 
 if TYPE_CHECKING:
     import pandas
-
-
-def _html_sections(sections: Iterable[Section]) -> str:
-    return "".join(part for section in sections for part in _section_parts(section))
-
-
-def _section_parts(section: Section) -> Iterator[str]:
-    if section.title:
-        yield f"<h4>{_notebook_text(section.title)}</h4>"
-    yield _html_list(sentence for _, sentence in section.lead)
-    yield from map(_html_table, section.tables)
-    yield _html_list((*section.notes, *(sentence for _, sentence in section.points)))
-
-
-def _html_table(table: Table) -> str:
-    head, *rows = ([_notebook_text(str(cell)) for cell in row] for row in table.rows)
-    lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    names = "".join(f"<th>{name}</th>" for name in head)
-    return f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
-
-
-def _html_list(sentences: Iterable[str]) -> str:
-    """A list of sentences; nothing where there are none."""
-    items = "".join(f"<li>{_notebook_text(sentence)}</li>" for sentence in sentences)
-    return f"<ul>{items}</ul>" if items else ""
-
-
-def _notebook_text(text: str) -> str:
-    """The text as HTML shows it; a dollar would begin a formula in a notebook that draws them."""
-    return escape(printable(text)).replace("$", "&#36;")
 
 
 _DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
@@ -100,28 +68,14 @@ _RESULTS_TYPES = {
 """The type of each field by name."""
 
 
-def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
-    rows: list[tuple[str, ...]] = [
-        (
-            found.task,
-            found.label,
-            " ".join(filter(None, (found.record_uuid, found.chunk_id))),
-            decimal(found.influence),
-            found.pattern,
-            _excerpt(found.text),
-            _excerpt(found.text_pair),
-            "; ".join(f"{name}: {_excerpt(note)}" for name, note in found.notes.items()),
-        )
-        for found in disagreements[:_SHOWN]
-    ]
-    more = len(disagreements) - len(rows)
-    shown = _html_table(Table([_DISAGREEMENT_HEAD, *rows]))
-    return shown + (f"<p>and {more:,} more</p>" if more else "")
-
-
 def _excerpt(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
+
+
+def _notebook_html(*parts: Child) -> str:
+    """What a notebook shows; a dollar would begin a formula in one that draws them."""
+    return to_html(element("div", *parts)).replace("$", "&#36;")
 
 
 class AgreementResult:
@@ -164,7 +118,7 @@ class AgreementResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: warnings in words, then a line for each label."""
-        return _html_sections(agreement_sections(self.agreement))
+        return _notebook_html(map(section_parts, agreement_sections(self.agreement)))
 
 
 class DisagreementResult(Sequence[Disagreement]):
@@ -202,7 +156,22 @@ class DisagreementResult(Sequence[Disagreement]):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the first ones, their texts cut."""
-        return _disagreements_html(self.disagreements)
+        rows: list[tuple[str, ...]] = [
+            (
+                found.task,
+                found.label,
+                " ".join(filter(None, (found.record_uuid, found.chunk_id))),
+                decimal(found.influence),
+                found.pattern,
+                _excerpt(found.text),
+                _excerpt(found.text_pair),
+                "; ".join(f"{name}: {_excerpt(note)}" for name, note in found.notes.items()),
+            )
+            for found in self.disagreements[:_SHOWN]
+        ]
+        more = len(self) - len(rows)
+        table = text_table("Disagreements", Table([_DISAGREEMENT_HEAD, *rows], left=len(_DISAGREEMENT_HEAD)))
+        return _notebook_html(table, element("p", f"and {more:,} more") if more else None)
 
 
 def measure_agreement(source: "Source | Sequence[Source]", *, resamples: int = 2000, seed: int = 0) -> AgreementResult:
@@ -302,7 +271,7 @@ class ResultsResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: composite findings, what differs, the labels of each task, and what to mind."""
-        return _html_sections(results_sections(self.results))
+        return _notebook_html(map(section_parts, results_sections(self.results)))
 
 
 def measure_results(

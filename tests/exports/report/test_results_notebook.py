@@ -53,7 +53,7 @@ def test_a_notebook_shows_findings_first_and_a_hostile_name_as_text() -> None:
     assert page.index("Serious problem") < page.index("support_present")
     assert "<img" not in page
     assert "$x$" not in page
-    assert "20</td><td>12</td>" in page
+    assert '<bdi dir="auto">20</bdi></td><td><bdi dir="auto">12</bdi></td>' in page
 
 
 def test_what_runs_tell_is_in_frames_and_on_the_page(tmp_path: Path) -> None:
