@@ -20,8 +20,7 @@ from annotation.wording import ANSWERS, NOTES, Wording
 from exports.agreement.consensus import ControlLabel, ControlVotes
 from exports.agreement.disagreements import Disagreement
 from exports.agreement.judge import JudgedUnits
-from exports.agreement.ratings import EPOCH, MISSING, YES, Ratings
-from exports.agreement.statistics import label_votes
+from exports.agreement.ratings import EPOCH, MISSING, YES, Ratings, label_votes
 from exports.reading.decisions import Decision, Decisions
 from pipeline.errors import InputError
 from pipeline.text.normal_form import normal_form, normalise

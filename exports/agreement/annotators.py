@@ -12,8 +12,8 @@ import numpy as np
 from exports.agreement.distributions import wilson_interval
 from exports.agreement.exchange import Exchange
 from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns
-from exports.agreement.ratings import MISSING, FloatArray, IntArray, Ratings
-from exports.agreement.resampling import BoolArray, Resampled, Support, absence_interval, interval, interval_or_none
+from exports.agreement.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
+from exports.agreement.resampling import Resampled, Support, absence_interval, interval, interval_or_none
 from exports.agreement.schema import (
     AnnotatorAgreement,
     Interval,

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.distributions import wilson_interval
-from exports.agreement.ratings import YES, FloatArray, IntArray, LabelArray, Ratings
-from exports.agreement.statistics import label_votes
+from exports.agreement.ratings import YES, BoolArray, FloatArray, IntArray, LabelArray, Ratings, label_votes
 from pipeline.schema import Frozen
 
 _MIN_TRIPLED_UNITS = 10
@@ -24,7 +22,6 @@ _TOLERANCE = 1e-9
 _MAX_ITERATIONS = 1000
 _SMALLEST = 1e-12
 """Rates are kept this far from 0 and 1, so that their logarithms exist without a prior too."""
-BoolArray = npt.NDArray[np.bool_]
 
 
 class DawidSkene(NamedTuple):
@@ -190,10 +187,8 @@ def _labels_of_column(
     label = LABELS[ratings.task][column]
     counts = label_votes(ratings, column)
     posteriors = label_posterior(ratings, column)
-    units = zip(ratings.unit_records.tolist(), ratings.unit_chunks, strict=True)
     votes = zip(counts.ones.tolist(), counts.zeros.tolist(), posteriors.tolist(), strict=True)
-    for (record, chunk_id), (n_yes, n_no, probability) in zip(units, votes, strict=True):
-        record_uuid = ratings.records[record]
+    for (record_uuid, chunk_id), (n_yes, n_no, probability) in zip(ratings.unit_keys, votes, strict=True):
         posterior = None if np.isnan(probability) else probability
         value, source = _settle(n_yes, n_no, posterior, decisions.get((record_uuid, chunk_id, label)), rule)
         yield ConsensusLabel(
@@ -238,7 +233,7 @@ def unused_decisions(tables: Sequence[Ratings], decisions: Mapping[UnitLabel, bo
     there = {
         (table.task, record, chunk_id)
         for table in tables
-        for record, chunk_id in zip(map(table.records.__getitem__, table.unit_records), table.unit_chunks, strict=True)
+        for record, chunk_id in table.unit_keys
         if (record, chunk_id) in wanted
     }
     task_of = {label: task for task, labels in LABELS.items() for label in labels}

@@ -11,8 +11,8 @@ import numpy as np
 
 from annotation.labels import LABELS, TaskName
 from exports.agreement.consensus import label_posterior
-from exports.agreement.ratings import MISSING, YES, Ratings
-from exports.agreement.statistics import label_votes, unit_sums
+from exports.agreement.ratings import MISSING, YES, Ratings, label_votes
+from exports.agreement.statistics import unit_sums
 from pipeline.schema import Frozen
 
 

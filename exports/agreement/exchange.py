@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exports.agreement.distributions import holm
-from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, Ratings
-from exports.agreement.resampling import BoolArray
-from exports.agreement.statistics import Votes, count_votes
+from exports.agreement.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings, Votes, count_votes
 
 _STEPS = 60
 """Steps of the share of other ratings that say otherwise: exact for up to seven ratings a unit, else rounded to one."""

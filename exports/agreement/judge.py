@@ -13,8 +13,19 @@ from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.alt_test import EPSILON, Answers, alternative_annotator_test
 from exports.agreement.annotators import FEW_SHARED, kappas
 from exports.agreement.distributions import holm, rounded, student_quantile
-from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
-from exports.agreement.resampling import BoolArray, Estimator, bootstrap, interval
+from exports.agreement.ratings import (
+    MISSING,
+    YES,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    Ratings,
+    UnitKey,
+    Votes,
+    label_votes,
+)
+from exports.agreement.resampling import Estimator, bootstrap, interval
 from exports.agreement.schema import (
     Calibration,
     Confusion,
@@ -28,7 +39,7 @@ from exports.agreement.schema import (
     RefusedReason,
     ReliabilityBin,
 )
-from exports.agreement.statistics import Votes, label_votes, ratio
+from exports.agreement.statistics import ratio
 
 _BINS = 10
 _UNDEFINED_WHERE: dict[str, JudgeReason] = {
@@ -91,10 +102,6 @@ def _area_under_curve(p_yes: FloatArray, truths: BoolArray) -> float | None:
     middles = np.cumsum(counts) - (counts - 1) / 2
     rank_sum = float(middles[places][truths].sum())
     return (rank_sum - n_yes * (n_yes + 1) / 2) / (n_yes * n_no)
-
-
-UnitKey = tuple[str, str]
-"""`record_uuid` and `chunk_id`, which is empty outside retrieval."""
 
 
 class JudgedUnits(NamedTuple):
@@ -173,7 +180,7 @@ def measure_judge(
     ratings: Ratings, judged: JudgedUnits, resamples: int, seed: int, epsilon: float = EPSILON
 ) -> JudgedTask:
     """One judge on one task; labels that it never answered are left out."""
-    numbers = _unit_numbers(ratings)
+    numbers = set(ratings.unit_keys)
     known = {key: labels for key, labels in judged.labels.items() if key in numbers}
     columns = _judged_columns(ratings, judged)
     intervals = _kappa_intervals(ratings, columns, resamples, seed)
@@ -192,18 +199,13 @@ def measure_judge(
 
 def _judged_columns(ratings: Ratings, judged: JudgedUnits) -> list[JudgedColumn]:
     """The labels that the judge answered anywhere, in the order of the task."""
-    numbers = _unit_numbers(ratings)
+    numbers = {key: number for number, key in enumerate(ratings.unit_keys)}
     units = {numbers[key]: labels for key, labels in judged.labels.items() if key in numbers}
     return [
         _judged_column(ratings, column, label, units)
         for column, label in enumerate(LABELS[ratings.task])
         if any(label in labels for labels in judged.labels.values())
     ]
-
-
-def _unit_numbers(ratings: Ratings) -> dict[UnitKey, int]:
-    records = (ratings.records[number] for number in ratings.unit_records)
-    return {key: number for number, key in enumerate(zip(records, ratings.unit_chunks, strict=True))}
 
 
 def _judged_column(

@@ -12,7 +12,7 @@ from annotation.labels import LABELS, RULES, LabelRule
 from exports.agreement.annotators import FEW_SHARED, PairEstimators
 from exports.agreement.distributions import rounded
 from exports.agreement.patterns import LabelPatterns, TaskPatterns, core_entries, dense
-from exports.agreement.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings
+from exports.agreement.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings, Votes, count_votes
 from exports.agreement.resampling import (
     FEW_RECORDS,
     UNDEFINED_SHARE,
@@ -45,12 +45,10 @@ from exports.agreement.statistics import (
     COEFFICIENTS,
     STATISTICS,
     Sums,
-    Votes,
     alpha_sums,
     alphas,
     coefficient_values,
     coefficients,
-    count_votes,
     figures_of,
     totals,
 )

@@ -11,6 +11,10 @@ from annotation.labels import TaskName
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 LabelArray = npt.NDArray[np.int8]
+BoolArray = npt.NDArray[np.bool_]
+
+UnitKey = tuple[str, str]
+"""`record_uuid` and `chunk_id`, which is empty outside retrieval."""
 
 YES, NO, MISSING = 1, 0, -1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -58,3 +62,38 @@ class Ratings(NamedTuple):
     def latest(self) -> datetime | None:
         """The newest `created_at`, in UTC; None without responses."""
         return EPOCH + int(self.moments.max()) * MICROSECOND if len(self.moments) else None
+
+    @property
+    def unit_keys(self) -> list[UnitKey]:
+        """Record and passage of each unit."""
+        return [(self.records[at], chunk) for at, chunk in zip(self.unit_records, self.unit_chunks, strict=True)]
+
+
+class Votes(NamedTuple):
+    """Ratings of each unit, or of each part of one: units × labels, or a number a unit where it is about one label."""
+
+    zeros: IntArray
+    """Ratings that say no."""
+    ones: IntArray
+    """Ratings that say yes."""
+
+    @property
+    def ratings(self) -> IntArray:
+        """Ratings of either kind."""
+        return self.zeros + self.ones
+
+
+def count_votes(values: LabelArray, units: IntArray, n_units: int) -> Votes:
+    """Votes of each unit on each label, from responses × labels and the number of each response's unit."""
+
+    def count(value: int) -> IntArray:
+        columns = [np.bincount(units[column == value], minlength=n_units) for column in values.T]
+        return np.stack(columns, axis=1).astype(np.int64)
+
+    return Votes(count(NO), count(YES))
+
+
+def label_votes(ratings: Ratings, column: int) -> Votes:
+    """Votes of each unit on one label of the task: one number a unit."""
+    votes = count_votes(ratings.values[:, [column]], ratings.units, len(ratings.unit_records))
+    return Votes(votes.zeros[:, 0], votes.ones[:, 0])

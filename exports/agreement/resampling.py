@@ -13,10 +13,9 @@ from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from exports.agreement.distributions import NORMAL_QUANTILE, rounded, student_quantile
-from exports.agreement.ratings import FloatArray, IntArray
+from exports.agreement.ratings import BoolArray, FloatArray, IntArray
 from exports.agreement.schema import Interval, RefusedReason
 
 FEW_RECORDS = 20
@@ -28,7 +27,6 @@ _TIE = 1e-9
 _NORMAL = NormalDist()
 
 
-BoolArray = npt.NDArray[np.bool_]
 _BLOCK = 2**21
 """Numbers that a block of weights, of totals or of left-out sums may hold: 16 MiB."""
 _LARGEST_BLOCK = 512

@@ -6,12 +6,11 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from annotation.labels import LABELS
 from exports.agreement.distributions import holm
 from exports.agreement.labels import alpha_intervals
-from exports.agreement.ratings import EPOCH, FloatArray, IntArray, Ratings
+from exports.agreement.ratings import EPOCH, BoolArray, FloatArray, IntArray, Ratings, Votes, count_votes
 from exports.agreement.resampling import (
     Estimator,
     Support,
@@ -20,7 +19,7 @@ from exports.agreement.resampling import (
     joint_interval,
 )
 from exports.agreement.schema import AgreementSlice, AlphaChange, Interval, SliceLabel
-from exports.agreement.statistics import Votes, alpha_sums, alphas, coefficients, count_votes, figures_of, totals
+from exports.agreement.statistics import alpha_sums, alphas, coefficients, figures_of, totals
 
 _PERMUTATIONS = 999
 """Exchanges of records for every step."""
@@ -70,7 +69,7 @@ class Part(NamedTuple):
     """Annotators × labels: ratings."""
 
     @property
-    def frame(self) -> npt.NDArray[np.bool_]:
+    def frame(self) -> BoolArray:
         """Whether each of its records has a unit with two ratings or more, on any label."""
         pairable = (self.votes.ratings >= 2).any(axis=1)
         return np.bincount(self.unit_records[pairable], minlength=len(self.records)) > 0
@@ -180,9 +179,9 @@ class Step(NamedTuple):
     """Records × sums of `alphas` in the earlier part, zeros where a record is not in it."""
     sums_after: FloatArray
     """The same for the later part."""
-    both: npt.NDArray[np.bool_]
+    both: BoolArray
     """Whether the record has pairable units in both parts."""
-    tested: npt.NDArray[np.bool_]
+    tested: BoolArray
     """Labels whose change is tested."""
 
 
@@ -293,7 +292,7 @@ class Deck(NamedTuple):
 
     counts: IntArray
     """How many records are of each kind."""
-    both: npt.NDArray[np.bool_]
+    both: BoolArray
     """Whether they have pairable units in both parts."""
     late: FloatArray
     """Kinds × what a record adds to the later part if it is dealt there; of one in both, its later half."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
-from exports.agreement.ratings import NO, YES, FloatArray, IntArray, LabelArray, Ratings
+from exports.agreement.ratings import FloatArray, IntArray, Votes
 from pipeline.schema import Frozen
 
 UndefinedReason = Literal[
@@ -533,36 +533,6 @@ PAIR_STATISTICS: dict[str, PairStatistic] = {
     if isinstance(entry, PairStatistic)
 }
 """The statistics of a pair by name, in the order of `agreement.json`."""
-
-
-class Votes(NamedTuple):
-    """Ratings of each unit, or of each part of one: units × labels, or a number a unit where it is about one label."""
-
-    zeros: IntArray
-    """Ratings that say no."""
-    ones: IntArray
-    """Ratings that say yes."""
-
-    @property
-    def ratings(self) -> IntArray:
-        """Ratings of either kind."""
-        return self.zeros + self.ones
-
-
-def count_votes(values: LabelArray, units: IntArray, n_units: int) -> Votes:
-    """Votes of each unit on each label, from responses × labels and the number of each response's unit."""
-
-    def count(value: int) -> IntArray:
-        columns = [np.bincount(units[column == value], minlength=n_units) for column in values.T]
-        return np.stack(columns, axis=1).astype(np.int64)
-
-    return Votes(count(NO), count(YES))
-
-
-def label_votes(ratings: Ratings, column: int) -> Votes:
-    """Votes of each unit on one label of the task: one number a unit."""
-    votes = count_votes(ratings.values[:, [column]], ratings.units, len(ratings.unit_records))
-    return Votes(votes.zeros[:, 0], votes.ones[:, 0])
 
 
 def alpha_sums(votes: Votes, records: IntArray, n_records: int) -> FloatArray:

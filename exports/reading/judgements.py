@@ -13,8 +13,8 @@ from typing import NamedTuple
 from annotation.display import shown_units
 from annotation.labels import TASKS, TaskName
 from annotation.push.suggestions import GOOD, Judgement, external_id, read_judgement
-from exports.agreement.judge import JudgedUnits, UnitKey
-from exports.agreement.ratings import Ratings
+from exports.agreement.judge import JudgedUnits
+from exports.agreement.ratings import Ratings, UnitKey
 from exports.agreement.schema import InputFile, JudgeFile
 from exports.reading.read import input_file
 from exports.reading.runs import COLUMNS, column_of

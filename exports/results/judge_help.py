@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import LABELS, TaskName
-from exports.agreement.consensus import BoolArray
 from exports.agreement.distributions import NORMAL_QUANTILE, rounded
-from exports.agreement.ratings import FloatArray, IntArray, Ratings
+from exports.agreement.ratings import BoolArray, FloatArray, IntArray, Ratings
 from exports.results.comparisons import independent_units, share_ends
 from exports.results.groups import divided, number_names
 from exports.results.random_part import (
@@ -314,8 +313,7 @@ class Helped:
 def _sheet(ratings: Ratings, values: Values, judged: Judged, places: Mapping[str, int]) -> _Sheet:
     """The units with votes, then the others that were judged."""
     labels = LABELS[ratings.task]
-    names = (ratings.records[record] for record in ratings.unit_records.tolist())
-    units = {unit: row for row, unit in enumerate(zip(names, ratings.unit_chunks, strict=True))}
+    units = {unit: row for row, unit in enumerate(ratings.unit_keys)}
     n_voted = len(units)
     said = judged.tasks.get(ratings.task, {})
     for unit in said:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exports.agreement.consensus import BoolArray
-from exports.agreement.ratings import FloatArray, IntArray
+from exports.agreement.ratings import BoolArray, FloatArray, IntArray
 
 LEVEL = 0.01
 """How often a random part may be called none on a task: half of it for all groups, half for the judge's own scores."""

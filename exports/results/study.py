@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.labels import TaskName
-from exports.agreement.judge import UnitKey
-from exports.agreement.ratings import IntArray, Ratings
+from exports.agreement.ratings import IntArray, Ratings, UnitKey
 from pipeline.records import SourceState
 from pipeline.schema import Frozen
 

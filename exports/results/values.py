@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import LABELS, TaskName
-from exports.agreement.consensus import BoolArray, UnitLabel
-from exports.agreement.ratings import FloatArray, IntArray, Ratings
-from exports.agreement.statistics import count_votes
+from exports.agreement.consensus import UnitLabel
+from exports.agreement.ratings import BoolArray, FloatArray, IntArray, Ratings, count_votes
 from exports.results.groups import Grouping
 from exports.results.study import Consensus, FindingDefinition
 from pipeline.errors import InputError
@@ -59,18 +58,12 @@ def unit_values(
         values = np.where(share == 0.5, np.nan, np.where(np.isnan(share), np.nan, share > 0.5))
     else:
         values = np.where((share == 0) | (share == 1), share, np.nan)
-        units, labels = _unit_numbers(ratings), LABELS[ratings.task]
+        units, labels = {unit: number for number, unit in enumerate(ratings.unit_keys)}, LABELS[ratings.task]
         for (record, chunk_id, label), decided in decisions.items():
             if (record, chunk_id) in units and label in labels:
                 values[units[record, chunk_id], labels.index(label)] = decided
     records = np.array([places[record] for record in ratings.records], np.int64)[ratings.unit_records]
     return Values(records, values, (votes.ratings > 0) & np.isnan(values))
-
-
-def _unit_numbers(ratings: Ratings) -> dict[tuple[str, str], int]:
-    """The number of each unit by its record and passage."""
-    records = (ratings.records[record] for record in ratings.unit_records.tolist())
-    return {unit: number for number, unit in enumerate(zip(records, ratings.unit_chunks, strict=True))}
 
 
 def finding_values(definition: FindingDefinition, tasks: Mapping[TaskName, Values], n_records: int) -> FindingValues:

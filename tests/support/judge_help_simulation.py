@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exports.agreement.consensus import BoolArray
-from exports.agreement.ratings import FloatArray
+from exports.agreement.ratings import BoolArray, FloatArray
 from exports.results.comparisons import rate_ends
 from exports.results.judge_help import Powered, Units, prediction_powered
 from exports.results.random_part import Division, chosen_by_score, misfit, misfit_by_score, uneven_share

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from annotation.labels import LABELS
 from exports.agreement.measure import measure_figures, measure_task
-from exports.agreement.ratings import MISSING, NO, YES, FloatArray
+from exports.agreement.ratings import MISSING, NO, YES, FloatArray, count_votes
 from exports.agreement.resampling import Estimator, bootstrap, distinct_rows
 from exports.agreement.schema import LabelAgreement
-from exports.agreement.statistics import alpha_sums, alphas, count_votes
+from exports.agreement.statistics import alpha_sums, alphas
 from tests.support.agreement_data import START, Row, ratings_of
 
 RESAMPLES = 40

@@ -9,9 +9,8 @@ import pytest
 from exports.agreement.annotators import components, identical_vectors, measure_overlap
 from exports.agreement.labels import ADVICE, items_to_show, required_items, selection_p, with_cautions
 from exports.agreement.measure import measure_agreement, measure_figures, measure_task
-from exports.agreement.ratings import MISSING, Ratings
+from exports.agreement.ratings import MISSING, Ratings, Votes
 from exports.agreement.schema import LabelAgreement, LabelWarning, TaskAgreement, TaskWarning
-from exports.agreement.statistics import Votes
 from tests.support.agreement_data import Row, ratings_of, ratings_of_matrix
 
 RESAMPLES = 200

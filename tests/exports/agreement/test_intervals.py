@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exports.agreement.measure import measure_figures
-from exports.agreement.ratings import FloatArray, Ratings
+from exports.agreement.ratings import FloatArray, Ratings, count_votes
 from exports.agreement.resampling import (
     Estimator,
     Replicates,
@@ -20,7 +20,7 @@ from exports.agreement.resampling import (
     interval,
 )
 from exports.agreement.schema import Interval
-from exports.agreement.statistics import alpha_sums, alphas, count_votes
+from exports.agreement.statistics import alpha_sums, alphas
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_of_case
 from tests.support.places import NO_SHARED

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from exports.agreement.ratings import FloatArray, IntArray
+from exports.agreement.ratings import FloatArray, IntArray, count_votes
 from exports.agreement.resampling import Estimator, alpha_interval, alpha_support, bootstrap, interval
 from exports.agreement.schema import Interval
-from exports.agreement.statistics import alpha_sums, alphas, count_votes
+from exports.agreement.statistics import alpha_sums, alphas
 from tests.support.agreement_data import ratings_of_matrix
 
 RESAMPLES = 999
