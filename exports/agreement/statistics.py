@@ -47,7 +47,7 @@ class Statistic(NamedTuple):
     formula: str
     """Its formula, in the notation of the contract."""
     undefined: str
-    """When it is undefined; why, `undefined_reason` says."""
+    """When it is undefined; why, `figures_of` says."""
     over: Over
     """What it counts; for its interval, the records that have any of them are resampled."""
     compute: "Callable[[Sums], FloatArray] | None"
@@ -390,21 +390,15 @@ def coefficient_values(totals: FloatArray) -> FloatArray:
 
 
 def figures_of(total: Sums, n_annotators: int, names: Iterable[str]) -> dict[str, Any]:
-    """The coefficients among these names, in their order, and in `undefined` why one of them is."""
-    found = coefficients(total)
-    figures = {name: found[name] for name in names if name in found}
-    reason = undefined_reason(total, n_annotators)
-    return {**figures, "undefined": {name: reason for name, value in figures.items() if value is None}}
-
-
-def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
-    """Why a coefficient with these totals is undefined, if it is one.
+    """The coefficients among these names, in their order, and in `undefined` why one of them is.
 
     Source: exports/contracts/agreement.md#undefined-values.
     """
-    if total.pairable:
-        return "no_variation"
-    return "single_annotator" if n_annotators == 1 else "no_pairable_items"
+    found = coefficients(total)
+    figures = {name: found[name] for name in names if name in found}
+    alone: UndefinedReason = "single_annotator" if n_annotators == 1 else "no_pairable_items"
+    reason: UndefinedReason = "no_variation" if total.pairable else alone
+    return {**figures, "undefined": {name: reason for name, value in figures.items() if value is None}}
 
 
 class Cells(NamedTuple):

@@ -119,7 +119,7 @@ def test_agreement_writes_and_prints_it(copy: Path) -> None:
 def test_notebook_and_data_card_show_it(copy: Path) -> None:
     shown = python(copy, "-c", NOTEBOOK)
     assert shown.startswith("0.7")
-    assert "<th>pooled</th>" in shown
+    assert '<bdi dir="auto">pooled</bdi></th>' in shown
     citejury(copy, "dataset", "dataset", "--from", "export")
     card = (copy / "dataset" / "README.md").read_text(encoding="utf-8")
     assert "| pooled |" in card
