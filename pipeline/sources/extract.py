@@ -12,7 +12,7 @@ import sys
 import threading
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 from importlib import import_module
 from itertools import accumulate
@@ -141,21 +141,35 @@ def _extract_plain(text: str) -> Extracted:
 
 
 def _extract_pdf(body: bytes) -> Extracted:
-    """What a PDF says, with the places of its pages."""
+    """What a PDF says, with the places of its pages; one without text begins where the next one does."""
+    import pypdfium2
+
     kind = "application/pdf"
     try:
-        pdf = _read_pdf(body)
-    except UnreadablePdfError as error:
-        return _unread(kind, "parser_failed", str(error))
-    pages = f"{len(pdf.page_starts)} page{'s' * (len(pdf.page_starts) != 1)}"
-    if not pdf.whole:
-        return _unread(kind, "too_large", f"its text goes on after {pages}")
-    if not pdf.text:
-        return _unread(kind, "empty", f"no text on its {pages}, which may be pictures of text")
-    if monotony := monotony_of(pdf.text):
+        document = pypdfium2.PdfDocument(body)
+    except pypdfium2.PdfiumError:
+        return _unread(kind, "parser_failed", "it is broken, or needs a password")
+    with closing(document):
+        pages, length = [], 0
+        for number in range(len(document)):
+            page = _page_text(document, number)
+            pages.append(f"{page}\n" if page else "")
+            length += len(page)
+            if length > _LONGEST_TEXT:
+                break
+        title = " ".join(stored_text(document.get_metadata_dict().get("Title", "")).split())
+        is_whole, bookmarks = len(pages) == len(document), list(_bookmarks(document))
+    text = "".join(pages).rstrip("\n")
+    starts = tuple(accumulate(map(len, pages), initial=0))[:-1]
+    number_of_pages = f"{len(pages)} page{'s' * (len(pages) != 1)}"
+    if not is_whole:
+        return _unread(kind, "too_large", f"its text goes on after {number_of_pages}")
+    if not text:
+        return _unread(kind, "empty", f"no text on its {number_of_pages}, which may be pictures of text")
+    if monotony := monotony_of(text):
         return _unread(kind, "empty", monotony)
-    headings = placed_on_pages(pdf.bookmarks, pdf.text, pdf.page_starts)
-    return Extracted(pdf.text, pdf.title, _language_of(pdf.text), kind, pdf.page_starts, "page", "", headings)
+    headings = placed_on_pages(bookmarks, text, starts)
+    return Extracted(text, title, _language_of(text), kind, starts, "page", "", headings)
 
 
 def _language_of(text: str) -> str:
@@ -178,47 +192,6 @@ _WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]
 _FULL_LINE = 0.7
 _AMONG_THE_LONGEST = 0.8
 _LONGEST_TEXT = 20_000_000
-
-
-class _PdfText(NamedTuple):
-    """What a PDF says."""
-
-    text: str
-    """The text of its pages, each on a new line."""
-    title: str
-    """The title in its properties; empty where it has none."""
-    page_starts: tuple[int, ...]
-    """First code point of each page, in order; an empty page begins where the next one does."""
-    whole: bool
-    """Whether all pages are there: reading ends behind 20 million characters."""
-    bookmarks: tuple[NamedHeading, ...] = ()
-    """Its table of contents, as far as it has one to click on."""
-
-
-class UnreadablePdfError(ValueError):
-    """The file is broken, or needs a password."""
-
-
-def _read_pdf(body: bytes) -> _PdfText:
-    """The text of the PDF, paragraphs joined from their lines and words from their halves."""
-    import pypdfium2
-
-    try:
-        document = pypdfium2.PdfDocument(body)
-    except pypdfium2.PdfiumError as error:
-        raise UnreadablePdfError("it is broken, or needs a password") from error
-    try:
-        pages, length = [], 0
-        for number in range(len(document)):
-            pages.append(_page_text(document, number))
-            length += len(pages[-1])
-            if length > _LONGEST_TEXT:
-                break
-        title = " ".join(stored_text(document.get_metadata_dict().get("Title", "")).split())
-        text, page_starts = _joined(pages)
-        return _PdfText(text, title, page_starts, len(pages) == len(document), tuple(_bookmarks(document)))
-    finally:
-        document.close()
 
 
 def _bookmarks(document: Any) -> Iterator[NamedHeading]:
@@ -263,12 +236,6 @@ def _paragraphs(lines: list[str]) -> list[str]:
             found.append(line)
         last_length = len(line)
     return found
-
-
-def _joined(pages: list[str]) -> tuple[str, tuple[int, ...]]:
-    with_text = [f"{page}\n" if page else "" for page in pages]
-    starts = list(accumulate((len(page) for page in with_text), initial=0))
-    return "".join(with_text).rstrip("\n"), tuple(starts[:-1])
 
 
 _LENGTH = struct.Struct(">I")
