@@ -30,49 +30,14 @@ def check(url: str, *addresses: str, allowed: Sequence[tuple[str, int]] = ()) ->
     return Destination(host, port, judged)
 
 
-CLOSED = [
-    "0.0.0.0",
-    "10.0.0.1",
-    "100.64.0.1",
-    "100.100.100.200",
-    "127.0.0.1",
-    "127.255.255.254",
-    "168.63.129.16",
-    "169.254.169.254",
-    "172.16.0.1",
-    "172.31.255.255",
-    "192.0.0.192",
-    "192.0.2.1",
-    "192.168.1.1",
-    "198.18.0.1",
-    "198.51.100.1",
-    "203.0.113.1",
-    "224.0.0.1",
-    "240.0.0.1",
-    "255.255.255.255",
-    "::",
-    "::1",
-    "::127.0.0.1",
-    "::ffff:10.0.0.1",
-    "::ffff:93.184.215.14",
-    "64:ff9b::a00:1",
-    "64:ff9b::7f00:1",
-    "64:ff9b:1::a00:1",
-    "2001::1",
-    "2001:db8::1",
-    "2002:a00:1::1",
-    "2002:7f00:1::1",
-    "fc00::1",
-    "fd00:ec2::254",
-    "fe80::1",
-    "fe80::1%eth0",
-    "2606:2800::1%eth0",
-    "fec0::1",
-    "ff02::1",
-    "100::1",
-    "3fff::1",
-    "5f00::1",
-]
+CLOSED_ADDRESSES = """
+0.0.0.0 10.0.0.1 100.64.0.1 100.100.100.200 127.0.0.1 127.255.255.254 168.63.129.16 169.254.169.254 172.16.0.1
+172.31.255.255 192.0.0.192 192.0.2.1 192.168.1.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 240.0.0.1
+255.255.255.255 :: ::1 ::127.0.0.1 ::ffff:10.0.0.1 ::ffff:93.184.215.14 64:ff9b::a00:1 64:ff9b::7f00:1
+64:ff9b:1::a00:1 2001::1 2001:db8::1 2002:a00:1::1 2002:7f00:1::1 fc00::1 fd00:ec2::254 fe80::1 fe80::1%eth0
+2606:2800::1%eth0 fec0::1 ff02::1 100::1 3fff::1 5f00::1
+"""
+CLOSED = CLOSED_ADDRESSES.split()
 
 
 @pytest.mark.parametrize("address", CLOSED)
@@ -101,42 +66,24 @@ def test_public_addresses_pass_in_the_resolvers_order_each_once() -> None:
     assert check(f"http://[{PUBLIC_V6}]/") == (PUBLIC_V6, 80, (PUBLIC_V6,))
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "1.1.1.1",
-        "100.63.255.255",
-        "100.128.0.1",
-        "172.15.255.255",
-        "172.32.0.1",
-        "192.0.1.1",
-        "223.255.255.254",
-        "2001:4860:4860::8888",
-        "2a00:1450:4001:80b::200e",
-    ],
-)
+BESIDE = """
+1.1.1.1 100.63.255.255 100.128.0.1 172.15.255.255 172.32.0.1 192.0.1.1 223.255.255.254 2001:4860:4860::8888
+2a00:1450:4001:80b::200e
+"""
+
+
+@pytest.mark.parametrize("address", BESIDE.split())
 def test_an_address_beside_the_closed_ones_passes(address: str) -> None:
     assert check("https://site.example/", address).addresses == (address,)
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "2130706433",
-        "134744072",
-        "0x7f000001",
-        "0X7F.1",
-        "0177.0.0.1",
-        "127.1",
-        "127.0.0.1.",
-        "0x08.8.8.8",
-        "010.8.8.8",
-        "8.8.8",
-        "site.example.1",
-        "1.2.3.4.5",
-        "0x",
-    ],
-)
+NUMBERS = """
+2130706433 134744072 0x7f000001 0X7F.1 0177.0.0.1 127.1 127.0.0.1. 0x08.8.8.8 010.8.8.8 8.8.8 site.example.1 1.2.3.4.5
+0x
+"""
+
+
+@pytest.mark.parametrize("host", NUMBERS.split())
 def test_a_host_that_ends_in_a_number_is_refused_even_where_it_would_be_public(host: str) -> None:
     with pytest.raises(InputError, match=r"is a number|is no URL"):
         check(f"http://{host}/", PUBLIC)

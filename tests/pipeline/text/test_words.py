@@ -1,10 +1,10 @@
-"""Content words and numbers, in languages with and without spaces."""
+"""Content words and numbers, in languages with and without spaces, and how many of them sentences have."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.text.words import content_words, numbers_in, without_marks
+from pipeline.text.words import WordIndex, content_words, numbers_in, without_marks
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,9 @@ def test_any_text_has_words_without_blanks(text: str) -> None:
 @given(st.text(st.characters(max_codepoint=127)))
 def test_a_text_of_ascii_has_the_words_that_it_has_among_others(text: str) -> None:
     assert content_words(text) == content_words(f"{text} naïve")[:-1]
+
+
+@pytest.mark.parametrize(("place", "count"), [(0, 3), (2, 3), (3, 2), (4, 1), (6, 1)])
+def test_words_are_counted_in_the_row_of_sentences_around_one_that_has_most_of_them(place: int, count: int) -> None:
+    index = WordIndex([{"bees", "honey"}, {"bees"}, {"wax"}, {"queen"}, {"wax"}, set(), {"hive"}])
+    assert index.count_around(place, {"bees", "honey", "wax", "nectar"}, 3) == count
