@@ -52,7 +52,6 @@ _FIRST_PAUSE = 0.2  # seconds; doubled after every attempt
 _REPEATABLE_METHODS = frozenset({"GET", "PUT", "DELETE"})
 # After a 500 uvicorn closes the kept-alive connection, so the next call on it breaks although the server is well.
 _BROKEN_CONNECTION = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
-_LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _DETAIL_LENGTH = 600
 AS_OF_PATH = "/citejury/datasets/{dataset_id}/records/as-of"
 """Where our own server lists records with the responses of an earlier moment."""
@@ -75,23 +74,21 @@ class Argilla:
             raise SettingsError("The Argilla API key is empty or holds characters that no key has. Copy it again.")
         url = _address(api_url)
         self.api_url = str(url.copy_with(userinfo=b"")).rstrip("/")
-        is_loopback = url.host in _LOOPBACK_HOSTS
+        is_local = is_loopback(url.host)
         self._http = httpx.Client(
             base_url=url.copy_with(path=url.path.rstrip("/") + API_PATH),
             # On this machine compressing takes longer than sending; a proxy cannot reach its own loopback.
-            headers={KEY_HEADER: key, **({"Accept-Encoding": "identity"} if is_loopback else {})},
+            headers={KEY_HEADER: key, **({"Accept-Encoding": "identity"} if is_local else {})},
             timeout=_TIMEOUT,
             # Nothing is encrypted there, and reading all authorities takes longer than most calls.
-            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_loopback and url.scheme == "http" else True,
-            trust_env=not is_loopback,
+            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_local and url.scheme == "http" else True,
+            trust_env=not is_local,
         )
 
     def __enter__(self) -> Self:
-        """The connection itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the connection."""
         self.close()
 
     def close(self) -> None:
@@ -123,15 +120,7 @@ class Argilla:
                 f"{response.headers.get('content-type', 'no content type')!r} instead of JSON. Check `ARGILLA_API_URL`."
             ) from error
 
-    def transport(self) -> httpx.BaseTransport:
-        """What sends the requests of another client over this connection, as this connection's user.
-
-        Raises what `request` raises, so that Argilla's SDK fails as everything else does.
-        """
-        return _Through(self)
-
     def _send(self, method: str, path: str, params: Mapping[str, Any] | None, json: Any) -> httpx.Response:
-        """The server's response, whatever its status."""
         attempts = _ATTEMPTS if method.upper() in _REPEATABLE_METHODS else 1
         for attempt in range(1, attempts + 1):
             try:
@@ -158,7 +147,6 @@ class Argilla:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _refusal(self, response: httpx.Response) -> ArgillaError:
-        """The error that says what the server refused, and why, in its own words."""
         call = f"{response.request.method} {response.request.url.path}"
         if response.is_redirect:
             target = response.headers.get("location", "")
@@ -293,6 +281,8 @@ class Argilla:
 
 
 class _Through(httpx.BaseTransport):
+    """Raises what `Argilla.request` raises, so that Argilla's SDK fails as everything else does."""
+
     def __init__(self, argilla: Argilla) -> None:
         self._argilla = argilla
 
@@ -366,11 +356,7 @@ def _refusal_detail(response: httpx.Response) -> str | None:
 
 
 def _without_key(user: Mapping[str, Any]) -> dict[str, Any]:
-    """The user as the server describes her, without her API key."""
     return {name: value for name, value in user.items() if name != "api_key"}
-
-
-_NO_SERVER = "http://no-server.invalid"
 
 
 @cache
@@ -398,12 +384,12 @@ def _client_class() -> Any:
 @cache
 def unconnected() -> "rg.Argilla":
     """A client for definitions, which ask for one although they send nothing."""
-    return _client_class()(api_url=_NO_SERVER, api_key="-")
+    return _client_class()(api_url="http://no-server.invalid", api_key="-")
 
 
 def connected(argilla: Argilla) -> "rg.Argilla":
     """The SDK's client for the same server and user; its requests go through our connection."""
-    return _client_class()(api_url=argilla.api_url, api_key="-", mounts={"all://": argilla.transport()})
+    return _client_class()(api_url=argilla.api_url, api_key="-", mounts={"all://": _Through(argilla)})
 
 
 def workspace_handle(client: "rg.Argilla", workspace_id: str) -> "rg.Workspace":

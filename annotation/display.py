@@ -73,7 +73,6 @@ def _retrieval_record(record: QueryResponse, passage: Passage, wording: Wording)
 
 
 def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
-    """The body of one answer, under the list of its sources and its query, and its whole context."""
     fields = {
         "sources": plain_text(source_list(record.sources, wording)),
         "query": plain_text(record.query),
@@ -93,7 +92,6 @@ def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wordin
 
 
 def _generation_record(record: QueryResponse, wording: Wording) -> dict[str, Any]:
-    """The body of one query and one answer."""
     fields = {"query": plain_text(record.query), "answer": rendered_answer(record.answer).html}
     originals = {"query": record.query, "answer": record.answer}
     return _body("generation", record, record.record_uuid, fields, originals, [], wording)
@@ -115,6 +113,7 @@ def _body(
     """
     shown = {name: _never_empty(text, wording) for name, text in fields.items()}
     originals = {column: text for column, text in texts.items() if shown[COLUMN_FIELDS[task][column]] != text}
+    is_known = record.sources or record.provenance.contexts == "selected"  # records of others may come without sources
     hidden = {
         "version": HIDDEN_VERSION,
         "task": task,
@@ -123,15 +122,10 @@ def _body(
         **(ids or {}),
         "originals": originals,
         "provenance": record.provenance.model_dump(),
-        **({"sources": dict(Counter(source.state for source in record.sources))} if _tells_sources(record) else {}),
+        **({"sources": dict(Counter(source.state for source in record.sources))} if is_known else {}),
         "content_hash": short_hash([texts, judged]),
     }
     return {"external_id": external_id, "fields": shown, "metadata": {HIDDEN: hidden}}
-
-
-def _tells_sources(record: QueryResponse) -> bool:
-    """Whether it is known how many sources the answer cites: records of others may come without them."""
-    return bool(record.sources) or record.provenance.contexts == "selected"
 
 
 def _never_empty(text: str, wording: Wording) -> str:

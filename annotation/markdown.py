@@ -80,7 +80,6 @@ def _formula_lines(text: str) -> set[int]:
 
 
 def _formulas_of(paragraph: str) -> Iterator[tuple[int, int]]:
-    """Where formulas of several lines begin and end."""
     if "\n" not in paragraph:
         return
     for opening, closing in _FORMULAS:
@@ -109,7 +108,6 @@ def _guard_of(line: str, above: str) -> tuple[int, str]:
 
 
 def _lead(line: str) -> int:
-    """Where the line goes on after its spaces and its marks of quotation."""
     found = _LEAD.match(line)
     return found.end() if found else 0
 
@@ -184,7 +182,6 @@ def _keep(state: "StateInline", end: int, kind: str) -> bool:
 
 
 def _verbatim(state: "StateInline", silent: bool) -> bool:
-    """Take what begins here and is no markup to us: an escape, a formula, a link's target, an address, a tag."""
     found = _VERBATIM.get(state.src[state.pos])
     return bool(found) and found(state, state.src, state.pos)  # type: ignore[misc]  # mypy loses that it is there
 
@@ -209,7 +206,6 @@ def _matching(pattern: re.Pattern[str], kind: str) -> Callable[["StateInline", s
 
 
 def _angle(state: "StateInline", src: str, pos: int) -> bool:
-    """A tag, an address between angles, or a comment."""
     if not src.startswith("<!--", pos) or state.cache.get(-ord("<"), pos) == -1:
         return _matching(_TAG, "")(state, src, pos)
     end = state.cache[-ord("<")] = src.find("-->", pos + 4)
@@ -246,7 +242,9 @@ def _code(state: "StateInline", silent: bool) -> bool:
         return False
     known, runs = state.env.get(_RUNS, (None, None))
     if known is not src:
-        runs = _runs_of_backticks(src)
+        runs = defaultdict(list)  # where the runs of each length begin
+        for found in _BACKTICKS.finditer(src):
+            runs[len(found[0])].append(found.start())
         state.env[_RUNS] = (src, runs)
     length = len(_BACKTICKS.match(src, start)[0])  # type: ignore[index]
     ends = runs[length]
@@ -261,16 +259,7 @@ def _code(state: "StateInline", silent: bool) -> bool:
     return True
 
 
-def _runs_of_backticks(src: str) -> dict[int, list[int]]:
-    """Where the runs of each length begin."""
-    runs: defaultdict[int, list[int]] = defaultdict(list)
-    for found in _BACKTICKS.finditer(src):
-        runs[len(found[0])].append(found.start())
-    return runs
-
-
 def _emphasis(state: "StateInline", silent: bool) -> bool:
-    """Take a run of `*` or `_`, which emphasises only where nobody would read it as anything else."""
     from markdown_it.rules_inline.state_inline import Delimiter
 
     src, start = state.src, state.pos

@@ -160,7 +160,6 @@ def _words(passage: MarkedPassage, runs: Sequence[Run], start: int, end: int) ->
 
 
 def _trimmed(words: MarkedWords) -> MarkedWords:
-    """The words without the space around them."""
     text = words.text
     start = words.start + len(text) - len(text.lstrip())
     return words._replace(start=start, end=max(start, words.end - len(text) + len(text.rstrip())))

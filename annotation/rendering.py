@@ -98,16 +98,9 @@ def _whole(blocks: Sequence[str], text: str) -> str:
 
 
 def _as_written(text: str) -> str:
-    """The text line by line, without any formatting."""
     paragraphs = (part.strip("\n") for part in _BLANK.split(text))
-    return "\n".join(
-        f'<p class="citejury-written">{_with_breaks(_escaped(part))}</p>' for part in paragraphs if part.strip()
-    )
-
-
-def _with_breaks(escaped: str) -> str:
-    """The escaped text, its line ends as `br`."""
-    return escaped.replace("\n", "<br>")
+    shown = (_escaped(part).replace("\n", "<br>") for part in paragraphs if part.strip())
+    return "\n".join(f'<p class="citejury-written">{part}</p>' for part in shown)
 
 
 def _escaped(text: str) -> str:
@@ -117,7 +110,6 @@ def _escaped(text: str) -> str:
 
 
 def _unguarded(text: str) -> str:
-    """The text of a token escaped, without our own characters in it."""
     return _escaped(OUR_CHARACTERS.sub("", text.replace(PIPE, "\\|")))
 
 
@@ -151,7 +143,6 @@ def _block_html(tokens: "Sequence[Token]", counts: Counter[str]) -> str:
 
 
 def _tag(token: "Token") -> str:
-    """The opening or closing tag of an element."""
     if token.nesting < 0:
         return f"</{token.tag}>"
     if token.type == "list_item_open" and token.info:
@@ -170,13 +161,12 @@ def _code(token: "Token") -> str:
 
 
 def _inline(tokens: "Sequence[Token]", counts: Counter[str]) -> list[str]:
-    """Text with emphasis, code and line ends."""
     parts: list[str] = []
     depth = 0
     for token in tokens:
         if token.type == "text":
             counts.update(KINDS[guard] for guard in _COUNTED.findall(token.content))
-            parts.append(_with_breaks(_unguarded(token.content)))
+            parts.append(_unguarded(token.content).replace("\n", "<br>"))
         elif token.type in ("softbreak", "hardbreak"):
             parts.append("<br>")
         elif token.type == "code_inline":
@@ -221,8 +211,6 @@ def _shows_all(block: str, source: str) -> bool:
 
 
 class _Reading(HTMLParser):
-    """A block of HTML, read beside its source."""
-
     def __init__(self, source: str) -> None:
         super().__init__()
         self.source = source
@@ -247,7 +235,6 @@ class _Reading(HTMLParser):
             self.place = marks.match(self.source, end).end()  # type: ignore[union-attr]
 
     def take(self, pattern: re.Pattern[str]) -> str:
-        """What of the source the pattern takes after any space."""
         self.skip_space()
         found = pattern.match(self.source, self.place)
         if found is None:
@@ -283,7 +270,6 @@ class _Reading(HTMLParser):
             self.runs.append(self.take(_CODE))
 
     def open_code_block(self) -> None:
-        """Begin with a block of code, at its fence if it has one."""
         self.is_code_block = True
         self.skip_space()
         found = _FENCE.match(self.source, self.place)
@@ -364,8 +350,6 @@ def _differing(tokens: "Sequence[Token]", others: "Sequence[Token]") -> int:
 
 
 class _Block(NamedTuple):
-    """One of the answer's top-level parts as HTML."""
-
     html: str
     """Its elements."""
     is_formatted: bool

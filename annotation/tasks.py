@@ -27,21 +27,9 @@ COLUMN_FIELDS: dict[TaskName, dict[str, str]] = {
     "generation": {"query": "query", "answer": "answer"},
 }
 
-# Only what a model wrote is rendered as Markdown. A field without Markdown goes into the page as raw HTML
-# (argilla-frontend 2.8.0, TextField: `innerHTML`), so annotation/display.py escapes it.
-_MARKDOWN_FIELDS: dict[TaskName, frozenset[str]] = {
-    "retrieval": frozenset(),
-    "grounding": frozenset({"answer"}),
-    "generation": frozenset({"answer"}),
-}
-
-# Fields that came later: datasets made before lack them, and are worked in as they are.
-_LATER_FIELDS: dict[TaskName, tuple[str, ...]] = {"retrieval": (), "grounding": ("query",), "generation": ()}
-
 MARKED_FIELD = "context"
 """The field that the span question is about; it has no Markdown, so that its text in the page is one text node."""
 
-_HASH_LENGTH = 16
 _PART_KEYS = ("name", "title", "description", "required", "settings")
 
 CALIBRATION = "calibration"
@@ -59,9 +47,7 @@ class DatasetDefinition(NamedTuple):
 
     task: TaskName
     name: str
-    """Its name in Argilla."""
     settings: "rg.Settings"
-    """Its fields, questions, guidelines and distribution."""
     metadata: dict[str, Any]
     """What it is known by; the SDK has no place for a dataset's own metadata."""
 
@@ -158,7 +144,7 @@ def lacking_fields(task: TaskName, there: Iterable[Mapping[str, Any]]) -> frozen
     names, order = {field["name"] for field in there}, FIELDS[task]
     return frozenset(
         name
-        for name in _LATER_FIELDS[task]
+        for name in (("query",) if task == "grounding" else ())  # which came later
         if name not in names and not names.isdisjoint(order[order.index(name) + 1 :])
     )
 
@@ -204,7 +190,9 @@ def define_dataset(
     titles = {name: wording.fields[task][name] for name in FIELDS[task] if name not in lacking} | dict(added or {})
     settings = rg.Settings(
         fields=[
-            rg.TextField(name, title=title, use_markdown=name in _MARKDOWN_FIELDS[task], client=client)
+            # Only what a model wrote is rendered as Markdown. A field without Markdown goes into the page as raw HTML
+            # (argilla-frontend 2.8.0, TextField: `innerHTML`), so annotation/display.py escapes it.
+            rg.TextField(name, title=title, use_markdown=name == "answer", client=client)
             for name, title in titles.items()
         ],
         questions=[
@@ -251,7 +239,6 @@ def define_dataset(
 
 
 def _wording_with_suggestions(wording: Wording) -> Wording:
-    """The wording in which every label's question and the first words of the guidelines tell of the proposal."""
     hint, notice = wording.suggested["question"], wording.suggested["guidelines"]
     return wording._replace(
         questions={
@@ -288,4 +275,9 @@ def schema_part(part: Mapping[str, Any]) -> dict[str, Any]:
 def short_hash(value: Any) -> str:
     """16 hex digits of sha256 of the value as canonical JSON."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:_HASH_LENGTH]
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+
+
+def lot(text: str) -> bytes:
+    """What things are drawn by: 32 bytes that only the text decides, evenly spread over texts (sha256)."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -26,7 +26,6 @@ MIXED_IN: tuple[Purpose, ...] = ("control", "repeat")
 """What comes to annotators among their other work, at a rate, so that nobody can tell which it is."""
 DEFAULT_RATE = 0.1
 """The rate at which they come where nobody says another."""
-_SET_APART: tuple[Purpose, ...] = (*MIXED_IN, "practice")
 
 
 class Assignment(Frozen):
@@ -76,7 +75,7 @@ def _read_assignment(said: Any, record: str) -> Assignment:
         return Assignment.model_validate(said)
     except ValidationError as error:
         purpose = said.get("purpose") if isinstance(said, Mapping) else None
-        if purpose not in _SET_APART:
+        if purpose not in (*MIXED_IN, "practice"):
             return COMMON
         wrong = ", ".join(f"`{'.'.join(map(str, each['loc']))}`" for each in error.errors())
         raise ArgillaError(
@@ -96,22 +95,18 @@ CHARACTERS_A_MINUTE_OF_ALPHABETS = 882
 """The same, mean of 14 languages with alphabets."""
 
 
-class Event(Protocol):
-    """Somebody sent an answer."""
+class _Event(Protocol):
+    @property
+    def user_id(self) -> Hashable: ...
 
     @property
-    def user_id(self) -> Hashable:
-        """Who."""
-
-    @property
-    def at(self) -> datetime:
-        """When."""
+    def at(self) -> datetime: ...
 
 
-E = TypeVar("E", bound=Event)
+_E = TypeVar("_E", bound=_Event)
 
 
-def times_taken(events: Iterable[E]) -> Iterator[tuple[E, float | None]]:
+def times_taken(events: Iterable[_E]) -> Iterator[tuple[_E, float | None]]:
     """Each event in order of time with the seconds since the same person's event before it, wherever that was.
 
     None where that is unknown: for her first one, and after a pause. What of several people's and datasets' answers
@@ -140,7 +135,6 @@ class Answer(NamedTuple):
     """What one annotator did with one record."""
 
     user_id: str
-    """Who."""
     status: str
     """`submitted`, `draft` or `discarded`."""
     at: datetime
@@ -236,19 +230,16 @@ def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
 
 
 def _answer(response: Mapping[str, Any]) -> Answer:
-    """A response as Argilla sends it."""
     labels, question = labels_and_question(response["values"])
     first, last = _moment(response["inserted_at"]), _moment(response["updated_at"])
     return Answer(response["user_id"], response["status"], last, _yes_and_no(labels), question, last - first < AT_ONCE)
 
 
 def _in_order(answers: Iterable[Answer]) -> tuple[Answer, ...]:
-    """The answers to a record, the earliest first."""
     return tuple(sorted(answers, key=lambda each: (each.at, each.user_id)))
 
 
 def _yes_and_no(labels: Mapping[str, str]) -> dict[str, bool]:
-    """What is said, by label."""
     return {name: given == "yes" for name, given in labels.items()}
 
 

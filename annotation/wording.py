@@ -25,9 +25,6 @@ FIELDS: dict[TaskName, tuple[str, ...]] = {
 }
 ANSWERS = ("yes", "no")
 NOTES = "notes"
-_MARK_TITLES = ("optional", "required")
-_ADJUDICATION = ("votes", "notes", "disputed", "quotes", "look")
-_SUGGESTED = ("question", "guidelines")
 
 
 class QuestionWording(NamedTuple):
@@ -100,7 +97,7 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         answers=read_texts(texts, ("answers",), ANSWERS, path),
         notes=_read_question(texts, (NOTES,), path),
         marks=MarksWording(
-            read_texts(texts, ("evidence",), _MARK_TITLES, path),
+            read_texts(texts, ("evidence",), ("optional", "required"), path),
             _read_text(texts, ("evidence", "description"), path),
             {mark: _read_text(texts, ("evidence", mark), path) for mark in MARKS},
         ),
@@ -114,8 +111,8 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         unknown_source=_read_text(texts, ("display", "unknown_source"), path),
         no_sources=_read_text(texts, ("display", "no_sources"), path),
         empty_text=_read_text(texts, ("display", "empty_text"), path),
-        adjudication=read_texts(texts, ("adjudication",), _ADJUDICATION, path),
-        suggested=read_texts(texts, ("suggested",), _SUGGESTED, path),
+        adjudication=read_texts(texts, ("adjudication",), ("votes", "notes", "disputed", "quotes", "look"), path),
+        suggested=read_texts(texts, ("suggested",), ("question", "guidelines"), path),
         rules_heading=_read_text(texts, ("replies", "heading"), path),
         examples_heading=_read_text(texts, ("printed", "examples"), path),
         examples={task: _read_examples(texts, task, path) for task in TASKS},
@@ -143,12 +140,10 @@ def read_texts(texts: Mapping[str, Any], keys: tuple[str, ...], names: Iterable[
 
 
 def _read_question(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> QuestionWording:
-    """The title and description in one table."""
     return QuestionWording(_read_text(texts, (*keys, "title"), path), _read_text(texts, (*keys, "description"), path))
 
 
 def _read_examples(texts: Mapping[str, Any], task: TaskName, path: Path) -> Examples:
-    """The case of one task with a yes and a no for each label."""
     keys = ("examples", task)
     labels = {label: read_texts(texts, (*keys, label), ANSWERS, path) for label in LABELS[task]}
     return Examples(_read_text(texts, (*keys, "case"), path), labels)

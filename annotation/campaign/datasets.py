@@ -44,21 +44,18 @@ class JuryDataset(NamedTuple):
     id: str
     name: str
     workspace: str
-    """Name of its workspace."""
     task: TaskName
-    """The task that its annotators do."""
     locale: str
     """Language of its questions."""
     round: str
-    """Its round of annotation."""
     version: int
-    """Its version; 1 where the server names none."""
+    """1 where the server names none."""
     status: str
     """`ready` where it is published, else `draft`."""
     min_submitted: int
     """How many annotators a record waits for."""
     metadata: Mapping[str, Any]
-    """Its metadata; with the history of its guidelines where it was described by `versions.current_datasets`."""
+    """With the history of its guidelines where it was described by `current_datasets`."""
 
     @property
     def guideline_version(self) -> str:
@@ -71,7 +68,6 @@ class JuryDataset(NamedTuple):
         return evidence_of({"metadata": self.metadata})
 
     def __str__(self) -> str:
-        """Workspace, name, task and, where it is not production, round."""
         named = "" if self.round == PRODUCTION else f", round {self.round}"
         return f"'{self.workspace}/{self.name}' ({self.task}{named})"
 
@@ -153,11 +149,6 @@ def find_datasets(
 
 
 def _only_locale(datasets: Sequence[JuryDataset], workspace: str) -> str:
-    """The one language of the datasets; empty where there are none.
-
-    Raises:
-        InputError: there are several.
-    """
     languages = sorted({dataset.locale for dataset in datasets})
     if len(languages) > 1:
         raise InputError(
@@ -193,11 +184,9 @@ class Series(NamedTuple):
     """What all versions of a dataset share."""
 
     task: TaskName
-    """The task that its annotators do."""
     locale: str
     """Language of its questions."""
     round_name: str
-    """Its round of annotation."""
 
 
 def series_of(dataset: Mapping[str, Any]) -> Series | None:

@@ -195,20 +195,15 @@ class Place(NamedTuple):
     """Where records go: three datasets of one round and language in one workspace."""
 
     workspace: str
-    """Name of the workspace."""
     locale: str
-    """Language of the questions."""
     round_name: str
-    """Round of annotation."""
 
 
 class Member(NamedTuple):
     """One person in one workspace."""
 
     workspace: str
-    """Name of the workspace."""
     person: Annotator
-    """Who she is."""
     belongs: bool = True
     """Whether she is to be a member of it; False for who is to be taken out where she is one."""
 
@@ -314,7 +309,6 @@ def read_campaign(path: Path | None = None) -> Campaign | None:
 
 
 def _described(problem: Any) -> str:
-    """One problem of the file: its key, what is wrong with it, and what was found."""
     key = ".".join(str(part) for part in ("campaign", *problem["loc"]) if part != "[key]")
     if problem["type"] == "extra_forbidden":
         return f"`{key}` is no key of a campaign"
@@ -325,7 +319,6 @@ def _described(problem: Any) -> str:
 
 
 def _locale_problems(campaign: Campaign) -> list[str]:
-    """What is wrong with languages and names; empty where nothing is."""
     known = worded_locales()
     problems = [
         f"`locales` has {locale!r}, and there is wording for {', '.join(known)} only"
@@ -345,7 +338,6 @@ def _locale_problems(campaign: Campaign) -> list[str]:
 
 
 def _group_problems(campaign: Campaign) -> list[str]:
-    """What is wrong with groups and assignment; empty where nothing is."""
     names = {person.name for person in campaign.annotators}
     problems = [f"`groups` has {group!r}; {reason}" for group in campaign.groups if (reason := _bad_group_name(group))]
     problems += [
@@ -375,12 +367,10 @@ def _group_problems(campaign: Campaign) -> list[str]:
 
 
 def _bad_group_name(group: str) -> str:
-    """Why a group cannot have the name; empty where it can."""
     if not re.fullmatch(ROUND_NAME, group):
         return "use up to 40 lower-case letters, digits and hyphens"
     return f"{_RESERVED_GROUP!r} is taken" if group.startswith(_RESERVED_GROUP) else ""
 
 
 def _repeated(values: Iterable[str]) -> list[str]:
-    """The values that occur more than once, in order of the alphabet."""
     return sorted(value for value, count in Counter(values).items() if count > 1)

@@ -13,14 +13,14 @@ from statistics import median
 from types import MappingProxyType
 from typing import NamedTuple
 
-from annotation.campaign.datasets import JuryDataset, jury_dataset
+from annotation.campaign.datasets import jury_dataset
 from annotation.campaign.file import Campaign, Place
 from annotation.campaign.narratives import PlannedNarrative, PlannedRecord, Population
 from annotation.campaign.routing import expected_calibration, plan_routes
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.tasks import CALIBRATION
-from annotation.units import Unit, read_units, times_taken
+from annotation.units import read_units, times_taken
 from pipeline.errors import NotFoundError
 
 Cell = tuple[TaskName, str]
@@ -69,8 +69,6 @@ class Pace(NamedTuple):
 
 
 class _Timed(NamedTuple):
-    """A response that was submitted."""
-
     user_id: str
     at: datetime
     cell: Cell
@@ -106,7 +104,11 @@ def read_work(
             slowly(dataset.name)
             here = stored.get(Place(name, dataset.locale, dataset.round), set())
             for unit in read_units(argilla, dataset.id):
-                submissions += _submissions(dataset, unit)
+                counts = unit.assignment.purpose == "label"
+                cell = (dataset.task, dataset.locale)
+                submissions += (
+                    _Timed(each.user_id, each.at, cell, counts) for each in unit.answers if each.status == "submitted"
+                )
                 is_passage = dataset.task == "retrieval"
                 record_uuid = unit.external_id.partition(":")[0] if is_passage else unit.external_id
                 here.add(record_uuid)
@@ -125,15 +127,7 @@ def read_work(
     return Work(_timed(submissions), votes, by_record, frozenset(with_passages))
 
 
-def _submissions(dataset: JuryDataset, unit: Unit) -> Iterable[_Timed]:
-    """What was submitted to the unit."""
-    counts = unit.assignment.purpose == "label"
-    cell = (dataset.task, dataset.locale)
-    return (_Timed(each.user_id, each.at, cell, counts) for each in unit.answers if each.status == "submitted")
-
-
 def _timed(submissions: Iterable[_Timed]) -> dict[Cell, list[tuple[str, float]]]:
-    """User and seconds of each unit whose time can be told."""
     found: defaultdict[Cell, list[tuple[str, float]]] = defaultdict(list)
     for each, taken in times_taken(submissions):
         if each.counts and taken is not None:
@@ -142,15 +136,8 @@ def _timed(submissions: Iterable[_Timed]) -> dict[Cell, list[tuple[str, float]]]
 
 
 def _uninterrupted(taken: list[tuple[str, float]]) -> list[tuple[str, float]]:
-    """The times without those of interrupted units."""
     most = _LONG * median(seconds for _, seconds in taken)
     return [each for each in taken if each[1] <= most]
-
-
-def _paces(population: Population, cells: Iterable[Cell], work: Work | None) -> dict[Cell, Pace]:
-    """The pace of each cell: that of its task, drawn towards what its own language says the more it has."""
-    timed = work.timed if work else {}
-    return {cell: _pace(cell, population, timed) for cell in cells}
 
 
 def _pace(cell: Cell, population: Population, timed: Mapping[Cell, Sequence[tuple[str, float]]]) -> Pace:
@@ -240,11 +227,9 @@ class _Pooled:
     """A correlation within groups over several labels: products of deviations over variances of votes."""
 
     def __init__(self) -> None:
-        """Begin without any."""
         self.products = self.variances = 0.0
 
     def add_group(self, deviations: Sequence[float], rate: float, scale: float = 1.0) -> None:
-        """Add all pairs of a group."""
         count = len(deviations)
         if count > 1:
             pairs = (sum(deviations) ** 2 - sum(each**2 for each in deviations)) / (count - 1)
@@ -253,7 +238,6 @@ class _Pooled:
 
     @property
     def correlation(self) -> float | None:
-        """The correlation; None where there is no variance."""
         return self.products / self.variances if self.variances else None
 
 
@@ -267,13 +251,13 @@ class Jury:
     def __init__(
         self, population: Population, campaign: Campaign | None, overlap: int | None, work: Work | None
     ) -> None:
-        """Look up overlap and paces of all that may be judged."""
         given = campaign.overlap if campaign else {}
         self.overlap: dict[TaskName, int] = {task: overlap or given.get(task, 1) for task in TASKS}
         self.campaign = campaign
         self.locales = Counter(record.locale for record in population.records)
         cells = [(task, locale) for task in TASKS for locale in sorted(self.locales)]
-        self.paces = _paces(population, cells, work)
+        timed = work.timed if work else {}
+        self.paces = {cell: _pace(cell, population, timed) for cell in cells}
         self.stored = work.stored if work else {}
         self.without_passages = self.stored.keys() - work.with_passages if work else frozenset[str]()
         self._held = Counter(place.locale for place in self.stored.values())

@@ -5,7 +5,6 @@ They are drawn whole, by stratum, with a known probability, and the same ones fo
 Source: annotation/contracts/planning.md#sample.
 """
 
-import hashlib
 import heapq
 import math
 import re
@@ -15,6 +14,7 @@ from statistics import variance
 from typing import NamedTuple
 
 from annotation.labels import LABELS, TASKS, TaskName
+from annotation.tasks import lot
 from annotation.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS
 from pipeline.records import QueryResponse
 
@@ -38,7 +38,6 @@ class PlannedRecord(NamedTuple):
     """One answer."""
 
     record_uuid: str
-    """Its id."""
     provider: str
     """Who answered; empty where unknown."""
     locale: str
@@ -79,8 +78,6 @@ class Population(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What is kept of a record."""
-
     narrative_id: str
     query: str
     kind: str
@@ -119,7 +116,6 @@ def read_population(
 
 
 def _read(record: QueryResponse, locale_of: Callable[[str], str]) -> _Read:
-    """What is kept of it."""
     query, answer = _reading_seconds(record.query), _reading_seconds(record.answer)
     passages = [_reading_seconds(chunk.text) for chunk in record.chunks]
     seconds = {
@@ -147,12 +143,10 @@ def _reading_seconds(text: str) -> float:
 
 
 def _passages(read: _Read) -> int:
-    """How many passages the record has."""
     return read.record.loads["retrieval"].units
 
 
 def _narrative(key: str, members: list[_Read]) -> PlannedNarrative:
-    """The narrative of these records."""
     return PlannedNarrative(
         key,
         next((each.narrative_id for each in members if each.narrative_id), ""),
@@ -202,9 +196,7 @@ class Draw(NamedTuple):
     """A sampled narrative."""
 
     narrative: PlannedNarrative
-    """The narrative with all its answers."""
     stratum: str
-    """Where it was drawn."""
     probability: float
     """How likely it was to be drawn, over all seeds."""
 
@@ -224,7 +216,7 @@ def _stratified(
     Each stratum gets a narrative; then whichever is furthest from its share does (Webster's divisor method).
     """
     members: defaultdict[str, list[PlannedNarrative]] = defaultdict(list)
-    for each in sorted(narratives, key=lambda each: (_lot(seed, each.key), each.key)):
+    for each in sorted(narratives, key=lambda each: (lot(f"sample {seed} {each.key}"), each.key)):
         members[stratum_of(each)].append(each)
     turns = sorted(members)
     waiting = [(1.5 / len(own), stratum, 1) for stratum, own in members.items() if len(own) > 1]
@@ -235,11 +227,6 @@ def _stratified(
         if given + 1 < len(members[stratum]):
             heapq.heappush(waiting, ((given + 1.5) / len(members[stratum]), stratum, given + 1))
     return Stratification({stratum: members[stratum] for stratum in sorted(members)}, tuple(turns))
-
-
-def _lot(seed: int, key: str) -> bytes:
-    """A number that only seed and text decide, evenly spread over texts."""
-    return hashlib.sha256(f"sample {seed} {key}".encode("utf-8", "surrogatepass")).digest()
 
 
 def draw(strata: Stratification, narratives: int) -> list[Draw]:
@@ -280,7 +267,6 @@ def narratives_within(strata: Stratification, hours: float, costs: Mapping[str, 
 
 
 def _mean_and_variance(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and the variance where there are two or more."""
     return sum(values) / len(values), variance(values) if len(values) > 1 else 0.0
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import argilla as rg
 
 REVOCATION_PATH = "/citejury/users/{user_id}/revocation"
-_PSEUDONYM_BYTES = 4
-
 _PASSWORD_BYTES = 15  # 20 characters of URL-safe base64
 
 
@@ -120,12 +118,8 @@ def create_user(client: "rg.Argilla", person: Annotator, passwords: Passwords) -
 
 
 class _User(NamedTuple):
-    """A user of the server."""
-
     id: str
-    """Her id, which never changes."""
     name: str
-    """Her user name."""
     role: str
     """`owner`, `admin` or `annotator`."""
     workspaces: tuple[str, ...]
@@ -152,9 +146,9 @@ class Revocation(NamedTuple):
 
     role: str
     ended: bool
-    """Whether all that she was logged in with ended; False where the server cannot, which is no server of ours."""
+    """Whether all log-ins ended; False where the server cannot, which is no server of ours."""
     new_key: bool
-    """Whether she has a new API key, so that the one before opens nothing."""
+    """Whether there is a new API key, so that the one before opens nothing."""
 
 
 def _revoke(argilla: Argilla, user: _User) -> Revocation:
@@ -181,23 +175,14 @@ def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> Revocat
     return _revoke(argilla, user)
 
 
-class Removal(NamedTuple):
-    """What a user left."""
+def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> tuple[tuple[str, ...], Revocation]:
+    """The workspaces that the user left, those named or all that they were in, and what became of their ways in.
 
-    workspaces: tuple[str, ...]
-    """The workspaces that she is no longer a member of; none where she was in none."""
-    revocation: Revocation
-    """What became of her log-ins and her key."""
-
-
-def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> Removal:
-    """What the user left: the workspaces named, or all of them, and everything that she was logged in with.
-
-    What she answered stays, under her name.
+    What they answered stays, under their name.
 
     Raises:
         NotFoundError: there is no such user or workspace.
-        InputError: she is an owner, who sees every workspace anyway.
+        InputError: they are an owner, who sees every workspace anyway.
     """
     user = find_user(argilla, name)
     refuse_owner(user)
@@ -208,72 +193,41 @@ def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> 
     client = connected(argilla)
     for workspace in leaving:
         user_handle(client, user.id).remove_from_workspace(workspace_handle(client, ids[workspace]))
-    return Removal(leaving, _revoke(argilla, user))
+    return leaving, _revoke(argilla, user)
 
 
-class Forgotten(NamedTuple):
-    """Who a user is from now on."""
+def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> tuple[str, Revocation]:
+    """What stands for the user on the server from now on, and what became of their ways in.
 
-    pseudonym: str
-    """What stands for her on the server, in place of her user name and her names."""
-    revocation: Revocation
-    """What became of her log-ins and her key."""
-
-
-def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> Forgotten:
-    """Who the user is from now on.
-
-    She leaves every workspace first and is renamed last, so that whoever is interrupted can say the name again. Her id
-    stays, so that all her answers remain one person's. Nobody knows her password afterwards.
+    They leave every workspace first and are renamed last, so that whoever is interrupted can say the name again. Their
+    id stays, so that all their answers remain one person's. Nobody knows their password afterwards.
 
     Raises:
         NotFoundError: there is no such user.
-        InputError: she is an owner, or somebody has the pseudonym.
+        InputError: they are an owner, or somebody has the pseudonym.
     """
     users = list_users(argilla)
-    chosen = f"former-{secrets.token_hex(_PSEUDONYM_BYTES)}" if pseudonym is None else pseudonym
+    chosen = f"former-{secrets.token_hex(4)}" if pseudonym is None else pseudonym
     if any(user.name == chosen for user in users):
         raise InputError(f"A user {chosen!r} is there already. Choose another pseudonym with `--as`.")
-    revocation = remove_user(argilla, name).revocation
-    body = {
-        "username": chosen,
-        "first_name": chosen,
-        "last_name": None,
-        "password": secrets.token_urlsafe(32),
-    }
-    argilla.request("PATCH", f"/users/{_found_among(users, name, argilla.api_url).id}", json=body)
-    return Forgotten(chosen, revocation)
+    _, revocation = remove_user(argilla, name)
+    body = {"username": chosen, "first_name": chosen, "last_name": None, "password": secrets.token_urlsafe(32)}
+    argilla.request("PATCH", f"/users/{next(user.id for user in users if user.name == name)}", json=body)
+    return chosen, revocation
 
 
 def find_user(argilla: Argilla, name: str) -> _User:
-    """The user of the name.
-
-    Raises:
-        NotFoundError: there is no such user.
-    """
-    return _found_among(list_users(argilla), name, argilla.api_url)
-
-
-def _found_among(users: Sequence[_User], name: str, api_url: str) -> _User:
-    """The user of the name.
-
-    Raises:
-        NotFoundError: she is not among them.
-    """
-    for user in users:
+    """The user of the name; NotFoundError where there is none."""
+    for user in list_users(argilla):
         if user.name == name:
             return user
     raise NotFoundError(
-        f"Argilla at {api_url} has no user {name!r}. `citejury annotation users list` shows who is there."
+        f"Argilla at {argilla.api_url} has no user {name!r}. `citejury annotation users list` shows who is there."
     )
 
 
 def refuse_owner(user: _User) -> None:
-    """Refuse an owner.
-
-    Raises:
-        InputError: she is one.
-    """
+    """Raise InputError where the user is an owner."""
     if user.role == "owner":
         raise InputError(
             f"{user.name!r} is an owner, who sees every workspace without being a member. Only admins and annotators "
@@ -282,5 +236,5 @@ def refuse_owner(user: _User) -> None:
 
 
 def still_in_campaign(people: Sequence[Annotator], name: str) -> bool:
-    """Whether the next set-up would take the user back in, because the campaign lists her as one who has not left."""
+    """Whether the next set-up would take the user back in, because the campaign lists them as one who has not left."""
     return any(person.name == name and not person.left for person in people)

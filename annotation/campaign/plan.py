@@ -320,7 +320,6 @@ def _with_power(
 
 
 def _providers(population: Population) -> str:
-    """How many providers the records name."""
     return counted(len({record.provider for record in population.records} - {""}), "provider")
 
 
@@ -330,15 +329,11 @@ class _Comparable(NamedTuple):
     shared: Shared
     """Narratives that they share, on average over the pairs."""
     votes: int
-    """Votes on each answer."""
     likeness: Likeness
-    """How much alike votes are."""
     pairs: int
-    """Pairs of providers."""
 
     @property
     def comparisons(self) -> int:
-        """Comparisons of a report: all pairs on all labels and on a finding."""
         return self.pairs * _LABELS_AND_FINDING
 
     def detectable(self, comparisons: int = 1) -> float | None:
@@ -346,12 +341,10 @@ class _Comparable(NamedTuple):
         return detectable_difference(self.shared, self.votes, self.likeness, comparisons) if self.pairs else None
 
     def finds(self, wanted: float) -> bool:
-        """Whether a single comparison finds the difference."""
         return bool(self.pairs) and finds_difference(wanted, self.shared, self.votes, self.likeness)
 
 
 def _comparable(draws: Sequence[Draw], jury: Jury, likeness: Likeness) -> _Comparable:
-    """What the providers of a sample can be compared on."""
     weights: defaultdict[str, dict[int, float]] = defaultdict(dict)
     for place, each in enumerate(draws):
         for record in each.narrative.records:
@@ -364,7 +357,6 @@ def _comparable(draws: Sequence[Draw], jury: Jury, likeness: Likeness) -> _Compa
 
 
 def _difference(found: _Comparable, counts: tuple[int, int]) -> Difference | None:
-    """What the detectable difference rests on; None where nothing can be compared."""
     if not found.pairs:
         return None
     return Difference(
@@ -382,7 +374,6 @@ def _difference(found: _Comparable, counts: tuple[int, int]) -> Difference | Non
 def _planned_paces(
     records: Sequence[PlannedRecord], calibrating: Collection[str], jury: Jury
 ) -> tuple[PlannedPace, ...]:
-    """Units, submissions and seconds of the sample, by task and language."""
     found = []
     for (task, locale), pace in jury.paces.items():
         loads = [(record.record_uuid, record.loads[task]) for record in records if record.locale == locale]
@@ -415,7 +406,6 @@ def _hours(planned: Iterable[PlannedPace], known: Mapping[Cell, Pace]) -> Hours:
 
 
 def _strata(strata: Stratification, number: int) -> tuple[Stratum, ...]:
-    """How many are drawn where."""
     return tuple(
         Stratum(
             stratum=name,
@@ -440,7 +430,6 @@ def _sample_csv(draws: Sequence[Draw]) -> bytes:
 
 
 def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarser: bool) -> Iterator[str]:
-    """What the lead should know about the figures."""
     if options.hours is not None and plan.hours.expected > options.hours:
         yield (
             f"This sample takes more than the {options.hours:g} hours given: how many narratives there are goes by "
@@ -469,7 +458,6 @@ def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarse
 
 
 def _shown_hours(hours: float) -> str:
-    """Hours in words."""
     return f"{hours:,.1f} hours" if hours < 99.95 else f"{hours:,.0f} hours"
 
 
@@ -525,7 +513,6 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def _table(plan: Plan) -> Table:
-    """Units, submissions, seconds and hours by task and language."""
     heading = ("task", "language", "units", "judgements", "seconds", "hours", "pace")
     rows: list[tuple[object, ...]] = [
         (
@@ -545,7 +532,6 @@ def _table(plan: Plan) -> Table:
 
 
 def _basis(found: Difference) -> Iterator[str]:
-    """What the difference rests on."""
     yield f"  two-sided {found.level:g}, rates around {found.share:g}, paired on {found.narratives:,.0f} narratives"
     units, narratives = _source(found.units_measured, "unit"), _source(found.narratives_measured, "narrative")
     yield f"  correlation of two votes on a unit: {found.agreement:.2f} ({units})"
@@ -553,5 +539,4 @@ def _basis(found: Difference) -> Iterator[str]:
 
 
 def _source(count: int, what: str) -> str:
-    """What a correlation rests on."""
     return f"from {counted(count, what)}" if count else "assumed"

@@ -78,7 +78,6 @@ def without_rules(guidelines: str, heading: str) -> str:
 
 
 def _beginning(heading: str) -> str:
-    """How the part with questions and replies begins."""
     return f"\n## {heading}"
 
 

@@ -6,17 +6,15 @@ metadata of its datasets, so that it goes on as it began, whoever joins and what
 each language has a workspace of its own, and by which rule records are chosen for calibration.
 """
 
-import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from annotation.campaign.file import Calibration, Campaign, Place, language_workspace, places, production_place
 from annotation.client import Argilla
-from annotation.tasks import CALIBRATION, PRODUCTION, round_of, task_of
+from annotation.tasks import CALIBRATION, PRODUCTION, lot, round_of, task_of
 from pipeline.errors import InputError, SettingsError
 
 _HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1
-_HASHES = 1 << (8 * _HASH_BYTES)
 _FLOOR = 3
 """So many records of each language and task are for calibration at least, but no more than half of them."""
 _NEWEST_RULE = 2
@@ -156,8 +154,7 @@ def _group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Ca
 
 def _share(seed: int, text: str) -> float:
     """A number from 0 up to but not 1 that only seed and text decide, evenly spread over texts (sha256)."""
-    digest = hashlib.sha256(f"{seed} {text}".encode()).digest()
-    return int.from_bytes(digest[:_HASH_BYTES], "big") / _HASHES
+    return int.from_bytes(lot(f"{seed} {text}")[:_HASH_BYTES], "big") / (1 << 8 * _HASH_BYTES)
 
 
 def routing_metadata(campaign: Campaign) -> dict[str, Any]:
@@ -201,14 +198,12 @@ def check_routing(
 
 
 def _way_out(key: str) -> str:
-    """What to do about a difference in the split."""
     if key in ("calibration", LANGUAGE_WORKSPACES):
         return "Take the values that Argilla has, or begin a campaign in another `workspace`: records do not move."
     return "Take the values that Argilla has, or run `citejury annotation setup` if the file is the newer one."
 
 
 def _shown(value: Any) -> str:
-    """A value of the routing metadata in words."""
     if isinstance(value, Mapping):
         return ", ".join(
             f"{name} {each}" for name, each in {**value, "rule": value.get("rule", 1)}.items() if each is not None
@@ -255,7 +250,6 @@ def _decided(campaign: Campaign, parts: bool, rule: int) -> Campaign:
 def _own_datasets(
     argilla: Argilla, campaign: Campaign, workspace: str, known: Mapping[str, str]
 ) -> Iterator[Mapping[str, Any]]:
-    """Our datasets of calibration and production in the workspaces that the campaign may have."""
     for name in _every_workspace(campaign, workspace):
         for each in argilla.datasets(known[name]) if name in known else ():
             if task_of(each) and round_of(each) in (CALIBRATION, PRODUCTION):
@@ -268,7 +262,6 @@ def _routing(dataset: Mapping[str, Any], parts: bool) -> bool:
 
 
 def _rule_of(dataset: Mapping[str, Any]) -> int | None:
-    """The rule by which the dataset's campaign chose records for calibration; None where it has no such round."""
     calibration = (dataset["metadata"].get(ROUTING) or {}).get(CALIBRATION)
     return None if calibration is None else int(calibration.get("rule", 1))
 

@@ -72,11 +72,8 @@ def set_up(
     asks for marks; None leaves existing datasets as they are, and new ones ask for none.
 
     Raises:
-        InputError: there is no wording for the language, an annotator's name is empty, unprintable or named twice, or
-            a round cannot have that name.
-        ArgillaError: a dataset of the name exists and is not ours, or has other fields or questions than this version
-            asks for; nothing was changed then.
-        NotAllowedError: the key may not do it; workspaces and users need an owner's. Nothing was changed then.
+        InputError: an annotator's name is empty, unprintable or named twice.
+        CitejuryError: as for `plan_setup` and `apply_plan`.
     """
     plan = plan_setup(argilla, wanted_of(workspace, locale, annotators, min_submitted, round_name, evidence))
     return apply_plan(argilla, plan, Passwords(announce=announce))
@@ -98,21 +95,6 @@ def wanted_of(
     people = [Member(workspace, Annotator(name=name)) for name in checked_names(annotators)]
     place = Place(workspace, locale, round_name)
     return Wanted({place: dict.fromkeys(TASKS, min_submitted)}, people, None, {}, {}, evidence)
-
-
-def _wanted_of_campaign(campaign: Campaign, workspace: str) -> Wanted:
-    """What there is to be for a campaign, with a remark where fewer people label than a record waits for."""
-    found = places(campaign, workspace)
-    notes = {}
-    for place, overlap in found.items():
-        people = len(campaign.jury(place.locale, group_at(campaign, workspace, place)))
-        if campaign.annotators and people < max(overlap.values()):
-            notes[place] = f"waits for {max(overlap.values())} annotators, and the campaign has {people} for it"
-    practice = practice_places(campaign, workspace)
-    notes |= {place: f"opens the rest at {campaign.practice.pass_mark:g}" for place in practice if campaign.practice}
-    found = practice | found
-    juries = _juries(campaign, workspace, found)
-    return Wanted(found, members(campaign, workspace), routing_metadata(campaign), notes, juries, campaign.evidence)
 
 
 def _juries(campaign: Campaign, workspace: str, found: Iterable[Place]) -> dict[Place, list[str]]:
@@ -160,7 +142,17 @@ def plan_campaign(
         ArgillaError: as for `plan_setup`.
         NotAllowedError: the key may not look at users; that needs an owner's.
     """
-    wanted = _wanted_of_campaign(campaign, workspace)
+    found = places(campaign, workspace)
+    notes = {}
+    for place, overlap in found.items():
+        people = len(campaign.jury(place.locale, group_at(campaign, workspace, place)))
+        if campaign.annotators and people < max(overlap.values()):
+            notes[place] = f"waits for {max(overlap.values())} annotators, and the campaign has {people} for it"
+    practice = practice_places(campaign, workspace)
+    notes |= {place: f"opens the rest at {campaign.practice.pass_mark:g}" for place in practice if campaign.practice}
+    found = practice | found
+    juries = _juries(campaign, workspace, found)
+    wanted = Wanted(found, members(campaign, workspace), routing_metadata(campaign), notes, juries, campaign.evidence)
     known = argilla.workspaces()
     for name in dict.fromkeys(place.workspace for place in wanted.places):
         if name in known:
@@ -189,7 +181,6 @@ def create_workspace(argilla: Argilla, name: str) -> str:
 
 
 def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> None:
-    """Make the dataset, finish it, or change what differs; a new version gets the records of the one before."""
     definition = plan.definition
     dataset_id = plan.existing["id"] if plan.existing else None
     if plan.existing is None or plan.existing["status"] == "draft":
@@ -216,7 +207,6 @@ def _publish(
     definition: DatasetDefinition,
     existing: Mapping[str, Any] | None,
 ) -> str:
-    """The id of the dataset, made and published, or a draft of it finished."""
     if existing is None:
         made = argilla.request("POST", "/datasets", json={**body, "workspace_id": workspace_id})
     dataset_id = str((existing or made)["id"])
@@ -242,11 +232,7 @@ def make_dataset(
 def refuse_other_dataset(
     argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition, min_submitted: int | None
 ) -> None:
-    """Refuse an existing dataset that is not ours or does not fit; a draft may lack fields and questions.
-
-    Raises:
-        ArgillaError: it is somebody else's, has another schema, or waits for another number of annotators.
-    """
+    """Raise ArgillaError where an existing dataset is not ours or does not fit; a draft may lack parts."""
     refuse_strangers([existing], definition)
     refuse_other_schema(argilla, existing, definition, "Choose another `--workspace`.")
     overlap = existing["distribution"]["min_submitted"]
@@ -260,7 +246,6 @@ def refuse_other_dataset(
 def _apply_members(
     argilla: Argilla, plans: Sequence[MemberPlan], workspace_ids: Mapping[str, str], passwords: Passwords
 ) -> None:
-    """Create, add and take out as planned; whoever is taken out keeps her user and everything that she answered."""
     changes = [plan for plan in plans if plan.step.done != "kept"]
     if not changes:
         return
@@ -354,11 +339,6 @@ def _with_passages(body: dict[str, Any], passages: Mapping[str, set[tuple[int, s
 
 
 def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, str]) -> dict[str, Any]:
-    """The record's body for a version with these fields.
-
-    Raises:
-        InputError: it lacks one of them, and that is not a query which is known.
-    """
     shown = shown_anew(record)
     texts = dict(shown["fields"])
     query = queries.get(((record["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid", ""))
@@ -375,7 +355,6 @@ def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, s
 
 
 def _batches(bodies: Iterable[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
-    """The bodies in order, in groups that the server takes at once."""
     batch: list[dict[str, Any]] = []
     size = 0
     for body in bodies:

@@ -40,9 +40,6 @@ from annotation.wording import read_wording
 from pipeline.errors import ArgillaError, InputError
 
 Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
-_DIFFERENCES_SHOWN = 6
-_CHANGEABLE = frozenset({"title", "description", "settings"})
-_RESPONSES = ("submitted", "discarded", "draft")
 Part = tuple[str, dict[str, Any]]
 """Path and body of a change to a field or question."""
 _NEW_VERSION = (
@@ -51,7 +48,6 @@ _NEW_VERSION = (
 )
 
 
-_EVIDENCE_WORDS: Mapping[str, str] = {"off": "no marks", "optional": "optional marks", "required": "required marks"}
 _ASKS_FOR_MARKS = {
     "optional": "asks for marks on the context",
     "required": "requires marks on the context; stock Argilla takes answers without them",
@@ -62,10 +58,8 @@ class Step(NamedTuple):
     """One thing that set-up looks at, and what it does: `kept` where nothing is to do."""
 
     kind: Literal["workspace", "dataset", "annotator"]
-    """What it is."""
     name: str
     done: Done
-    """What is done about it."""
     note: str = ""
     """What differs, or a remark; empty where there is none."""
     workspace: str = ""
@@ -82,7 +76,6 @@ class Wanted(NamedTuple):
     routing: Mapping[str, Any] | None
     """What decides the split of the records; None outside campaigns."""
     notes: Mapping[Place, str]
-    """Remarks about places."""
     juries: Mapping[Place, Sequence[str]]
     """User names of those who label at each place; empty where all members label in all datasets."""
     evidence: Evidence | None = None
@@ -93,9 +86,7 @@ class DatasetPlan(NamedTuple):
     """What is to be done about one dataset."""
 
     workspace: str
-    """Name of its workspace."""
     definition: DatasetDefinition
-    """What it is to be."""
     existing: Mapping[str, Any] | None
     """The dataset as the server describes it; None where it is to be made."""
     earlier: Mapping[str, Any] | None
@@ -105,7 +96,6 @@ class DatasetPlan(NamedTuple):
     body: dict[str, Any]
     """What is to be changed in the dataset itself; empty where nothing is."""
     step: Step
-    """The same in words."""
     affected: str
     """What it does to responses that are there; empty where it touches none."""
     jury: Sequence[str] | None = None
@@ -116,11 +106,9 @@ class MemberPlan(NamedTuple):
     """What is to be done about one person in one workspace."""
 
     member: Member
-    """Who and where."""
     user_id: str | None
-    """Her id; None where she is to be created."""
+    """None where they are to be created."""
     step: Step
-    """What is to be done."""
 
 
 class Plan(NamedTuple):
@@ -130,7 +118,6 @@ class Plan(NamedTuple):
     """Ids of the workspaces by name; None where one is to be created."""
     datasets: tuple[DatasetPlan, ...]
     members: tuple[MemberPlan, ...]
-    """The people."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -195,13 +182,7 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
 
 
 def _check_new_workspaces(names: Sequence[str]) -> None:
-    """Check that workspaces may be made with these names.
-
-    Source: argilla 2.8.0, `_models/_workspace.py`; its server takes any name.
-
-    Raises:
-        InputError: Argilla's own library refuses one of them, and then lists no workspace at all to anybody.
-    """
+    # argilla 2.8.0, `_models/_workspace.py`: it lists no workspace at all then. Its server takes any name.
     odd = [name for name in names if not re.fullmatch(r"[A-Za-z0-9_-]+", name)]
     if odd:
         raise InputError(
@@ -222,9 +203,6 @@ def _plan_dataset(
     """What is to be done about one dataset, given the datasets of its workspace and those to be made anew.
 
     `rules` are the questions and replies that its guidelines end in.
-
-    Raises:
-        ArgillaError: its name is taken by somebody else's, or its schema differs and no new version is asked for.
     """
     newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
     unfinished = newest is not None and is_carrying(newest)
@@ -259,7 +237,6 @@ def _plan_dataset(
 
 
 def _with_jury(plan: DatasetPlan, names: Sequence[str] | None) -> DatasetPlan:
-    """The dataset's plan with who is to be written down as labelling in it; no response is touched by that."""
     there = plan.existing["metadata"].get(JURY) if plan.existing else None
     if names is None or there == list(names):
         return plan
@@ -272,7 +249,6 @@ def _with_jury(plan: DatasetPlan, names: Sequence[str] | None) -> DatasetPlan:
 def _earlier_version(
     dataset: Mapping[str, Any] | None, described: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
-    """The version that the dataset's records come from; None for a first one."""
     origin = ((dataset or {}).get("metadata") or {}).get(CARRIED_FROM)
     return next((each for each in described if origin is not None and each["id"] == origin), None)
 
@@ -285,7 +261,6 @@ def _with_changes(
     earlier: Mapping[str, Any] | None,
     remark: str,
 ) -> DatasetPlan:
-    """The dataset's plan: what of it differs, what that does to responses, and the same in words."""
     parts: tuple[Part, ...] = ()
     body: dict[str, Any] = {}
     differences: list[str] = []
@@ -310,13 +285,12 @@ def _with_changes(
 
 
 def _changed_parts(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> tuple[Part, ...]:
-    """The fields and questions whose title, description or texts of answers differ, as changes to send."""
     found: list[Part] = []
     for kind, wanted in (("fields", definition.fields), ("questions", definition.questions)):
         there = {part["name"]: part for part in parts_of(argilla, existing["id"], kind)}
         for part in wanted:
             if part["name"] in there and _wording_of(there[part["name"]]) != _wording_of(part):
-                body = {each: part[each] for each in sorted(_CHANGEABLE & part.keys())}
+                body = {each: part[each] for each in sorted({"title", "description", "settings"} & part.keys())}
                 found.append((f"/{kind}/{there[part['name']]['id']}", body))
     return tuple(found)
 
@@ -345,7 +319,6 @@ def _changed_body(existing: Mapping[str, Any], definition: DatasetDefinition) ->
 
 
 def _described_changes(existing: Mapping[str, Any], parts: Sequence[Part], body: Mapping[str, Any]) -> list[str]:
-    """The changes in words, those that annotators notice first; empty where there are none."""
     found = ["titles and descriptions"] if parts else []
     found += ["guidelines"] if "guidelines" in body else []
     if "distribution" in body:
@@ -358,9 +331,13 @@ def _described_changes(existing: Mapping[str, Any], parts: Sequence[Part], body:
 
 
 def _count_responses(argilla: Argilla, dataset_id: str) -> int:
-    """How many responses of any kind the dataset holds, by the server's tables."""
     progress = argilla.request("GET", f"/datasets/{dataset_id}/users/progress")["users"]
-    return sum(int(user[state][kind]) for user in progress for state in ("completed", "pending") for kind in _RESPONSES)
+    return sum(
+        int(user[state][kind])
+        for user in progress
+        for state in ("completed", "pending")
+        for kind in ("submitted", "discarded", "draft")
+    )
 
 
 def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any]]:
@@ -370,11 +347,7 @@ def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any
 
 
 def refuse_strangers(described: Sequence[Mapping[str, Any]], definition: DatasetDefinition) -> None:
-    """Refuse the name of somebody else's dataset.
-
-    Raises:
-        ArgillaError: one has.
-    """
+    """Raise ArgillaError where a dataset that is not ours has the name."""
     if any(each["name"] == definition.name and task_of(each) != definition.task for each in described):
         raise ArgillaError(
             f"The workspace already has a dataset {definition.name!r} that citejury did not make. Rename it in "
@@ -390,42 +363,13 @@ def refuse_other_schema(
     Raises:
         ArgillaError: it has other fields or questions; the message lists them and ends in the way out.
     """
-    differences = _schema_differences(
-        [*parts_of(argilla, existing["id"], "fields"), *parts_of(argilla, existing["id"], "questions")],
-        [*definition.fields, *definition.questions],
-        is_draft=existing["status"] == "draft",
-    )
-    if differences:
-        raise ArgillaError(
-            f"The dataset {existing['name']!r} differs from what this version of citejury asks for, and Argilla cannot "
-            f"change a published dataset: {'; '.join(differences[:_DIFFERENCES_SHOWN])}. {way_out}"
-        )
-
-
-def _refuse_other_evidence(existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str) -> None:
-    """Refuse to change whether a dataset asks for marks.
-
-    Raises:
-        ArgillaError: it asks for them in another way; the message says in which and ends in the way out.
-    """
-    there, wanted = evidence_of(existing), definition.metadata.get(EVIDENCE, "off")
-    if there != wanted:
-        if existing["status"] == "draft":
-            way_out = "It is a draft without records: delete it in Argilla, then run `citejury annotation setup` again."
-        raise ArgillaError(
-            f"The dataset {existing['name']!r} was made with {_EVIDENCE_WORDS[there]}, and now "
-            f"{_EVIDENCE_WORDS[wanted]} are wanted (`evidence`). Argilla can neither add a question to a published "
-            f"dataset nor take one away, and the answers in one dataset are to be answers to the same form. {way_out}"
-        )
-
-
-def _schema_differences(
-    theirs: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str, Any]], is_draft: bool
-) -> list[str]:
-    """Each difference in words; in a draft what is missing is none."""
-    there = {part["name"]: schema_part(part) for part in theirs}
-    wanted = {part["name"]: schema_part(part) for part in ours}
-    missing = [] if is_draft else [f"`{name}` is missing" for name in wanted if name not in there]
+    there = {
+        part["name"]: schema_part(part)
+        for part in [*parts_of(argilla, existing["id"], "fields"), *parts_of(argilla, existing["id"], "questions")]
+    }
+    wanted = {part["name"]: schema_part(part) for part in [*definition.fields, *definition.questions]}
+    is_draft = existing["status"] == "draft"
+    missing = [f"`{name}` is missing" for name in wanted if name not in there and not is_draft]
     extra = [f"`{name}` is not asked for" for name in there if name not in wanted]
     changed = [
         f"`{name}` has {key} {there[name].get(key)!r} instead of {value!r}"
@@ -434,17 +378,31 @@ def _schema_differences(
         for key, value in wanted[name].items()
         if there[name].get(key) != value
     ]
-    return missing + extra + changed
+    differences = missing + extra + changed
+    if differences:
+        raise ArgillaError(
+            f"The dataset {existing['name']!r} differs from what this version of citejury asks for, and Argilla cannot "
+            f"change a published dataset: {'; '.join(differences[:6])}. {way_out}"
+        )
+
+
+def _refuse_other_evidence(existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str) -> None:
+    there, wanted = evidence_of(existing), definition.metadata.get(EVIDENCE, "off")
+    if there != wanted:
+        if existing["status"] == "draft":
+            way_out = "It is a draft without records: delete it in Argilla, then run `citejury annotation setup` again."
+        words = {"off": "no marks", "optional": "optional marks", "required": "required marks"}
+        raise ArgillaError(
+            f"The dataset {existing['name']!r} was made with {words[there]}, and now {words[wanted]} are wanted "
+            "(`evidence`). Argilla can neither add a question to a published dataset nor take one away, and the "
+            f"answers in one dataset are to be answers to the same form. {way_out}"
+        )
 
 
 def plan_members(
     argilla: Argilla, wanted: Sequence[Member], workspace_ids: Mapping[str, str | None]
 ) -> tuple[MemberPlan, ...]:
-    """What is to be done about each person in each workspace, in the order given, then who else is a member there.
-
-    Raises:
-        NotAllowedError: the key may not look at users; that needs an owner's.
-    """
+    """What is to be done about each person in each workspace, in the order given; only an owner may ask."""
     if not wanted:
         return ()
     users = {user["username"]: user for user in argilla.users()}
@@ -452,7 +410,11 @@ def plan_members(
         name: {user["username"] for user in argilla.workspace_users(found)} if found else set()
         for name, found in workspace_ids.items()
     }
-    first = _first_memberships(wanted)
+    first: dict[str, Member] = {}
+    for member in wanted:  # where they are created: the first workspace that they belong to, or the first of all
+        known = first.setdefault(member.person.name, member)
+        if member.belongs and not known.belongs:
+            first[member.person.name] = member
     plans: list[MemberPlan] = []
     for member in wanted:
         user = users.get(member.person.name)
@@ -466,18 +428,7 @@ def plan_members(
     return tuple(plans)
 
 
-def _first_memberships(wanted: Sequence[Member]) -> dict[str, Member]:
-    """Where each person is created if she is not there yet: the first workspace of hers, or the first of all."""
-    first: dict[str, Member] = {}
-    for member in wanted:
-        known = first.setdefault(member.person.name, member)
-        if member.belongs and not known.belongs:
-            first[member.person.name] = member
-    return first
-
-
 def _what_to_do(member: Member, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
-    """What is to be done about her in one workspace; she is created where she is met first."""
     if is_member:
         return "kept" if member.belongs else "removed"
     if user is None and is_first and not member.person.left:
@@ -486,7 +437,6 @@ def _what_to_do(member: Member, user: Mapping[str, Any] | None, is_first: bool, 
 
 
 def _role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
-    """A remark about somebody who left, or who may read everybody's responses."""
     if person.left:
         return "has left; what she answered stays"
     if person.role == "adjudicator":

@@ -1,6 +1,5 @@
 """A sheet for each annotator: address, user name, her datasets in order of the work, and the guidelines beside it."""
 
-import hashlib
 import re
 import tomllib
 import unicodedata
@@ -15,7 +14,7 @@ from annotation.campaign.routing import as_it_stands
 from annotation.client import Argilla
 from annotation.labels import LABELS, TaskName
 from annotation.pages import exact, markdown_to_html, render
-from annotation.tasks import CALIBRATION, ORDER, PRACTICE
+from annotation.tasks import CALIBRATION, ORDER, PRACTICE, lot
 from annotation.wording import LOCALES, Wording, read_texts, read_wording
 from pipeline.errors import NotFoundError, OutputError
 from pipeline.files import ANYBODY, OWNER_ONLY, staged_file
@@ -37,7 +36,7 @@ _NAME_LENGTH = 40  # of four bytes each, a file name has room for them
 
 def render_page(task: TaskName, wording: Wording) -> str:
     """The guidelines of one task as a page, complete; the same task and wording give the same text."""
-    rules, sections = _split_guidelines(wording.guidelines[task])
+    rules, mark, sections = wording.guidelines[task].partition("\n## ")
     examples = wording.examples[task]
     return render(
         "annotation.campaign",
@@ -45,28 +44,19 @@ def render_page(task: TaskName, wording: Wording) -> str:
         wording=wording,
         title=rules.partition("\n")[0].lstrip("# "),
         rules=markdown_to_html(rules),
-        sections=markdown_to_html(sections),
+        sections=markdown_to_html(f"{mark}{sections}".lstrip()),
         case=examples.case,
         labels=[(wording.questions[task][label], examples.labels[label]) for label in LABELS[task]],
     )
-
-
-def _split_guidelines(text: str) -> tuple[str, str]:
-    """The heading with the rules, and the sections after them; the second is empty where there are none."""
-    rules, mark, sections = text.partition("\n## ")
-    return rules, f"{mark}{sections}".lstrip()
 
 
 class WorkItem(NamedTuple):
     """One dataset that an annotator works in."""
 
     series: Series
-    """Its task, language and round."""
     name: str
     url: str
-    """Where it opens."""
     records: int = 1
-    """How many records it holds."""
 
 
 class SharedSheets(NamedTuple):
@@ -75,7 +65,6 @@ class SharedSheets(NamedTuple):
     sheets: tuple[Path, ...]
     """A sheet for each annotator, in order of the campaign or of the user names."""
     guidelines: tuple[Path, ...]
-    """The guideline pages."""
     without_password: tuple[str, ...]
     """Annotators whose sheet has no password."""
     without_work: tuple[str, ...]
@@ -161,7 +150,6 @@ def _members_of(argilla: Argilla, workspace: str) -> tuple[Member, ...]:
 
 
 def _described_datasets(argilla: Argilla, workspace: str) -> dict[Series, Mapping[str, Any]]:
-    """The newest published versions of the workspace's datasets."""
     found = argilla.datasets(argilla.find_workspace(workspace))
     return newest_versions(each for each in found if each["status"] == "ready")
 
@@ -195,7 +183,8 @@ def sheet_names(names: Iterable[str]) -> dict[str, str]:
     plain = {name: _as_file_name(name) for name in names}
     times = Counter(each.casefold() for each in plain.values())
     alone = {name: bool(each) and times[each.casefold()] == 1 for name, each in plain.items()}
-    told = {name: [each] if alone[name] else [*filter(None, [each]), _hash(name)] for name, each in plain.items()}
+    hashes = {name: lot(name).hex()[:8] for name in plain}
+    told = {name: [each] if alone[name] else [*filter(None, [each]), hashes[name]] for name, each in plain.items()}
     return {name: f"sheet-{'-'.join(parts)}.html" for name, parts in told.items()}
 
 
@@ -206,11 +195,6 @@ def _as_file_name(name: str) -> str:
         for each in unicodedata.normalize("NFC", name)
     )
     return re.sub(r"(\.{2,}|-)+", "-", "".join(fitting)).strip("-.")[:_NAME_LENGTH]
-
-
-def _hash(name: str) -> str:
-    """Eight hex digits that tell two names apart."""
-    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[WorkItem]) -> str:
@@ -248,7 +232,6 @@ def sheet_wording(locale: str, folder: Path = LOCALES) -> dict[str, str]:
 
 
 def _guideline_name(task: TaskName, locale: str) -> str:
-    """The file name of a guideline page."""
     return f"guidelines-{task}-{locale}.html"
 
 

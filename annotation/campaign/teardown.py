@@ -25,10 +25,8 @@ class _Contents(NamedTuple):
 
     records: int
     submitted: int
-    """Submitted responses."""
     drafts: int
     discarded: int
-    """Discarded responses."""
     annotators: frozenset[str]
     """User ids of everybody with a response."""
     latest: datetime | None
@@ -41,7 +39,6 @@ class DatasetToDelete(NamedTuple):
     id: str
     name: str
     contents: _Contents
-    """What goes with it."""
 
 
 class UserToDelete(NamedTuple):
@@ -49,7 +46,6 @@ class UserToDelete(NamedTuple):
 
     id: str
     username: str
-    """Her name."""
     stays: str
     """Why she is not deleted; empty where she is."""
 
@@ -58,7 +54,6 @@ class Teardown(NamedTuple):
     """What is to be removed."""
 
     workspace: str
-    """The workspace's name."""
     workspace_id: str
     datasets: tuple[DatasetToDelete, ...]
     """The datasets that go, in order of their names."""
@@ -125,7 +120,6 @@ def plan_teardown(
 
 
 def _contents(argilla: Argilla, dataset_id: str) -> _Contents:
-    """What a dataset holds now."""
     records = 0
     counts: Counter[str] = Counter()
     people: set[str] = set()
@@ -161,7 +155,6 @@ def _plan_users(argilla: Argilla, workspace_id: str, others: Collection[str] = (
 
 
 def _why_she_stays(user: Mapping[str, Any], own_id: str, members: Collection[str], answered: Collection[str]) -> str:
-    """Why a user is not deleted; empty where she is."""
     if user["role"] == "owner" or user["id"] == own_id:
         return "an owner"
     if user["id"] in members:

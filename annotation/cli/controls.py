@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from annotation.campaign.datasets import JuryDataset
     from annotation.client import Argilla
-    from annotation.status.control_push import ControlReport, RepeatReport
+    from annotation.status.control_push import ControlReport
     from pipeline.records import QueryResponse
     from pipeline.settings import Settings
 
@@ -224,7 +224,6 @@ def push(
 
 
 def _tell_controls(report: "ControlReport") -> None:
-    """Show what became of the controls, and what of them does not count."""
     from annotation.status.control_push import KINDS
 
     rows = [
@@ -258,7 +257,6 @@ def _tell_controls(report: "ControlReport") -> None:
 
 
 def _told_rates(rates: Sequence[float]) -> str:
-    """How much of the annotators' work is mixed in."""
     told = " or ".join(f"{rate:.0%}" for rate in sorted(set(rates)))
     return (
         f"About {told} of each annotator's units are controls and repeats from now on; more where others are there at "
@@ -328,7 +326,13 @@ def repeat(
             argilla, datasets, people, share, distance, rate, seed=seed, dry_run=dry_run, progress=progress
         )
         usernames = argilla.usernames()
-    _tell_repeats(reports, usernames)
+    rows = [
+        (printable(usernames.get(who, who)), each.dataset.name, each.new.get(who, 0), each.there.get(who, 0))
+        for each in reports
+        for who in sorted({*each.new, *each.there}, key=lambda who: usernames.get(who, who))
+    ]
+    if rows:
+        click.echo(Table([("annotator", "dataset", "new", "there"), *rows], left=2).terminal())
     new = sum(sum(each.new.values()) for each in reports)
     done = "Nothing was written (dry run)." if dry_run else "They come up among their other work."
     if new:
@@ -343,17 +347,6 @@ def repeat(
             )
     click.echo(f"New: {counted(new, 'unit')}. {done if new else 'Nobody has enough units behind her yet.'}", err=True)
     click.echo(f"Next, once there are answers: citejury annotation status{named_again(workspace)}", err=True)
-
-
-def _tell_repeats(reports: "Sequence[RepeatReport]", usernames: dict[str, str]) -> None:
-    """Show who gets how many units again in which dataset; nothing where nobody does."""
-    rows = [
-        (printable(usernames.get(who, who)), each.dataset.name, each.new.get(who, 0), each.there.get(who, 0))
-        for each in reports
-        for who in sorted({*each.new, *each.there}, key=lambda who: usernames.get(who, who))
-    ]
-    if rows:
-        click.echo(Table([("annotator", "dataset", "new", "there"), *rows], left=2).terminal())
 
 
 _workspace_option = click.option("--workspace", help="Argilla workspace; the setting `workspace` if not given.")
@@ -461,7 +454,6 @@ def _practices(argilla: "Argilla", settings: "Settings") -> "Iterator[JuryDatase
 
 
 def _state(standing: dict[str, object]) -> str:
-    """Whether the rest is open to her, in a word or two."""
     if standing["opened"]:
         return "by the lead"
     return "yes" if standing["opens"] else "no"

@@ -24,8 +24,6 @@ _BASELINE = "baseline"
 
 
 class _JudgeOptions(NamedTuple):
-    """What stands on the command line."""
-
     records: Path
     out: Path
     model: str
@@ -151,7 +149,6 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
 
 
 def _tell_stopped(outcome: "Outcome") -> None:
-    """Print why units are left over, and how to go on."""
     by_cost = outcome.stopped == "max_cost"
     why = "`--max-cost` is reached" if by_cost else f"stopped by {outcome.stopped}"
     how = "with a higher `--max-cost`" if by_cost else "again"

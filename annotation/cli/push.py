@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from annotation.push.diff import Repair
     from annotation.push.push import PushReport
     from annotation.push.record_sources import CheckedPaths
-    from annotation.push.suggestions import Proposals
 
 Known = Literal["skip", "push"]
 _KNOWN_TOLD = 5
@@ -121,7 +120,16 @@ def push(
 
     def show(report: "PushReport") -> None:
         bars.clear()
-        _show_difference(report)
+        from annotation.push.diff import TaskCount
+
+        several = len({place.workspace for place in report.counts}) > 1
+        heading = ("task", "language", "round", *(["workspace"] * several), *TaskCount._fields)
+        rows = [
+            (task, place.locale, place.round_name, *([place.workspace] * several), *count)
+            for place, tasks in report.counts.items()
+            for task, count in tasks.items()
+        ]
+        click.echo(Table([heading, *rows]).terminal())
 
     def progress(what: str, done: int, total: int | None) -> None:
         bars.report(what, done, len(checked.languages) if total is None else total)
@@ -139,7 +147,14 @@ def push(
             records = kept.read(checked.left_out)
             where = (argilla, settings.workspace, read_campaign(), checked.languages, records)
             report = push_where_named(*where, locale, chosen, options)
-    _tell_report(report, proposals)
+    _tell_lines("records were answered and changed; their new text is a revision", report.revised)
+    _tell_lines("units stay in Argilla although their record no longer has them", report.left_over)
+    _tell_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
+    if proposals:
+        judged, skipped = proposals.judgements
+        click.echo(f"Units with suggestions: {len(proposals.used)} of {len(judged)} that were judged.", err=True)
+        for status, count in skipped.items():
+            click.echo(f"Judgements passed over with the status {status!r}: {count}.", err=True)
     _tell_repairs(report.repairs, repairs_file)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
@@ -168,7 +183,6 @@ def _round_for(suggestions: Path | None, round_name: str | None) -> str | None:
 
 
 def _tell_checked(checked: "CheckedPaths") -> None:
-    """Say what the lead should know about the records before they go in."""
     from pipeline.terminal import counted
 
     if checked.unchosen:
@@ -227,32 +241,6 @@ def _takes_known(lines: "Sequence[str]", known: "Known | None", dry_run: bool) -
     return known == "push"
 
 
-def _show_difference(report: "PushReport") -> None:
-    """Print what is new, unchanged, updated, refused and revised, by task, language and round."""
-    from annotation.push.diff import TaskCount
-
-    several = len({place.workspace for place in report.counts}) > 1
-    heading = ("task", "language", "round", *(["workspace"] * several), *TaskCount._fields)
-    rows = [
-        (task, place.locale, place.round_name, *([place.workspace] * several), *count)
-        for place, tasks in report.counts.items()
-        for task, count in tasks.items()
-    ]
-    click.echo(Table([heading, *rows]).terminal())
-
-
-def _tell_report(report: "PushReport", proposals: "Proposals | None") -> None:
-    """Say what the table does not."""
-    _tell_lines("records were answered and changed; their new text is a revision", report.revised)
-    _tell_lines("units stay in Argilla although their record no longer has them", report.left_over)
-    _tell_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
-    if proposals:
-        known, skipped = proposals.judgements
-        click.echo(f"Units with suggestions: {len(proposals.used)} of {len(known)} that were judged.", err=True)
-        for status, count in skipped.items():
-            click.echo(f"Judgements passed over with the status {status!r}: {count}.", err=True)
-
-
 def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
     """Say which answers are shown as written, wholly or in part, and write all of them to the file.
 
@@ -280,7 +268,6 @@ def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
 
 
 def _tell_lines(what: str, lines: Sequence[str]) -> None:
-    """List the lines under their number and what they are; nothing where there are none."""
     if lines:
         click.echo(f"{len(lines)} {what}:", err=True)
         for line in lines:

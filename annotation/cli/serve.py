@@ -43,7 +43,6 @@ class _Interval(click.ParamType[timedelta]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        """The time; a usage error where it is none, or too short to make a backup in."""
         if isinstance(value, timedelta):
             return value
         found = _INTERVAL.fullmatch(value.strip())
@@ -205,7 +204,6 @@ def tell_that_it_starts() -> None:
 
 
 def _tell_where_it_is(server: "ServerHandle", behind_tls: bool) -> None:
-    """Print the address, who the owner is, where her secrets are, how others get in, and what to do next."""
     here = Path(os.path.relpath(server.home))
     home = here if len(here.parts) < len(server.home.parts) else server.home
     env_file = shlex.quote(str(home / "env") if "/" in str(home / "env") else f"./{home / 'env'}")
@@ -224,7 +222,6 @@ def _tell_where_it_is(server: "ServerHandle", behind_tls: bool) -> None:
 
 
 def _proxy_lines(url: str) -> str:
-    """How others get in by a proxy, with a name that stands for the user's own."""
     return (
         "Others come by a proxy with HTTPS on this machine, under a name of yours:\n"
         f"              caddy reverse-proxy --from annotate.example.org --to {url.removeprefix('http://')}\n"
@@ -236,7 +233,6 @@ class EventPrinter:
     """Prints the server's events: the time of the day first, a new day as a line of its own."""
 
     def __init__(self) -> None:
-        """No day is shown yet but today."""
         self.day: date = datetime.now().astimezone().date()
         self.width = max(_NARROWEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else None
 
@@ -312,5 +308,4 @@ def restore(file: Path, home: Path) -> None:
 
 
 def _in_megabytes(size: int) -> str:
-    """A length in bytes as people say it."""
     return f"{max(size / 1e6, 0.1):.1f} MB"

@@ -1,7 +1,7 @@
 """The commands `setup`, which makes what a campaign needs in Argilla, and `share`, a sheet for each annotator."""
 
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -16,10 +16,9 @@ from pipeline.tables import Table
 if TYPE_CHECKING:
     from annotation.campaign.file import Campaign
     from annotation.campaign.people import NewUser
-    from annotation.campaign.setup_plan import Plan, Step
+    from annotation.campaign.setup_plan import Plan
     from annotation.client import Argilla
     from annotation.labels import Evidence
-    from annotation.status.practice import PracticeReport
 
 _IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap", "evidence": "--evidence"}
 _TO_DO = {
@@ -141,21 +140,16 @@ def setup(
         apply_plan(argilla, plan, kept)
         practice = prepare_practice(argilla, campaign, settings.workspace, cases) if campaign and cases else None
     if practice:
-        _show_practice(practice)
+        said = f"Practice: {practice.new} cases new, {practice.updated} changed, {practice.unchanged} there already."
+        if practice.left_over:
+            said += f" {practice.left_over} earlier ones stay, and count as well: setup deletes nothing."
+        click.echo(said, err=True)
     click.echo("Set up." if plan.changed else "Everything was there already; nothing was changed.", err=True)
     if passwords and passwords.exists():
         click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
     proposals = " --suggestions JUDGEMENTS.jsonl" if takes_suggestions(round_name) else ""
     named = named_again(workspace, round_name)
     tell_next(f"citejury annotation push RECORDS.jsonl{proposals}{named}")
-
-
-def _show_practice(report: "PracticeReport") -> None:
-    """Print what became of the cases of practice."""
-    said = f"Practice: {report.new} cases new, {report.updated} changed, {report.unchanged} there already."
-    if report.left_over:
-        said += f" {report.left_over} earlier ones stay, and count as well: setup deletes nothing."
-    click.echo(said, err=True)
 
 
 def named_again(workspace: str | None, round_name: str = "production") -> str:
@@ -186,8 +180,12 @@ def _refuse_options(ctx: click.Context, names: Collection[str]) -> None:
 
 
 def _show_plan(plan: "Plan", campaign: "Campaign | None") -> None:
-    """Print what is to be done; names stand behind their workspaces where a campaign may have several."""
-    click.echo(Table([("what", "name", "to do", "note"), *_plan_rows(plan.steps, bool(campaign))]).terminal())
+    rows = [("what", "name", "to do", "note")]
+    for step in plan.steps:
+        is_qualified = campaign and step.workspace and step.kind != "workspace"
+        name = f"{step.workspace}/{step.name}" if is_qualified else step.name
+        rows.append((step.kind, name, _TO_DO[step.done], step.note))
+    click.echo(Table(rows).terminal())
 
 
 def _tell_empty(argilla: "Argilla", plan: "Plan") -> None:
@@ -211,18 +209,6 @@ def _tell_empty(argilla: "Argilla", plan: "Plan") -> None:
             click.echo(f"  {line}", err=True)
 
 
-def _plan_rows(steps: "Sequence[Step]", qualified: bool) -> list[tuple[str, str, str, str]]:
-    return [
-        (
-            step.kind,
-            f"{step.workspace}/{step.name}" if qualified and step.workspace and step.kind != "workspace" else step.name,
-            _TO_DO[step.done],
-            step.note,
-        )
-        for step in steps
-    ]
-
-
 def _agree(plan: "Plan", yes: bool) -> None:
     """Ask where something that was answered would be affected, unless `--yes` is given.
 
@@ -238,7 +224,6 @@ def _agree(plan: "Plan", yes: bool) -> None:
 
 
 def _show_password(user: "NewUser") -> None:
-    """Print a new annotator's password; this is the only time that anybody sees it."""
     click.echo(f"Annotator {user.username} has the password {user.password} (shown only now)")
 
 

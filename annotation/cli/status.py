@@ -106,7 +106,6 @@ def status(
 
 
 def _next_step(records: "Iterable[int]", answers: "Iterable[int]") -> str:
-    """The command that brings what the campaign lacks first: records, answers, or their export."""
     if not any(records):
         return "annotation push RECORDS.jsonl"
     if not any(answers):
@@ -282,7 +281,6 @@ def _check_options(question: str | None, text: str | None, everyone: bool, guide
 
 
 def _list_waiting(found: "Sequence[Asked]") -> None:
-    """Print the questions without a reply, and how many there are."""
     from annotation.status.text import question_lines
     from pipeline.terminal import counted
 

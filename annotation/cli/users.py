@@ -89,9 +89,11 @@ def add(
     if passwords and passwords.exists():
         click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
     unlisted = [
-        person.name for person in people if not _is_listed(campaign.annotators if campaign else (), person.name)
+        person.name
+        for person in people
+        if campaign and person.name not in {listed.name for listed in campaign.annotators}
     ]
-    if campaign and unlisted:
+    if unlisted:
         click.echo(
             f"citejury.toml does not list {', '.join(map(printable, unlisted))}; write them into `[campaign]` too.",
             err=True,
@@ -267,7 +269,6 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
 
 
 def _say_what_stays(revocation: "Revocation", name: str) -> None:
-    """Say what somebody who has it still comes in with."""
     from pipeline.terminal import printable
 
     if not revocation.ended:
@@ -301,13 +302,7 @@ def _agree(name: str, yes: bool) -> None:
         raise InputError(f"Nobody was forgotten: {typed!r} is not {name!r}.")
 
 
-def _is_listed(people: "tuple[Annotator, ...]", name: str) -> bool:
-    """Whether the campaign names the person."""
-    return any(person.name == name for person in people)
-
-
 def _show_password(user: "NewUser") -> None:
-    """Print a password; this is the only time that anybody sees it."""
     from pipeline.terminal import printable
 
     click.echo(f"{printable(user.username)} has the password {user.password} (shown only now)")

@@ -60,8 +60,6 @@ _NOT_PROSE = re.compile(r"https?://\S+")
 
 
 class _Weights(NamedTuple):
-    """A logistic regression on a coverage."""
-
     constant: float
     best: float
     best_five: float
@@ -72,7 +70,6 @@ _RELEVANCE = _Weights(-2.24, 5.07, 6.6, 0.57)
 
 
 def _probability(weights: _Weights, coverage: Coverage) -> float:
-    """The probability, rounded to 4 places."""
     score = weights.constant + sum(weight * value for weight, value in zip(weights[1:], coverage, strict=True))
     return round(1 / (1 + math.exp(-score)), 4)
 
@@ -98,7 +95,6 @@ class Proposal(NamedTuple):
 
 
 def _split_sentences(text: str, language: str) -> list[str]:
-    """The sentences of a text, each without white space around it."""
     return [text[start:end].strip() for start, end in sentence_spans(text, language)]
 
 
@@ -117,7 +113,6 @@ class Index:
     """The sentences by their words."""
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
-        """Index the sentences."""
         self.sentences = sentences
         self.words = WordIndex(sentence.words | sentence.numbers for sentence in sentences)
 
@@ -128,7 +123,6 @@ class Index:
 
 
 def _judge_relevance(unit: Unit) -> Proposal:
-    """Whether the passage is about the query."""
     language = _language_of(unit.record)
     coverage, found = Index(sentences_of(unit.passages, language)).cover(unit.record.query, language)
     chance = _probability(_RELEVANCE, coverage)
@@ -185,7 +179,6 @@ def _quotes_of(
 
 
 def _describe_support(claims: int, findings: Sequence[Finding]) -> str:
-    """The reason in words, from the number of claims and the findings on those that were looked at."""
     part = f", of which the first {len(findings)} were looked at" if claims > len(findings) else ""
     counts = ", ".join(
         f"{_NAMES[verdict]} {count}"
@@ -219,12 +212,10 @@ def _claims_of(answer: str, language: str) -> list[str]:
 
 
 def _language_of(record: QueryResponse) -> str:
-    """The answer's language; empty where it is not known."""
     return "" if record.language == "und" else record.language
 
 
 def _proposed(chance: float) -> ProposedLabel:
-    """The answer yes where it is at least as likely as no."""
     return ProposedLabel(value=chance >= 0.5, p_yes=chance)
 
 

@@ -104,7 +104,6 @@ def build_prompt(unit: Unit) -> Prompt:
 
 
 def _sections_of(unit: Unit, context: str) -> list[tuple[str, str]]:
-    """What annotators see of the unit: the name of each text, and the text."""
     record, wording = unit.record, read_wording("en")
     if unit.task == "retrieval":
         (passage,) = unit.passages
@@ -126,14 +125,12 @@ def _sections_of(unit: Unit, context: str) -> list[tuple[str, str]]:
 
 
 def _label_words(task: TaskName) -> str:
-    """Each label with its meaning and with what annotators are told to be careful about."""
     questions = read_wording("en").questions[task]
     meanings = {name: field.description for name, field in LABEL_MODELS[task].model_fields.items()}
     return "\n".join(f"- {label}: yes when: {meanings[label]} {questions[label].description}" for label in LABELS[task])
 
 
 def _rule_words(task: TaskName) -> str:
-    """The rules between the labels; empty where the task has none."""
     return "\n".join(
         f"Where {rule.antecedent} is yes, {rule.consequent} is {'yes' if rule.required else 'no'}."
         for rule in RULES
@@ -142,7 +139,6 @@ def _rule_words(task: TaskName) -> str:
 
 
 def _answer_schema(unit: Unit) -> dict[str, Any]:
-    """The JSON Schema of the answer; evidence is asked for where there are passages to quote."""
     label = _closed({"value": {"type": "boolean"}, "p_yes": {"type": "number", "minimum": 0, "maximum": 1}})
     quote = _closed({"url": {"type": "string"}, "snippet": {"type": "string"}})
     fields: dict[str, Any] = {
@@ -153,7 +149,6 @@ def _answer_schema(unit: Unit) -> dict[str, Any]:
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object with exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -213,7 +208,8 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
     context = read_context(prompt.context)
     checked = validate_and_normalize_evidence(context, quotes, per_page=True, explain=True)
     rejected = tuple(_rejected_quote(unit, model, each, checked.forms[each.position]) for each in checked.rejected)
-    errors = [each.error + (_explained(each) if explain else "") for each in rejected]
+    forms = "; the quote is compared as {0.snippet_form!r}, the nearest on the page is {0.page_form!r}"
+    errors = [each.error + (forms.format(each) if explain else "") for each in rejected]
     if len(given) > len(quotes):
         errors.append(f"evidence: only the first {_MOST_QUOTES} of {len(given)} quotes were looked at")
     about |= {"rationale": said.value.rationale[:_MOST_RATIONALE]}
@@ -229,7 +225,6 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
 
 
 def _rejected_quote(unit: Unit, model: str, rejected: Rejected, forms: Forms) -> RejectedQuote:
-    """The rejected quote with what was compared."""
     return RejectedQuote(
         **judgement_identity(unit, model),
         error=rejected.message[:_MOST_ERROR],
@@ -239,8 +234,3 @@ def _rejected_quote(unit: Unit, model: str, rejected: Rejected, forms: Forms) ->
         snippet_form=forms.snippet_form,
         page_form=forms.page_form,
     )
-
-
-def _explained(quote: RejectedQuote) -> str:
-    """Both normal forms, as they follow an error."""
-    return f"; the quote is compared as {quote.snippet_form!r}, the nearest on the page is {quote.page_form!r}"

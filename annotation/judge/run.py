@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from annotation.judge.baseline import BASELINE, JUDGES, baseline_judgement
-from annotation.judge.judgements import FullJudgement, Judged, RejectedQuote, Unit, units_of
+from annotation.judge.judgements import FullJudgement, Judged, Unit, units_of
 from annotation.judge.model import ModelAnswer, Prompt, answer_reader, build_prompt, digest, judgement_of
 from annotation.labels import TASKS, TaskName
 from annotation.push.record_sources import read_source
@@ -32,6 +32,7 @@ from pipeline.models.structured import Asker, Asks, Spent, accept_body, ask_stru
 from pipeline.providers import ChosenModel
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.recording.run import numbered_lines
+from pipeline.schema import Frozen
 from pipeline.terminal import stopping_on_signals
 
 
@@ -66,8 +67,6 @@ class Work(NamedTuple):
 
 
 class _Checked(NamedTuple):
-    """What stands in the records' file: how many units, and a line for each part that is no record."""
-
     units: int
     problems: tuple[str, ...]
 
@@ -148,28 +147,27 @@ def beside(out: Path, what: str) -> Path:
 def _write_judgements(work: Work, judged: Iterable[tuple[Unit, Judged]]) -> Tally:
     """The tally; the judgements stand in the file as they come, the sample beside it where one is wanted."""
     tally = Tally(Counter(), Counter(), Counter(), Counter(), 0)
-    sample: list[tuple[str, RejectedQuote]] = []
+    sample: list[tuple[str, bytes]] = []
     with staged_file(work.out) as file:
         for unit, (judgement, rejected) in judged:
-            file.write(judgement.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
+            file.write(_line(judgement) + b"\n")
             tally.units[judgement.status] += 1
             tally.sites.update((site, judgement.status) for site in unit.sites)
             tally.broken_rules.update(judgement.broken_rules)
             tally.left_out.update(judgement.left_out)
             tally = tally._replace(rejected=tally.rejected + len(rejected))
             if work.sample and rejected:
-                placed = [(_sample_order(quote), quote) for quote in rejected]
+                # An order that has nothing to do with the quotes, and is the same each time.
+                placed = [(sha256(line).hexdigest(), line) for line in map(_line, rejected)]
                 sample = nsmallest(work.sample, [*sample, *placed], key=itemgetter(0))
     if work.sample:
         with staged_file(beside(work.out, "sample")) as file:
-            for _, quote in sample:
-                file.write(quote.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
+            file.writelines(line + b"\n" for _, line in sample)
     return tally
 
 
-def _sample_order(quote: RejectedQuote) -> str:
-    """A place in an order that has nothing to do with the quote, and is the same each time."""
-    return sha256(quote.model_dump_json().encode("utf-8", "backslashreplace")).hexdigest()
+def _line(value: Frozen) -> bytes:
+    return value.model_dump_json().encode("utf-8", "backslashreplace")
 
 
 def status_table(tally: Tally) -> list[list[str]]:
@@ -199,7 +197,6 @@ class _UnitAsker:
     """
 
     def __init__(self, unit: Unit, model: str, replies: Replies[_Question], further: Asks) -> None:
-        """Start with nothing asked."""
         self.unit = unit
         self.model = model
         self.replies = replies
@@ -229,13 +226,10 @@ class _UnitAsker:
         return payloads[-1]
 
     def is_answered(self, prompt: Prompt) -> bool:
-        """Whether the reply to the unit's own prompt was kept."""
         return self.question(prompt.text, prompt.system, prompt.schema) in self.replies.places
 
 
 class _Nobody:
-    """Asked where nothing more may be asked."""
-
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
         """Refuse to ask.
 
@@ -246,10 +240,7 @@ class _Nobody:
 
 
 class _Asking:
-    """One run: the model, the replies that are there, and what became of the units without one."""
-
     def __init__(self, work: Work, model: str, replies: Replies[_Question], stop_waiting: Callable[[], int]) -> None:
-        """Start with nothing asked."""
         self.work = work
         self.model = model
         self.replies = replies
@@ -258,13 +249,11 @@ class _Asking:
         self.done = 0
 
     def spent(self) -> Spent:
-        """What all kept replies of the model took."""
         questions = [question for question in self.replies.places if question.model == self.model]
         payloads = [payload for question in questions for payload in self.replies.find(question)]
         return self.spent_of(payloads)
 
     def spent_of(self, payloads: Iterable[str]) -> Spent:
-        """What the payloads took together."""
         return spent_of(payloads, self.model, self.work.limits.prices)
 
     async def ask_all(self, asker: Asks, units: Iterator[Unit], total: int) -> None:
@@ -294,7 +283,6 @@ class _Asking:
             await asyncio.sleep(0)  # a kept reply is never waited for, and a signal is to be heard all the same
 
     async def ask_about(self, about: _UnitAsker, prompt: Prompt) -> None:
-        """Settle the unit and keep its replies, or count it as failed."""
         self.state.in_flight += 1
         try:
             said = await _read_answer(about, prompt)
@@ -317,7 +305,6 @@ class _Asking:
 
 
 async def _read_answer(about: _UnitAsker, prompt: Prompt) -> Structured[ModelAnswer]:
-    """What the model answers about the unit, after one repair where that is needed."""
     return await ask_structured(about, prompt.text, prompt.system, prompt.schema, answer_reader(about.unit.task))
 
 
@@ -378,7 +365,6 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
 
 
 def _takes_words(unit: Unit) -> bool:
-    """Whether the judge without a model judges the unit."""
     return unit.task in JUDGES
 
 

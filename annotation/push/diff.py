@@ -7,14 +7,14 @@ own and the first one's in its hidden metadata as `_revision_of`; the first one 
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 from uuid import UUID, uuid5
 
 from annotation.campaign.datasets import JuryDataset
 from annotation.campaign.file import Place
 from annotation.client import Argilla
 from annotation.display import HIDDEN, HIDDEN_VERSION, content_hash, original_text, to_records
-from annotation.labels import TASKS, TaskName
+from annotation.labels import TaskName
 from annotation.marks import MarkedPassage, add_passages, can_be_marked
 from annotation.rendering import rendered_answer
 from annotation.tasks import MARKED_FIELD, short_hash
@@ -60,7 +60,6 @@ class Repair(NamedTuple):
     """Why no Markdown is shown in it at all; empty where it is."""
 
     def __str__(self) -> str:
-        """The record and what was kept or why."""
         kinds = ", ".join(f"{kind} × {count}" for kind, count in self.repairs.items())
         return f"{self.record_uuid}: {f'shown as written: {self.given_up}' if self.given_up else kinds}"
 
@@ -69,10 +68,8 @@ class Target(NamedTuple):
     """Where records go: a place and its three datasets."""
 
     place: Place
-    """Workspace, language and round."""
     datasets: Mapping[TaskName, JuryDataset]
     wording: Wording
-    """What annotators read there."""
 
 
 class Stored(NamedTuple):
@@ -198,8 +195,6 @@ def _marked_hash(record: Mapping[str, Any]) -> str:
 
 
 class _WentIn(NamedTuple):
-    """A record that this push has put in, or found there."""
-
     content: str
     """Hash of its bodies."""
     units: frozenset[tuple[TaskName, str]] | None
@@ -271,7 +266,6 @@ class Diff:
         return [self._unit(task, body, "revised") for task, body in revised]
 
     def _bodies(self, record: QueryResponse, revision_of: str = "") -> list[_Body]:
-        """The bodies of the record's units with their tasks, in the order of the tasks."""
         found = [(task, body) for task, group in to_records(record, self.target.wording).items() for body in group]
         for task, body in found:
             if revision_of:
@@ -287,7 +281,6 @@ class Diff:
         return self.stored[task].get(body["external_id"])
 
     def _answered_changes(self, bodies: Sequence[_Body]) -> list[str]:
-        """The units that were answered and now hold something else."""
         return [
             f"{task} {body['external_id']}"
             for task, body in bodies
@@ -295,7 +288,6 @@ class Diff:
         ]
 
     def _refuse(self, record: QueryResponse, reason: str, bodies: Sequence[_Body]) -> list[Unit]:
-        """The units of a record that does not go in; what is unchanged stays so."""
         self.refused.append(f"{record.record_uuid}: {reason}")
         return [
             Unit(
@@ -317,10 +309,6 @@ class Diff:
     def twin(self) -> "Diff":
         """The same place with nothing compared yet."""
         return Diff(self.target, self.stored, self.revise, self.decorate, self.lacking)
-
-    def task_counts(self) -> dict[TaskName, TaskCount]:
-        """The counts so far."""
-        return {task: TaskCount(*(self.counts[task, change] for change in get_args(Change))) for task in TASKS}
 
     def held(self, task: TaskName) -> int:
         """How many of the task's units the place holds once all that was compared is in."""
@@ -358,7 +346,6 @@ class KnownAnswers:
     """The answers that are in Argilla, or came earlier in this push, by what they are."""
 
     def __init__(self, stored: Iterable[Stored]) -> None:
-        """Start from what Argilla holds."""
         self._held: dict[str, dict[str, str]] = {}
         self._found: dict[str, str] = {}
         for unit in stored:

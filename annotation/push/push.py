@@ -6,14 +6,14 @@ is deleted.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from annotation.campaign.datasets import current_datasets, empty_rounds, find_datasets
+from annotation.campaign.datasets import JuryDataset, current_datasets, empty_rounds, find_datasets
 from annotation.campaign.file import Campaign, Place, language_workspace, places, read_campaign
 from annotation.campaign.routing import as_it_stands, check_routing, locale_for, plan_routes
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
-from annotation.push.diff import Decorate, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
+from annotation.push.diff import Change, Decorate, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
 from annotation.push.send import counted, opened_waiting, send_waiting
 from annotation.tasks import PRACTICE, PRODUCTION, lacking_fields, takes_suggestions
@@ -94,11 +94,11 @@ def push_records(
         InputError: the round has datasets in several languages and `locale` is None.
         ArgillaError: Argilla refused a batch; the batches before it are in, and pushing again goes on from there.
     """
-    datasets = find_datasets(argilla, workspace, locale, round_name)
-    place = Place(workspace, datasets["generation"].locale, round_name)
     chosen = options or PushOptions()
     chosen = chosen._replace(dry_run=dry_run or chosen.dry_run)
-    diff = _read_diff(argilla, Target(place, datasets, read_wording(place.locale)), chosen)
+    datasets = find_datasets(argilla, workspace, locale, round_name)
+    place = Place(workspace, datasets["generation"].locale, round_name)
+    diff = _read_diff(argilla, place, datasets, chosen)
     return _push_differences(argilla, {place: diff}, lambda record: place, records, chosen)
 
 
@@ -119,7 +119,7 @@ def push_where_named(
 
     Raises:
         InputError: the round is practice.
-        CitejuryError: as `push_records`, `push_round` and `push_campaign`.
+        CitejuryError: as `push_records` and `push_campaign`.
     """
     if round_name == PRACTICE:
         raise InputError(
@@ -130,9 +130,7 @@ def push_where_named(
     if campaign is None or locale:
         home = language_workspace(campaign, workspace, locale) if campaign and locale else workspace
         return push_records(argilla, home, records, locale, round_name=round_name or PRODUCTION, options=options)
-    if round_name:
-        return push_round(argilla, workspace, campaign, round_name, languages, records, options)
-    return push_campaign(argilla, workspace, campaign, languages, records, options)
+    return push_campaign(argilla, workspace, campaign, languages, records, options, round_name)
 
 
 def push_campaign(
@@ -142,11 +140,13 @@ def push_campaign(
     languages: Iterable[tuple[str, str]],
     records: Iterable[QueryResponse],
     options: PushOptions,
+    round_name: str | None = None,
 ) -> PushReport:
     """What became of each unit, each record at its place in the campaign (`annotation.campaign.routing`).
 
     `campaign` is as it stands in Argilla. `languages` are the `record_uuid` and the language of every record that
-    `records` will give. A record that is in Argilla stays at its place.
+    `records` will give. A record that is in Argilla stays at its place. In a round beside the campaign's own, which
+    `round_name` names, each goes in its language to what all people of that language share.
 
     Raises:
         NotFoundError: a workspace or dataset of the campaign is missing.
@@ -154,10 +154,20 @@ def push_campaign(
         InputError: a record is assigned to a group that has nobody for its language.
         ArgillaError: as `push_records`.
     """
+    if round_name:
+        homes = {
+            each: Place(language_workspace(campaign, workspace, each), each, round_name) for each in campaign.locales
+        }
+        routes = {record_uuid: homes[locale_for(language, campaign)] for record_uuid, language in languages}
+        diffs = {
+            place: _read_diff(argilla, place, find_datasets(argilla, *place), options)
+            for place in dict.fromkeys(routes.values())
+        }
+        return _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
     wanted = places(campaign, workspace)
     for name in dict.fromkeys(place.workspace for place in wanted):
         check_routing(current_datasets(argilla, argilla.find_workspace(name)), campaign)
-    diffs = {place: _find_diff(argilla, place, options) for place in wanted}
+    diffs = {place: _read_diff(argilla, place, find_datasets(argilla, *place), options) for place in wanted}
     stored = {
         unit.record_uuid: place
         for place in reversed(diffs)
@@ -172,48 +182,12 @@ def push_campaign(
     return report._replace(empty=tuple(empty_rounds(held)))
 
 
-def push_round(
-    argilla: Argilla,
-    workspace: str,
-    campaign: Campaign,
-    round_name: str,
-    languages: Iterable[tuple[str, str]],
-    records: Iterable[QueryResponse],
-    options: PushOptions,
-) -> PushReport:
-    """What became of each unit, all of one round, each record in its language and what people of that language share.
-
-    `campaign` and `languages` as for `push_campaign`; nothing is split between rounds or groups.
-
-    Raises:
-        NotFoundError: the workspace, or a dataset of the round in one of the languages, is missing.
-        ArgillaError: as `push_records`.
-    """
-    homes = {
-        locale: Place(language_workspace(campaign, workspace, locale), locale, round_name)
-        for locale in campaign.locales
-    }
-    routes = {record_uuid: homes[locale_for(language, campaign)] for record_uuid, language in languages}
-    diffs = {place: _find_diff(argilla, place, options) for place in dict.fromkeys(routes.values())}
-    return _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
-
-
-def _find_diff(argilla: Argilla, place: Place, options: PushOptions) -> Diff:
-    """The difference to what Argilla holds at the place, no record compared yet.
-
-    Raises:
-        NotFoundError: the workspace or one of the place's datasets is missing.
-    """
-    datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
-    return _read_diff(argilla, Target(place, datasets, read_wording(place.locale)), options)
-
-
-def _read_diff(argilla: Argilla, target: Target, options: PushOptions) -> Diff:
-    """The difference to what Argilla holds at the place, no record compared yet."""
-    stored = {task: stored_units(argilla, target.datasets[task], options.progress) for task in TASKS}
+def _read_diff(argilla: Argilla, place: Place, datasets: Mapping[TaskName, JuryDataset], options: PushOptions) -> Diff:
+    target = Target(place, datasets, read_wording(place.locale))
+    stored = {task: stored_units(argilla, datasets[task], options.progress) for task in TASKS}
     lacking = {
         task: lacking_fields(task, argilla.request("GET", f"/datasets/{dataset.id}/fields")["items"])
-        for task, dataset in target.datasets.items()
+        for task, dataset in datasets.items()
     }
     return Diff(target, stored, options.revise, options.decorator(argilla, target), lacking)
 
@@ -257,11 +231,10 @@ def _report_of(compared: Sequence[tuple[Place, Diff]]) -> PushReport:
     """The counts and lists of all places; a place may stand there twice."""
     counts: dict[Place, dict[TaskName, TaskCount]] = {}
     for place, diff in compared:
-        before = counts.get(place, {})
-        counts[place] = {
-            task: TaskCount(*map(sum, zip(count, before.get(task, TaskCount()), strict=True)))
-            for task, count in diff.task_counts().items()
-        }
+        before = counts.setdefault(place, dict.fromkeys(TASKS, TaskCount()))
+        for task in TASKS:
+            here = (diff.counts[task, change] for change in get_args(Change))
+            before[task] = TaskCount(*map(sum, zip(before[task], here, strict=True)))
     diffs = [diff for _, diff in compared]
     touched = {place: tasks for place, tasks in counts.items() if any(map(any, tasks.values()))}
     return PushReport(

@@ -6,7 +6,7 @@ that tell annotators who wrote them.
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -47,14 +47,6 @@ class RecordChoice(NamedTuple):
     def takes(self, record_uuid: str) -> bool:
         """Whether the record goes in."""
         return (self.wanted is None or record_uuid in self.wanted) and record_uuid not in self.excluded
-
-    def missing_from(self, found: Iterable[str]) -> int:
-        """How many wanted records are not among these."""
-        return len((self.wanted or frozenset()) - self.excluded - frozenset(found))
-
-    def unknown_to(self, found: Iterable[str]) -> int:
-        """How many records that are to stay out are not among these."""
-        return len(self.excluded - frozenset(found))
 
 
 def read_choice(sample: Path | None, exclude: Path | None) -> RecordChoice:
@@ -138,7 +130,9 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
     if own:
         yield from read_source(own, problems)
     elif path.is_dir():
-        yield from _read_run(path, problems)
+        files, told = answers_files(path), read_told_run(path)
+        for file in files:
+            yield from _records_of_csv(file, told, problems)
     elif is_answers_file(path):
         yield from _records_of_csv(path, read_told_run(path.parent), problems)
     else:
@@ -148,19 +142,7 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
             problems += [f"{path.name}, {row}" for row in error.rows]
 
 
-def _read_run(run: Path, problems: list[str]) -> Iterator[QueryResponse]:
-    """The records of a run folder, provider by provider, in the order of its CSV files.
-
-    Raises:
-        InputError: the folder holds no answers' file, or one that is not CSV v2.
-    """
-    files, told = answers_files(run), read_told_run(run)
-    for file in files:
-        yield from _records_of_csv(file, told, problems)
-
-
 def _records_of_csv(path: Path, run: ToldRun, problems: list[str]) -> Iterator[QueryResponse]:
-    """The record of every whole answer of a CSV v2 file."""
     for answer in _read_whole_answers(path, problems):
         yield record_from_answer(answer, run)
 
@@ -214,7 +196,6 @@ def _read_whole_rows(path: Path, problems: list[str]) -> Iterator[tuple[int, lis
 
 
 def _whole_answer(path: Path, parts: AnswerParts, problems: list[str]) -> Iterator[StoredAnswer]:
-    """The answer that the rows say; none where rows are missing or contradict each other."""
     if not parts.is_whole():
         found = f"has {parts.rows} rows, wanted {parts.rows_wanted()}, and {len(parts.sources)} sources"
         reason = f"the answer {parts.answer_id!r} {found}, wanted {len(parts.citations)}"
@@ -227,7 +208,6 @@ def _whole_answer(path: Path, parts: AnswerParts, problems: list[str]) -> Iterat
 
 
 def _described(path: Path, line: int, reason: str) -> str:
-    """The line about one part of a file that is no record."""
     return f"{path.name}, line {line}: {reason}"
 
 
@@ -299,7 +279,8 @@ def check_paths(
         raise _nothing_to_push(paths, problems, speaking, unchosen)
     lines = tuple(f"{record_uuid}: {places}" for record_uuid, places in naming.items())
     held = [record_uuid for record_uuid, _ in (*languages, *speaking.items())]
-    missing, unknown = chosen.missing_from(held), chosen.unknown_to([*held, *unchosen])
+    missing = len((chosen.wanted or frozenset()) - chosen.excluded - {*held})
+    unknown = len(chosen.excluded - {*held, *unchosen})
     without = frozenset(without_passages)
     return CheckedPaths(
         tuple(languages), tuple(problems), without, lines, tuple(speaking), left_out, len(unchosen), missing, unknown
@@ -309,7 +290,6 @@ def check_paths(
 def _nothing_to_push(
     paths: Sequence[Path], problems: Sequence[str], speaking: Collection[str], unchosen: Collection[str]
 ) -> InputError:
-    """Why none of what the paths hold goes in."""
     if unchosen and not speaking:
         return InputError(
             f"None of the {len(unchosen):,} records in these paths is to go in by `--sample` and `--exclude`. Name the "
@@ -465,7 +445,6 @@ def check_naming(record: QueryResponse) -> tuple[Naming, ...]:
 
 
 def _name_spans(record: QueryResponse) -> Iterator[tuple[int, int, bool]]:
-    """Start and end of every such name in the answer, and whether the answer speaks as it."""
     lowered = record.answer.lower()
     for pattern in _SELF_REFERENCES if any(stem in lowered for stem in _STEMS) else ():
         yield from ((*found.span("name"), True) for found in pattern.finditer(record.answer))
@@ -474,7 +453,6 @@ def _name_spans(record: QueryResponse) -> Iterator[tuple[int, int, bool]]:
 
 
 def _own_patterns(record: QueryResponse) -> list[re.Pattern[str]]:
-    """What names the record's own provider or model and nothing else."""
     name, version = record.provenance.model_name, record.provenance.model_version.rsplit("/", 1)[-1]
     # The case counts: it tells xAI from "explainable AI".
     patterns = [re.compile(rf"{_START}(?:{get_provider(name).names.own}){_END}")] if name in PROVIDERS else []
@@ -485,7 +463,6 @@ def _own_patterns(record: QueryResponse) -> list[re.Pattern[str]]:
 
 
 def _excerpt(text: str, start: int, end: int) -> str:
-    """The name with the words around it, on one line."""
     before, after = max(0, start - _AROUND), min(len(text), end + _AROUND)
     cut = ("…" if before else "") + text[before:after] + ("…" if after < len(text) else "")
     return one_line(cut)

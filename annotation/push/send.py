@@ -110,12 +110,10 @@ def opened_waiting(target: Target) -> Iterator[Waiting]:
 
 
 def _write_line(file: IO[bytes], value: Any) -> None:
-    """Write the value as a line."""
     file.write(json.dumps(value).encode("ascii") + b"\n")
 
 
 def _read_lines(file: IO[bytes]) -> Iterator[Any]:
-    """The values of the file's lines."""
     file.seek(0)
     yield from map(json.loads, file)
 
@@ -154,12 +152,8 @@ def _grouped(records: Iterator[list[Unit]]) -> Iterator[list[list[Unit]]]:
 
 
 class _Before(NamedTuple):
-    """One unit as it was right before it was replaced."""
-
     stored: Stored
-    """What it was."""
     body: dict[str, Any]
-    """What puts it back."""
 
 
 def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequence[Unit]]) -> list[str]:
@@ -201,7 +195,6 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
 
 
 def _read_before(argilla: Argilla, target: Target, units: Sequence[Unit]) -> dict[str, _Before]:
-    """Those of the units that Argilla holds, as they are right now, by Argilla's id."""
     before: dict[str, _Before] = {}
     include = "responses,suggestions" if takes_suggestions(target.place.round_name) else "responses"
     for task, dataset in target.datasets.items():
@@ -246,7 +239,6 @@ def _read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit], i
 
 
 def _as_before(item: Mapping[str, Any]) -> _Before:
-    """The unit that Argilla describes, and what puts it back."""
     body = {name: item[name] for name in ("external_id", "fields", "metadata")}
     suggestions = [{name: each[name] for name in _SUGGESTION} for each in item.get("suggestions") or ()]
     return _Before(stored_unit(item, 0), body | ({"suggestions": suggestions} if suggestions else {}))
@@ -263,7 +255,6 @@ def _touches_answers(before: Stored, body: Mapping[str, Any]) -> bool:
 
 
 def _answered_meanwhile(unit: Unit) -> str:
-    """The line about a record that somebody answered while it was pushed."""
     return f"{unit.body['external_id']}: answered in {unit.task} while it was pushed; the old text stays. Push it again"
 
 

@@ -5,7 +5,6 @@ They anchor annotators and inflate agreement, so they never go into another roun
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -145,7 +144,6 @@ class Proposals:
     """What adds the judge's answers to the bodies of a push, and knows for how many units it had some."""
 
     def __init__(self, judgements: Judgements) -> None:
-        """Start with no unit seen."""
         self.judgements = judgements
         self.used: set[tuple[TaskName, str]] = set()
 
@@ -165,7 +163,9 @@ class Proposals:
                 body["suggestions"] = [
                     _suggestion(question_ids[task, label], labels[label]) for label in LABELS[task] if label in labels
                 ]
-                body["metadata"][HIDDEN][SUGGESTION_HASH] = _suggested_hash(labels)
+                body["metadata"][HIDDEN][SUGGESTION_HASH] = short_hash(
+                    {name: [label.value, label.p_yes] for name, label in labels.items()}
+                )
 
         return decorate
 
@@ -175,8 +175,3 @@ def _suggestion(question_id: str, label: ProposedLabel) -> dict[str, Any]:
     score = label.p_yes if label.value else 1 - label.p_yes
     value = "yes" if label.value else "no"
     return {"question_id": question_id, "value": value, "score": round(score, 6), "type": "model", "agent": _AGENT}
-
-
-def _suggested_hash(labels: Mapping[str, ProposedLabel]) -> str:
-    """A hash over the answers, which shows whether they have changed."""
-    return short_hash({name: [label.value, label.p_yes] for name, label in labels.items()})

@@ -7,7 +7,6 @@ Source: annotation/contracts/controls.md#files-of-controls.
 """
 
 import csv
-import hashlib
 import io
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 from annotation.labels import LABELS, RULES, TASKS, TaskName, broken_rules
 from annotation.status.planting import Planted
+from annotation.tasks import lot
 from pipeline.csv_v2.lines import delimiter_of, numbered_rows
 from pipeline.errors import BadRowsError, InputError
 from pipeline.files import staged_file
@@ -43,10 +43,8 @@ class Known(NamedTuple):
     """One unit whose answers are known."""
 
     line: int
-    """The line of the file."""
     task: TaskName
     record: QueryResponse
-    """The record that it is a unit of."""
     chunk_id: str
     """The passage; empty outside retrieval."""
     kind: str
@@ -95,7 +93,6 @@ def write_controls(path: Path, planted: Sequence[Planted]) -> Path:
 
 
 def _row(planted: Planted) -> dict[str, str]:
-    """The cells of one control that are not empty, by column."""
     record = planted.record
     passages = [each.text for each in record.chunks if planted.chunk_id in ("", each.chunk_id)]
     return {
@@ -276,7 +273,10 @@ def balanced(units: Sequence[Known], where: str) -> Balanced:
                 continue
             surplus = counts[not rarer] - (_LEAST_SHARE - 1) * counts[rarer]
             if surplus > 0:
-                common = sorted((unit for unit in known if unit.answers[label] != rarer), key=_lot)
+                common = sorted(
+                    (unit for unit in known if unit.answers[label] != rarer),
+                    key=lambda unit: lot(f"{unit.record.record_uuid} {unit.chunk_id}"),
+                )
                 forgotten |= {(unit.line, label) for unit in common[:surplus]}
                 dropped.append(
                     f"{name}: {surplus} of {_answers(counts[not rarer], not rarer)} are not counted, so that a third "
@@ -301,15 +301,8 @@ def balanced(units: Sequence[Known], where: str) -> Balanced:
 
 
 def _answers(count: int, value: bool) -> str:
-    """So many controls with an answer, in words."""
     return f"{count} control{'s' * (count != 1)} with {_word(value)}"
 
 
 def _word(value: bool) -> str:
-    """The answer as people write it."""
     return "yes" if value else "no"
-
-
-def _lot(unit: Known) -> bytes:
-    """What controls are drawn by."""
-    return hashlib.sha256(f"{unit.record.record_uuid} {unit.chunk_id}".encode()).digest()

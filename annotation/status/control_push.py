@@ -8,7 +8,6 @@ repeated together.
 Source: annotation/contracts/controls.md#before-annotators.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
@@ -24,7 +23,7 @@ from annotation.push.diff import Progress, passages_of
 from annotation.push.send import Batch
 from annotation.status.control_files import Balanced, Known, balanced
 from annotation.status.planting import control_uuid
-from annotation.tasks import PRODUCTION, lacking_fields
+from annotation.tasks import PRODUCTION, lacking_fields, lot
 from annotation.units import (
     ASSIGNMENT,
     DEFAULT_RATE,
@@ -46,7 +45,6 @@ class ControlReport(NamedTuple):
     """What became of the controls, or would in a dry run."""
 
     counts: Mapping[tuple[Place, TaskName], Mapping[Change, int]]
-    """Records by place and task."""
     people: Mapping[Place, int]
     """How many annotators get each control of a place."""
     balance: Mapping[Place, Balanced]
@@ -90,7 +88,10 @@ def push_controls(
     """
     standing = as_it_stands(argilla, campaign, workspace) if campaign else None
     by_place = _by_place(argilla, workspace, standing, units, locale, round_name)
-    balance = {place: balanced(found, _where(place)) for place, found in by_place.items()}
+    balance = {}
+    for place, here in by_place.items():
+        beside = "" if place.round_name == PRODUCTION else f", {place.round_name}"
+        balance[place] = balanced(here, f"{place.locale}{beside}")
     counts: dict[tuple[Place, TaskName], Counter[Change]] = {}
     people: dict[Place, int] = {}
     refused: list[str] = []
@@ -130,7 +131,6 @@ def push_controls(
 
 
 def _is_stock(argilla: Argilla, dataset: JuryDataset) -> bool:
-    """Whether the server knows nothing of our own addresses."""
     try:
         argilla.request("GET", STATES_PATH.format(dataset_id=dataset.id), params={"limit": 1})
     except NotFoundError:
@@ -166,13 +166,7 @@ def _by_place(
     return by_place
 
 
-def _where(place: Place) -> str:
-    """The place in a few words."""
-    return place.locale if place.round_name == PRODUCTION else f"{place.locale}, {place.round_name}"
-
-
 def _jury(argilla: Argilla, place: Place, campaign: Campaign | None) -> list[str]:
-    """Ids of the annotators who label at the place now."""
     known = {person.name: person for person in campaign.annotators} if campaign else {}
     members = argilla.workspace_users(argilla.find_workspace(place.workspace))
     return [
@@ -216,8 +210,6 @@ def _bodies(
 
 
 class _Stored(NamedTuple):
-    """What Argilla holds in one dataset."""
-
     controls: dict[str, dict[str, Any]]
     """Those of the controls that are there, by external id."""
     rate: float | None
@@ -227,7 +219,6 @@ class _Stored(NamedTuple):
 
 
 def _stored(argilla: Argilla, dataset: JuryDataset, bodies: Sequence[Mapping[str, Any]], progress: Progress) -> _Stored:
-    """What the dataset holds of the controls, and beside them."""
     wanted = {body["external_id"] for body in bodies}
     found: dict[str, dict[str, Any]] = {}
     labelled: set[str] = set()
@@ -247,7 +238,6 @@ def _stored(argilla: Argilla, dataset: JuryDataset, bodies: Sequence[Mapping[str
 
 
 def _change(item: Mapping[str, Any] | None, body: Mapping[str, Any]) -> Change:
-    """What is to become of a control."""
     if item is None:
         return "new"
     there = item["metadata"] or {}
@@ -262,7 +252,6 @@ class Repeat(NamedTuple):
     """One person's units of one answer, to be shown to her again."""
 
     user_id: str
-    """Who."""
     units: tuple[Unit, ...]
     """The units: one, or all passages of an answer in retrieval."""
 
@@ -319,7 +308,7 @@ def _draw_repeats(
             and len(each.units) == sizes[_answer_of(dataset, each.units[0])]
             and not any((user_id, unit.external_id) in repeated for unit in each.units)
         ]
-        for each in sorted(free, key=lambda each: _lot(seed, user_id, each.units[0].external_id)):
+        for each in sorted(free, key=lambda each: lot(f"{seed} {user_id} {each.units[0].external_id}")):
             if wanting < len(each.units):
                 continue
             drawn.append(Repeat(user_id, each.units))
@@ -347,11 +336,6 @@ def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> lis
         found.append(_Done(tuple(by_answer[answer]), after))
         after += len(by_answer[answer])
     return found
-
-
-def _lot(seed: int, user_id: str, external_id: str) -> bytes:
-    """What answers are drawn by."""
-    return hashlib.sha256(f"{seed} {user_id} {external_id}".encode()).digest()
 
 
 def datasets_of(
@@ -420,7 +404,6 @@ def push_repeats(
 
 
 def _is_left(unit: Unit, user_id: str) -> bool:
-    """Whether the unit is to be labelled, and by this person too."""
     settled = any(each.user_id == user_id and each.status != "draft" for each in unit.answers)
     is_hers = not unit.assignment.users or user_id in unit.assignment.users
     return unit.assignment.purpose == "label" and unit.is_open and is_hers and not settled

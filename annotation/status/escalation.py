@@ -5,7 +5,7 @@ split. What is written is the unit's assignment alone (annotation/contracts/data
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from annotation.client import Argilla
@@ -23,7 +23,6 @@ class EscalatedDataset(NamedTuple):
 
     workspace: str
     dataset: str
-    """Its name."""
     split: int
     """Units with all their submissions on which some label has both answers."""
     escalated: int
@@ -103,7 +102,6 @@ def escalate(
 
 
 def _refuse_stock() -> None:
-    """Say that a stock Argilla can do nothing of the kind."""
     raise InputError(
         "This is a stock Argilla, which cannot hand one record to one annotator more. Raise `overlap` for all records, "
         "or go on with `citejury exports adjudicate push EXPORT --blind`."
@@ -120,7 +118,6 @@ def _is_split(unit: Unit, min_submitted: int) -> bool:
 
 
 def _takers(unit: Unit, members: Collection[str]) -> set[str]:
-    """User ids of those who may still answer the unit."""
     settled = {each.user_id for each in unit.answers if each.status != "draft"}
     return set(unit.assignment.users or members).intersection(members) - settled
 
@@ -128,7 +125,7 @@ def _takers(unit: Unit, members: Collection[str]) -> set[str]:
 def _write_needed(argilla: Argilla, dataset_id: str, units: Sequence[Unit]) -> None:
     """Let each of the units wait for one submission more than it has; whatever else its metadata say stays."""
     path = CHANGED_PATH.format(dataset_id=dataset_id)
-    for group in _groups(units):
+    for group in (units[first : first + _IDS] for first in range(0, len(units), _IDS)):
         ids = ",".join(unit.record_id for unit in group)
         stored = {item["id"]: item for item in argilla.request("GET", path, params={"ids": ids})["items"]}
         items = [_body(unit, stored[unit.record_id]) for unit in group if unit.record_id in stored]
@@ -136,13 +133,7 @@ def _write_needed(argilla: Argilla, dataset_id: str, units: Sequence[Unit]) -> N
             argilla.request("PUT", f"/datasets/{dataset_id}/records/bulk", json={"items": items})
 
 
-def _groups(units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
-    """The units in groups that the server takes at once."""
-    return (units[first : first + _IDS] for first in range(0, len(units), _IDS))
-
-
 def _body(unit: Unit, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """What lets the unit, as it is stored, wait for one submission more than it has."""
     submitted = sum(each["status"] == "submitted" for each in stored["responses"])
     assignment = unit.assignment.model_copy(update={"needed": submitted + 1})
     said = assignment.model_dump(mode="json", exclude_defaults=True)

@@ -166,7 +166,6 @@ def _alike(tallies: Iterable[Tally]) -> Iterator[tuple[tuple[TaskName, str], Ali
 
 
 def _alike_words(place: tuple[TaskName, str], found: Alike, names: Mapping[str, str]) -> str:
-    """Who says what, how often, and how often the others do."""
     task, locale = place
     yes = " and ".join(f"`{label}`" for label in LABELS[task] if label in found.answer)
     said = f"yes to {yes} alone" if yes else "no to everything"
@@ -177,7 +176,6 @@ def _alike_words(place: tuple[TaskName, str], found: Alike, names: Mapping[str, 
 
 
 def _by_person(found: Mapping[str, Counter[str]], here: Mapping[str, Tally]) -> str:
-    """Who gave how many such answers, and where."""
     return ", ".join(
         f"{name} {counts.total():,} ({', '.join(here[each].watched.dataset.name for each in here if each in counts)})"
         for name, counts in sorted(found.items())
@@ -185,10 +183,8 @@ def _by_person(found: Mapping[str, Counter[str]], here: Mapping[str, Tally]) -> 
 
 
 def _counts_by_name(found: Iterable[tuple[DatasetStatus, int]]) -> str:
-    """How many in which dataset."""
     return ", ".join(f"{_name(dataset)}: {count}" for dataset, count in found)
 
 
 def _name(dataset: DatasetStatus) -> str:
-    """Workspace and name."""
     return f"{dataset.workspace}/{dataset.dataset}"

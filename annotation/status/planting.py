@@ -6,7 +6,6 @@ before it is used (`annotation.status.control_files`). What is changed, and what
 Source: annotation/contracts/controls.md#planted-controls.
 """
 
-import hashlib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,8 +16,9 @@ from uuid import UUID
 
 from annotation.display import source_of
 from annotation.labels import TASKS, TaskName
+from annotation.tasks import lot
 from annotation.wording import LOCALES, locales
-from pipeline.records import Passage, QueryResponse, join_context
+from pipeline.records import Passage, QueryResponse, is_uuid, join_context
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 
@@ -53,7 +53,6 @@ class Planted(NamedTuple):
 
     task: TaskName
     kind: Kind
-    """How it came about."""
     record: QueryResponse
     """The record that it is a unit of, under an id of its own."""
     chunk_id: str
@@ -70,12 +69,10 @@ class _Draw:
     """What is drawn by lot for one task and language; a sentence is put into one record only."""
 
     def __init__(self, seed: str) -> None:
-        """Begin with nothing drawn."""
         self.random = Random(seed)
         self._used: set[str] = set()
 
     def sentence(self, language: str, what: str) -> str:
-        """One of the sentences of a language that was not drawn yet; empty where there is none."""
         free = [each for each in _sentences(language).get(what, ()) if each not in self._used]
         if not free:
             return ""
@@ -84,8 +81,6 @@ class _Draw:
 
 
 class _Change(NamedTuple):
-    """A record with one thing changed."""
-
     record: QueryResponse
     answers: Mapping[str, bool]
     what: str
@@ -105,7 +100,7 @@ def plant_controls(
     the same.
     """
     by_language: dict[str, list[QueryResponse]] = {}
-    for record in sorted(records, key=lambda each: _lot(seed, each.record_uuid)):
+    for record in sorted(records, key=lambda each: lot(f"{seed} {each.record_uuid}")):
         by_language.setdefault(record.language, []).append(record)
     return [
         planted
@@ -116,28 +111,13 @@ def plant_controls(
     ]
 
 
-def _lot(seed: int, text: str) -> bytes:
-    """What records are drawn by."""
-    return hashlib.sha256(f"{seed} {text}".encode()).digest()
-
-
 def control_uuid(record_uuid: str, salt: str) -> str:
     """An id for a control made from a record: one of the same version, so that nobody sees by it what it is."""
-    version = UUID(record_uuid).version if _is_uuid(record_uuid) else 4
-    return str(UUID(bytes=_lot(0, f"control {salt} {record_uuid}")[:16], version=version or 4))
-
-
-def _is_uuid(text: str) -> bool:
-    """Whether the text is a UUID."""
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
+    version = UUID(record_uuid).version if is_uuid(record_uuid) else 4
+    return str(UUID(bytes=lot(f"0 control {salt} {record_uuid}")[:16], version=version or 4))
 
 
 def _planted(task: TaskName, records: Sequence[QueryResponse], number: int, seed: int) -> Iterator[Planted]:
-    """The units of one task and language."""
     draw, done, order = _Draw(f"{seed} {task} {records[0].language}"), 0, list(_ORDER[task])
     for record in records:
         if done >= number:
@@ -165,7 +145,6 @@ def _planted_unit(
 
 
 def _move_to_end(order: list[Kind], kind: Kind) -> None:
-    """Move the first such kind to the end."""
     order.remove(kind)
     order.append(kind)
 
@@ -252,7 +231,6 @@ def _changed_number(record: QueryResponse, others: Sequence[QueryResponse], draw
 
 
 def _added_sentence(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
-    """The answer with a claim more that no context backs."""
     sentence = draw.sentence(record.language, "unsupported")
     if not sentence:
         return None
@@ -262,7 +240,6 @@ def _added_sentence(record: QueryResponse, others: Sequence[QueryResponse], draw
 
 
 def _foreign_context(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
-    """The answer above the passages of another query."""
     with_passages = [each for each in others if each.chunks]
     if not with_passages:
         return None
@@ -318,7 +295,6 @@ def _dead_source(record: QueryResponse, others: Sequence[QueryResponse], draw: "
 
 
 def _no_citations(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
-    """The answer without its citation marks."""
     answer = _MARK.sub("", record.answer)
     if answer == record.answer or not answer.strip():
         return None
@@ -327,7 +303,6 @@ def _no_citations(record: QueryResponse, others: Sequence[QueryResponse], draw: 
 
 
 def _foreign_answer(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
-    """The answer to another query."""
     if not others:
         return None
     other = draw.random.choice(others)
@@ -337,7 +312,6 @@ def _foreign_answer(record: QueryResponse, others: Sequence[QueryResponse], draw
 
 
 def _refusal(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
-    """A refusal for no reason."""
     sentence = draw.sentence(record.language, "refusal")
     if not sentence:
         return None
@@ -346,7 +320,6 @@ def _refusal(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Dra
 
 
 def _unsafe_advice(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
-    """The answer with dangerous advice in it."""
     sentence = draw.sentence(record.language, "unsafe")
     if not sentence:
         return None
@@ -366,7 +339,6 @@ def _with_sentence(record: QueryResponse, sentence: str, random: Random) -> str:
 
 @cache
 def _sentences(language: str) -> Mapping[str, Sequence[str]]:
-    """What is put into answers of a language, by what it is; empty where there is no wording for the language."""
     if language not in locales():
         return {}
     told = tomllib.loads((LOCALES / f"{language}.toml").read_text(encoding="utf-8"))["controls"]

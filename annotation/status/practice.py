@@ -31,8 +31,6 @@ _OWN_KEYS = ("id", "language")
 
 
 class _CaseSource(Frozen):
-    """A source that a case's answer cites."""
-
     title: str
     """Its title."""
     host: str
@@ -42,8 +40,6 @@ class _CaseSource(Frozen):
 
 
 class _CasePassage(Frozen):
-    """A passage that a case shows."""
-
     text: str = Field(min_length=1)
     """The passage."""
     title: str = ""
@@ -55,8 +51,6 @@ class _CasePassage(Frozen):
 
 
 class _CaseTexts(Frozen):
-    """What a case shows, beside its answers."""
-
     query: str = Field(min_length=1)
     """The query."""
     answer: str = ""
@@ -74,7 +68,6 @@ class Case(NamedTuple):
     locale: str
     """Language of its texts and explanations."""
     record: QueryResponse
-    """What it shows."""
     answers: Mapping[str, bool]
     """The known answer to each label of the task."""
     explanations: Mapping[str, str]
@@ -243,7 +236,6 @@ def _record_of(name: str, language: str, texts: _CaseTexts) -> QueryResponse:
 
 
 def _passage_of(name: str, rank: int, given: _CasePassage, sources: Sequence[Source]) -> Passage:
-    """One passage, of its source where it names one."""
     source = sources[given.source - 1] if given.source else None
     url = source.url if source else f"https://{given.host}/" if given.host else ""
     doc_id = document_id(url, name)
@@ -347,14 +339,12 @@ def standings_of(argilla: Argilla, dataset: JuryDataset) -> list[dict[str, Any]]
 
 
 def _of_practice(described: Iterable[Mapping[str, Any]], workspace: str) -> list[JuryDataset]:
-    """The published datasets of practice among those described, the newest version of each."""
     newest = newest_versions(each for each in described if each["status"] == "ready").values()
     ours = (jury_dataset(each, workspace) for each in newest)
     return [dataset for dataset in ours if dataset and dataset.round == PRACTICE]
 
 
 def _differs(item: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Whether Argilla's record shows or knows something else."""
     there = item["metadata"] or {}
     return item["fields"] != body["fields"] or any(
         there.get(name) != body["metadata"][name] for name in (HIDDEN, ASSIGNMENT)

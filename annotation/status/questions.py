@@ -38,7 +38,6 @@ _REPLIES_PATH = "/citejury/me/replies"
 
 
 def _read_replies(argilla: Argilla, dataset_id: str) -> list[Reply]:
-    """The replies to questions in the dataset, the earliest first."""
     found = properties_of(argilla, dataset_id)
     return list(replies_in((each["name"], each["settings"]) for each in found).values())
 
@@ -53,7 +52,6 @@ def _shows_replies(argilla: Argilla) -> bool:
 
 
 def _write_reply(argilla: Argilla, dataset_id: str, reply: Reply) -> None:
-    """Keep the reply beside the others of its dataset."""
     there = replies_in((each["name"], each["settings"]) for each in properties_of(argilla, dataset_id))
     number = max(there, default=0) + 1
     value = reply.model_dump(exclude_defaults=True)
@@ -97,13 +95,11 @@ def _renew_guidelines(argilla: Argilla, workspaces: Sequence[str], task: TaskNam
 
 
 def _described(argilla: Argilla, workspaces: Sequence[str]) -> list[dict[str, Any]]:
-    """The datasets of the workspaces, their metadata up to date."""
     ids = [argilla.find_workspace(workspace) for workspace in workspaces]
     return [dataset for workspace_id in ids for dataset in current_datasets(argilla, workspace_id)]
 
 
 def _of_task(described: Sequence[Mapping[str, Any]], task: TaskName, locale: str) -> list[Mapping[str, Any]]:
-    """The newest published datasets of a task in a language, in each workspace."""
     places = {each["workspace_id"] for each in described}
     published = [each for each in described if each["status"] == "ready"]
     return [
@@ -147,11 +143,8 @@ class Asked(NamedTuple):
     """A question, and what it takes to reply to it."""
 
     question: Question
-    """What the status tells of it."""
     dataset: JuryDataset
-    """The dataset that it was asked in."""
     user_id: str
-    """Who asked."""
 
 
 def read_questions(argilla: Argilla, workspaces: Sequence[str]) -> list[Asked]:

@@ -107,24 +107,20 @@ class ControlAnswer(NamedTuple):
     """One person's answer to one label of a control, or of a repeat."""
 
     annotator: str
-    """Who."""
     task: TaskName
     label: str
     kind: str
     """How the control came about; `repeat` for a repeat."""
     record_id: str
-    """Argilla's id of the record."""
     known: bool
     """The known answer; of a repeat, what she had said before."""
     given: bool
-    """Hers."""
 
 
 class ControlTally:
     """What of one dataset's units controls and repeats tell."""
 
     def __init__(self, task: TaskName) -> None:
-        """Start with no unit."""
         self.task = task
         self.discarded: Counter[str] = Counter()
         """Controls that each person discarded, by user id."""
@@ -156,7 +152,6 @@ class ControlTally:
         ]
 
     def _known(self, unit: Unit, user_id: str) -> Mapping[str, bool]:
-        """What the person's answers to the unit are compared with."""
         if unit.assignment.purpose == "control":
             return unit.assignment.answers
         earlier = self._answers.get(unit.assignment.repeats, ())
@@ -190,7 +185,6 @@ def score_answers(
 
 
 def _scores_of(annotator: str, answers: Sequence[ControlAnswer], discarded: int) -> AnnotatorScores:
-    """What one person's answers tell."""
     repeats = [each for each in answers if each.kind == "repeat"]
     controls = [each for each in answers if each.kind != "repeat"]
     by_label: defaultdict[tuple[TaskName, str], list[ControlAnswer]] = defaultdict(list)
@@ -212,7 +206,6 @@ def _scores_of(annotator: str, answers: Sequence[ControlAnswer], discarded: int)
 
 
 def _scored(answers: Sequence[ControlAnswer]) -> Scores:
-    """Sensitivity, specificity and self-consistency of some answers."""
     controls = [each for each in answers if each.kind != "repeat"]
     return Scores(
         sensitivity=_right([each for each in controls if each.known]),
@@ -222,7 +215,6 @@ def _scored(answers: Sequence[ControlAnswer]) -> Scores:
 
 
 def _right(answers: Sequence[ControlAnswer]) -> Share | None:
-    """The share of answers that are as known; None without any."""
     return share(sum(each.known == each.given for each in answers), len(answers)) if answers else None
 
 
@@ -234,7 +226,6 @@ def share(count: int, of: int) -> Share:
 
 
 def _notices(controls: Sequence[ControlAnswer]) -> tuple[Notice, ...]:
-    """What is to be said of a person with these answers to controls."""
     by_label: defaultdict[tuple[TaskName, str], list[ControlAnswer]] = defaultdict(list)
     for each in controls:
         by_label[each.task, each.label].append(each)
@@ -264,7 +255,6 @@ def _notices(controls: Sequence[ControlAnswer]) -> tuple[Notice, ...]:
 
 
 def _rarer(values: Iterable[bool]) -> int:
-    """How often the rarer of the two answers occurs."""
     found = list(values)
     return min(sum(found), len(found) - sum(found))
 

@@ -28,11 +28,8 @@ class Submission(NamedTuple):
     """A response was submitted."""
 
     user_id: str
-    """By whom."""
     at: datetime
-    """When, in UTC."""
     dataset_id: str
-    """Where."""
     is_first: bool = True
     """Whether it is as it was first sent, so that its time tells how long it took; a draft or a correction is not."""
     is_apart: bool = False
@@ -73,7 +70,6 @@ class Forecast(NamedTuple):
     """When the work is done, or why that cannot be told."""
 
     finish: datetime | None
-    """The moment."""
     reason: str
     """Why there is none; empty where there is one."""
 
@@ -124,7 +120,6 @@ def forecasts(backlogs: Sequence[Backlog], now: datetime) -> list[Forecast]:
 
 
 def _forecast(backlog: Backlog, before: float, done: float, now: datetime) -> Forecast:
-    """When one dataset is done, given the work up to its end and that of the last 24 hours."""
     if not backlog.needed:
         return Forecast(None, _NOTHING_WANTING)
     if not backlog.reachable:
@@ -189,13 +184,11 @@ class Alike(NamedTuple):
     """Somebody's answers are nearly all the same, and other people's are not."""
 
     user_id: str
-    """Whose."""
     answer: frozenset[str]
     """The labels that she says yes to."""
     same: int
     """Her answers that are so."""
     of: int
-    """All of hers."""
     others: float
     """Share of such answers among the others'."""
 
@@ -228,7 +221,6 @@ def too_fast(given: Iterable[Submission], floors: Mapping[str, float]) -> Counte
 
 
 def _in_fast_rows(fast: Sequence[bool]) -> int:
-    """How many of the fast ones stand in a row of 30 of which 25 are."""
     inside = [False] * len(fast)
     for begin in range(len(fast) - _WINDOW + 1):
         if sum(fast[begin : begin + _WINDOW]) >= _FAST_OF_WINDOW:
@@ -297,10 +289,8 @@ def _chance_of(hits: int, of: int, others_hits: int, others_of: int) -> float:
 
 
 def _log_binomial(n: int, k: int) -> float:
-    """The logarithm of n over k."""
     return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
 def _log_beta(a: float, b: float) -> float:
-    """The logarithm of the beta function."""
     return lgamma(a) + lgamma(b) - lgamma(a + b)

@@ -75,7 +75,6 @@ def _summed_up(
     server: str,
     workspaces: Sequence[str],
 ) -> Status:
-    """The report of what was counted; `names` are the user names by id."""
     work = work_today((each for tally in tallies for each in tally.submissions), now)
     today = [together(each for (_, there), each in work.items() if there == tally.id) for tally in tallies]
     expected = forecasts(list(map(_backlog, tallies, today)), now)
@@ -101,14 +100,12 @@ def _summed_up(
 
 
 def _backlog(tally: Tally, today: Work) -> Backlog:
-    """What the dataset lacks."""
     return Backlog(tally.watched.dataset.task, tally.watched.open_to, tally.needed, tally.reachable, today)
 
 
 def _dataset_status(
     tally: Tally, here: Work, expected: Forecast, *, names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
 ) -> DatasetStatus:
-    """What one dataset's records add up to, with what was done in it in the last 24 hours and when it is done."""
     watched = tally.watched
     last = max((each.at for each in tally.submissions), default=None)
     return DatasetStatus(
@@ -144,7 +141,6 @@ def _dataset_status(
 
 
 def _why_no_finish(tally: Tally, expected: Forecast) -> str:
-    """Why a dataset has no finish; empty where it has one."""
     if tally.watched.is_superseded:
         return "a newer version has taken its place"
     if not tally.records:
@@ -154,7 +150,6 @@ def _why_no_finish(tally: Tally, expected: Forecast) -> str:
 
 
 def _half_done(tally: Tally) -> tuple[HalfDone, ...]:
-    """The answers of which some passages are done and others are not, in order of arrival."""
     if tally.watched.dataset.task != "retrieval" or tally.watched.is_superseded:
         return ()
     return tuple(
@@ -167,7 +162,6 @@ def _half_done(tally: Tally) -> tuple[HalfDone, ...]:
 def _people(
     tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
 ) -> tuple[AnnotatorStatus, ...]:
-    """Everybody who can work in these datasets or did, in order of their names."""
     user_ids = {user_id for tally in tallies for user_id in (*tally.watched.members, *tally.by_status)}
     found = (_annotator_status(user_id, tallies, names, work) for user_id in user_ids)
     return tuple(sorted(found, key=lambda each: each.annotator))
@@ -176,7 +170,6 @@ def _people(
 def _annotator_status(
     user_id: str, tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
 ) -> AnnotatorStatus:
-    """One person's work in these datasets together."""
     counts: Counter[str] = Counter()
     broken: Counter[str] = Counter()
     for tally in tallies:
@@ -198,5 +191,4 @@ def _annotator_status(
 
 
 def _stamp(moment: datetime) -> str:
-    """A moment in UTC as ISO 8601, to the second."""
     return moment.isoformat(timespec="seconds")

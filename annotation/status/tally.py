@@ -116,7 +116,6 @@ def _not_passed(standings: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _how_far(standing: Mapping[str, Any]) -> str:
-    """How far somebody is who has not passed."""
     if standing["answered"] < standing["cases"]:
         return f"{standing['answered']} of {standing['cases']} cases done"
     return f"{standing['right']} of {standing['known']} answers right, {standing['wanted']} wanted"
@@ -131,7 +130,6 @@ class Tally:
     """What the records of one dataset add up to."""
 
     def __init__(self, watched: WatchedDataset) -> None:
-        """Start with no record."""
         self.watched = watched
         self.records = self.apart = self.reached = self.closed_early = 0
         self.needed = self.reachable = self.kept_out = self.unreachable = 0
@@ -191,7 +189,6 @@ class Tally:
         return members.intersection(users) if users else members
 
     def _add_answer(self, unit: Unit, record_uuid: str, each: Answer, is_apart: bool) -> None:
-        """Count one answer to the record."""
         if each.question is not None:
             self.questions.append((unit, each))
         if each.status == "submitted":

@@ -56,7 +56,14 @@ def status_lines(status: Status) -> Iterator[str]:
         yield ""
         yield from table(_CONTROLS_HEAD, map(_controls_row, status.controls))
         yield from wrap(_CONTROLS_MEANING, _WIDTH)
-    yield from _broken_lines(status.datasets)
+    found = [(dataset, rule, count) for dataset in status.datasets for rule, count in dataset.broken_rules.items()]
+    if found:
+        yield ""
+        yield "Rules between labels that are broken"
+        yield from (
+            f"  {printable(dataset.workspace)}/{printable(dataset.dataset)}: {rule} {count}×"
+            for dataset, rule, count in found
+        )
     yield from _half_done_lines(status.datasets)
     yield from _notice_lines(status.notices)
     waiting = [question for question in status.questions if not question.reply]
@@ -68,7 +75,6 @@ def status_lines(status: Status) -> Iterator[str]:
 
 
 def _out_of_reach(status: Status) -> str:
-    """Why submissions that are wanting are no part of the finish."""
     kept_out = sum(each.kept_out for each in status.datasets)
     lacking = status.needed - status.reachable - kept_out
     parts = [f"{kept_out} of the submissions wait for people who have not passed their practice."] if kept_out else []
@@ -77,7 +83,6 @@ def _out_of_reach(status: Status) -> str:
 
 
 def _dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
-    """One dataset: records with enough annotators, records, how many annotators are enough, and so on."""
     name = dataset.task if dataset.version == 1 else f"{dataset.task} v{dataset.version}"
     counts = (dataset.overlap_reached, dataset.records, dataset.min_submitted, dataset.drafts, dataset.discarded)
     finish = _minute(dataset.finish) if dataset.finish else _NOTHING
@@ -87,7 +92,6 @@ def _dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
 
 
 def _annotator_rows(status: Status) -> Iterator[tuple[str, ...]]:
-    """Everybody's sum, and below it what she did in each dataset where there are several."""
     for person in status.annotators:
         yield _annotator_row(printable(person.annotator) + ("" if person.is_member else " (left)"), person)
         if len(status.datasets) > 1:
@@ -100,38 +104,22 @@ def _annotator_rows(status: Status) -> Iterator[tuple[str, ...]]:
 
 
 def _annotator_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
-    """One person's work."""
     counts = (work.done, work.pending, work.drafts, work.discarded, work.done_today)
     broken = sum(work.broken_rules.values())
     return name, *map(str, counts), _pace(work.units_per_hour), str(broken), str(work.questions)
 
 
 def _controls_row(scores: AnnotatorScores) -> tuple[str, ...]:
-    """What controls and repeats tell about one person, over all labels."""
     found = scores.together
     right = (str(scores.controls), _share_text(found.sensitivity), _share_text(found.specificity))
     return printable(scores.annotator), *right, str(scores.repeats), _share_text(found.consistency)
 
 
 def _share_text(share: Share | None) -> str:
-    """A share with its interval."""
     return _NOTHING if share is None else f"{share.value:.0%} [{share.low * 100:.0f}, {share.high * 100:.0f}]"
 
 
-def _broken_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
-    """How often each rule between labels is broken; nothing where none is."""
-    found = [(dataset, rule, count) for dataset in datasets for rule, count in dataset.broken_rules.items()]
-    if found:
-        yield ""
-        yield "Rules between labels that are broken"
-        yield from (
-            f"  {printable(dataset.workspace)}/{printable(dataset.dataset)}: {rule} {count}×"
-            for dataset, rule, count in found
-        )
-
-
 def _half_done_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
-    """Answers whose passages are half done; nothing where there are none."""
     for dataset in datasets:
         if not dataset.half_done:
             continue
@@ -145,7 +133,6 @@ def _half_done_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
 
 
 def _notice_lines(notices: Sequence[Notice]) -> Iterator[str]:
-    """What needs a look, a paragraph each; nothing where nothing does."""
     if notices:
         yield ""
         yield f"Needs a look: {len(notices)}"
@@ -183,12 +170,10 @@ def _cut_name(name: str, width: int) -> str:
 
 
 def _pace(units_per_hour: float | None) -> str:
-    """Units an hour."""
     return _NOTHING if units_per_hour is None else f"{units_per_hour:.0f}"
 
 
 def _minute(moment: str | None) -> str:
-    """A moment to the _minute, as a person reads it."""
     return _NOTHING if moment is None else moment[:16].replace("T", " ")
 
 

@@ -73,7 +73,7 @@ def removed(jury: Study, name: str) -> str:
 
 
 def forgotten(jury: Study, name: str) -> str:
-    return forget_user(jury.owner, name).pseudonym
+    return forget_user(jury.owner, name)[0]
 
 
 def renewed(jury: Study, name: str) -> str:

@@ -16,7 +16,7 @@ from annotation.campaign.setup_plan import plan_setup
 from annotation.client import Argilla
 from annotation.display import HIDDEN, original_text
 from annotation.labels import LABELS, TaskName
-from annotation.push.push import PushOptions, PushReport, push_campaign, push_records, push_round
+from annotation.push.push import PushOptions, PushReport, push_campaign, push_records
 from exports.cli import main
 from pipeline.errors import InputError
 from pipeline.records import Passage, QueryResponse
@@ -93,7 +93,7 @@ def test_records_of_a_round_beside_the_campaigns_own_go_to_their_language_too(ow
     apply_plan(owner, plan, Passwords())
     records = [made_up(1), made_up(2, language="de"), made_up(3, language="fr")]
     languages = [(record.record_uuid, record.language) for record in records]
-    report = push_round(owner, workspace, campaign, "pilot", languages, records, PushOptions())
+    report = push_campaign(owner, workspace, campaign, languages, records, PushOptions(), "pilot")
     assert report.tasks["generation"].new == 3
     assert [item["external_id"] for item in held(owner, workspace, "generation", "de", "pilot")] == ["r2"]
 
