@@ -309,11 +309,6 @@ def open_argilla(settings: Settings) -> Argilla:
 
 
 def _address(api_url: str) -> httpx.URL:
-    """The server's address, parsed.
-
-    Raises:
-        SettingsError: it is no http(s) URL with a host.
-    """
     try:
         url = httpx.URL(api_url.strip())
     except httpx.InvalidURL as error:

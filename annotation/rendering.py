@@ -114,11 +114,7 @@ def _unguarded(text: str) -> str:
 
 
 def _block_html(tokens: "Sequence[Token]", counts: Counter[str]) -> str:
-    """One block of the answer; counts the guards in it by their kind.
-
-    Raises:
-        _UnshownError: it must be shown as written.
-    """
+    """One block of the answer; counts the guards in it by their kind."""
     parts: list[str] = []
     depth = 0
     for token in tokens:

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from pydantic import Field, ValidationError
 
 from annotation.client import Argilla
+from annotation.labels import TaskName
 from annotation.wording import NOTES
 from pipeline.errors import ArgillaError, NotFoundError
 from pipeline.schema import Frozen
@@ -66,11 +67,7 @@ def assignment_of(record: Mapping[str, Any]) -> Assignment:
 
 
 def _read_assignment(said: Any, record: str) -> Assignment:
-    """What `record` is for, by its assignment; what somebody else put there is none, as the queue has it.
-
-    Raises:
-        ArgillaError: it is one of those whose answers are not to be counted among all others, and cannot be read.
-    """
+    """What `record` is for, by its assignment; what somebody else put there is none, as the queue has it."""
     try:
         return Assignment.model_validate(said)
     except ValidationError as error:
@@ -160,6 +157,16 @@ class Unit(NamedTuple):
     """What annotators did with it, the earliest first."""
     assignment: Assignment = COMMON
     """What it is for, and who gets it."""
+
+    @property
+    def settled(self) -> frozenset[str]:
+        """User ids of those who submitted or discarded it."""
+        return frozenset(each.user_id for each in self.answers if each.status != "draft")
+
+
+def record_uuid_of(task: TaskName, unit: Unit) -> str:
+    """The canonical record that the unit is of; a passage's own id begins with it."""
+    return unit.external_id.partition(":")[0] if task == "retrieval" else unit.external_id
 
 
 def labels_and_question(values: Mapping[str, Any] | None) -> tuple[dict[str, str], str | None]:

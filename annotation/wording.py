@@ -121,11 +121,6 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
 
 
 def _read_text(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> str:
-    """The text under the nested keys.
-
-    Raises:
-        InputError: there is none, or it is empty.
-    """
     found: Any = texts
     for key in keys:
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -150,11 +145,7 @@ def _read_examples(texts: Mapping[str, Any], task: TaskName, path: Path) -> Exam
 
 
 def _read_guidelines(path: Path) -> str:
-    """The guidelines of one task in one language, Markdown.
-
-    Raises:
-        InputError: the file is missing, not UTF-8, or empty.
-    """
+    """The guidelines of one task in one language, Markdown."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:

@@ -11,13 +11,14 @@ stores the old ones (a dict changed in place, `models/mixins.py`, `fill`; seen 2
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from annotation.campaign.file import Place
 from annotation.campaign.replies import replies_in, rules_in
-from annotation.client import Argilla
+from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.display import HIDDEN, hidden_metadata, shown_query
 from annotation.labels import TASKS, Evidence, TaskName
 from annotation.tasks import (
@@ -35,7 +36,20 @@ from annotation.tasks import (
     task_of,
 )
 from annotation.wording import read_wording
-from pipeline.errors import InputError, NotFoundError
+from pipeline.errors import ArgillaError, InputError, NotFoundError
+
+_POSITION = re.compile(r"position (\d+)")
+# One INSERT with 9 values for each suggestion, and PostgreSQL's driver takes 32,767 values (asyncpg).
+_BATCH_SUGGESTIONS = 3640
+
+
+class Series(NamedTuple):
+    """What all versions of a dataset share."""
+
+    task: TaskName
+    locale: str
+    """Language of its questions."""
+    round_name: str
 
 
 class JuryDataset(NamedTuple):
@@ -67,6 +81,16 @@ class JuryDataset(NamedTuple):
         """Whether it asks for marks."""
         return evidence_of({"metadata": self.metadata})
 
+    @property
+    def series(self) -> Series:
+        """What all of its versions share."""
+        return Series(self.task, self.locale, self.round)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether annotators can work in it: it is published, and all its records are in it."""
+        return self.status == "ready" and not self.name.endswith(CARRYING)
+
     def __str__(self) -> str:
         named = "" if self.round == PRODUCTION else f", round {self.round}"
         return f"'{self.workspace}/{self.name}' ({self.task}{named})"
@@ -89,6 +113,13 @@ def jury_dataset(described: Mapping[str, Any], workspace: str) -> JuryDataset | 
         min_submitted=int(described["distribution"]["min_submitted"]),
         metadata=described["metadata"],
     )
+
+
+def datasets_in(argilla: Argilla, workspace: str) -> list[JuryDataset]:
+    """Our published datasets in a workspace, the newest version of each; NotFoundError where there is no workspace."""
+    described = argilla.datasets(argilla.find_workspace(workspace))
+    newest = newest_versions(each for each in described if each["status"] == "ready").values()
+    return [found for each in newest if (found := jury_dataset(each, workspace))]
 
 
 def count_records(argilla: Argilla, dataset_id: str) -> int:
@@ -178,15 +209,6 @@ RAISED_TOGETHER = "raised_together"
 """Ids of all datasets that were to be made anew at once, in the metadata of each new version."""
 CARRYING = "-carrying"
 """How the name of a new version ends until all records are in it."""
-
-
-class Series(NamedTuple):
-    """What all versions of a dataset share."""
-
-    task: TaskName
-    locale: str
-    """Language of its questions."""
-    round_name: str
 
 
 def series_of(dataset: Mapping[str, Any]) -> Series | None:
@@ -376,3 +398,51 @@ def guideline_version_at(metadata: Mapping[str, Any], moment: str) -> str:
         if not each["since"] or datetime.fromisoformat(each["since"]).replace(tzinfo=None) <= when:
             version = each["version"]
     return version
+
+
+class Batch:
+    """Bodies waiting for one dataset, sent whenever the server takes no more at once."""
+
+    def __init__(
+        self,
+        argilla: Argilla,
+        dataset: JuryDataset,
+        receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
+    ) -> None:
+        """Start empty; `receive` is told how Argilla describes the records of each batch after it is in."""
+        self.argilla = argilla
+        self.dataset = dataset
+        self.receive = receive
+        self.bodies: list[dict[str, Any]] = []
+        self.bytes = self.suggestions = 0
+
+    def add(self, body: dict[str, Any]) -> None:
+        """Keep the body; send those before it where they would be too many or too large together."""
+        size, suggestions = len(json.dumps(body)), len(body.get("suggestions", ()))
+        full = len(self.bodies) == BATCH_RECORDS or self.bytes + size > BATCH_BYTES
+        if self.bodies and (full or self.suggestions + suggestions > _BATCH_SUGGESTIONS):
+            self.send()
+        self.bodies.append(body)
+        self.bytes += size
+        self.suggestions += suggestions
+
+    def send(self) -> None:
+        """Send what waits.
+
+        Raises:
+            ArgillaError: the server refused the batch as a whole; the message names the record that it minds.
+        """
+        if self.bodies:
+            path = f"/datasets/{self.dataset.id}/records/bulk"
+            try:
+                self.receive(self.argilla.request("PUT", path, json={"items": self.bodies})["items"])
+            except ArgillaError as error:
+                raise type(error)(f"{error}{self.named_position(str(error))}") from error
+        self.bodies, self.bytes, self.suggestions = [], 0, 0
+
+    def named_position(self, message: str) -> str:
+        """Which record the server's "position N" is; empty where it names none."""
+        found = _POSITION.search(message)
+        if found is None or int(found[1]) >= len(self.bodies):
+            return ""
+        return f" That is {self.bodies[int(found[1])]['external_id']!r} in {self.dataset.name!r}."

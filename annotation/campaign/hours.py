@@ -20,7 +20,7 @@ from annotation.campaign.routing import expected_calibration, plan_routes
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.tasks import CALIBRATION
-from annotation.units import read_units, times_taken
+from annotation.units import read_units, record_uuid_of, times_taken
 from pipeline.errors import NotFoundError
 
 Cell = tuple[TaskName, str]
@@ -110,7 +110,7 @@ def read_work(
                     _Timed(each.user_id, each.at, cell, counts) for each in unit.answers if each.status == "submitted"
                 )
                 is_passage = dataset.task == "retrieval"
-                record_uuid = unit.external_id.partition(":")[0] if is_passage else unit.external_id
+                record_uuid = record_uuid_of(dataset.task, unit)
                 here.add(record_uuid)
                 if is_passage:
                     with_passages.add(record_uuid)

@@ -105,7 +105,7 @@ def read_population(
         read = _read(each, locale_of)
         earlier = found.get(each.record_uuid)
         repeated += earlier is not None
-        if earlier is None or _passages(read) > _passages(earlier):
+        if earlier is None or read.record.loads["retrieval"].units > earlier.record.loads["retrieval"].units:
             found[each.record_uuid] = read
     ids = {read.query: read.narrative_id for read in sorted(found.values()) if read.narrative_id}
     together: dict[str, list[_Read]] = {}
@@ -140,10 +140,6 @@ def _reading_seconds(text: str) -> float:
     japanese = len(_JAPANESE.findall(text))
     others = len(text) - japanese
     return japanese * 60 / CHARACTERS_A_MINUTE["ja"] + others * 60 / CHARACTERS_A_MINUTE_OF_ALPHABETS
-
-
-def _passages(read: _Read) -> int:
-    return read.record.loads["retrieval"].units
 
 
 def _narrative(key: str, members: list[_Read]) -> PlannedNarrative:

@@ -248,11 +248,7 @@ def make_plan(
 def _within_hours(
     ways: Sequence[Stratification], population: Population, jury: Jury, hours: float
 ) -> tuple[Stratification, int]:
-    """The finest way to divide the narratives of which the hours take one each, and how many they take.
-
-    Raises:
-        InputError: they are too few for one narrative, or all take much less.
-    """
+    """The finest way to divide the narratives of which the hours take one each, and how many they take."""
     everything = len(population.narratives)
     costs = _costs(population, jury, everything)
     total = sum(costs.values())
@@ -287,11 +283,7 @@ def _costs(population: Population, jury: Jury, narratives: int) -> dict[str, flo
 def _with_power(
     ways: Sequence[Stratification], population: Population, jury: Jury, wanted: float, likeness: Likeness
 ) -> tuple[Stratification, int]:
-    """The finest way to divide the narratives, and the fewest of them with which the difference is found.
-
-    Raises:
-        InputError: there is nothing to compare, or not even all narratives find it.
-    """
+    """The finest way to divide the narratives, and the fewest of them with which the difference is found."""
 
     def comparable(strata: Stratification, number: int) -> _Comparable:
         return _comparable(draw(strata, number), jury, likeness)
@@ -505,11 +497,14 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     yield ""
     hours = plan.hours
     yield f"Hours of all annotators together: {hours.expected:,.1f} (from {hours.low:,.1f} to {hours.high:,.1f})"
-    if plan.difference is not None and plan.detectable_difference is not None:
+    if (found := plan.difference) is not None and plan.detectable_difference is not None:
         yield f"Difference between two providers found with power .8: {plan.detectable_difference:.3f}"
         corrected = "none" if plan.detectable_corrected is None else f"{plan.detectable_corrected:.3f}"
-        yield f"  corrected for all {plan.difference.comparisons:,} comparisons of a report: {corrected}"
-        yield from _basis(plan.difference)
+        yield f"  corrected for all {found.comparisons:,} comparisons of a report: {corrected}"
+        yield f"  two-sided {found.level:g}, rates around {found.share:g}, paired on {found.narratives:,.0f} narratives"
+        units, narratives = _source(found.units_measured, "unit"), _source(found.narratives_measured, "narrative")
+        yield f"  correlation of two votes on a unit: {found.agreement:.2f} ({units})"
+        yield f"  of votes on two answers to a narrative: {found.narrative_correlation:.2f} ({narratives})"
 
 
 def _table(plan: Plan) -> Table:
@@ -529,13 +524,6 @@ def _table(plan: Plan) -> Table:
     units = sum(plan.units.values())
     total = ("together", "", f"{units:,}", f"{plan.judgements:,}", "", f"{plan.hours.expected:,.1f}", "")
     return Table([heading, *rows, total], left=2)
-
-
-def _basis(found: Difference) -> Iterator[str]:
-    yield f"  two-sided {found.level:g}, rates around {found.share:g}, paired on {found.narratives:,.0f} narratives"
-    units, narratives = _source(found.units_measured, "unit"), _source(found.narratives_measured, "narrative")
-    yield f"  correlation of two votes on a unit: {found.agreement:.2f} ({units})"
-    yield f"  of votes on two answers to a narrative: {found.narrative_correlation:.2f} ({narratives})"
 
 
 def _source(count: int, what: str) -> str:

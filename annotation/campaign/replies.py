@@ -69,16 +69,12 @@ def closing_rules(heading: str, rules: Sequence[tuple[str, str]]) -> str:
     if not rules:
         return ""
     parts = [f"**{_as_text(question)}**\n\n{_as_text(reply)}" for question, reply in dict(rules).items()]
-    return "\n\n".join((f"{_beginning(heading)}", *parts)) + "\n"
+    return "\n\n".join((f"\n## {heading}", *parts)) + "\n"
 
 
 def without_rules(guidelines: str, heading: str) -> str:
     """The guidelines without the questions and replies that they end in."""
-    return guidelines.partition(f"{_beginning(heading)}\n")[0]
-
-
-def _beginning(heading: str) -> str:
-    return f"\n## {heading}"
+    return guidelines.partition(f"\n## {heading}\n")[0]
 
 
 def _as_text(text: str) -> str:

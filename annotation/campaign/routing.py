@@ -138,9 +138,6 @@ def _group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Ca
 
     The highest hash of group and record wins, so that a new group takes its share from all others and moves nothing
     between them (rendezvous hashing, Thaler and Ravishankar 1998).
-
-    Raises:
-        InputError: the record is assigned to a group that has nobody for the language.
     """
     groups = campaign.groups_for(locale)
     if assigned is not None and assigned not in groups:

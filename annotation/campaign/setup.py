@@ -5,12 +5,20 @@ kill may separate: the first one carries the dataset's metadata, by which a draf
 SDK's `Dataset.create` sends no metadata, and cannot go on with a draft.
 """
 
-import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, cast
 
-from annotation.campaign.datasets import CARRYING, append_to_log, current_datasets, read_queries, write_jury
+from annotation.campaign.datasets import (
+    CARRYING,
+    Batch,
+    JuryDataset,
+    append_to_log,
+    current_datasets,
+    jury_dataset,
+    read_queries,
+    write_jury,
+)
 from annotation.campaign.file import (
     Annotator,
     Campaign,
@@ -36,7 +44,7 @@ from annotation.campaign.setup_plan import (
     refuse_other_schema,
     refuse_strangers,
 )
-from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla, connected, load_sdk, user_handle, workspace_handle
+from annotation.client import Argilla, connected, load_sdk, user_handle, workspace_handle
 from annotation.display import HIDDEN, shown_anew
 from annotation.labels import TASKS, Evidence, TaskName
 from annotation.marks import add_passages, can_be_marked, carried_passages
@@ -196,7 +204,8 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> No
     if plan.jury is not None:
         write_jury(argilla, str(dataset_id), plan.jury)
     if plan.earlier is not None:
-        _carry_records(argilla, plan.earlier, str(dataset_id))
+        new = jury_dataset(argilla.request("GET", f"/datasets/{dataset_id}"), plan.workspace)
+        _carry_records(argilla, plan.earlier, cast(JuryDataset, new))
         argilla.request("PATCH", f"/datasets/{dataset_id}", json={"name": definition.name})
 
 
@@ -283,8 +292,8 @@ def add_users(argilla: Argilla, wanted: Sequence[Member], passwords: Passwords) 
     return plans
 
 
-def _carry_records(argilla: Argilla, old: Mapping[str, Any], new_id: str) -> int:
-    """How many records of the old version were copied into the new one; those that are in it already are left alone.
+def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: JuryDataset) -> None:
+    """Copy the records of the old version into the new one; those that are in it already are left alone.
 
     Responses and suggestions are not copied. A query that the old version did not show comes from the generation
     datasets of its round and language, the ids of passages that could not be marked there from the retrieval datasets.
@@ -292,16 +301,15 @@ def _carry_records(argilla: Argilla, old: Mapping[str, Any], new_id: str) -> int
 
     Raises:
         InputError: a field that the new version has is missing in a record of the old one, and the query is nowhere.
-        ArgillaError: Argilla refused a batch.
     """
     old_id = str(old["id"])
-    there = {item["external_id"] for _, page in argilla.record_pages(new_id, include=()) for item in page}
+    there = {item["external_id"] for _, page in argilla.record_pages(new.id, include=()) for item in page}
     fields, before = (
         {field["name"] for field in argilla.request("GET", f"/datasets/{each}/fields")["items"]}
-        for each in (new_id, old_id)
+        for each in (new.id, old_id)
     )
-    asks_for_marks = evidence_of(argilla.request("GET", f"/datasets/{new_id}")) != "off"
-    place = (locale_of(old), round_of(old))
+    asks_for_marks = new.evidence != "off"
+    place = (new.locale, new.round)
     beside = [each for each in argilla.datasets(old["workspace_id"]) if (locale_of(each), round_of(each)) == place]
     queries = read_queries(argilla, beside) if "query" in fields - before else {}
     passages = _read_passages(argilla, beside) if asks_for_marks and evidence_of(old) == "off" else {}
@@ -311,11 +319,10 @@ def _carry_records(argilla: Argilla, old: Mapping[str, Any], new_id: str) -> int
         for item in page
         if item["external_id"] not in there
     )
-    carried = 0
-    for batch in _batches(bodies):
-        argilla.request("PUT", f"/datasets/{new_id}/records/bulk", json={"items": batch})
-        carried += len(batch)
-    return carried
+    batch = Batch(argilla, new)
+    for body in bodies:
+        batch.add(body)
+    batch.send()
 
 
 def _read_passages(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> dict[str, set[tuple[int, str, str]]]:
@@ -352,17 +359,3 @@ def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, s
         )
     body = {name: record[name] for name in ("external_id", "fields", "metadata")} | shown
     return body | {"fields": {name: text for name, text in texts.items() if name in fields}}
-
-
-def _batches(bodies: Iterable[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for body in bodies:
-        length = len(json.dumps(body))
-        if batch and (len(batch) == BATCH_RECORDS or size + length > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(body)
-        size += length
-    if batch:
-        yield batch

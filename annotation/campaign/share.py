@@ -6,9 +6,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from annotation.campaign.datasets import Series, count_records, newest_versions, place_in_order
+from annotation.campaign.datasets import Series, count_records, datasets_in, place_in_order
 from annotation.campaign.file import Annotator, Campaign, Member, members
 from annotation.campaign.routing import as_it_stands
 from annotation.client import Argilla
@@ -124,13 +124,19 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
             f"The workspace {workspace!r} has no annotator to share with. Name some in `[campaign]` of citejury.toml "
             "or with `--annotator`, and run `citejury annotation setup`."
         )
-    described = {name: _described_datasets(argilla, name) for name in dict.fromkeys(each.workspace for each in people)}
-    held = {
-        dataset["id"]: count_records(argilla, dataset["id"]) for each in described.values() for dataset in each.values()
+    there = {
+        name: [
+            WorkItem(
+                each.series,
+                each.name,
+                f"{argilla.api_url}/dataset/{each.id}/annotation-mode",
+                count_records(argilla, each.id),
+            )
+            for each in datasets_in(argilla, name)
+        ]
+        for name in dict.fromkeys(each.workspace for each in people)
     }
-    work = {
-        name: _work_of(argilla.api_url, person, people, campaign, described, held) for name, person in jurors.items()
-    }
+    work = {name: _work_of(person, people, campaign, there) for name, person in jurors.items()}
     idle = [name for name, items in work.items() if not items]
     if idle:
         raise NotFoundError(f"There is no dataset for {idle[0]!r} in Argilla. Run `citejury annotation setup`.")
@@ -138,38 +144,20 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
 
 
 def _members_of(argilla: Argilla, workspace: str) -> tuple[Member, ...]:
-    """The annotators who are members of the workspace, in order of their names.
-
-    Raises:
-        NotFoundError: there is no such workspace.
-    """
+    """The annotators who are members of the workspace, in order of their names."""
     users = argilla.workspace_users(argilla.find_workspace(workspace))
     names = sorted(user["username"] for user in users if user["role"] == "annotator")
     # Unchecked: Argilla takes names that a campaign's file may not have.
     return tuple(Member(workspace, Annotator.model_construct(name=name)) for name in names)
 
 
-def _described_datasets(argilla: Argilla, workspace: str) -> dict[Series, Mapping[str, Any]]:
-    found = argilla.datasets(argilla.find_workspace(workspace))
-    return newest_versions(each for each in found if each["status"] == "ready")
-
-
 def _work_of(
-    api_url: str,
-    person: Annotator,
-    people: Sequence[Member],
-    campaign: Campaign | None,
-    described: Mapping[str, Mapping[Series, Mapping[str, Any]]],
-    held: Mapping[str, int],
+    person: Annotator, people: Sequence[Member], campaign: Campaign | None, there: Mapping[str, Sequence[WorkItem]]
 ) -> tuple[WorkItem, ...]:
-    """Her datasets in order of the work: those with records, or all where none has any."""
+    """Their datasets in order of the work: those with records, or all where none has any."""
     locales = campaign.locales_of(person) if campaign else None
-    items = [
-        WorkItem(series, dataset["name"], f"{api_url}/dataset/{dataset['id']}/annotation-mode", held[dataset["id"]])
-        for workspace in dict.fromkeys(each.workspace for each in people if each.person.name == person.name)
-        for series, dataset in described[workspace].items()
-        if locales is None or series.locale in locales
-    ]
+    workspaces = dict.fromkeys(each.workspace for each in people if each.person.name == person.name)
+    items = [item for name in workspaces for item in there[name] if locales is None or item.series.locale in locales]
     with_work = [item for item in items if item.records] or items
     return tuple(sorted(with_work, key=lambda item: place_in_order(item.series, locales or ())))
 
@@ -236,11 +224,6 @@ def _guideline_name(task: TaskName, locale: str) -> str:
 
 
 def _write(path: Path, text: str, private: bool) -> None:
-    """Write the file as a whole, for its owner only where it is private.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
     try:
         with staged_file(path, OWNER_ONLY if private else ANYBODY) as file:
             file.write(text.encode("utf-8"))

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import TASK_NAMES, api_url_option, tasks_option
+from annotation.cli.options import TASK_NAMES, api_url_option, named_server, tasks_option
 from annotation.cli.setup import named_again
 from pipeline.cli.options import SectionedCommand
+from pipeline.errors import BadRowsError, InputError, NotFoundError
 from pipeline.tables import Table
 from pipeline.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from annotation.campaign.datasets import JuryDataset
+    from annotation.campaign.file import Campaign
     from annotation.client import Argilla
     from annotation.status.control_push import ControlReport
     from pipeline.records import QueryResponse
-    from pipeline.settings import Settings
 
 
 _RATE = click.option(
@@ -110,14 +109,7 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
 
 
 def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
-    """The records of the paths by id.
-
-    Raises:
-        InputError: a path is missing or holds none.
-        BadRowsError: it holds what is no record.
-    """
     from annotation.push.record_sources import read_source
-    from pipeline.errors import BadRowsError
 
     problems: list[str] = []
     records = {record.record_uuid: record for path in paths for record in read_source(path, problems)}
@@ -171,13 +163,9 @@ def push(
         citejury annotation controls push controls.csv --rate 0.1
         citejury annotation controls push known.csv records.jsonl
     """
-    from annotation.campaign.file import read_campaign
-    from annotation.client import open_argilla
     from annotation.labels import LABELS
     from annotation.status.control_files import read_controls, records_path
     from annotation.status.control_push import push_controls
-    from pipeline.errors import BadRowsError, InputError
-    from pipeline.settings import read_settings
 
     unknown = [label for label in skipped if not any(label in labels for labels in LABELS.values())]
     if unknown:
@@ -190,16 +178,15 @@ def push(
             f"it: `citejury annotation controls push {path} RECORDS.jsonl`."
         )
     found = read_controls(path, _read_records(records or (records_path(path),)), skipped)
-    settings = read_settings(workspace=workspace, api_url=api_url)
 
     def progress(what: str, done: int, total: int | None) -> None:
         bars.report(what, done, total or 0)
 
-    with open_argilla(settings) as argilla, ProgressBars("records") as bars:
+    with named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("records") as bars:
         report = push_controls(
             argilla,
             settings.workspace,
-            read_campaign(),
+            campaign,
             found.units,
             rate,
             locale=locale,
@@ -308,19 +295,14 @@ def repeat(
         citejury annotation controls repeat --dry-run
         citejury annotation controls repeat --share 0.05 --distance 50
     """
-    from annotation.campaign.file import read_campaign
     from annotation.campaign.routing import standing_workspaces
-    from annotation.client import open_argilla
     from annotation.status.control_push import datasets_of, push_repeats
-    from pipeline.settings import read_settings
-
-    settings = read_settings(workspace=workspace, api_url=api_url)
 
     def progress(what: str, done: int, total: int | None) -> None:
         bars.report(what, done, total or 0)
 
-    with open_argilla(settings) as argilla, ProgressBars("units") as bars:
-        names = standing_workspaces(argilla, read_campaign(), settings.workspace)
+    with named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("units") as bars:
+        names = standing_workspaces(argilla, campaign, settings.workspace)
         datasets, people = datasets_of(argilla, names, round_name, locale)
         reports = push_repeats(
             argilla, datasets, people, share, distance, rate, seed=seed, dry_run=dry_run, progress=progress
@@ -370,15 +352,11 @@ def show(workspace: str | None, api_url: str | None) -> None:
     Example:
         citejury annotation practice show
     """
-    from annotation.client import open_argilla
     from annotation.status.practice import standings_of
-    from pipeline.settings import read_settings
-    from pipeline.terminal import printable
 
-    settings = read_settings(workspace=workspace, api_url=api_url)
     rows = []
-    with open_argilla(settings) as argilla:
-        for dataset in _practices(argilla, settings):
+    with named_server(workspace, api_url) as (argilla, settings, campaign):
+        for dataset in _practices(argilla, campaign, settings.workspace):
             for each in standings_of(argilla, dataset):
                 right = f"{each['right']} of {each['known']}, {each['wanted']} wanted"
                 done = f"{each['answered']} of {each['cases']}"
@@ -409,17 +387,13 @@ def open_list(
         citejury annotation practice open anna --task grounding
     """
     from annotation.campaign.people import find_user
-    from annotation.client import open_argilla
     from annotation.status.practice import open_for
-    from pipeline.errors import NotFoundError
-    from pipeline.settings import read_settings
 
-    settings = read_settings(workspace=workspace, api_url=api_url)
-    with open_argilla(settings) as argilla:
+    with named_server(workspace, api_url) as (argilla, settings, campaign):
         users = [find_user(argilla, name) for name in names]
         chosen = [
             dataset
-            for dataset in _practices(argilla, settings)
+            for dataset in _practices(argilla, campaign, settings.workspace)
             if (not tasks or dataset.task in tasks) and locale in (None, dataset.locale)
         ]
         if not chosen:
@@ -431,26 +405,19 @@ def open_list(
     click.echo("Next: citejury annotation practice show", err=True)
 
 
-def _practices(argilla: "Argilla", settings: "Settings") -> "Iterator[JuryDataset]":
-    """The datasets of practice of the campaign, or of the workspace.
-
-    Raises:
-        NotFoundError: there is none.
-    """
-    from annotation.campaign.file import read_campaign
+def _practices(argilla: "Argilla", campaign: "Campaign | None", workspace: str) -> "tuple[JuryDataset, ...]":
     from annotation.campaign.routing import standing_workspaces
     from annotation.status.practice import practice_datasets
-    from pipeline.errors import NotFoundError
 
     known = argilla.workspaces()
-    named = standing_workspaces(argilla, read_campaign(), settings.workspace)
+    named = standing_workspaces(argilla, campaign, workspace)
     found = practice_datasets(argilla, [name for name in named if name in known])
     if not found:
         raise NotFoundError(
-            f"There is no practice in the workspace {settings.workspace!r}. Add `[campaign.practice]` to citejury.toml "
+            f"There is no practice in the workspace {workspace!r}. Add `[campaign.practice]` to citejury.toml "
             "and run `citejury annotation setup`."
         )
-    yield from found
+    return found
 
 
 def _state(standing: dict[str, object]) -> str:

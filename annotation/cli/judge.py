@@ -90,13 +90,7 @@ def judge(**given: Any) -> None:
 
 
 def _choose(options: _JudgeOptions, settings: "Settings") -> "ChosenModel | None":
-    """The model to ask; None for the baseline.
-
-    Raises:
-        click.UsageError: options contradict each other, or nobody is named that could be options.
-        SettingsError: there is no key, or the base URL is none that a key may be sent to.
-        InputError: a limit of cost cannot be held for want of a price.
-    """
+    """The model to ask; None for the baseline."""
     if options.model == _BASELINE or not (options.model or options.provider or options.base_url):
         if options.provider or options.base_url or options.max_cost is not None:
             raise click.UsageError("The baseline asks nobody: leave out `--provider`, `--base-url` and `--max-cost`.")
@@ -107,13 +101,6 @@ def _choose(options: _JudgeOptions, settings: "Settings") -> "ChosenModel | None
 
 
 def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
-    """Print what came of it, and what to do next.
-
-    Raises:
-        BadRowsError: lines of the records' file are no records; everything else is judged.
-        InputError: nothing was judged.
-        click.exceptions.Exit: a signal stopped the run.
-    """
     from annotation.judge.run import beside, status_table
     from pipeline.errors import BadRowsError, InputError
     from pipeline.models.structured import spent_words
@@ -134,7 +121,10 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     if spent := spent_words(outcome.spent):
         click.echo(f"Replies kept: {spent}.", err=True)
     if outcome.unsettled:
-        _tell_stopped(outcome)
+        by_cost = outcome.stopped == "max_cost"
+        why = "`--max-cost` is reached" if by_cost else f"stopped by {outcome.stopped}"
+        how = "with a higher `--max-cost`" if by_cost else "again"
+        click.echo(f"{why}: {outcome.unsettled} units are left. The same command {how} goes on.", err=True)
     if not outcome.unsettled and not tally.units["ok"]:
         raise InputError(f"Nothing was judged ({counts}); the reasons are in {str(work.out)!r}.")
     records, out = click.format_filename(work.records), click.format_filename(work.out)
@@ -146,10 +136,3 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     if outcome.problems:
         rows = outcome.problems
         raise BadRowsError(f"Lines that are no records: {len(rows)}; everything else is judged:", rows)
-
-
-def _tell_stopped(outcome: "Outcome") -> None:
-    by_cost = outcome.stopped == "max_cost"
-    why = "`--max-cost` is reached" if by_cost else f"stopped by {outcome.stopped}"
-    how = "with a higher `--max-cost`" if by_cost else "again"
-    click.echo(f"{why}: {outcome.unsettled} units are left. The same command {how} goes on.", err=True)

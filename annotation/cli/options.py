@@ -1,8 +1,17 @@
-"""Options that several commands share, of this group and of `exports`."""
+"""What several commands share, of this group and of `exports`: options, and the server that they name."""
 
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from annotation.campaign.file import Campaign
+    from annotation.client import Argilla
+    from pipeline.settings import Settings
 
 TASK_NAMES = ("retrieval", "grounding", "generation")
 """What `annotation.labels` calls `TASKS`; its models would load pydantic for `--help`."""
@@ -49,3 +58,17 @@ decisions_option = click.option(
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A decisions.csv of adjudicators; their decisions come before all votes.",
 )
+
+
+@contextmanager
+def named_server(
+    workspace: str | None = None, api_url: str | None = None
+) -> "Iterator[tuple[Argilla, Settings, Campaign | None]]":
+    """The connection, the settings and the campaign that options, environment and citejury.toml name."""
+    from annotation.campaign.file import read_campaign
+    from annotation.client import open_argilla
+    from pipeline.settings import read_settings
+
+    settings, campaign = read_settings(workspace=workspace, api_url=api_url), read_campaign()
+    with open_argilla(settings) as argilla:
+        yield argilla, settings, campaign

@@ -14,22 +14,12 @@ from pipeline.terminal import ProgressBars
 
 
 def _positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """A number above 0.
-
-    Raises:
-        click.BadParameter: it is none.
-    """
     if value is not None and not (math.isfinite(value) and value > 0):
         raise click.BadParameter(f"found {value:g}; give a number above 0.")
     return value
 
 
 def _check_together(given: Mapping[str, Any]) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        click.UsageError: two of them do not.
-    """
     if given["hours"] is not None and given["power"] is not None:
         raise click.UsageError("--hours and --power ask for two different samples. Give one of them.")
     if given["workspaces"] and given["server"] is None:

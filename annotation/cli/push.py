@@ -166,12 +166,7 @@ def push(
 
 
 def _round_for(suggestions: Path | None, round_name: str | None) -> str | None:
-    """The round that is named, `suggested` where suggestions need one; None where none is named.
-
-    Raises:
-        InputError: suggestions are given and the round takes none.
-        click.UsageError: the round is for suggestions and none are given.
-    """
+    """The round that is named, `suggested` where suggestions need one; None where none is named."""
     from annotation.tasks import SUGGESTED, check_takes_suggestions, takes_suggestions
 
     if suggestions:
@@ -215,11 +210,7 @@ def _tell_checked(checked: "CheckedPaths") -> None:
 
 
 def _takes_known(lines: "Sequence[str]", known: "Known | None", dry_run: bool) -> bool:
-    """Whether records go in whose answers are there already under another id; what is not said is asked.
-
-    Raises:
-        InputError: nobody says it, and there is nobody to ask.
-    """
+    """Whether records go in whose answers are there already under another id; what is not said is asked."""
     from pipeline.errors import InputError
 
     what = "records hold an answer (same provider, model, narrative and text) that is there under another id"
@@ -242,11 +233,7 @@ def _takes_known(lines: "Sequence[str]", known: "Known | None", dry_run: bool) -
 
 
 def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
-    """Say which answers are shown as written, wholly or in part, and write all of them to the file.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Say which answers are shown as written, wholly or in part, and write all of them to the file."""
     from pipeline.files import staged_file
 
     if repairs:
@@ -275,11 +262,6 @@ def _tell_lines(what: str, lines: Sequence[str]) -> None:
 
 
 def _refuse_problems(problems: Sequence[str], dry_run: bool) -> None:
-    """Fail where something did not go in.
-
-    Raises:
-        BadRowsError: something did not; the message lists it.
-    """
     from pipeline.errors import BadRowsError
 
     if problems:

@@ -277,8 +277,8 @@ def backup(file: Path, home: Path) -> None:
     tell(f"backup written to {file.name}", home / EVENTS_FILE)
     click.echo(file)
     click.echo(
-        f"{_in_megabytes(file.stat().st_size)}, checked; {manifest.versions.described()}. Keep it where this machine's "
-        "disk cannot take it along.",
+        f"{max(file.stat().st_size / 1e6, 0.1):.1f} MB, checked; {manifest.versions.described()}. Keep it where this "
+        "machine's disk cannot take it along.",
         err=True,
     )
     click.echo(f"To bring it back: citejury annotation restore {shlex.quote(str(file))} --home NEW", err=True)
@@ -305,7 +305,3 @@ def restore(file: Path, home: Path) -> None:
     click.echo(home)
     click.echo(f"As of {made:%Y-%m-%d %H:%M}, of {manifest.versions.described()}; every checksum fits.", err=True)
     click.echo(f"Next: citejury annotation serve --home {shlex.quote(str(home))}", err=True)
-
-
-def _in_megabytes(size: int) -> str:
-    return f"{max(size / 1e6, 0.1):.1f} MB"

@@ -162,11 +162,6 @@ def named_again(workspace: str | None, round_name: str = "production") -> str:
 
 
 def _refuse_options(ctx: click.Context, names: Collection[str]) -> None:
-    """Refuse options that say what the campaign says already.
-
-    Raises:
-        click.UsageError: one does.
-    """
     given = [
         option
         for name, option in _IN_CAMPAIGN.items()
@@ -210,11 +205,6 @@ def _tell_empty(argilla: "Argilla", plan: "Plan") -> None:
 
 
 def _agree(plan: "Plan", yes: bool) -> None:
-    """Ask where something that was answered would be affected, unless `--yes` is given.
-
-    Raises:
-        click.Abort: the answer is no, or there is nobody to answer.
-    """
     if not plan.affected or yes:
         return
     click.echo("This touches what has been answered:", err=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import api_url_option, rounds_option, tasks_option, workspaces_option
+from annotation.cli.options import api_url_option, named_server, rounds_option, tasks_option, workspaces_option
 from pipeline.cli.options import SectionedCommand
 from pipeline.tables import Table
-from pipeline.terminal import counted
+from pipeline.terminal import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,16 +63,10 @@ def status(
     """
     from datetime import UTC, datetime
 
-    from annotation.campaign.file import read_campaign
     from annotation.campaign.routing import standing_workspaces
-    from annotation.client import open_argilla
     from annotation.status.summary import read_status
     from annotation.status.text import status_lines, write_page
-    from pipeline.settings import read_settings
 
-    settings = read_settings(api_url=api_url)
-    campaign = read_campaign()
-    languages = {person.name: campaign.locales_of(person) for person in campaign.annotators} if campaign else {}
     told: list[None] = []
 
     def tell_once() -> None:
@@ -81,7 +75,8 @@ def status(
             told.append(None)
             click.echo("This Argilla sends all texts along, so it takes longer.", err=True)
 
-    with open_argilla(settings) as argilla:
+    with named_server(api_url=api_url) as (argilla, settings, campaign):
+        languages = {person.name: campaign.locales_of(person) for person in campaign.annotators} if campaign else {}
         found = read_status(
             argilla,
             workspaces or standing_workspaces(argilla, campaign, settings.workspace),
@@ -142,20 +137,14 @@ def escalate(
         citejury annotation escalate --dry-run
         citejury annotation escalate --task grounding --round production
     """
-    from annotation.campaign.file import read_campaign
     from annotation.campaign.routing import standing_workspaces
-    from annotation.client import open_argilla
     from annotation.status.escalation import escalate as escalate_split_units
-    from pipeline.settings import read_settings
 
-    settings = read_settings(api_url=api_url)
-    campaign = read_campaign()
-    languages = (
-        {each.name: () if each.role == "adjudicator" else campaign.locales_of(each) for each in campaign.annotators}
-        if campaign
-        else {}
-    )
-    with open_argilla(settings) as argilla:
+    with named_server(api_url=api_url) as (argilla, settings, campaign):
+        people = campaign.annotators if campaign else ()
+        languages = {
+            each.name: campaign.locales_of(each) if campaign and each.role != "adjudicator" else () for each in people
+        }
         found = escalate_split_units(
             argilla,
             workspaces or standing_workspaces(argilla, campaign, settings.workspace),
@@ -238,40 +227,30 @@ def reply(
         citejury annotation reply 3fa2c1 "A list of products is no answer to a question about safety."
         citejury annotation reply 3fa2c1 "Yes." --guidelines --as "Does a snippet count as a source?"
     """
-    from annotation.campaign.file import read_campaign
     from annotation.campaign.routing import standing_workspaces
-    from annotation.client import open_argilla
     from annotation.status.questions import question_named, read_questions, reply_to
-    from pipeline.settings import read_settings
-    from pipeline.terminal import printable
 
     _check_options(question, text, everyone, guidelines, rule)
-    settings = read_settings(api_url=api_url)
-    with open_argilla(settings) as argilla:
-        named = workspaces or standing_workspaces(argilla, read_campaign(), settings.workspace)
+    with named_server(api_url=api_url) as (argilla, settings, campaign):
+        named = workspaces or standing_workspaces(argilla, campaign, settings.workspace)
         found = read_questions(argilla, named)
         if question is None or text is None:
             _list_waiting(found)
             return
         asked = question_named(found, question)
         words = (rule or asked.question.text.lstrip(" ?？")) if guidelines else None
-        told = reply_to(argilla, asked, text, named, for_all=everyone, rule=words)
+        is_shown, changed = reply_to(argilla, asked, text, named, for_all=everyone, rule=words)
     who = "Everybody who gets the record" if everyone else printable(asked.question.annotator)
-    if told.is_shown:
+    if is_shown:
         click.echo(f"Kept. {who} sees it on the record {printable(asked.question.external_id)}.", err=True)
     else:
         click.echo("Kept. This Argilla shows replies nowhere but in guidelines; tell people yourself.", err=True)
-    if guidelines or told.guidelines:
-        click.echo(f"Guidelines changed: {', '.join(map(printable, told.guidelines)) or 'none'}.", err=True)
+    if guidelines or changed:
+        click.echo(f"Guidelines changed: {', '.join(map(printable, changed)) or 'none'}.", err=True)
     click.echo("Next: citejury annotation status", err=True)
 
 
 def _check_options(question: str | None, text: str | None, everyone: bool, guidelines: bool, rule: str | None) -> None:
-    """Check that there is a reply where there is a question, and a question where an option needs one.
-
-    Raises:
-        click.UsageError: they do not fit together.
-    """
     if question is None and (everyone or guidelines or rule is not None):
         raise click.UsageError("`--everyone`, `--guidelines` and `--as` need a question and a reply.")
     if question is not None and not (text or "").strip():

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.options import api_url_option
+from annotation.cli.options import api_url_option, named_server
+from pipeline.errors import InputError
 from pipeline.tables import Table
+from pipeline.terminal import printable
 
 if TYPE_CHECKING:
-    from annotation.campaign.file import Annotator, Member
+    from annotation.campaign.file import Annotator, Campaign, Member
     from annotation.campaign.people import NewUser, Revocation
     from annotation.client import Argilla
 
@@ -67,19 +69,15 @@ def add(
     Example:
         citejury annotation users add ana ben --passwords passwords.json
     """
-    from annotation.campaign.file import Annotator, read_campaign
+    from annotation.campaign.file import Annotator
     from annotation.campaign.people import Passwords, checked_names
     from annotation.campaign.setup import add_users
-    from annotation.client import open_argilla
-    from pipeline.settings import read_settings
-    from pipeline.terminal import printable
 
-    settings = read_settings(api_url=api_url)
-    campaign = read_campaign()
     people = [Annotator.model_validate({"name": name, "role": role}) for name in checked_names(names)]
     kept = Passwords(passwords, _show_password)
-    with open_argilla(settings) as argilla:
-        plans = add_users(argilla, _memberships(argilla, people, workspaces, settings.workspace), kept)
+    with named_server(api_url=api_url) as (argilla, settings, campaign):
+        wanted = _memberships(argilla, people, workspaces, settings.workspace, None if workspaces else campaign)
+        plans = add_users(argilla, wanted, kept)
         roles = {user["username"]: user["role"] for user in argilla.users()}
     rows = [(printable(plan.member.person.name), plan.step.workspace or "-", _DONE[plan.step.done]) for plan in plans]
     click.echo(Table([("user", "workspace", "done"), *rows]).terminal())
@@ -102,18 +100,16 @@ def add(
 
 
 def _memberships(
-    argilla: "Argilla", people: "Sequence[Annotator]", named: Sequence[str], workspace: str
+    argilla: "Argilla",
+    people: "Sequence[Annotator]",
+    named: Sequence[str],
+    workspace: str,
+    campaign: "Campaign | None",
 ) -> "list[Member]":
-    """Who is to be where: in the workspaces that are named, else where the campaign has her, else in the common one.
-
-    Raises:
-        InputError: the languages of the campaign have workspaces of their own, and it does not list somebody.
-    """
-    from annotation.campaign.file import Member, members, read_campaign
+    """Who is to be where: in the workspaces that are named, else where the campaign has her, else in the common one."""
+    from annotation.campaign.file import Member, members
     from annotation.campaign.routing import as_it_stands
-    from pipeline.errors import InputError
 
-    campaign = None if named else read_campaign()
     standing = as_it_stands(argilla, campaign, workspace) if campaign else None
     listed = [each for each in members(standing, workspace) if not each.person.left] if standing else []
     found: list[Member] = []
@@ -144,11 +140,8 @@ def show(api_url: str | None) -> None:
         citejury annotation users list
     """
     from annotation.campaign.people import list_users
-    from annotation.client import open_argilla
-    from pipeline.settings import read_settings
-    from pipeline.terminal import printable
 
-    with open_argilla(read_settings(api_url=api_url)) as argilla:
+    with named_server(api_url=api_url) as (argilla, _, _):
         found = list_users(argilla)
     rows = [(printable(user.name), user.role, ", ".join(map(printable, user.workspaces)) or "-") for user in found]
     click.echo(Table([("user", "role", "workspaces"), *rows]).terminal())
@@ -171,11 +164,8 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
         citejury annotation users passwd ana
     """
     from annotation.campaign.people import Passwords, renew_password
-    from annotation.client import open_argilla
-    from pipeline.settings import read_settings
-    from pipeline.terminal import printable
 
-    with open_argilla(read_settings(api_url=api_url)) as argilla:
+    with named_server(api_url=api_url) as (argilla, _, _):
         revocation = renew_password(argilla, name, Passwords(passwords, _show_password))
     if passwords:
         click.echo(f"The password is in {passwords}, which only you can read.", err=True)
@@ -209,15 +199,10 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     Example:
         citejury annotation users remove ana
     """
-    from annotation.campaign.file import read_campaign
     from annotation.campaign.people import remove_user, still_in_campaign
     from annotation.campaign.routing import standing_workspaces
-    from annotation.client import open_argilla
-    from pipeline.settings import read_settings
-    from pipeline.terminal import printable
 
-    campaign, settings = read_campaign(), read_settings(api_url=api_url)
-    with open_argilla(settings) as argilla:
+    with named_server(api_url=api_url) as (argilla, settings, campaign):
         joins_again = campaign is not None and still_in_campaign(campaign.annotators, name)
         if joins_again and workspaces:  # a set-up takes nobody back into a workspace of adjudicators
             joins_again = not set(workspaces).isdisjoint(standing_workspaces(argilla, campaign, settings.workspace))
@@ -249,14 +234,10 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
     Example:
         citejury annotation users forget ana
     """
-    from annotation.campaign.file import read_campaign
     from annotation.campaign.people import checked_names, find_user, forget_user, refuse_owner, still_in_campaign
-    from annotation.client import open_argilla
-    from pipeline.settings import read_settings
 
-    campaign = read_campaign()
     checked = checked_names([pseudonym])[0] if pseudonym is not None else None
-    with open_argilla(read_settings(api_url=api_url)) as argilla:
+    with named_server(api_url=api_url) as (argilla, _, campaign):
         refuse_owner(find_user(argilla, name))
         _agree(name, yes)
         chosen, revocation = forget_user(argilla, name, checked)
@@ -269,7 +250,6 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
 
 
 def _say_what_stays(revocation: "Revocation", name: str) -> None:
-    from pipeline.terminal import printable
 
     if not revocation.ended:
         click.echo(
@@ -285,14 +265,11 @@ def _say_what_stays(revocation: "Revocation", name: str) -> None:
         )
 
 
+def _show_password(user: "NewUser") -> None:
+    click.echo(f"{printable(user.username)} has the password {user.password} (shown only now)")
+
+
 def _agree(name: str, yes: bool) -> None:
-    """Ask for the user's name, unless `--yes` is given.
-
-    Raises:
-        InputError: there is nobody to ask, or another name is typed.
-    """
-    from pipeline.errors import InputError
-
     if yes:
         return
     if not sys.stdin.isatty():
@@ -300,9 +277,3 @@ def _agree(name: str, yes: bool) -> None:
     typed = click.prompt("Type her name to forget it for good", err=True, default="", show_default=False)
     if typed != name:
         raise InputError(f"Nobody was forgotten: {typed!r} is not {name!r}.")
-
-
-def _show_password(user: "NewUser") -> None:
-    from pipeline.terminal import printable
-
-    click.echo(f"{printable(user.username)} has the password {user.password} (shown only now)")

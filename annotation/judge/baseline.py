@@ -30,7 +30,7 @@ from pipeline.models.evidence import (
     read_context,
     validate_and_normalize_evidence,
 )
-from pipeline.records import Passage, QueryResponse
+from pipeline.records import Passage
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import (
     Coverage,
@@ -56,22 +56,9 @@ _NAMES: dict[Verdict, str] = {
     "not_found": "not found",
     "cannot_tell": "cannot tell",
 }
+_RELEVANCE = (-2.24, 5.07, 6.6, 0.57)
+"""Constant and weights of a coverage: of its best sentence, its best five, and its numbers."""
 _NOT_PROSE = re.compile(r"https?://\S+")
-
-
-class _Weights(NamedTuple):
-    constant: float
-    best: float
-    best_five: float
-    numbers: float
-
-
-_RELEVANCE = _Weights(-2.24, 5.07, 6.6, 0.57)
-
-
-def _probability(weights: _Weights, coverage: Coverage) -> float:
-    score = weights.constant + sum(weight * value for weight, value in zip(weights[1:], coverage, strict=True))
-    return round(1 / (1 + math.exp(-score)), 4)
 
 
 class Sentence(NamedTuple):
@@ -123,9 +110,10 @@ class Index:
 
 
 def _judge_relevance(unit: Unit) -> Proposal:
-    language = _language_of(unit.record)
+    language = "" if unit.record.language == "und" else unit.record.language
     coverage, found = Index(sentences_of(unit.passages, language)).cover(unit.record.query, language)
-    chance = _probability(_RELEVANCE, coverage)
+    score = _RELEVANCE[0] + sum(weight * value for weight, value in zip(_RELEVANCE[1:], coverage, strict=True))
+    chance = round(1 / (1 + math.exp(-score)), 4)
     words = f"The passage has {coverage.best_five:.0%} of the query's words, its best sentence {coverage.best:.0%}."
     return Proposal(
         {"topically_relevant": _proposed(chance)}, words, [(each.passage, each.text) for each in found[:_MOST_EVIDENCE]]
@@ -137,7 +125,7 @@ def _judge_support(unit: Unit) -> Proposal:
 
     Without passages nothing is backed, by the meaning of the labels; nor is anything in an answer without a claim.
     """
-    language = _language_of(unit.record)
+    language = "" if unit.record.language == "und" else unit.record.language
     claims = _claims_of(unit.record.answer, language)
     if not claims or not unit.passages:
         labels = {"support_present": _proposed(0.0), "unsupported_claim_present": _proposed(1.0 if claims else 0.0)}
@@ -209,10 +197,6 @@ def _claims_of(answer: str, language: str) -> list[str]:
     claims = [text for text, count in zip(sentences, counts, strict=True) if count >= _LEAST_WORDS]
     whole = " ".join(sentences)
     return claims or ([whole] if content_words(whole, language) else [])
-
-
-def _language_of(record: QueryResponse) -> str:
-    return "" if record.language == "und" else record.language
 
 
 def _proposed(chance: float) -> ProposedLabel:

@@ -93,7 +93,11 @@ def build_prompt(unit: Unit) -> Prompt:
         _UNIT_WORDS[unit.task],
         _CLAIM,
         f"Labels of this task:\n{_label_words(unit.task)}",
-        _rule_words(unit.task),
+        "\n".join(
+            f"Where {rule.antecedent} is yes, {rule.consequent} is {'yes' if rule.required else 'no'}."
+            for rule in RULES
+            if rule.task == unit.task
+        ),
         _EVIDENCE_WORDS if unit.passages else "",
         _FORM_WORDS,
         marking_words(sections),
@@ -128,14 +132,6 @@ def _label_words(task: TaskName) -> str:
     questions = read_wording("en").questions[task]
     meanings = {name: field.description for name, field in LABEL_MODELS[task].model_fields.items()}
     return "\n".join(f"- {label}: yes when: {meanings[label]} {questions[label].description}" for label in LABELS[task])
-
-
-def _rule_words(task: TaskName) -> str:
-    return "\n".join(
-        f"Where {rule.antecedent} is yes, {rule.consequent} is {'yes' if rule.required else 'no'}."
-        for rule in RULES
-        if rule.task == task
-    )
 
 
 def _answer_schema(unit: Unit) -> dict[str, Any]:

@@ -86,13 +86,7 @@ class Tally(NamedTuple):
 
 
 def _check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> _Checked:
-    """What there is to judge.
-
-    Raises:
-        InputError: the records cannot be read, or hold nothing that is wanted.
-        BadRowsError: no line of the file is a record.
-        OutputError: something else stands at the place to write to.
-    """
+    """What there is to judge."""
     problems: list[str] = []
     records = without_passages = found = 0
     for record in read_source(work.records, problems):
@@ -117,12 +111,7 @@ def _check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> _Chec
 
 
 def _refuse_other_file(work: Work, model: str) -> None:
-    """Check that `work.out` is free or holds judgements of the model.
-
-    Raises:
-        OutputError: it or a file beside it is the records' file, it is no file or one of something else, or it holds
-            another model's judgements.
-    """
+    """Check that `work.out` is free or holds judgements of the model."""
     out = work.out
     for path in (out, beside(out, "raw"), beside(out, "sample")):
         if path.resolve() == work.records.resolve():
@@ -328,13 +317,16 @@ def judge_by_words(work: Work) -> Outcome:
         InputError: the records cannot be read, or there is nothing to judge.
         OutputError: something else stands at the place to write to.
     """
-    checked = _check_work(work, _takes_words, BASELINE)
+
+    def is_judged(unit: Unit) -> bool:
+        return unit.task in JUDGES
 
     def judged() -> Iterator[tuple[Unit, Judged]]:
-        for done, unit in enumerate(work.units(_takes_words), start=1):
+        for done, unit in enumerate(work.units(is_judged), start=1):
             yield unit, baseline_judgement(unit)
             work.report(done, checked.units)
 
+    checked = _check_work(work, is_judged, BASELINE)
     return Outcome(_write_judgements(work, judged()), checked.problems)
 
 
@@ -362,10 +354,6 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
         tally = _write_judgements(work, asking.judged(work.units(_takes_model)))
         unsettled = checked.units - tally.units.total()
         return Outcome(tally, checked.problems, unsettled, asking.state.stopped if unsettled else "", asking.spent())
-
-
-def _takes_words(unit: Unit) -> bool:
-    return unit.task in JUDGES
 
 
 def _takes_model(unit: Unit) -> bool:

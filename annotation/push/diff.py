@@ -171,11 +171,7 @@ def _digest(record: Mapping[str, Any]) -> str:
 
 
 def _judged_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:
-    """A hash of what annotators judge by, suggestions included, to compare with one of the version.
-
-    Raises:
-        ArgillaError: the record is not one of ours.
-    """
+    """A hash of what annotators judge by, suggestions included, to compare with one of the version."""
     return f"{content_hash(record, version)}{record['metadata'][HIDDEN].get(SUGGESTION_HASH, '')}"
 
 

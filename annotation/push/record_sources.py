@@ -63,11 +63,7 @@ def read_choice(sample: Path | None, exclude: Path | None) -> RecordChoice:
 
 
 def _read_ids(path: Path) -> frozenset[str]:
-    """The record ids of a file, as a spreadsheet may have saved it.
-
-    Raises:
-        InputError: it is missing, is no CSV in UTF-8, lacks the column, or names no record.
-    """
+    """The record ids of a file, as a spreadsheet may have saved it."""
     rows = numbered_rows(path, delimiter=delimiter_of(path, _COLUMN))
     _, names = next(rows, (1, []))
     header = [name.strip() for name in names]
@@ -148,11 +144,7 @@ def _records_of_csv(path: Path, run: ToldRun, problems: list[str]) -> Iterator[Q
 
 
 def _read_whole_answers(path: Path, problems: list[str]) -> Iterator[StoredAnswer]:
-    """The answers of a CSV v2 file whose rows are all there and agree; one answer's rows may stand apart.
-
-    Raises:
-        InputError: the file is missing, not UTF-8, not CSV, or its header is not the 20 columns in order.
-    """
+    """The answers of a CSV v2 file whose rows are all there and agree; one answer's rows may stand apart."""
     waiting: dict[str, AnswerParts] = {}
     closed: set[str] = set()
     current = ""
@@ -176,11 +168,7 @@ def _read_whole_answers(path: Path, problems: list[str]) -> Iterator[StoredAnswe
 
 
 def _read_whole_rows(path: Path, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """The rows that have as many cells as there are columns, with the lines on which they begin.
-
-    Raises:
-        InputError: the file is missing, not UTF-8, not CSV, or its header is not the 20 columns in order.
-    """
+    """The rows that have as many cells as there are columns, with the lines on which they begin."""
     rows = numbered_rows(path)
     _, header = next(rows, (1, []))
     if tuple(header) != CSV_COLUMNS:
@@ -325,11 +313,6 @@ def records_from_frame(frame: Any) -> tuple[list[QueryResponse], list[str]]:
 
 
 def _record_from_row(row: Mapping[str, Any]) -> QueryResponse:
-    """The canonical record of one row.
-
-    Raises:
-        InputError: a text is missing or none, or a passage is neither a text nor a dict with one.
-    """
     for name in _TEXT_COLUMNS:
         if not isinstance(row.get(name), str):
             raise InputError(f"`{name}` is no text: found {row.get(name)!r}")
@@ -347,11 +330,6 @@ def _record_from_row(row: Mapping[str, Any]) -> QueryResponse:
 
 
 def _passages_of(row: Mapping[str, Any]) -> list[Any]:
-    """The row's passages.
-
-    Raises:
-        InputError: the cell holds something else than a list.
-    """
     cell: Any = row.get(_PASSAGES)
     if _is_missing(cell):
         return []
@@ -361,11 +339,7 @@ def _passages_of(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _passage_value(passage: Any, rank: int) -> dict[str, Any]:
-    """The passage as a canonical record holds it; its ids are derived from its URL or text where it has none.
-
-    Raises:
-        InputError: it is neither a text nor a dict with one, or the text is empty.
-    """
+    """The passage as a canonical record holds it; its ids are derived from its URL or text where it has none."""
     given = {"text": passage} if isinstance(passage, str) else passage
     if not isinstance(given, Mapping) or not isinstance(given.get("text"), str) or not given["text"].strip():
         raise InputError(f"passage {rank} is neither a text nor a dict with `text`: found {passage!r}")
@@ -440,7 +414,9 @@ def check_naming(record: QueryResponse) -> tuple[Naming, ...]:
         name = record.answer[start:end]
         known = found.get(name.casefold())
         if known is None or speaks > known.speaks:
-            found[name.casefold()] = Naming(name, _excerpt(record.answer, start, end), speaks)
+            before, after = max(0, start - _AROUND), min(len(record.answer), end + _AROUND)
+            cut = ("…" if before else "") + record.answer[before:after] + ("…" if after < len(record.answer) else "")
+            found[name.casefold()] = Naming(name, one_line(cut), speaks)
     return tuple(found.values())
 
 
@@ -460,9 +436,3 @@ def _own_patterns(record: QueryResponse) -> list[re.Pattern[str]]:
         words = r"[ -]?".join(map(re.escape, version.split("-")))
         patterns.append(re.compile(rf"{_START}{words}{_END}", re.IGNORECASE))
     return patterns
-
-
-def _excerpt(text: str, start: int, end: int) -> str:
-    before, after = max(0, start - _AROUND), min(len(text), end + _AROUND)
-    cut = ("…" if before else "") + text[before:after] + ("…" if after < len(text) else "")
-    return one_line(cut)

@@ -1,74 +1,21 @@
 """What waits for one place goes in: new units, and changed ones only where nobody has answered them by then."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
 
-from annotation.campaign.datasets import JuryDataset
-from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
+from annotation.campaign.datasets import Batch, JuryDataset
+from annotation.client import BATCH_RECORDS, Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.push.diff import Progress, Stored, Target, Unit, is_answered_change, moves_marks, stored_unit
 from annotation.tasks import takes_suggestions
 from annotation.units import ASSIGNMENT
-from pipeline.errors import ArgillaError
 
-_POSITION = re.compile(r"position (\d+)")
-# One INSERT with 9 values for each suggestion, and PostgreSQL's driver takes 32,767 values (asyncpg).
-_BATCH_SUGGESTIONS = 3640
 _WRITTEN = frozenset({"new", "updated", "revised"})
 _SUGGESTION = ("question_id", "value", "score", "type", "agent")
 _PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
-
-
-class Batch:
-    """Bodies waiting for one dataset, sent whenever the server takes no more at once."""
-
-    def __init__(
-        self,
-        argilla: Argilla,
-        dataset: JuryDataset,
-        receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
-    ) -> None:
-        """Start empty; `receive` is told how Argilla describes the records of each batch after it is in."""
-        self.argilla = argilla
-        self.dataset = dataset
-        self.receive = receive
-        self.bodies: list[dict[str, Any]] = []
-        self.bytes = self.suggestions = 0
-
-    def add(self, body: dict[str, Any]) -> None:
-        """Keep the body; send those before it where they would be too many or too large together."""
-        size, suggestions = len(json.dumps(body)), len(body.get("suggestions", ()))
-        full = len(self.bodies) == BATCH_RECORDS or self.bytes + size > BATCH_BYTES
-        if self.bodies and (full or self.suggestions + suggestions > _BATCH_SUGGESTIONS):
-            self.send()
-        self.bodies.append(body)
-        self.bytes += size
-        self.suggestions += suggestions
-
-    def send(self) -> None:
-        """Send what waits.
-
-        Raises:
-            ArgillaError: the server refused the batch as a whole; the message names the record that it minds.
-        """
-        if self.bodies:
-            path = f"/datasets/{self.dataset.id}/records/bulk"
-            try:
-                self.receive(self.argilla.request("PUT", path, json={"items": self.bodies})["items"])
-            except ArgillaError as error:
-                raise type(error)(f"{error}{self.named_position(str(error))}") from error
-        self.bodies, self.bytes, self.suggestions = [], 0, 0
-
-    def named_position(self, message: str) -> str:
-        """Which record the server's "position N" is; empty where it names none."""
-        found = _POSITION.search(message)
-        if found is None or int(found[1]) >= len(self.bodies):
-            return ""
-        return f" That is {self.bodies[int(found[1])]['external_id']!r} in {self.dataset.name!r}."
 
 
 class Waiting:

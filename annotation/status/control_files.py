@@ -162,11 +162,7 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Col
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line and cells by column of each row; first the header, each name with itself.
-
-    Raises:
-        InputError: the file is missing, or no CSV in UTF-8.
-    """
+    """Line and cells by column of each row; first the header, each name with itself."""
     rows = numbered_rows(path, delimiter=delimiter_of(path, "record_uuid"))
     header = [cell.strip() for cell in next(rows, (1, [""]))[1]]
     yield 1, dict(zip(header, header, strict=True))
@@ -176,11 +172,7 @@ def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _value(cell: str, column: str) -> bool | None:
-    """What a cell says; None where it is empty.
-
-    Raises:
-        InputError: it is neither yes nor no.
-    """
+    """What a cell says; None where it is empty."""
     said = cell.casefold()
     if said not in _YES | _NO | {""}:
         raise InputError(f"`{column}` is {cell!r}; write yes or no, or leave it empty")
@@ -190,11 +182,6 @@ def _value(cell: str, column: str) -> bool | None:
 def _known_unit(
     line: int, row: Mapping[str, str], records: Mapping[str, QueryResponse], skipped: Collection[str]
 ) -> Known:
-    """The unit of one row.
-
-    Raises:
-        InputError: it names nothing that is there, its answers are none or contradict each other, or its kind is taken.
-    """
     told = {label: value for label in _ALL_LABELS if (value := _value(row.get(label, ""), label)) is not None}
     task = _task_of(row.get("task", ""), told)
     record, chunk_id = records.get(row["record_uuid"]), row.get("chunk_id", "")
@@ -221,11 +208,7 @@ def _known_unit(
 
 
 def _task_of(named: str, told: Iterable[str]) -> TaskName:
-    """The task that a row names, or the only one that has all labels that it tells.
-
-    Raises:
-        InputError: there is no such task, or labels of several are told.
-    """
+    """The task that a row names, or the only one that has all labels that it tells."""
     fitting = [task for task in TASKS if all(label in LABELS[task] for label in told) and named in ("", task)]
     if len(fitting) != 1:
         what = f"the task {named!r} has not" if named in TASKS else "no one task has"

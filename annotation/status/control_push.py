@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-from annotation.campaign.datasets import JuryDataset, find_datasets, jury_dataset, newest_versions
+from annotation.campaign.datasets import Batch, JuryDataset, datasets_in, find_datasets
 from annotation.campaign.file import Campaign, Place, places
 from annotation.campaign.routing import as_it_stands, locale_for
 from annotation.client import Argilla
@@ -20,7 +20,6 @@ from annotation.display import HIDDEN, to_records
 from annotation.labels import TASKS, TaskName
 from annotation.marks import add_passages
 from annotation.push.diff import Progress, passages_of
-from annotation.push.send import Batch
 from annotation.status.control_files import Balanced, Known, balanced
 from annotation.status.planting import control_uuid
 from annotation.tasks import PRODUCTION, lacking_fields, lot
@@ -33,6 +32,7 @@ from annotation.units import (
     Unit,
     assignment_of,
     read_units,
+    record_uuid_of,
 )
 from annotation.wording import read_wording
 from pipeline.errors import InputError, NotFoundError
@@ -146,11 +146,6 @@ def _by_place(
     locale: str | None,
     round_name: str,
 ) -> dict[Place, list[Known]]:
-    """The controls of each place, in the places' order.
-
-    Raises:
-        InputError: the campaign has nobody for the language of some control in this round.
-    """
     if campaign is None:
         found = find_datasets(argilla, workspace, locale, round_name)
         return {Place(workspace, found["generation"].locale, round_name): list(units)}
@@ -289,7 +284,7 @@ def _draw_repeats(
     sizes: dict[str, int] = {}
     for unit in units:
         if unit.assignment.purpose == "label":
-            sizes[_answer_of(dataset, unit)] = sizes.get(_answer_of(dataset, unit), 0) + 1
+            sizes[record_uuid_of(dataset.task, unit)] = sizes.get(record_uuid_of(dataset.task, unit), 0) + 1
     there: dict[str, int] = {}
     repeated: set[tuple[str, str]] = set()
     for unit in units:
@@ -305,7 +300,7 @@ def _draw_repeats(
             each
             for each in submitted
             if each.place >= distance
-            and len(each.units) == sizes[_answer_of(dataset, each.units[0])]
+            and len(each.units) == sizes[record_uuid_of(dataset.task, each.units[0])]
             and not any((user_id, unit.external_id) in repeated for unit in each.units)
         ]
         for each in sorted(free, key=lambda each: lot(f"{seed} {user_id} {each.units[0].external_id}")):
@@ -316,11 +311,6 @@ def _draw_repeats(
     return drawn, there
 
 
-def _answer_of(dataset: JuryDataset, unit: Unit) -> str:
-    """What comes together with the unit: in retrieval the answer that its passage is of."""
-    return unit.external_id.partition(":")[0] if dataset.task == "retrieval" else unit.external_id
-
-
 def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> list[_Done]:
     """What the person submitted of units that are to be labelled, by answer, the earliest last."""
     by_answer: dict[str, list[Unit]] = {}
@@ -328,7 +318,7 @@ def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> lis
     for unit in units:
         hers = next((each for each in unit.answers if each.user_id == user_id and each.status == "submitted"), None)
         if hers and unit.assignment.purpose == "label":
-            answer = _answer_of(dataset, unit)
+            answer = record_uuid_of(dataset.task, unit)
             by_answer.setdefault(answer, []).append(unit)
             last[answer] = max(last.get(answer, hers.at), hers.at)
     found, after = [], 0
@@ -349,11 +339,10 @@ def datasets_of(
     datasets: list[JuryDataset] = []
     people: dict[str, list[str]] = {}
     for name in workspaces:
-        workspace_id = argilla.find_workspace(name)
-        ready = [each for each in argilla.datasets(workspace_id) if each["status"] == "ready"]
-        ours = [found for each in newest_versions(ready).values() if (found := jury_dataset(each, name))]
+        ours = datasets_in(argilla, name)
         datasets += [each for each in ours if each.round == round_name and locale in (None, each.locale)]
-        people[name] = [each["id"] for each in argilla.workspace_users(workspace_id) if each["role"] == "annotator"]
+        users = argilla.workspace_users(argilla.find_workspace(name))
+        people[name] = [each["id"] for each in users if each["role"] == "annotator"]
     if not datasets:
         raise NotFoundError(
             f"There is no dataset of the round {round_name!r}{f' in {locale!r}' if locale else ''} in "
@@ -404,17 +393,11 @@ def push_repeats(
 
 
 def _is_left(unit: Unit, user_id: str) -> bool:
-    settled = any(each.user_id == user_id and each.status != "draft" for each in unit.answers)
     is_hers = not unit.assignment.users or user_id in unit.assignment.users
-    return unit.assignment.purpose == "label" and unit.is_open and is_hers and not settled
+    return unit.assignment.purpose == "label" and unit.is_open and is_hers and user_id not in unit.settled
 
 
 def _refuse(argilla: Argilla) -> None:
-    """Refuse to work with a stock Argilla.
-
-    Raises:
-        NotFoundError: always.
-    """
     raise NotFoundError(
         f"The server at {argilla.api_url} is a stock Argilla: it would show a person's repeats to everybody. Use "
         "`citejury annotation serve`."

@@ -63,7 +63,7 @@ def escalate(
     closed_to: set[str] = set()
     for watched in find_watched(argilla, workspaces, rounds, languages or {}):
         dataset = watched.dataset
-        closed = not watched.is_ready or watched.is_superseded or dataset.round == PRACTICE
+        closed = not dataset.is_ready or watched.is_superseded or dataset.round == PRACTICE
         if closed or (tasks and dataset.task not in tasks):
             continue
         units = [each for each in read_units(argilla, dataset.id, _refuse_stock) if each.assignment.purpose == "label"]
@@ -118,8 +118,7 @@ def _is_split(unit: Unit, min_submitted: int) -> bool:
 
 
 def _takers(unit: Unit, members: Collection[str]) -> set[str]:
-    settled = {each.user_id for each in unit.answers if each.status != "draft"}
-    return set(unit.assignment.users or members).intersection(members) - settled
+    return set(unit.assignment.users or members).intersection(members) - unit.settled
 
 
 def _write_needed(argilla: Argilla, dataset_id: str, units: Sequence[Unit]) -> None:

@@ -28,7 +28,7 @@ _SAMPLE = 100
 def notices_of_datasets(watched: Iterable[WatchedDataset], datasets: Sequence[DatasetStatus]) -> Iterator[Notice]:
     """What needs a look about datasets."""
     for each in watched:
-        if not each.is_ready:
+        if not each.dataset.is_ready:
             yield Notice(
                 kind="unfinished",
                 text=f"The dataset '{each.dataset.workspace}/{each.dataset.name}' is not finished, so nobody can work "

@@ -12,7 +12,12 @@ from uuid import uuid5
 
 from pydantic import Field, ValidationError
 
-from annotation.campaign.datasets import JuryDataset, jury_dataset, newest_versions, read_value, write_value
+from annotation.campaign.datasets import (
+    JuryDataset,
+    datasets_in,
+    read_value,
+    write_value,
+)
 from annotation.campaign.file import Campaign, Practice, practice_places
 from annotation.campaign.routing import as_it_stands
 from annotation.client import Argilla
@@ -108,11 +113,7 @@ def body_of(case: Case) -> dict[str, Any]:
 
 
 def _chosen(cases: Iterable[Case], locale: str, task: TaskName, practice: Practice) -> Sequence[Case]:
-    """The cases of one task in one language, as many as the campaign wants.
-
-    Raises:
-        InputError: there is none, or fewer than it wants.
-    """
+    """The cases of one task in one language, as many as the campaign wants."""
     there = [case for case in cases if (case.locale, case.task) == (locale, task)]
     if not there:
         raise InputError(
@@ -128,11 +129,7 @@ def _chosen(cases: Iterable[Case], locale: str, task: TaskName, practice: Practi
 
 
 def _read_cases(path: Path, locale: str) -> list[Case]:
-    """The cases of a file; `locale` is the language of those that name none.
-
-    Raises:
-        InputError: the file is missing or no TOML, or a case in it is not whole.
-    """
+    """The cases of a file; `locale` is the language of those that name none."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -155,11 +152,7 @@ def _read_cases(path: Path, locale: str) -> list[Case]:
 
 
 def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int, locale: str) -> Case:
-    """One case; `place` names it in messages.
-
-    Raises:
-        InputError: it is not whole.
-    """
+    """One case; `place` names it in messages."""
     answers = {label: _read_answer(table.get(label), label, place) for label in LABELS[task]}
     broken = broken_rules(task, answers)
     if broken:
@@ -182,11 +175,6 @@ def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int
 
 
 def _read_answer(given: Any, label: str, place: str) -> bool:
-    """The known answer to one label.
-
-    Raises:
-        InputError: there is none.
-    """
     answer = given.get("answer") if isinstance(given, Mapping) else None
     if not isinstance(answer, str) or answer not in _ANSWERS:
         found = "" if answer is None else f": found {answer!r}"
@@ -197,11 +185,6 @@ def _read_answer(given: Any, label: str, place: str) -> bool:
 
 
 def _check_shape(task: TaskName, texts: _CaseTexts, place: str) -> None:
-    """Check that the case shows what its task is about.
-
-    Raises:
-        InputError: it has no answer or no passage to judge, or a passage is from a source that is not there.
-    """
     if task != "retrieval" and not texts.answer:
         raise InputError(f"{place} has no `answer` to judge. Add the text.")
     if task == "grounding" and not texts.passages:
@@ -281,8 +264,7 @@ def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases
     counts = [0, 0, 0, 0]
     standing = as_it_stands(argilla, campaign, workspace)
     for place, tasks in practice_places(standing, workspace).items():
-        described = argilla.datasets(argilla.find_workspace(place.workspace))
-        ours = {(each.task, each.locale): each for each in _of_practice(described, place.workspace)}
+        ours = {(each.task, each.locale): each for each in practice_datasets(argilla, [place.workspace])}
         for task in tasks:
             dataset = ours.get((task, place.locale))
             if dataset is None:
@@ -306,11 +288,7 @@ def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases
 
 def practice_datasets(argilla: Argilla, workspaces: Iterable[str]) -> tuple[JuryDataset, ...]:
     """The datasets of practice in the workspaces, the newest version of each."""
-    return tuple(
-        dataset
-        for workspace in workspaces
-        for dataset in _of_practice(argilla.datasets(argilla.find_workspace(workspace)), workspace)
-    )
+    return tuple(each for name in workspaces for each in datasets_in(argilla, name) if each.round == PRACTICE)
 
 
 def open_for(argilla: Argilla, dataset: JuryDataset, user_id: str) -> bool:
@@ -323,7 +301,7 @@ def open_for(argilla: Argilla, dataset: JuryDataset, user_id: str) -> bool:
 
 
 def standings_of(argilla: Argilla, dataset: JuryDataset) -> list[dict[str, Any]]:
-    """How far each annotator of the dataset's workspace is, by the fields of `scores.Standing`, in order of names.
+    """How far each annotator of the dataset's workspace is, by the fields of `Standing`, in order of names.
 
     Raises:
         NotFoundError: the server is a stock Argilla, which closes nothing.
@@ -336,12 +314,6 @@ def standings_of(argilla: Argilla, dataset: JuryDataset) -> list[dict[str, Any]]
             "and closes nothing. Use `citejury annotation serve`."
         ) from error
     return found
-
-
-def _of_practice(described: Iterable[Mapping[str, Any]], workspace: str) -> list[JuryDataset]:
-    newest = newest_versions(each for each in described if each["status"] == "ready").values()
-    ours = (jury_dataset(each, workspace) for each in newest)
-    return [dataset for dataset in ours if dataset and dataset.round == PRACTICE]
 
 
 def _differs(item: Mapping[str, Any], body: Mapping[str, Any]) -> bool:

@@ -30,6 +30,7 @@ from annotation.labels import TaskName
 from annotation.status.schema import Question
 from annotation.status.tally import Tally, read_tallies
 from annotation.tasks import define_dataset, evidence_of, lacking_fields, short_hash
+from annotation.units import record_uuid_of
 from annotation.wording import read_wording
 from pipeline.errors import InputError, NotFoundError
 
@@ -37,9 +38,8 @@ _MOST_CHARACTERS = 10_000  # argilla-server 2.8.0, of a dataset's guidelines
 _REPLIES_PATH = "/citejury/me/replies"
 
 
-def _read_replies(argilla: Argilla, dataset_id: str) -> list[Reply]:
-    found = properties_of(argilla, dataset_id)
-    return list(replies_in((each["name"], each["settings"]) for each in found).values())
+def _replies(argilla: Argilla, dataset_id: str) -> dict[int, Reply]:
+    return replies_in((each["name"], each["settings"]) for each in properties_of(argilla, dataset_id))
 
 
 def _shows_replies(argilla: Argilla) -> bool:
@@ -51,21 +51,9 @@ def _shows_replies(argilla: Argilla) -> bool:
     return True
 
 
-def _write_reply(argilla: Argilla, dataset_id: str, reply: Reply) -> None:
-    there = replies_in((each["name"], each["settings"]) for each in properties_of(argilla, dataset_id))
-    number = max(there, default=0) + 1
-    value = reply.model_dump(exclude_defaults=True)
-    add_property(argilla, dataset_id, f"{REPLY_PROPERTY}{number}", f"citejury: reply {number}", value)
-
-
 def _check_room(
     argilla: Argilla, workspaces: Sequence[str], task: TaskName, locale: str, rule: tuple[str, str]
 ) -> None:
-    """Check that the guidelines of a task in a language can take one reply more.
-
-    Raises:
-        InputError: they would be longer than Argilla takes.
-    """
     described = _described(argilla, workspaces)
     for dataset in _of_task(described, task, locale):
         length = len(_guidelines(dataset, described, task, locale, rule))
@@ -88,7 +76,16 @@ def _renew_guidelines(argilla: Argilla, workspaces: Sequence[str], task: TaskNam
         guidelines = _guidelines(dataset, described, task, locale)
         if guidelines != dataset["guidelines"]:
             argilla.request("PATCH", f"/datasets/{dataset['id']}", json={"guidelines": guidelines})
-            version = _guideline_version(argilla, dataset, task, locale, guidelines)
+            fields = argilla.request("GET", f"/datasets/{dataset['id']}/fields")["items"]
+            series = series_of(dataset)
+            definition = define_dataset(
+                task,
+                read_wording(locale),
+                round_name=series.round_name if series else "",
+                lacking=lacking_fields(task, fields),
+                evidence=evidence_of(dataset),
+            )
+            version = short_hash([guidelines, definition.fields, definition.questions])
             append_to_log(argilla, dataset["id"], {**dataset["metadata"], "guideline_version": version})
             changed.append(str(dataset["name"]))
     return changed
@@ -123,22 +120,6 @@ def _guidelines(
     return without_rules(dataset["guidelines"] or "", heading) + closing_rules(heading, rules)
 
 
-def _guideline_version(
-    argilla: Argilla, dataset: Mapping[str, Any], task: TaskName, locale: str, guidelines: str
-) -> str:
-    """The hash by which `define_dataset` names guidelines and wording."""
-    fields = argilla.request("GET", f"/datasets/{dataset['id']}/fields")["items"]
-    series = series_of(dataset)
-    definition = define_dataset(
-        task,
-        read_wording(locale),
-        round_name=series.round_name if series else "",
-        lacking=lacking_fields(task, fields),
-        evidence=evidence_of(dataset),
-    )
-    return short_hash([guidelines, definition.fields, definition.questions])
-
-
 class Asked(NamedTuple):
     """A question, and what it takes to reply to it."""
 
@@ -161,14 +142,14 @@ def find_questions(argilla: Argilla, tallies: Iterable[Tally], names: Mapping[st
     """What annotators ask in these datasets, the oldest first; replies are read where anybody does."""
     found = []
     for tally in tallies:
-        replies = last_replies(_read_replies(argilla, tally.id)) if tally.questions else []
+        replies = last_replies(_replies(argilla, tally.id).values()) if tally.questions else []
         texts = {(each.record_id, each.user_id, each.question): each.text for each in replies}
         for unit, each in tally.questions:
             text = each.question or ""
             question = Question(
                 id=question_id(unit.record_id, each.user_id, text),
                 annotator=names.get(each.user_id, each.user_id),
-                record_uuid=tally.record_uuid(unit),
+                record_uuid=record_uuid_of(tally.watched.dataset.task, unit),
                 external_id=unit.external_id,
                 record_id=unit.record_id,
                 workspace=tally.watched.dataset.workspace,
@@ -200,15 +181,6 @@ def question_named(found: Sequence[Asked], name: str) -> Asked:
     return said[0]
 
 
-class Told(NamedTuple):
-    """What came of a reply."""
-
-    is_shown: bool
-    """Whether the server's page shows it; that of a stock Argilla does not."""
-    guidelines: list[str]
-    """Names of the datasets whose guidelines changed."""
-
-
 def reply_to(
     argilla: Argilla,
     asked: Asked,
@@ -217,8 +189,11 @@ def reply_to(
     *,
     for_all: bool = False,
     rule: str | None = None,
-) -> Told:
+) -> tuple[bool, list[str]]:
     """Reply to the question, in place of an earlier reply to it.
+
+    Gives whether the server's page shows it, which that of a stock Argilla does not, and the names of the datasets
+    whose guidelines changed.
 
     `rule` is the question as the guidelines of its task and language in these workspaces are to put it; None leaves it
     out of them.
@@ -242,5 +217,8 @@ def reply_to(
         for_all=for_all,
         rule=words,
     )
-    _write_reply(argilla, asked.dataset.id, reply)
-    return Told(_shows_replies(argilla), _renew_guidelines(argilla, workspaces, task, locale))
+    dataset_id = asked.dataset.id
+    number = max(_replies(argilla, dataset_id), default=0) + 1
+    value = reply.model_dump(exclude_defaults=True)
+    add_property(argilla, dataset_id, f"{REPLY_PROPERTY}{number}", f"citejury: reply {number}", value)
+    return (_shows_replies(argilla), _renew_guidelines(argilla, workspaces, task, locale))

@@ -265,7 +265,13 @@ def alike(answers: Mapping[str, Sequence[tuple[str, frozenset[str]]]], compariso
             Counter(all(each == answer for each in record) for record in records)
             for records in (_by_record(own), others)
         )
-        chance = _chance_of(hers[True], hers.total(), said[True], said.total())
+        of = hers.total()
+        others_hits = said[True]
+        begin_a, begin_b = others_hits + 1, said.total() - others_hits + 1
+        chance = sum(
+            exp(_log_binomial(of, k) + _log_beta(begin_a + k, begin_b + of - k) - _log_beta(begin_a, begin_b))
+            for k in range(hers[True], of + 1)
+        )
         if len(others) >= _FEWEST_OF_OTHERS and chance * comparisons < _CHANCE:
             found.append(Alike(user_id, answer, same, len(own), share))
     return found
@@ -277,15 +283,6 @@ def _by_record(answers: Iterable[tuple[str, frozenset[str]]]) -> list[list[froze
     for record, answer in answers:
         records[record].append(answer)
     return list(records.values())
-
-
-def _chance_of(hits: int, of: int, others_hits: int, others_of: int) -> float:
-    """The chance of so many hits or more where others had so many: the tail of a beta-binomial from a flat start."""
-    begin_a, begin_b = others_hits + 1, others_of - others_hits + 1
-    return sum(
-        exp(_log_binomial(of, k) + _log_beta(begin_a + k, begin_b + of - k) - _log_beta(begin_a, begin_b))
-        for k in range(hits, of + 1)
-    )
 
 
 def _log_binomial(n: int, k: int) -> float:

@@ -77,7 +77,11 @@ def _summed_up(
 ) -> Status:
     work = work_today((each for tally in tallies for each in tally.submissions), now)
     today = [together(each for (_, there), each in work.items() if there == tally.id) for tally in tallies]
-    expected = forecasts(list(map(_backlog, tallies, today)), now)
+    backlogs = [
+        Backlog(tally.watched.dataset.task, tally.watched.open_to, tally.needed, tally.reachable, work_there)
+        for tally, work_there in zip(tallies, today, strict=True)
+    ]
+    expected = forecasts(backlogs, now)
     datasets = tuple(map(partial(_dataset_status, names=names, work=work), tallies, today, expected))
     last = last_of(expected)
     is_kept_out = last.reason == NOBODY_LEFT and any(each.kept_out for each in tallies)
@@ -97,10 +101,6 @@ def _summed_up(
         controls=score_tallies((tally.controls for tally in tallies), names),
         notices=(),
     )
-
-
-def _backlog(tally: Tally, today: Work) -> Backlog:
-    return Backlog(tally.watched.dataset.task, tally.watched.open_to, tally.needed, tally.reachable, today)
 
 
 def _dataset_status(

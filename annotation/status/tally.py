@@ -4,14 +4,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.campaign.datasets import JuryDataset, is_carrying, jury_dataset, newest_versions, series_of
+from annotation.campaign.datasets import JuryDataset, jury_dataset
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName, broken_rules
 from annotation.status.practice import standings_of
 from annotation.status.scores import ControlTally
 from annotation.status.submissions import Submission
 from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION
-from annotation.units import Answer, Unit, read_units
+from annotation.units import Answer, Unit, read_units, record_uuid_of
 from pipeline.errors import NotFoundError
 
 _CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)
@@ -21,8 +21,6 @@ class WatchedDataset(NamedTuple):
     """A dataset of ours, and who can work in it."""
 
     dataset: JuryDataset
-    is_ready: bool
-    """Whether annotators can work in it: it is published, and all its records are in it."""
     is_superseded: bool
     """Whether a newer version has taken its place."""
     members: frozenset[str]
@@ -66,27 +64,21 @@ def find_watched(
 
 
 def _watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collection[str]]) -> Iterator[WatchedDataset]:
-    """One workspace's datasets of ours, with those of its annotators who label in their languages.
-
-    Raises:
-        NotFoundError: no such workspace.
-    """
+    """One workspace's datasets of ours, with those of its annotators who label in their languages."""
     workspace_id = argilla.find_workspace(workspace)
     jury = [user for user in argilla.workspace_users(workspace_id) if user["role"] == "annotator"]
     described = argilla.datasets(workspace_id)
-    newest = newest_versions(each for each in described if _is_ready(each))
+    ours = [found for each in described if (found := jury_dataset(each, workspace))]
+    newest = {each.series: each for each in sorted(ours, key=lambda each: each.version) if each.is_ready}
     practices = _practices(argilla, workspace)
-    for each in described:
-        dataset, series = jury_dataset(each, workspace), series_of(each)
-        if dataset is None or series is None:
-            continue
+    for dataset in ours:
         labelling = frozenset(
             user["id"] for user in jury if dataset.locale in languages.get(user["username"], (dataset.locale,))
         )
-        is_superseded = _is_ready(each) and newest[series]["id"] != dataset.id
+        is_superseded = dataset.is_ready and newest[dataset.series] != dataset
         kept_out = practices.get((dataset.task, dataset.locale), {}) if dataset.round in _CLOSED_ROUNDS else {}
         out = {user_id: said for user_id, said in kept_out.items() if user_id in labelling}
-        yield WatchedDataset(dataset, _is_ready(each), is_superseded, labelling, out)
+        yield WatchedDataset(dataset, is_superseded, labelling, out)
 
 
 def _practices(argilla: Argilla, workspace: str) -> dict[tuple[TaskName, str], dict[str, str]]:
@@ -101,7 +93,7 @@ def _practices(argilla: Argilla, workspace: str) -> dict[tuple[TaskName, str], d
             continue
         for each in argilla.datasets(workspace_id):
             dataset = jury_dataset(each, name)
-            if dataset is not None and dataset.round == PRACTICE and _is_ready(each):
+            if dataset is not None and dataset.round == PRACTICE and dataset.is_ready:
                 try:
                     found[dataset.task, dataset.locale] += standings_of(argilla, dataset)
                 except NotFoundError:
@@ -119,11 +111,6 @@ def _how_far(standing: Mapping[str, Any]) -> str:
     if standing["answered"] < standing["cases"]:
         return f"{standing['answered']} of {standing['cases']} cases done"
     return f"{standing['right']} of {standing['known']} answers right, {standing['wanted']} wanted"
-
-
-def _is_ready(dataset: Mapping[str, Any]) -> bool:
-    """Whether annotators can work in the dataset: it is published, and all its records are in it."""
-    return bool(dataset["status"] == "ready") and not is_carrying(dataset)
 
 
 class Tally:
@@ -154,7 +141,7 @@ class Tally:
         """Count a record; of one that is not to be labelled, only when it was answered and what was asked about it."""
         is_apart = unit.assignment.purpose != "label"
         self.controls.add(unit)
-        record_uuid = self.record_uuid(unit)
+        record_uuid = record_uuid_of(self.watched.dataset.task, unit)
         for each in unit.answers:
             self._add_answer(unit, record_uuid, each, is_apart)
         if is_apart:
@@ -173,8 +160,7 @@ class Tally:
             else:
                 self.open += 1
         if wanting and not self.watched.is_superseded:
-            settled = {each.user_id for each in answers if each.status != "draft"}
-            takers = self._takers(unit) - settled
+            takers = self._takers(unit) - unit.settled
             left, out = len(takers & self.watched.open_to), takers & self.watched.kept_out.keys()
             self.needed += wanting
             self.reachable += min(wanting, left)
@@ -214,10 +200,6 @@ class Tally:
             known = self._known[id(labels)] = (labels, yes, broken_rules(self.watched.dataset.task, labels))
         return known
 
-    def record_uuid(self, unit: Unit) -> str:
-        """The id of the record that the unit is of; a passage's own id begins with it."""
-        return unit.external_id.partition(":")[0] if self.watched.dataset.task == "retrieval" else unit.external_id
-
     def total(self, status: str) -> int:
         """Everybody's answers of a status."""
         return sum(counts[status] for counts in self.by_status.values())
@@ -243,7 +225,7 @@ def read_tallies(
         ArgillaError: the server does not answer, refuses the key, or its records are being deleted.
     """
     found = find_watched(argilla, workspaces, rounds, languages)
-    tallies = [Tally(watched) for watched in found if watched.is_ready]
+    tallies = [Tally(watched) for watched in found if watched.dataset.is_ready]
     for tally in tallies:
         for unit in read_units(argilla, tally.id, slowly):
             tally.add(unit)
