@@ -179,9 +179,6 @@ def push(
         )
     found = read_controls(path, _read_records(records or (records_path(path),)), skipped)
 
-    def progress(what: str, done: int, total: int | None) -> None:
-        bars.report(what, done, total or 0)
-
     with named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("records") as bars:
         report = push_controls(
             argilla,
@@ -192,7 +189,7 @@ def push(
             locale=locale,
             round_name=round_name,
             dry_run=dry_run,
-            progress=progress,
+            progress=bars.report,
         )
     _tell_controls(report)
     if found.unscored:
@@ -298,14 +295,11 @@ def repeat(
     from annotation.campaign.routing import standing_workspaces
     from annotation.status.control_push import datasets_of, push_repeats
 
-    def progress(what: str, done: int, total: int | None) -> None:
-        bars.report(what, done, total or 0)
-
     with named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("units") as bars:
         names = standing_workspaces(argilla, campaign, settings.workspace)
         datasets, people = datasets_of(argilla, names, round_name, locale)
         reports = push_repeats(
-            argilla, datasets, people, share, distance, rate, seed=seed, dry_run=dry_run, progress=progress
+            argilla, datasets, people, share, distance, rate, seed=seed, dry_run=dry_run, progress=bars.report
         )
         usernames = argilla.usernames()
     rows = [

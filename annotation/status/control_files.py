@@ -6,8 +6,6 @@ answer is known. `plant` writes one that a person goes through; anybody's list o
 Source: annotation/contracts/controls.md#files-of-controls.
 """
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +19,7 @@ from pipeline.errors import BadRowsError, InputError
 from pipeline.files import staged_file
 from pipeline.recording.run import write_records
 from pipeline.records import QueryResponse
-from pipeline.tables import spreadsheet_cell, unescaped
+from pipeline.tables import Table, unescaped
 from pipeline.terminal import counted
 
 _ALL_LABELS = tuple(label for task in TASKS for label in LABELS[task])
@@ -81,14 +79,9 @@ def write_controls(path: Path, planted: Sequence[Planted]) -> Path:
     """
     records = records_path(path)
     write_records(records, {each.record.record_uuid: each.record for each in planted}.values())
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(_COLUMNS)
-    for each in planted:
-        values = _row(each)
-        writer.writerow([spreadsheet_cell(values.get(column, "")) for column in _COLUMNS])
+    rows = [[cells.get(column, "") for column in _COLUMNS] for cells in map(_row, planted)]
     with staged_file(path) as file:
-        file.write(text.getvalue().encode("utf-8-sig", "backslashreplace"))
+        file.write(Table([_COLUMNS, *rows]).csv(spreadsheet_safe=True))
     return records
 
 
