@@ -1,34 +1,42 @@
 """A campaign in Argilla: planned, made, changed where it differs, and made anew where Argilla cannot change it."""
 
+import csv
 import json
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.campaign.datasets import current_datasets, find_datasets
+from annotation.campaign.datasets import (
+    append_to_log,
+    current_datasets,
+    find_datasets,
+    guideline_version_at,
+    version_of,
+)
 from annotation.campaign.people import NewUser, Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign, set_up
 from annotation.client import Argilla
 from annotation.labels import TASKS
+from annotation.marks import marked_words, shown_text
 from annotation.push.push import push_records
+from annotation.wording import read_wording
 from exports.cli import main
-from pipeline.errors import InputError
+from exports.csv.schema import ExportFilters
+from exports.csv.write import export_csv
+from pipeline.errors import ArgillaError, InputError, SettingsError
+from pipeline.records import Passage, QueryResponse, join_context
 from tests.support.setup_bench import ANSWER, campaign, described, done, make, submit_first
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
+
 Command = Callable[..., Result]
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture
-def workspace() -> str:
-    return f"c-{uuid.uuid4().hex[:10]}"
 
 
 def test_a_campaign_is_made_and_made_again_it_changes_nothing(owner: Argilla, workspace: str) -> None:
@@ -171,3 +179,189 @@ def test_setting_up_one_round_by_options_leaves_the_campaigns_split_written(owne
     make(owner, workspace, campaign(workspace))
     assert not set_up(owner, workspace).changed
     assert "routing" in described(owner, workspace, "1-retrieval-en")["metadata"]
+
+
+def test_another_overlap_is_set_and_noted_where_it_touches_responses(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [ANSWER])
+    submit_first(owner, find_datasets(owner, workspace)["grounding"].id)
+    plan = plan_campaign(owner, campaign(workspace, overlap=2), workspace)
+    assert plan.affected == (f"{workspace}/2-grounding-en has 1 responses: overlap 1 becomes 2",)
+    apply_plan(owner, plan, Passwords())
+    assert {each.min_submitted for each in find_datasets(owner, workspace).values()} == {2}
+
+
+def test_titles_and_guidelines_that_differ_are_changed_and_the_moment_is_kept(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [ANSWER])
+    old = described(owner, workspace, "3-generation-en")
+    path = f"/datasets/{old['id']}"
+    question = owner.request("GET", f"{path}/questions")["items"][0]
+    owner.request("PATCH", f"/questions/{question['id']}", json={"title": "Old title"})
+    owner.request("PATCH", path, json={"guidelines": "Old."})
+    append_to_log(owner, old["id"], {"guideline_version": "before"})
+    early = submit_first(owner, old["id"])["updated_at"]
+    plan = plan_campaign(owner, campaign(workspace), workspace)
+    assert plan.affected == (f"{workspace}/3-generation-en has 1 responses: titles and descriptions; guidelines",)
+    apply_plan(owner, plan, Passwords())
+    new = described(owner, workspace, "3-generation-en")
+    assert (new["guidelines"], owner.request("GET", f"{path}/questions")["items"][0]["title"]) == (
+        old["guidelines"],
+        question["title"],
+    )
+    late = owner.request("GET", f"/me/datasets/{old['id']}/metadata-properties")["items"][-1]["inserted_at"]
+    versions = [guideline_version_at(new["metadata"], moment) for moment in (early, late)]
+    assert versions == ["before", old["metadata"]["guideline_version"]]
+    assert not make(owner, workspace, campaign(workspace)).changed
+
+
+def test_a_new_version_has_the_records_and_the_old_one_keeps_its_responses(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [ANSWER, ANSWER.model_copy(update={"record_uuid": "r2"})])
+    old = find_datasets(owner, workspace)["generation"]
+    response = submit_first(owner, old.id)
+    plan = plan_campaign(owner, campaign(workspace), workspace, ["generation"])
+    assert plan.affected == (
+        f"{workspace}/3-generation-en has 1 responses: a new version, 3-generation-en-v2; they stay in the old one",
+    )
+    apply_plan(owner, plan, Passwords())
+    new = find_datasets(owner, workspace)["generation"]
+    assert (new.name, new.version) == ("3-generation-en-v2", 2)
+    old_records, new_records = (next(owner.record_pages(each.id))[1] for each in (old, new))
+    assert [each["responses"] for each in new_records] == [[], []]
+    assert [response] in [each["responses"] for each in old_records]
+    for old_record, new_record in zip(old_records, new_records, strict=True):
+        assert all(old_record[key] == new_record[key] for key in ("external_id", "fields", "metadata"))
+    assert find_datasets(owner, workspace)["retrieval"].version == 1
+    assert not make(owner, workspace, campaign(workspace)).changed
+
+
+def test_a_new_version_that_was_interrupted_is_finished_and_not_made_twice(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [ANSWER])
+    make(owner, workspace, campaign(workspace), "retrieval", "grounding", "generation")
+    new = described(owner, workspace, "2-grounding-en-v2")
+    records = next(owner.record_pages(new["id"]))[1]
+    owner.request("DELETE", f"/datasets/{new['id']}/records", params={"ids": records[0]["id"]})
+    owner.request("PATCH", f"/datasets/{new['id']}", json={"name": f"{new['name']}-carrying"})
+    report = make(owner, workspace, campaign(workspace), "grounding")
+    assert {name: what for (_, name), what in done(report).items() if what != "kept"} == {
+        "2-grounding-en-v2": "finished"
+    }
+    assert next(owner.record_pages(new["id"]))[1][0]["external_id"] == "r1"
+    make(owner, workspace, campaign(workspace), "grounding")
+    assert version_of(described(owner, workspace, "2-grounding-en-v3")) == 3
+
+
+def test_other_questions_are_refused_and_a_new_version_is_the_way_out(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    old = described(owner, workspace, "3-generation-en")
+    owner.request("DELETE", f"/datasets/{old['id']}")
+    body = {"name": old["name"], "workspace_id": old["workspace_id"], "metadata": old["metadata"]}
+    other = owner.request("POST", "/datasets", json=body)
+    for name in ("query", "answer"):
+        field = {"name": name, "title": name, "required": True, "settings": {"type": "text", "use_markdown": False}}
+        owner.request("POST", f"/datasets/{other['id']}/fields", json=field)
+    question = {"name": "good", "title": "Good?", "required": True, "settings": {"type": "text", "use_markdown": False}}
+    owner.request("POST", f"/datasets/{other['id']}/questions", json=question)
+    owner.request("PUT", f"/datasets/{other['id']}/publish")
+    with pytest.raises(ArgillaError, match=r"`helpful` is missing.*--new-version generation"):
+        plan_campaign(owner, campaign(workspace), workspace)
+    make(owner, workspace, campaign(workspace), "generation")
+    assert find_datasets(owner, workspace)["generation"].name == "3-generation-en-v2"
+
+
+def test_another_split_than_argillas_is_refused_before_anything_is_done(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace, calibration={"records": 5}))
+    with pytest.raises(SettingsError, match=r"records 5, seed 0.*says records 6, seed 0"):
+        plan_campaign(owner, campaign(workspace, calibration={"records": 6}), workspace)
+
+
+def test_an_extended_export_has_both_versions_and_the_guidelines_of_each_response(
+    owner: Argilla, workspace: str, tmp_path: Path
+) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [ANSWER])
+    old = find_datasets(owner, workspace)["generation"]
+    append_to_log(owner, old.id, {"guideline_version": "later"})
+    submit_first(owner, old.id)
+    make(owner, workspace, campaign(workspace), "generation")
+    submit_first(owner, find_datasets(owner, workspace)["generation"].id)
+    export_csv(owner, workspace, tmp_path / "out", ExportFilters(extended=True))
+    with open(tmp_path / "out" / "generation.csv", newline="", encoding="utf-8") as file:
+        rows = [(row["dataset_version"], row["guideline_version"]) for row in csv.DictReader(file)]
+    now = described(owner, workspace, "3-generation-en-v2")["metadata"]["guideline_version"]
+    assert sorted(rows) == [("1", "later"), ("2", now)]
+
+
+PASSAGES = (
+    Passage(chunk_id="d#4", doc_id="d", chunk_rank=2, text="Ends with 😀😀"),
+    Passage(chunk_id="e#0", doc_id="e", chunk_rank=5, text="Nobody <i>did</i>."),
+)
+MARKED = QueryResponse(
+    record_uuid="r1", query="Who?", answer="Nobody.", chunks=PASSAGES, context_set=join_context(PASSAGES)
+)
+
+
+def test_marks_come_to_datasets_that_are_there_with_a_new_version_only(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [MARKED])
+    with pytest.raises(ArgillaError, match=r"no marks, and now optional marks.*--new-version grounding"):
+        plan_campaign(owner, campaign(workspace, evidence="optional"), workspace)
+    optional = make(owner, workspace, campaign(workspace, evidence="optional"), "grounding")
+    (step,) = (step for step in optional.steps if step.name == "2-grounding-en-v2")
+    assert step.note == "records carried over from 2-grounding-en; asks for marks on the context"
+    dataset = find_datasets(owner, workspace)["grounding"]
+    assert dataset.evidence == "optional"
+    ((_, (carried,)),) = owner.record_pages(dataset.id)
+    shown = shown_text(carried)
+    end = len(shown.encode("utf-16-le")) // 2
+    (mark,) = marked_words(carried, [(0, end)])
+    assert [(each.passage, each.text) for each in mark.parts] == [
+        ((each.chunk_id, each.doc_id, each.chunk_rank, each.text), each.text) for each in PASSAGES
+    ]
+    assert end <= len(carried["fields"]["context"])
+    report = push_records(owner, workspace, [MARKED])
+    assert report.tasks["grounding"].unchanged == 1
+    with pytest.raises(ArgillaError, match=r"optional marks, and now required marks.*--new-version grounding"):
+        plan_campaign(owner, campaign(workspace, evidence="required"), workspace)
+    required = make(owner, workspace, campaign(workspace, evidence="required"), "grounding")
+    assert "stock Argilla takes answers without them" in "".join(step.note for step in required.steps)
+    assert not make(owner, workspace, campaign(workspace, evidence="required")).changed
+
+
+def test_without_a_campaign_a_dataset_stays_as_it_was_made(owner: Argilla, workspace: str) -> None:
+    set_up(owner, workspace, evidence="required")
+    assert not set_up(owner, workspace).changed
+    assert find_datasets(owner, workspace)["grounding"].evidence == "required"
+    question = owner.request("GET", f"/datasets/{find_datasets(owner, workspace)['grounding'].id}/questions")["items"]
+    evidence = next(each for each in question if each["name"] == "evidence")
+    owner.request("PATCH", f"/questions/{evidence['id']}", json={"title": "Old title"})
+    assert set_up(owner, workspace).changed
+    items = owner.request("GET", f"/datasets/{find_datasets(owner, workspace)['grounding'].id}/questions")["items"]
+    titles = {each["name"]: each["title"] for each in items}
+    assert titles["evidence"] == read_wording("en").marks.titles["required"]
+
+
+def test_a_push_leaves_the_words_under_marks_where_they_are(owner: Argilla, workspace: str) -> None:
+    set_up(owner, workspace, evidence="optional")
+    push_records(owner, workspace, [MARKED])
+    dataset = find_datasets(owner, workspace)["grounding"]
+    ((_, (before,)),) = owner.record_pages(dataset.id)
+    assert push_records(owner, workspace, [MARKED]).tasks["grounding"].unchanged == 1
+    older = {**before["fields"], "context": before["fields"]["context"].replace("━━ Passage 2", "━━ Text 2")}
+    owner.request("PATCH", f"/records/{before['id']}", json={"fields": older})
+    body = {"status": "draft", "values": {"evidence": {"value": [{"label": "supports", "start": 40, "end": 44}]}}}
+    owner.request("POST", f"/records/{before['id']}/responses", json=body)
+    assert push_records(owner, workspace, [MARKED]).tasks["grounding"].unchanged == 1
+    ((_, (after,)),) = owner.record_pages(dataset.id)
+    assert after["fields"] == older
+
+
+def test_set_up_makes_practice_for_the_tasks_named_and_running_it_again_changes_nothing(owner: Argilla) -> None:
+    workspace = f"practice-{uuid4().hex[:8]}"
+    wanted = campaign(workspace, practice={"tasks": ["retrieval", "generation"]}, evidence="optional")
+    report = done(make(owner, workspace, wanted))
+    made = {name for (_, name), what in report.items() if what == "created" and "-en" in name and "practice" in name}
+    assert made == {"practice-1-retrieval-en", "practice-3-generation-en"}
+    assert not make(owner, workspace, wanted).changed

@@ -1,7 +1,6 @@
 """Push against the real server: a difference first, whole records, and never at the cost of a response."""
 
 import json
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,7 @@ from pipeline.errors import InputError, NotFoundError
 from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 
 pytestmark = pytest.mark.server
-NUMBERS = count(1)
 UUID = "0b9f6d1e-2c3a-4e5f-8a7b-{:012d}"
-
-
-@pytest.fixture
-def workspace() -> str:
-    return f"push-{next(NUMBERS)}"
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Where a push puts records besides one round: revisions, the places of a campaign, rounds with suggestions."""
 
 import json
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -22,12 +21,6 @@ from pipeline.errors import InputError
 from pipeline.records import Passage, QueryResponse
 
 pytestmark = pytest.mark.server
-NUMBERS = count(1)
-
-
-@pytest.fixture
-def workspace() -> str:
-    return f"places-{next(NUMBERS)}"
 
 
 def made_up(number: int, answer: str = "Nobody.", language: str = "en") -> QueryResponse:

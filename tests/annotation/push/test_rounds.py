@@ -1,6 +1,5 @@
 """Rounds of annotation: each has datasets of its own, in one workspace, and production is what it always was."""
 
-import uuid
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
 ANSWER = QueryResponse(record_uuid="r1", query="Who?", answer="Nobody.", language="en")
-
-
-@pytest.fixture
-def workspace() -> str:
-    return f"w-{uuid.uuid4().hex[:12]}"
 
 
 def test_names_of_datasets_carry_every_round_but_production() -> None:

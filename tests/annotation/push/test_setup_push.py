@@ -1,7 +1,5 @@
 """Set-up against the real server: finished where it was interrupted, and nothing is ever deleted."""
 
-from itertools import count
-
 import httpx
 import pytest
 from click.testing import CliRunner, Result
@@ -16,13 +14,7 @@ from exports.cli import main
 from pipeline.errors import ArgillaError, InputError, NotAllowedError
 
 pytestmark = pytest.mark.server
-NUMBERS = count(1)
 UUID = "0b9f6d1e-2c3a-4e5f-8a7b-{:012d}"
-
-
-@pytest.fixture
-def workspace() -> str:
-    return f"setup-{next(NUMBERS)}"
 
 
 @pytest.fixture
