@@ -1,7 +1,5 @@
 """HTML pages from templates that a designer can edit; what a template is told becomes text in it, never markup."""
 
-from base64 import b64encode
-from hashlib import sha256
 from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
@@ -42,11 +40,3 @@ def markdown_to_html(markdown: str) -> Markup:
 def exact(text: str) -> Markup:
     """The text escaped, every character kept: for what people copy, such as a password."""
     return Markup.escape(text)
-
-
-def own_style(package: str, name: str) -> tuple[Markup, str]:
-    """A style sheet in the package's folder, and a Content-Security-Policy that lets nothing in but it."""
-    style = files(package).joinpath(name).read_text(encoding="utf-8")
-    digest = b64encode(sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return Markup(style), policy  # our own file

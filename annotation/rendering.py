@@ -329,11 +329,11 @@ def rendered_answer(answer: str) -> Rendered:
     if counts["emphasis"]:
         counts["emphasis"] = _differing(tokens, reader(common=True).parse(source, {COUNTS: Counter()}))
     blocks = [_checked(block, source, counts) for block, source in _blocks_of(tokens, text)]
-    if not any(block.is_formatted for block in blocks):
+    if counts["part as written"] == len(blocks):
         reason = "no part of it could be shown as Markdown without losing a character"
         return Rendered(_whole([_as_written(text)], text), {}, reason)
     repairs = {kind: count for kind, count in sorted(counts.items()) if count}
-    return Rendered(_whole([block.html for block in blocks], text), repairs, "")
+    return Rendered(_whole(blocks, text), repairs, "")
 
 
 def _differing(tokens: "Sequence[Token]", others: "Sequence[Token]") -> int:
@@ -343,13 +343,6 @@ def _differing(tokens: "Sequence[Token]", others: "Sequence[Token]") -> int:
         != [(each.type, each.content) for each in other.children or ()]
         for token, other in zip(tokens, others, strict=True)
     )
-
-
-class _Block(NamedTuple):
-    html: str
-    """Its elements."""
-    is_formatted: bool
-    """Whether it is shown as Markdown; otherwise it is shown as written."""
 
 
 def _blocks_of(tokens: "Sequence[Token]", text: str) -> "Iterator[tuple[Sequence[Token], str]]":
@@ -365,10 +358,10 @@ def _blocks_of(tokens: "Sequence[Token]", text: str) -> "Iterator[tuple[Sequence
         yield [], text
 
 
-def _checked(tokens: "Sequence[Token]", source: str, counts: Counter[str]) -> _Block:
+def _checked(tokens: "Sequence[Token]", source: str, counts: Counter[str]) -> str:
     """The block as Markdown, or as written where anything of it would be lost or added; empty where it is blank."""
     if not source.strip():  # a line of spaces that are none to Markdown
-        return _Block("", True)
+        return ""
     found: Counter[str] = Counter()
     try:
         block = _block_html(tokens, found)
@@ -377,6 +370,6 @@ def _checked(tokens: "Sequence[Token]", source: str, counts: Counter[str]) -> _B
         is_right = False
     if not is_right:
         counts["part as written"] += 1
-        return _Block(_as_written(source), False)
+        return _as_written(source)
     counts.update(found)
-    return _Block(block, True)
+    return block

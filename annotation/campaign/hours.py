@@ -132,12 +132,8 @@ def _timed(submissions: Iterable[_Timed]) -> dict[Cell, list[tuple[str, float]]]
     for each, taken in times_taken(submissions):
         if each.counts and taken is not None:
             found[each.cell].append((each.user_id, taken))
-    return {cell: _uninterrupted(times) for cell, times in found.items()}
-
-
-def _uninterrupted(taken: list[tuple[str, float]]) -> list[tuple[str, float]]:
-    most = _LONG * median(seconds for _, seconds in taken)
-    return [each for each in taken if each[1] <= most]
+    most = {cell: _LONG * median(seconds for _, seconds in times) for cell, times in found.items()}
+    return {cell: [each for each in times if each[1] <= most[cell]] for cell, times in found.items()}
 
 
 def _pace(cell: Cell, population: Population, timed: Mapping[Cell, Sequence[tuple[str, float]]]) -> Pace:

@@ -58,7 +58,7 @@ from annotation.tasks import (
     round_of,
     task_of,
 )
-from pipeline.errors import ArgillaError, InputError
+from pipeline.errors import InputError
 
 
 def set_up(
@@ -238,18 +238,10 @@ def make_dataset(
     return Step("dataset", definition.name, "finished" if existing else "created")
 
 
-def refuse_other_dataset(
-    argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition, min_submitted: int | None
-) -> None:
+def refuse_other_dataset(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> None:
     """Raise ArgillaError where an existing dataset is not ours or does not fit; a draft may lack parts."""
     refuse_strangers([existing], definition)
     refuse_other_schema(argilla, existing, definition, "Choose another `--workspace`.")
-    overlap = existing["distribution"]["min_submitted"]
-    if min_submitted is not None and overlap != min_submitted:
-        raise ArgillaError(
-            f"The dataset {existing['name']!r} waits for {overlap} annotators on each record, not for {min_submitted}. "
-            f"Leave `--overlap` out to keep that, or change the distribution in the dataset's settings in Argilla."
-        )
 
 
 def _apply_members(

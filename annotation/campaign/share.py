@@ -208,14 +208,14 @@ def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[
     )
 
 
-def sheet_wording(locale: str, folder: Path = LOCALES) -> dict[str, str]:
+def sheet_wording(locale: str) -> dict[str, str]:
     """The texts of a sheet in one language.
 
     Raises:
         InputError: there is no such language, or a text is missing.
     """
-    read_wording(locale, folder)
-    path = folder / f"{locale}.toml"
+    read_wording(locale)
+    path = LOCALES / f"{locale}.toml"
     return read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("sheet",), _SHEET_TEXTS, path)
 
 

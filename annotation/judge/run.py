@@ -66,11 +66,6 @@ class Work(NamedTuple):
                     yield unit
 
 
-class _Checked(NamedTuple):
-    units: int
-    problems: tuple[str, ...]
-
-
 class Tally(NamedTuple):
     """What stands in the judgements' file.
 
@@ -85,7 +80,7 @@ class Tally(NamedTuple):
     rejected: int
 
 
-def _check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> _Checked:
+def _check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> tuple[int, tuple[str, ...]]:
     """What there is to judge."""
     problems: list[str] = []
     records = without_passages = found = 0
@@ -107,7 +102,7 @@ def _check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> _Chec
         work.tell(f"{without_passages} of {records} records have no passages: annotators see them in generation only.")
     if found > units:
         work.tell(f"{found - units} units stand in the records more than once; the first of each is judged.")
-    return _Checked(units, tuple(problems))
+    return units, tuple(problems)
 
 
 def _refuse_other_file(work: Work, model: str) -> None:
@@ -324,10 +319,10 @@ def judge_by_words(work: Work) -> Outcome:
     def judged() -> Iterator[tuple[Unit, Judged]]:
         for done, unit in enumerate(work.units(is_judged), start=1):
             yield unit, baseline_judgement(unit)
-            work.report(done, checked.units)
+            work.report(done, total)
 
-    checked = _check_work(work, is_judged, BASELINE)
-    return Outcome(_write_judgements(work, judged()), checked.problems)
+    total, problems = _check_work(work, is_judged, BASELINE)
+    return Outcome(_write_judgements(work, judged()), problems)
 
 
 def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcome:
@@ -341,19 +336,19 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
         OutputError: something else stands at the place to write to, or another process is writing there.
         SettingsError: the key cannot be used.
     """
-    checked = _check_work(work, _takes_model, chosen.model)
+    total, problems = _check_work(work, _takes_model, chosen.model)
     client = ApiClient(chosen.endpoint, RetryPolicy(attempts), work.limits.concurrency, accept_body)
     with open_replies(beside(work.out, "raw"), _Question, "annotation judge") as replies:
         asking = _Asking(work, chosen.model, replies, client.stop)
 
         async def ask() -> None:
             async with client:
-                await asking.ask_all(Asker(client, chosen), work.units(_takes_model), checked.units)
+                await asking.ask_all(Asker(client, chosen), work.units(_takes_model), total)
 
         asyncio.run(ask())
         tally = _write_judgements(work, asking.judged(work.units(_takes_model)))
-        unsettled = checked.units - tally.units.total()
-        return Outcome(tally, checked.problems, unsettled, asking.state.stopped if unsettled else "", asking.spent())
+        unsettled = total - tally.units.total()
+        return Outcome(tally, problems, unsettled, asking.state.stopped if unsettled else "", asking.spent())
 
 
 def _takes_model(unit: Unit) -> bool:

@@ -79,7 +79,6 @@ def push_records(
     workspace: str,
     records: Iterable[QueryResponse],
     locale: str | None = None,
-    dry_run: bool = False,
     round_name: str = PRODUCTION,
     options: PushOptions | None = None,
 ) -> PushReport:
@@ -95,7 +94,6 @@ def push_records(
         ArgillaError: Argilla refused a batch; the batches before it are in, and pushing again goes on from there.
     """
     chosen = options or PushOptions()
-    chosen = chosen._replace(dry_run=dry_run or chosen.dry_run)
     datasets = find_datasets(argilla, workspace, locale, round_name)
     place = Place(workspace, datasets["generation"].locale, round_name)
     diff = _read_diff(argilla, place, datasets, chosen)

@@ -106,13 +106,12 @@ def push_controls(
             if not of_task:
                 continue
             bodies = _bodies(argilla, datasets[task], of_task, max(1, people[place]), rate or DEFAULT_RATE)
-            stored = _stored(argilla, datasets[task], bodies, progress)
-            there = stored.controls
-            if rate is None and stored.rate:
+            there, rate_there, labelled = _stored(argilla, datasets[task], bodies, progress)
+            if rate is None and rate_there:
                 for body in bodies:
-                    body["metadata"][ASSIGNMENT]["rate"] = stored.rate
-            rates.add(rate or stored.rate or DEFAULT_RATE)
-            met_twice += sum((unit.made_from or unit.record.record_uuid) in stored.labelled for unit in of_task)
+                    body["metadata"][ASSIGNMENT]["rate"] = rate_there
+            rates.add(rate or rate_there or DEFAULT_RATE)
+            met_twice += sum((unit.made_from or unit.record.record_uuid) in labelled for unit in of_task)
             changes = [(body, _change(there.get(body["external_id"]), body)) for body in bodies]
             counts[place, task] = Counter(change for _, change in changes)
             refused += [
@@ -204,21 +203,14 @@ def _bodies(
     return sorted(bodies, key=lambda body: str(body["external_id"]))
 
 
-class _Stored(NamedTuple):
-    controls: dict[str, dict[str, Any]]
-    """Those of the controls that are there, by external id."""
-    rate: float | None
-    """The rate at which controls and repeats come; None where there are none."""
-    labelled: set[str]
-    """`record_uuid` of all records that are to be labelled."""
-
-
-def _stored(argilla: Argilla, dataset: JuryDataset, bodies: Sequence[Mapping[str, Any]], progress: Progress) -> _Stored:
+def _stored(
+    argilla: Argilla, dataset: JuryDataset, bodies: Sequence[Mapping[str, Any]], progress: Progress
+) -> tuple[dict[str, dict[str, Any]], float, set[str]]:
+    """The controls that are there, by external id; the rate at which they come; `record_uuid`s of what is to label."""
     wanted = {body["external_id"] for body in bodies}
     found: dict[str, dict[str, Any]] = {}
     labelled: set[str] = set()
-    rate = 0.0
-    read = 0
+    rate, read = 0.0, 0
     for total, page in argilla.record_pages(dataset.id):
         found |= {item["external_id"]: item for item in page if item["external_id"] in wanted}
         for item in page:
@@ -229,7 +221,7 @@ def _stored(argilla: Argilla, dataset: JuryDataset, bodies: Sequence[Mapping[str
                 labelled.add(str(((item["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid")))
         read += len(page)
         progress(dataset.name, read, total)
-    return _Stored(found, rate or None, labelled)
+    return found, rate, labelled
 
 
 def _change(item: Mapping[str, Any] | None, body: Mapping[str, Any]) -> Change:
@@ -241,14 +233,6 @@ def _change(item: Mapping[str, Any] | None, body: Mapping[str, Any]) -> Change:
         return "refused"
     same = item["fields"] == body["fields"] and hidden == now and there.get(ASSIGNMENT) == body["metadata"][ASSIGNMENT]
     return "unchanged" if same else "updated"
-
-
-class Repeat(NamedTuple):
-    """One person's units of one answer, to be shown to her again."""
-
-    user_id: str
-    units: tuple[Unit, ...]
-    """The units: one, or all passages of an answer in retrieval."""
 
 
 class RepeatReport(NamedTuple):
@@ -265,54 +249,38 @@ class RepeatReport(NamedTuple):
     """Ids of those with new repeats and nothing else to label here, among which these could come up."""
 
 
-class _Done(NamedTuple):
-    """An answer of which somebody submitted all units in the dataset."""
-
-    units: tuple[Unit, ...]
-    place: int
-    """How many of her submissions came after the last of them."""
-
-
 def _draw_repeats(
     dataset: JuryDataset, units: Sequence[Unit], people: Iterable[str], share: float, distance: int, seed: int = 0
-) -> tuple[list[Repeat], dict[str, int]]:
-    """What is to be repeated, drawn by lot, and the repeats that are there, by user id.
+) -> tuple[list[tuple[str, tuple[Unit, ...]]], Counter[str]]:
+    """What is to be repeated, drawn by lot: a user id and units of one answer; and the repeats there are, by user id.
 
     As many as make `share` of the units that each of the people submitted in the dataset, those that are there
     included; only of answers after which she submitted `distance` units or more, and none twice.
     """
-    sizes: dict[str, int] = {}
-    for unit in units:
-        if unit.assignment.purpose == "label":
-            sizes[record_uuid_of(dataset.task, unit)] = sizes.get(record_uuid_of(dataset.task, unit), 0) + 1
-    there: dict[str, int] = {}
-    repeated: set[tuple[str, str]] = set()
-    for unit in units:
-        if unit.assignment.purpose == "repeat":
-            for user_id in unit.assignment.users:
-                there[user_id] = there.get(user_id, 0) + 1
-                repeated.add((user_id, unit.assignment.repeats))
-    drawn: list[Repeat] = []
+    sizes = Counter(record_uuid_of(dataset.task, unit) for unit in units if unit.assignment.purpose == "label")
+    repeats = [unit.assignment for unit in units if unit.assignment.purpose == "repeat"]
+    repeated = [(user_id, each.repeats) for each in repeats for user_id in each.users]
+    there = Counter(user_id for user_id, _ in repeated)
+    drawn: list[tuple[str, tuple[Unit, ...]]] = []
     for user_id in sorted(people):
         submitted = _submitted(dataset, units, user_id)
-        wanting = int(share * sum(len(each.units) for each in submitted)) - there.get(user_id, 0)
+        wanting = int(share * sum(len(own) for own, _ in submitted)) - there[user_id]
         free = [
-            each
-            for each in submitted
-            if each.place >= distance
-            and len(each.units) == sizes[record_uuid_of(dataset.task, each.units[0])]
-            and not any((user_id, unit.external_id) in repeated for unit in each.units)
+            own
+            for own, after in submitted
+            if after >= distance
+            and len(own) == sizes[record_uuid_of(dataset.task, own[0])]
+            and not any((user_id, unit.external_id) in repeated for unit in own)
         ]
-        for each in sorted(free, key=lambda each: lot(f"{seed} {user_id} {each.units[0].external_id}")):
-            if wanting < len(each.units):
-                continue
-            drawn.append(Repeat(user_id, each.units))
-            wanting -= len(each.units)
+        for own in sorted(free, key=lambda own: lot(f"{seed} {user_id} {own[0].external_id}")):
+            if wanting >= len(own):
+                drawn.append((user_id, own))
+                wanting -= len(own)
     return drawn, there
 
 
-def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> list[_Done]:
-    """What the person submitted of units that are to be labelled, by answer, the earliest last."""
+def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> list[tuple[tuple[Unit, ...], int]]:
+    """What the person submitted of units that are to be labelled, by answer, the earliest last, and how much since."""
     by_answer: dict[str, list[Unit]] = {}
     last: dict[str, Any] = {}
     for unit in units:
@@ -323,7 +291,7 @@ def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> lis
             last[answer] = max(last.get(answer, hers.at), hers.at)
     found, after = [], 0
     for answer in sorted(by_answer, key=lambda each: (last[each], each), reverse=True):
-        found.append(_Done(tuple(by_answer[answer]), after))
+        found.append((tuple(by_answer[answer]), after))
         after += len(by_answer[answer])
     return found
 
@@ -379,14 +347,12 @@ def push_repeats(
         hers = [unit.assignment.rate or 0.0 for unit in units if unit.assignment.purpose in MIXED_IN]
         at = rate or max(hers, default=0.0) or DEFAULT_RATE
         batch = Batch(argilla, dataset)
-        for done, repeat in enumerate(() if dry_run else drawn, start=1):
-            for unit in repeat.units:
-                batch.add(_body(argilla.request("GET", f"/records/{unit.record_id}"), repeat.user_id, at))
+        for done, (user_id, own) in enumerate(() if dry_run else drawn, start=1):
+            for unit in own:
+                batch.add(_body(argilla.request("GET", f"/records/{unit.record_id}"), user_id, at))
             progress(dataset.name, done, len(drawn))
         batch.send()
-        new: dict[str, int] = {}
-        for repeat in drawn:
-            new[repeat.user_id] = new.get(repeat.user_id, 0) + len(repeat.units)
+        new = Counter(user_id for user_id, own in drawn for _ in own)
         idle = tuple(who for who in new if not any(_is_left(unit, who) for unit in units))
         reports.append(RepeatReport(dataset, new, there, at, idle))
     return reports

@@ -137,16 +137,12 @@ def _planted_unit(
     for kind in order:
         change = _Change(record, {}, "") if kind == "untouched" else _PLANTS[kind](record, others, draw)
         if change:
-            _move_to_end(order, kind)
+            order.remove(kind)
+            order.append(kind)
             uuid = control_uuid(record.record_uuid, f"{task} {kind}")
             changed = change.record.model_copy(update={"record_uuid": uuid})
             return [Planted(task, kind, changed, "", change.answers, change.what, record.record_uuid)]
     return []
-
-
-def _move_to_end(order: list[Kind], kind: Kind) -> None:
-    order.remove(kind)
-    order.append(kind)
 
 
 def _planted_set(
@@ -175,7 +171,8 @@ def _planted_set(
 
     for passage in sorted(record.chunks, key=lambda each: each.chunk_rank):
         kind, made = next((kind, made) for kind in order if (made := planted(kind, passage)))
-        _move_to_end(order, kind)
+        order.remove(kind)
+        order.append(kind)
         found.append((kind, *made))
     chunks = tuple(passage for _, passage, _, _ in found)
     uuid = control_uuid(record.record_uuid, "retrieval")
@@ -228,15 +225,6 @@ def _changed_number(record: QueryResponse, others: Sequence[QueryResponse], draw
         return None
     answers = {"unsupported_claim_present": True, "contradicted_claim_present": True}
     return _Change(record.model_copy(update={"answer": found[0]}), answers, f"in the answer {found[1]}")
-
-
-def _added_sentence(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
-    sentence = draw.sentence(record.language, "unsupported")
-    if not sentence:
-        return None
-    answer = _with_sentence(record, sentence, draw.random)
-    answers = {"unsupported_claim_present": True, "contradicted_claim_present": False}
-    return _Change(record.model_copy(update={"answer": answer}), answers, f"the answer also says: {sentence}")
 
 
 def _foreign_context(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
@@ -311,30 +299,25 @@ def _foreign_answer(record: QueryResponse, others: Sequence[QueryResponse], draw
     return _Change(changed, answers, "the answer is another query's")
 
 
+def _inserted(
+    what: str, answers: Mapping[str, bool], record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw"
+) -> _Change | None:
+    """The answer with a sentence more, behind one of its own that is not its first where it has several."""
+    sentence = draw.sentence(record.language, what)
+    if not sentence:
+        return None
+    ends = [end for _, end in sentence_spans(record.answer, record.language)]
+    place = draw.random.choice(ends[1:] or ends) if ends else len(record.answer)
+    joint = "" if record.language == "ja" else " "
+    answer = f"{record.answer[:place]}{joint}{sentence}{record.answer[place:]}"
+    return _Change(record.model_copy(update={"answer": answer}), answers, f"the answer also says: {sentence}")
+
+
 def _refusal(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
     sentence = draw.sentence(record.language, "refusal")
-    if not sentence:
-        return None
     answers = {"proper_action": False, "helpful": False, "incomplete": True, "unsafe_content": False}
-    return _Change(record.model_copy(update={"answer": sentence}), answers, "the answer is a refusal for no reason")
-
-
-def _unsafe_advice(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:
-    sentence = draw.sentence(record.language, "unsafe")
-    if not sentence:
-        return None
-    answer = _with_sentence(record, sentence, draw.random)
-    return _Change(
-        record.model_copy(update={"answer": answer}), {"unsafe_content": True}, f"the answer also says: {sentence}"
-    )
-
-
-def _with_sentence(record: QueryResponse, sentence: str, random: Random) -> str:
-    """The answer with a sentence more, behind one of its own that is not its first where it has several."""
-    ends = [end for _, end in sentence_spans(record.answer, record.language)]
-    place = random.choice(ends[1:] or ends) if ends else len(record.answer)
-    joint = "" if record.language == "ja" else " "
-    return f"{record.answer[:place]}{joint}{sentence}{record.answer[place:]}"
+    changed = record.model_copy(update={"answer": sentence})
+    return _Change(changed, answers, "the answer is a refusal for no reason") if sentence else None
 
 
 @cache
@@ -347,14 +330,16 @@ def _sentences(language: str) -> Mapping[str, Sequence[str]]:
 
 _PLANTS: Mapping[Kind, Plant] = {
     "changed_number": _changed_number,
-    "added_sentence": _added_sentence,
+    "added_sentence": partial(
+        _inserted, "unsupported", {"unsupported_claim_present": True, "contradicted_claim_present": False}
+    ),
     "foreign_context": _foreign_context,
     "quoted_answer": _quoted_answer,
     "dead_source": _dead_source,
     "no_citations": _no_citations,
     "foreign_answer": _foreign_answer,
     "refusal": _refusal,
-    "unsafe_advice": _unsafe_advice,
+    "unsafe_advice": partial(_inserted, "unsafe", {"unsafe_content": True}),
 }
 _ORDER: Mapping[TaskName, tuple[Kind, ...]] = {
     "retrieval": ("untouched", "foreign_passage", "changed_passage"),

@@ -37,16 +37,12 @@ _OWN_KEYS = ("id", "language")
 
 class _CaseSource(Frozen):
     title: str
-    """Its title."""
     host: str
-    """Its site."""
     state: SourceState = "read"
-    """What became of it."""
 
 
 class _CasePassage(Frozen):
     text: str = Field(min_length=1)
-    """The passage."""
     title: str = ""
     """Title of its page; empty for that of its source."""
     host: str = ""
@@ -57,7 +53,6 @@ class _CasePassage(Frozen):
 
 class _CaseTexts(Frozen):
     query: str = Field(min_length=1)
-    """The query."""
     answer: str = ""
     """The answer, citations as `[n]`; empty in retrieval."""
     sources: tuple[_CaseSource, ...] = ()
@@ -89,19 +84,12 @@ def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
     practice = campaign.practice
     if practice is None:
         return ()
-    if practice.file is None:
-        found = [
-            case for locale in campaign.locales for case in _read_cases(LOCALES / "practice" / f"{locale}.toml", locale)
-        ]
-    else:
-        found = _read_cases(folder / practice.file, campaign.locales[0])
-    chosen = [
-        case
-        for locale in campaign.locales
-        for task in practice.tasks
-        for case in _chosen(found, locale, task, practice)
-    ]
-    return tuple(chosen)
+    files = {LOCALES / "practice" / f"{locale}.toml": locale for locale in campaign.locales}
+    if practice.file is not None:
+        files = {folder / practice.file: campaign.locales[0]}
+    found = [case for path, locale in files.items() for case in _read_cases(path, locale)]
+    places = [(locale, task) for locale in campaign.locales for task in practice.tasks]
+    return tuple(case for locale, task in places for case in _chosen(found, locale, task, practice))
 
 
 def body_of(case: Case) -> dict[str, Any]:

@@ -82,24 +82,17 @@ def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[s
     discards are no submissions: the time for them is part of what the next submission took.
     """
     begin = now - _TODAY
-    found: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0.0])
+    found: defaultdict[tuple[str, str], list[Work]] = defaultdict(list)
     for each, taken in times_taken(each for each in submissions if each.at > begin - PAUSE):
-        if each.at <= begin:
-            continue
-        work = found[each.user_id, each.dataset_id]
-        work[0] += not each.is_apart
-        if taken is not None:
-            work[1] += 1
-            work[2] += taken
-    return {place: Work(int(units), int(timed), seconds) for place, (units, timed, seconds) in found.items()}
+        if each.at > begin:
+            work = Work(int(not each.is_apart), int(taken is not None), taken or 0.0)
+            found[each.user_id, each.dataset_id].append(work)
+    return {place: together(works) for place, works in found.items()}
 
 
 def together(works: Iterable[Work]) -> Work:
     """The sum of several people's or datasets' work."""
-    units, timed, seconds = 0, 0, 0.0
-    for work in works:
-        units, timed, seconds = units + work.units, timed + work.timed, seconds + work.seconds
-    return Work(units, timed, seconds)
+    return Work(*map(sum, zip(*works, strict=True)))
 
 
 def forecasts(backlogs: Sequence[Backlog], now: datetime) -> list[Forecast]:

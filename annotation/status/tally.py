@@ -98,13 +98,11 @@ def _practices(argilla: Argilla, workspace: str) -> dict[tuple[TaskName, str], d
                     found[dataset.task, dataset.locale] += standings_of(argilla, dataset)
                 except NotFoundError:
                     return {}
-    return {place: _not_passed(standings) for place, standings in found.items()}
-
-
-def _not_passed(standings: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """How far people are, by user id, but for those whom some version lets in."""
-    let_in = {each["user_id"] for each in standings if each["opens"]}
-    return {each["user_id"]: _how_far(each) for each in standings if each["user_id"] not in let_in}
+    kept_out: dict[tuple[TaskName, str], dict[str, str]] = {}
+    for place, standings in found.items():
+        let_in = {each["user_id"] for each in standings if each["opens"]}  # by some version
+        kept_out[place] = {each["user_id"]: _how_far(each) for each in standings if each["user_id"] not in let_in}
+    return kept_out
 
 
 def _how_far(standing: Mapping[str, Any]) -> str:
@@ -160,7 +158,8 @@ class Tally:
             else:
                 self.open += 1
         if wanting and not self.watched.is_superseded:
-            takers = self._takers(unit) - unit.settled
+            members, users = self.watched.members, unit.assignment.users
+            takers = (members.intersection(users) if users else members) - unit.settled
             left, out = len(takers & self.watched.open_to), takers & self.watched.kept_out.keys()
             self.needed += wanting
             self.reachable += min(wanting, left)
@@ -168,11 +167,6 @@ class Tally:
             self.waits_for.update(out if wanting > left else ())
             self.unreachable += wanting > len(takers)
             self.closed_early += not unit.is_open
-
-    def _takers(self, unit: Unit) -> frozenset[str]:
-        """User ids of those who get the record, now or once they have passed its practice."""
-        members, users = self.watched.members, unit.assignment.users
-        return members.intersection(users) if users else members
 
     def _add_answer(self, unit: Unit, record_uuid: str, each: Answer, is_apart: bool) -> None:
         if each.question is not None:

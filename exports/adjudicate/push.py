@@ -174,7 +174,7 @@ def push_units(
         needed = _needed_datasets(argilla, chosen, existing, kind, min_submitted)
         for definition, _ in needed.values():
             if definition.name in existing:
-                refuse_other_dataset(argilla, existing[definition.name], definition, None)
+                refuse_other_dataset(argilla, existing[definition.name], definition)
         settled = {each.unit for each in chosen} | {*kept}
         knowing = {name for unit in wanted if unit not in settled for name in _answerers(hers.get(unit, ()), members)}
         plans.append(

@@ -11,7 +11,7 @@ from annotation.campaign.setup import NewUser, set_up
 from annotation.client import Argilla
 from annotation.display import HIDDEN, original_text
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.push.push import push_records
+from annotation.push.push import PushOptions, push_records
 from annotation.wording import read_wording
 from exports.cli import main
 from pipeline.errors import InputError, NotFoundError
@@ -98,7 +98,7 @@ def test_the_home_page_that_shows_the_last_change_first_begins_with_the_first_ta
 
 
 def test_a_dry_run_says_what_it_would_do_and_writes_nothing(owner, ready) -> None:
-    assert counts(push_records(owner, ready, [sample()], dry_run=True))[2] == (1, 0, 0, 0, 0)
+    assert counts(push_records(owner, ready, [sample()], options=PushOptions(dry_run=True)))[2] == (1, 0, 0, 0, 0)
     assert records_of(owner, ready, "generation") == []
 
 

@@ -13,7 +13,7 @@ from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS
-from annotation.push.push import push_records
+from annotation.push.push import PushOptions, push_records
 from annotation.units import ASSIGNMENT, Assignment, assignment_of
 from exports.cli import main
 from pipeline.errors import ArgillaError
@@ -263,7 +263,7 @@ def test_an_ordinary_push_leaves_controls_as_they_are(study: Study) -> None:
     assert study.push(BOTH).exit_code == 0
     before = study.controls()
     shorter = [made(each).model_copy(update={"chunks": made(each).chunks[:2]}) for each in range(100, 110)]
-    report = push_records(study.owner, study.workspace, shorter, dry_run=True)
+    report = push_records(study.owner, study.workspace, shorter, options=PushOptions(dry_run=True))
     assert not any(line.startswith("generation") for line in report.left_over)
     assert push_records(study.owner, study.workspace, [made(100)]).left_over == ()
     assert study.controls() == before
