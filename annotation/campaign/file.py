@@ -16,8 +16,6 @@ from pipeline.errors import SettingsError
 from pipeline.schema import Frozen
 from pipeline.settings import SETTINGS_FILE
 
-_RESERVED_GROUP = "adjudication"  # its workspaces are those of `citejury exports adjudicate`
-
 LONGEST_NAME = 100
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 Count = Annotated[int, Field(ge=1, strict=True)]
@@ -38,12 +36,7 @@ class Annotator(Frozen):
 
     @field_validator("name")
     @classmethod
-    def is_printable(cls, name: str) -> str:
-        """The name.
-
-        Raises:
-            ValueError: it holds characters that cannot be seen.
-        """
+    def _is_printable(cls, name: str) -> str:
         if not name.isprintable():
             raise ValueError("it holds characters that cannot be seen; leave them out")
         return name
@@ -65,12 +58,7 @@ class Calibration(Frozen):
     1 may; None for the rule by which Argilla's were chosen, and for 2 where there are none."""
 
     @model_validator(mode="after")
-    def has_one_size(self) -> Self:
-        """The round itself.
-
-        Raises:
-            ValueError: it has both of fraction and records, or neither.
-        """
+    def _has_one_size(self) -> Self:
         if (self.fraction is None) == (self.records is None):
             found = "both are" if self.fraction is not None else "neither is"
             raise ValueError(f"it needs one of `fraction` and `records`, and {found} given")
@@ -91,12 +79,8 @@ class Practice(Frozen):
 
     @field_validator("tasks")
     @classmethod
-    def has_tasks(cls, given: tuple[TaskName, ...]) -> tuple[TaskName, ...]:
-        """The tasks. Not a least length: of a wrong name it would say too that there is none.
-
-        Raises:
-            ValueError: there is none.
-        """
+    def _has_tasks(cls, given: tuple[TaskName, ...]) -> tuple[TaskName, ...]:
+        # Not a least length: of a wrong name it would say too that there is none.
         if not given:
             raise ValueError("it names no task; leave it out to practise all three")
         return given
@@ -131,17 +115,11 @@ class Campaign(Frozen):
 
     @field_validator("overlap", mode="before")
     @classmethod
-    def for_every_task(cls, given: Any) -> Any:
-        """One number as the same number for each task."""
+    def _for_every_task(cls, given: Any) -> Any:
         return given if isinstance(given, dict) else dict.fromkeys(TASKS, given)
 
     @model_validator(mode="after")
-    def fits_together(self) -> Self:
-        """The campaign itself.
-
-        Raises:
-            ValueError: parts of it contradict each other; the message names them all.
-        """
+    def _fits_together(self) -> Self:
         problems = [*_locale_problems(self), *_group_problems(self)]
         if self.language_workspaces and (shared := self._shared_names()):
             problems.append(
@@ -369,7 +347,8 @@ def _group_problems(campaign: Campaign) -> list[str]:
 def _bad_group_name(group: str) -> str:
     if not re.fullmatch(ROUND_NAME, group):
         return "use up to 40 lower-case letters, digits and hyphens"
-    return f"{_RESERVED_GROUP!r} is taken" if group.startswith(_RESERVED_GROUP) else ""
+    # Its workspaces are those of `citejury exports adjudicate`.
+    return "'adjudication' is taken" if group.startswith("adjudication") else ""
 
 
 def _repeated(values: Iterable[str]) -> list[str]:

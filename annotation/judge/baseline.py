@@ -14,32 +14,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, get_args
 
-from annotation.judge.judgements import (
-    FullJudgement,
-    Judged,
-    Unit,
-    judgement_identity,
-    kept_evidence,
-    pages_of,
-    url_of,
-)
+from annotation.judge.judgements import FullJudgement, Judged, Unit, judgement_identity, kept_evidence, pages_of, url_of
 from annotation.labels import TaskName
 from annotation.push.suggestions import ProposedLabel
-from pipeline.models.evidence import (
-    aggregate_context,
-    read_context,
-    validate_and_normalize_evidence,
-)
+from pipeline.models.evidence import aggregate_context, read_context, validate_and_normalize_evidence
 from pipeline.records import Passage
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import (
-    Coverage,
-    WordIndex,
-    content_words,
-    cover,
-    without_marks,
-    words_and_numbers,
-)
+from pipeline.text.words import Coverage, WordIndex, content_words, cover, without_marks, words_and_numbers
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.rules import Finding, check_sentence
 from pipeline.verifying.values import Verdict

@@ -28,13 +28,7 @@ from annotation.labels import LABEL_MODELS, LABELS, RULES, TaskName, broken_rule
 from annotation.push.suggestions import ProposedLabel, field_problems
 from annotation.wording import read_wording
 from pipeline.models.completion import Structured
-from pipeline.models.evidence import (
-    Forms,
-    Rejected,
-    aggregate_context,
-    read_context,
-    validate_and_normalize_evidence,
-)
+from pipeline.models.evidence import Forms, Rejected, aggregate_context, read_context, validate_and_normalize_evidence
 from pipeline.models.structured import DATA_RULE, marked_texts, marking_words
 
 _SYSTEM_PROMPT = f"""You are a careful annotator. You answer yes/no questions about texts that were collected from the \

@@ -36,7 +36,6 @@ class ProposedLabel(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _read_other_forms(cls, value: Any) -> Any:
-        """The same fields, `confidence` under its present name, and a probability where there is none."""
         if isinstance(value, dict) and "confidence" in value and "p_yes" not in value:
             return {"p_yes" if name == "confidence" else name: field for name, field in value.items()}
         if isinstance(value, dict) and value.get("p_yes") is None and isinstance(value.get("value"), bool):

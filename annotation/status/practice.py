@@ -12,12 +12,7 @@ from uuid import uuid5
 
 from pydantic import Field, ValidationError
 
-from annotation.campaign.datasets import (
-    JuryDataset,
-    datasets_in,
-    read_value,
-    write_value,
-)
+from annotation.campaign.datasets import JuryDataset, datasets_in, read_value, write_value
 from annotation.campaign.file import Campaign, Practice, practice_places
 from annotation.campaign.routing import as_it_stands
 from annotation.client import Argilla
