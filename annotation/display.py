@@ -187,10 +187,7 @@ def shown_anew(record: Mapping[str, Any]) -> dict[str, Any]:
     if not (html := rendered_answer(answer).html):
         return {"fields": fields, "metadata": metadata}
     originals = {**hidden.get("originals", {}), "answer": answer}
-    return {
-        "fields": {**fields, "answer": html},
-        "metadata": {**metadata, HIDDEN: {**hidden, "originals": originals}},
-    }
+    return {"fields": {**fields, "answer": html}, "metadata": {**metadata, HIDDEN: {**hidden, "originals": originals}}}
 
 
 def content_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:

@@ -79,11 +79,7 @@ class Teardown(NamedTuple):
 
 
 def plan_teardown(
-    argilla: Argilla,
-    workspace: str,
-    names: Collection[str] = (),
-    users: bool = False,
-    others: Collection[str] = (),
+    argilla: Argilla, workspace: str, names: Collection[str] = (), users: bool = False, others: Collection[str] = ()
 ) -> Teardown:
     """What goes: the datasets named, or all of them with the workspace; and its members, if `users`.
 

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 TASK_NAMES = ("retrieval", "grounding", "generation")
 """What `annotation.labels` calls `TASKS`; its models would load pydantic for `--help`."""
 tasks_option = click.option(
-    "--task",
-    "tasks",
-    multiple=True,
-    type=click.Choice(TASK_NAMES),
-    help="Only this task; may be given more than once.",
+    "--task", "tasks", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; may be given more than once."
 )
 workspaces_option = click.option(
     "--workspace",

@@ -25,8 +25,7 @@ _REPAIRS_TOLD = 20
 
 
 @click.command(
-    cls=SectionedCommand,
-    rare="--exclude --suggestions --repairs --known --skip-self-naming --locale --round --api-url",
+    cls=SectionedCommand, rare="--exclude --suggestions --repairs --known --skip-self-naming --locale --round --api-url"
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
 @click.option("--dry-run", is_flag=True, help="Show the difference, and write nothing.")

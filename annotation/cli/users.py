@@ -100,11 +100,7 @@ def add(
 
 
 def _memberships(
-    argilla: "Argilla",
-    people: "Sequence[Annotator]",
-    named: Sequence[str],
-    workspace: str,
-    campaign: "Campaign | None",
+    argilla: "Argilla", people: "Sequence[Annotator]", named: Sequence[str], workspace: str, campaign: "Campaign | None"
 ) -> "list[Member]":
     """Who is to be where: in the workspaces that are named, else where the campaign has her, else in the common one."""
     from annotation.campaign.file import Member, members
