@@ -6,7 +6,7 @@ metadata of its datasets, so that it goes on as it began, whoever joins and what
 each language has a workspace of its own, and by which rule records are chosen for calibration.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from annotation.campaign.file import Calibration, Campaign, Place, language_workspace, places, production_place
@@ -174,7 +174,7 @@ def check_routing(
 ) -> None:
     """Check that each of our datasets was set up for the same split as the campaign's.
 
-    Pass them as `versions.current_datasets` describes them: what was set up may have changed since they were made.
+    Pass them as `datasets.current_datasets` describes them: what was set up may have changed since they were made.
 
     Datasets that are in no campaign, such as those of rounds by hand, are passed over. `keys` names what is compared.
 
@@ -218,21 +218,23 @@ def as_it_stands(argilla: Argilla, campaign: Campaign, workspace: str) -> Campai
     Raises:
         SettingsError: `language_workspaces` or `calibration.rule` says otherwise than Argilla; records do not move.
     """
-    shared = campaign.model_copy(update={"language_workspaces": False})
-    parted = campaign.model_copy(update={"language_workspaces": True})
     known = argilla.workspaces()
-    in_parted = [each for each in _own_datasets(argilla, parted, workspace, known) if _routing(each, parts=True)]
-    in_shared = [each for each in _own_datasets(argilla, shared, workspace, known) if _routing(each, parts=False)]
-    if not in_parted and not in_shared:
+    splits: dict[bool, list[Mapping[str, Any]]] = {}
+    for parts in (False, True):  # of datasets whose languages share workspaces, or have workspaces of their own
+        names = _every_workspace(campaign.model_copy(update={"language_workspaces": parts}), workspace)
+        described = [each for name in names if name in known for each in argilla.datasets(known[name]) if task_of(each)]
+        own = (each["metadata"].get(ROUTING) or {} for each in described if round_of(each) in (CALIBRATION, PRODUCTION))
+        splits[parts] = [each for each in own if bool(each.get(LANGUAGE_WORKSPACES)) is parts]
+    if not any(splits.values()):
         return _decided(campaign, campaign.parts_languages, _NEWEST_RULE)
-    parts = bool(in_parted)
+    parts = bool(splits[True])
     if campaign.language_workspaces not in (None, parts):
         raise SettingsError(
             f"`campaign.language_workspaces` in citejury.toml is {str(not parts).lower()}, and the languages of the "
             f"campaign in Argilla {'have workspaces of their own' if parts else 'share workspaces'}. Take the value "
             "out, or begin a campaign in another `workspace`: records do not move."
         )
-    rules = {rule for each in in_parted or in_shared if (rule := _rule_of(each))}
+    rules = [int(each[CALIBRATION].get("rule", 1)) for each in splits[parts] if each.get(CALIBRATION)]
     return _decided(campaign, parts, min(rules, default=_NEWEST_RULE))
 
 
@@ -242,25 +244,6 @@ def _decided(campaign: Campaign, parts: bool, rule: int) -> Campaign:
     if calibration and calibration.rule is None:
         calibration = calibration.model_copy(update={"rule": rule})
     return campaign.model_copy(update={"language_workspaces": parts, "calibration": calibration})
-
-
-def _own_datasets(
-    argilla: Argilla, campaign: Campaign, workspace: str, known: Mapping[str, str]
-) -> Iterator[Mapping[str, Any]]:
-    for name in _every_workspace(campaign, workspace):
-        for each in argilla.datasets(known[name]) if name in known else ():
-            if task_of(each) and round_of(each) in (CALIBRATION, PRODUCTION):
-                yield each
-
-
-def _routing(dataset: Mapping[str, Any], parts: bool) -> bool:
-    """Whether the dataset is of a campaign whose languages have workspaces of their own, or of one that share them."""
-    return bool((dataset["metadata"].get(ROUTING) or {}).get(LANGUAGE_WORKSPACES)) is parts
-
-
-def _rule_of(dataset: Mapping[str, Any]) -> int | None:
-    calibration = (dataset["metadata"].get(ROUTING) or {}).get(CALIBRATION)
-    return None if calibration is None else int(calibration.get("rule", 1))
 
 
 def _every_workspace(campaign: Campaign, workspace: str) -> tuple[str, ...]:
