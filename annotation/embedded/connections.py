@@ -24,11 +24,7 @@ from annotation.embedded.home.logs import repeats, tell_repeatedly
 
 HEAD_BYTES = 16 * 1024
 _MOST = 4096
-_LEAST_KEPT_FREE = 64
-_SWEEP_SECONDS = 1.0
 _NEW_SECONDS = 1.0
-_PIECE_OVERHEAD = 8
-"""Bytes that may frame each byte of a body in pieces; one byte a piece has five."""
 _PHRASES = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header Fields Too Large"}
 _CROWDED = "too many connections; the oldest that ask nothing are closed, the others go on"
 _SLOW = "closed: connections whose request did not come in time"
@@ -56,27 +52,22 @@ def limits_here() -> Limits:
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return Limits(_MOST)
-    return Limits(max(1, min(_MOST, allowed - max(_LEAST_KEPT_FREE, allowed // 4))))
+    return Limits(max(1, min(_MOST, allowed - max(64, allowed // 4))))
 
 
 class _State(Enum):
     """What a connection is doing."""
 
-    UNFINISHED = 1
-    """Its request is not there whole."""
-    IDLE = 2
-    """It waits for a further request."""
-    UNREAD = 3
-    """Its answer waits for its reader."""
-    BUSY = 4
-    """It is being answered."""
+    UNFINISHED = 1  # its request is not there whole
+    IDLE = 2  # it waits for a further request
+    UNREAD = 3  # its answer waits for its reader
+    BUSY = 4  # it is being answered
 
 
 class Crowd:
     """The connections of this process."""
 
     def __init__(self, limits: Limits) -> None:
-        """Nobody is there yet."""
         self.limits = limits
         self.states: dict[Connection, _State] = {}
         self.by_address: dict[_State, dict[str, dict[Connection, None]]] = {
@@ -129,21 +120,18 @@ class Crowd:
     def sweep_later(self, loop: asyncio.AbstractEventLoop) -> None:
         """Look for those whose time is over, every second as long as somebody's runs."""
         if self.sweeping is None:
-            self.sweeping = loop.call_later(min(_SWEEP_SECONDS, self.limits.head_seconds / 4), self.sweep, loop)
+            self.sweeping = loop.call_later(min(1.0, self.limits.head_seconds / 4), self.sweep, loop)
 
     def sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         """End those whose time is over."""
         self.sweeping = None
         now = loop.time()
-        timed = [
-            connection
-            for state in (_State.UNFINISHED, _State.UNREAD)
-            for crowd in self.by_address[state].values()
-            for connection in crowd
-        ]
-        for connection in timed:
+        timed = (_State.UNFINISHED, _State.UNREAD)
+        for connection in [connection for connection, state in self.states.items() if state in timed]:
             connection.look_at_reader(now)
-            if now >= connection.deadline() and not connection.is_held_up():
+            # Where the app does not take what comes, it is not the client that does not send.
+            is_held_up = connection.is_reading and not connection.is_head and connection.flow.read_paused
+            if now >= connection.deadline() and not is_held_up:
                 is_unread = self.states.get(connection) is _State.UNREAD
                 tell_repeatedly(self.told, _UNREAD if is_unread else _SLOW)
                 connection.time_out()
@@ -155,7 +143,6 @@ class Connection(HttpToolsProtocol):
     """A connection that has to be about something."""
 
     def __init__(self, *args: Any, crowd: Crowd, **named: Any) -> None:
-        """Wait for the first request."""
         super().__init__(*args, **named)
         self.crowd = crowd
         self.address = ""
@@ -202,7 +189,8 @@ class Connection(HttpToolsProtocol):
             self.raw_bytes += len(data) if self.is_head == was_head else max(0, len(data) - self.head_bytes)
             if self.is_head and self.raw_bytes > HEAD_BYTES:
                 self.refuse(431)
-            elif not self.is_head and self.raw_bytes > HEAD_BYTES + self.body_bytes * _PIECE_OVERHEAD:
+            # So many bytes may frame each byte of a body in pieces; one byte a piece has five.
+            elif not self.is_head and self.raw_bytes > HEAD_BYTES + self.body_bytes * 8:
                 self.refuse(400)
 
     def on_message_begin(self) -> None:
@@ -293,10 +281,6 @@ class Connection(HttpToolsProtocol):
         if self.is_head:
             return self.began + limits.head_seconds
         return self.began + limits.body_seconds + self.body_bytes / limits.bytes_a_second
-
-    def is_held_up(self) -> bool:
-        """Whether it is the app that does not take what comes, and not the client that does not send."""
-        return self.is_reading and not self.is_head and bool(self.flow.read_paused)
 
     def time_out(self) -> None:
         """End it, and say so to who has sent something."""

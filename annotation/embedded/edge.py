@@ -26,7 +26,7 @@ import ipaddress
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -38,7 +38,6 @@ from pipeline.errors import SettingsError
 ALLOW_HOSTS_VARIABLE = "CITEJURY_ALLOW_HOSTS"
 BOUND_HOST_VARIABLE = "CITEJURY_BOUND_HOST"
 _PROXIES_VARIABLE = "CITEJURY_TRUSTED_PROXIES"
-_GATEWAY = "gateway"
 _ROUTES = Path("/proc/net/route")
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _LONGEST_HOST = 253
@@ -78,38 +77,31 @@ def read_names(routes: Path = _ROUTES) -> Names:
     )
 
 
-def _read_proxies(text: str, routes: Path) -> list[_Network]:
+def _read_proxies(text: str, routes: Path) -> Iterator[_Network]:
     """Networks from addresses, networks and the word `gateway`, between blanks or commas.
+
+    The gateway is the address of the default route; none where there is none, or no Linux. Source: proc_pid_net(5),
+    /proc/net/route; the destination 0 is the default, addresses are of the machine's own byte order, which is the small
+    end first wherever this runs.
 
     Raises:
         SettingsError: one is none of these.
     """
-    found: list[_Network] = []
     for each in text.replace(",", " ").split():
-        try:
-            if each != _GATEWAY:
-                found.append(ipaddress.ip_network(each))
-            elif (gateway := _gateway(routes)) is not None:
-                found.append(ipaddress.ip_network(gateway))
-        except ValueError as error:
-            raise SettingsError(
-                f"`{_PROXIES_VARIABLE}` has {each!r}, which is no address, no network and not the word {_GATEWAY}."
-            ) from error
-    return found
-
-
-def _gateway(routes: Path) -> _Address | None:
-    """The address of the default route; None where there is none, or no Linux.
-
-    Source: proc_pid_net(5), /proc/net/route; the destination 0 is the default, addresses are of the machine's own byte
-    order, which is the small end first wherever this runs.
-    """
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        for line in routes.read_text(encoding="ascii").splitlines()[1:]:
-            _, destination, gateway, *_ = line.split()
-            if int(destination, 16) == 0 and int(gateway, 16):
-                return ipaddress.IPv4Address(bytes.fromhex(gateway)[::-1])
-    return None
+        if each != "gateway":
+            try:
+                yield ipaddress.ip_network(each)
+            except ValueError as error:
+                raise SettingsError(
+                    f"`{_PROXIES_VARIABLE}` has {each!r}, which is no address, no network and not the word gateway."
+                ) from error
+            continue
+        with contextlib.suppress(OSError, ValueError):
+            for line in routes.read_text(encoding="ascii").splitlines()[1:]:
+                _, destination, gateway, *_ = line.split()
+                if int(destination, 16) == 0 and int(gateway, 16):
+                    yield ipaddress.ip_network(bytes.fromhex(gateway)[::-1])
+                    break
 
 
 def clean_name(text: str) -> str | None:
@@ -133,7 +125,10 @@ def _address(text: str) -> _Address | None:
 def is_answered_to(scope: Any, names: Names) -> bool:
     """Whether the request asks for one of our names; a request that names none, or several, does not."""
     hosts = [value for name, value in scope["headers"] if name == b"host"]
-    name = clean_name(_without_port(hosts[0].decode("latin-1"))) if len(hosts) == 1 else None
+    host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
+    if host.startswith("[") or host.count(":") == 1:
+        host = re.sub(r":\d{1,5}$", "", host)
+    name = clean_name(host)
     if name is None:
         return False
     address = _address(name)
@@ -144,11 +139,6 @@ def is_answered_to(scope: Any, names: Names) -> bool:
         return True
     came_by_proxy = any(header == b"x-forwarded-proto" for header, _ in scope["headers"])
     return names.behind_tls and not names.listed and came_by_proxy
-
-
-def _without_port(host: str) -> str:
-    """The value of a header `Host` without its port."""
-    return re.sub(r":\d{1,5}$", "", host) if host.startswith("[") or host.count(":") == 1 else host
 
 
 def real_client(scope: Any, names: Names) -> Any:
@@ -191,13 +181,10 @@ _DROPPED_BYTES = 8 * 1024 * 1024
 _DROPPING_SECONDS = 1.0
 """How long, and how much, what still comes is read after a refusal: to close before loses the answer to a reset."""
 _LAST_PLACE = 2**31 - 1
-_PLACES = ("offset", "limit")
 _WHOLE_NUMBER = re.compile(r"([+-]?\d[\d_]*)(?:\.0+)?")
 """What pydantic takes for one."""
 _LONGEST_NAME = 255  # bytes
 _LONGEST_PATH = 2_000
-_API = "/api/"
-_LOG_IN = "/token"
 _BODY_HEADERS = {b"content-length", b"transfer-encoding"}
 _LOGIN_HEADERS = {b"authorization", b"x-argilla-api-key"}
 _DROPPED = {b"range", b"if-range"}
@@ -242,7 +229,6 @@ class Edge:
     """An ASGI app that answers with another one what may go in, and refuses the rest."""
 
     def __init__(self, app: Any, names: Names) -> None:
-        """Keep the app, and under which names it answers."""
         self.app = app
         self.names = names
         self.refused = repeats()
@@ -273,9 +259,19 @@ class Edge:
             return _OTHER_NAME
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             return _NUL
-        if not _is_of_api(scope) and _names_no_file(scope["path"]):
-            return _NO_FILE
-        return _NO_PLACE if _is_of_api(scope) and _names_no_place(scope["query_string"]) else None
+        if not _is_of_api(scope):  # to ask the disk for a file of a longer name than one may have is an error
+            parts = scope["path"].encode(errors="replace").split(b"/")
+            is_long = max(map(len, parts)) > _LONGEST_NAME or sum(map(len, parts)) + len(parts) > _LONGEST_PATH
+            return _NO_FILE if is_long else None
+        # What is no number is argilla-server's to refuse.
+        values = (
+            value.strip()
+            for name, value in parse_qsl(scope["query_string"].decode("latin-1"))
+            if name in ("offset", "limit")
+        )
+        numbers = [found[1].replace("_", "") for each in values if (found := _WHOLE_NUMBER.fullmatch(each))]
+        is_none = any(len(each) > len(str(_LAST_PLACE)) + 1 or not 0 <= int(each) <= _LAST_PLACE for each in numbers)
+        return _NO_PLACE if is_none else None
 
     async def read(self, scope: Any, receive: Receive) -> deque[bytes] | _Refusal | None:
         """The whole body in pieces; None where the client has gone."""
@@ -299,18 +295,30 @@ class Edge:
             more = message.get("more_body", False)
 
     async def most_bytes(self, scope: Any) -> int | _Refusal:
-        """How large the request's body may be with the log-in that it carries, if that is valid and none is wanted."""
-        from sqlalchemy.exc import SQLAlchemyError
+        """How large the request's body may be with the log-in that it carries, if that is valid and none is wanted.
 
-        if scope["path"].rstrip("/").endswith(_LOG_IN) or not any(
+        The user is looked up as argilla-server does.
+        """
+        from argilla_server.database import AsyncSessionLocal
+        from argilla_server.errors import ForbiddenOperationError, UnauthorizedError
+        from argilla_server.security import auth
+        from fastapi.security import SecurityScopes
+        from sqlalchemy.exc import SQLAlchemyError
+        from starlette.requests import Request
+
+        if scope["path"].rstrip("/").endswith("/token") or not any(
             name in _LOGIN_HEADERS for name, _ in scope["headers"]
         ):
             return _ANONYMOUS_BYTES
         try:
-            role = await _role_of_login(scope)
+            async with AsyncSessionLocal() as db:
+                request = Request({**scope, "state": {}})
+                user = await auth.get_current_user(SecurityScopes(), request, db, None, None)
+                return _ROLE_BYTES[str(user.role.value)]
         except SQLAlchemyError:
             return _BUSY
-        return _ANONYMOUS_BYTES if role is None else _ROLE_BYTES[role]
+        except (UnauthorizedError, ForbiddenOperationError):  # the latter where she is in no workspace
+            return _ANONYMOUS_BYTES
 
     async def refuse(self, refusal: _Refusal, scope: Any, receive: Receive, send: Any) -> None:
         """Answer why, drop what still comes for a moment, and end the connection."""
@@ -330,42 +338,19 @@ class Edge:
         ]
         await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
         await send({"type": "http.response.body", "body": body.encode(), "more_body": True})
-        await _drop(receive)
+        came, more = 0, True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DROPPING_SECONDS):
+                while more and came < _DROPPED_BYTES:
+                    message = await receive()
+                    came += len(message.get("body", b""))
+                    more = message.get("more_body", False)
         await send({"type": "http.response.body", "body": b""})
-
-
-async def _role_of_login(scope: Any) -> str | None:
-    """The role of the user whose token or API key the request carries, looked up as argilla-server does; else None."""
-    from argilla_server.database import AsyncSessionLocal
-    from argilla_server.errors import ForbiddenOperationError, UnauthorizedError
-    from argilla_server.security import auth
-    from fastapi.security import SecurityScopes
-    from starlette.requests import Request
-
-    async with AsyncSessionLocal() as db:
-        try:
-            user = await auth.get_current_user(SecurityScopes(), Request({**scope, "state": {}}), db, None, None)
-        except (UnauthorizedError, ForbiddenOperationError):  # the latter where she is in no workspace
-            return None
-        return str(user.role.value)
 
 
 def _is_of_api(scope: Any) -> bool:
     """Whether the request is for the REST API, and not for a file of the page."""
-    return bool(scope["path"].startswith(_API))
-
-
-def _names_no_file(path: str) -> bool:
-    """Whether the path is longer than a file's may be; to ask the disk for it is an error."""
-    parts = path.encode(errors="replace").split(b"/")
-    return max(map(len, parts)) > _LONGEST_NAME or sum(map(len, parts)) + len(parts) > _LONGEST_PATH
-
-
-def _names_no_place(query: bytes) -> bool:
-    """Whether a query names a place in a list that no list has; what is no number is argilla-server's to refuse."""
-    values = (value.strip() for name, value in parse_qsl(query.decode("latin-1")) if name in _PLACES)
-    numbers = [found[1].replace("_", "") for each in values if (found := _WHOLE_NUMBER.fullmatch(each))]
-    return any(len(each) > len(str(_LAST_PLACE)) + 1 or not 0 <= int(each) <= _LAST_PLACE for each in numbers)
+    return bool(scope["path"].startswith("/api/"))
 
 
 def _to_the_last(receive: Receive) -> Receive:
@@ -381,17 +366,6 @@ def _to_the_last(receive: Receive) -> Receive:
         return message
 
     return give
-
-
-async def _drop(receive: Receive) -> None:
-    """Read what is left of a body, within bounds, and keep none of it."""
-    came, more = 0, True
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_DROPPING_SECONDS):
-            while more and came < _DROPPED_BYTES:
-                message = await receive()
-                came += len(message.get("body", b""))
-                more = message.get("more_body", False)
 
 
 def _again(pieces: deque[bytes], receive: Receive) -> Receive:
@@ -430,7 +404,6 @@ class Pace:
     """The refusals of the current second, by address."""
 
     def __init__(self) -> None:
-        """There is none yet."""
         self.second = 0
         self.counts: Counter[str] = Counter()
 

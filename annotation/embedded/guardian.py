@@ -30,7 +30,6 @@ from annotation.embedded.home.logs import LogPipe
 
 _GRACE_SECONDS = 8.0
 _LAST_LINES_SECONDS = 1.0
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main() -> int:
@@ -52,8 +51,7 @@ def main() -> int:
 
 
 def _stop_at_end_of_input(parts: "_Processes") -> None:
-    """Wait until the starter is gone, then stop the parts."""
-    while os.read(0, 1024):
+    while os.read(0, 1024):  # the starter is there
         pass
     parts.stop()
 
@@ -62,7 +60,6 @@ class _Processes:
     """The running parts by process id, and the folder that is theirs while they run."""
 
     def __init__(self, home: Path, environment: dict[str, str], scratch: Path) -> None:
-        """Name the folders, and the environment of the parts; `start` starts them."""
         self.logs = home / "logs"
         self.queue = home / "queue"
         self.scratch = scratch
@@ -80,9 +77,12 @@ class _Processes:
         """Start the three parts; each inherits the reading end of a pipe that closes with this process."""
         lifeline, _ = os.pipe()
         try:
-            self.start_part("web", _module_command("web", lifeline, listening), (lifeline, listening))
+            # Never shadowed by a file of the folder the user stands in.
+            module = [sys.executable, "-P", "-m"]
+            web = [*module, "annotation.embedded.web", str(lifeline), str(listening)]
+            self.start_part("web", web, (lifeline, listening))
             self.start_part("queue", valkey_command(self.queue, self.scratch), ())
-            self.start_part("worker", _module_command("worker", lifeline), (lifeline,))
+            self.start_part("worker", [*module, "annotation.embedded.worker", str(lifeline)], (lifeline,))
         finally:
             # Whoever connects is told at once when the web is gone, because nobody else listens.
             os.close(listening)
@@ -150,14 +150,9 @@ def ending_with_the_parent() -> Callable[[], None]:
     prctl = ctypes.CDLL(None).prctl  # found before the fork, where little may be done
 
     def end_with_the_parent() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        prctl(1, signal.SIGTERM, 0, 0, 0)  # PR_SET_PDEATHSIG of linux/prctl.h
 
     return end_with_the_parent
-
-
-def _module_command(module: str, *descriptors: int) -> list[str]:
-    """The command that runs one of our modules, never shadowed by a file of the folder the user stands in."""
-    return [sys.executable, "-P", "-m", f"annotation.embedded.{module}", *map(str, descriptors)]
 
 
 def valkey_command(data: Path, scratch: Path) -> list[str]:
@@ -185,23 +180,18 @@ def end_with_the_guardian(descriptor: int) -> None:
 
 
 def _end_at_end_of_input(descriptor: int) -> None:
-    """Wait for the end of the pipe, then end this process without asking any of its parts."""
+    """Wait for the end of the pipe, then end this process without asking any of its parts.
+
+    Valkey is told to end, if it has not ended already. The jobs are in its log on disk.
+    """
     while os.read(descriptor, 1024):
         pass
-    _shut_queue_down(os.environ["ARGILLA_REDIS_URL"])
+    with socket.socket(socket.AF_UNIX) as queue, contextlib.suppress(OSError):
+        queue.connect(urlsplit(os.environ["ARGILLA_REDIS_URL"]).path)
+        queue.sendall(b"SHUTDOWN NOSAVE\r\n")
+        queue.recv(1)
     shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)  # the guardian's scratch folder, see `_Processes`
     os._exit(1)
-
-
-def _shut_queue_down(url: str) -> None:
-    """Tell valkey to end, if it has not ended already. The jobs are in its log on disk."""
-    with socket.socket(socket.AF_UNIX) as queue:
-        try:
-            queue.connect(urlsplit(url).path)
-            queue.sendall(b"SHUTDOWN NOSAVE\r\n")
-            queue.recv(1)
-        except OSError:
-            return
 
 
 if __name__ == "__main__":

@@ -46,7 +46,6 @@ DEFAULT_PORT = 6900
 _NEWEST_PYTHON = (3, 13)
 _START_SECONDS = 120.0
 _STOP_SECONDS = 15.0
-_SQLITE_TIMEOUT_SECONDS = 30
 _BACKLOG = 2048
 
 
@@ -226,8 +225,7 @@ def listen(host: str, port: int) -> socket.socket:
 def url_of(listening: socket.socket) -> str:
     """The address to open in a browser on this machine."""
     host, port = listening.getsockname()[:2]
-    if host in {"0.0.0.0", "::"}:
-        host = "127.0.0.1" if host == "0.0.0.0" else "::1"
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -262,7 +260,7 @@ def server_environment(
     return kept | {
         "ARGILLA_HOME_PATH": str(home / "data"),
         "ARGILLA_DATABASE_URL": f"sqlite+aiosqlite:///{home / DATABASE_FILE}?check_same_thread=False",
-        "ARGILLA_DATABASE_SQLITE_TIMEOUT": str(_SQLITE_TIMEOUT_SECONDS),
+        "ARGILLA_DATABASE_SQLITE_TIMEOUT": "30",
         "ARGILLA_SEARCH_ENGINE": ENGINE_NAME,
         "ARGILLA_AUTH_SECRET_KEY": read_or_make_secrets(home).auth_secret_key,
         "ARGILLA_CORS_ORIGINS": "[]",

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _ANSWER_SECONDS = 8.0
 _GRACE_SECONDS = 8.0
 _WORKER_SIGN_OF_LIFE_SECONDS = 60
-_CHECK_SECONDS = 8.0
 _BACKLOG = 2048
 
 
@@ -50,75 +49,51 @@ def _setting(name: str) -> str:
     return found
 
 
-def _whole_number(name: str) -> int:
-    """The value of an environment variable as a number from 1 on.
-
-    Raises:
-        SettingsError: it is none.
-    """
-    found = _setting(name)
-    if not (found.isascii() and found.isdecimal()) or int(found) < 1:
-        raise SettingsError(f"`{name}` is {found!r} and should be a number from 1.")
-    return int(found)
-
-
-def _check_settings() -> None:
-    """Check that the environment names a database and our engine, and a possible time to hold records if any.
+def _check_settings() -> "URL":
+    """The address of the database; our engine, and a possible time to hold records if any, are named too.
 
     No setting may name another search engine than ours, as docker/.env could while OpenSearch was one.
 
     Raises:
-        SettingsError: it does not, or one does.
-    """
-    # docker/compose.yaml passes it on for this alone: Compose says nothing about a profile that no service has.
-    profiles = os.environ.get("COMPOSE_PROFILES", "")
-    engine = _setting("ARGILLA_SEARCH_ENGINE")
-    if "opensearch" in (profile.strip() for profile in profiles.split(",")):
-        found = f"`COMPOSE_PROFILES` is {profiles!r}"
-        remedy = "remove `opensearch` from it in docker/.env"
-    elif engine != ENGINE_NAME:
-        found = f"`ARGILLA_SEARCH_ENGINE` is {engine!r}"
-        remedy = f"set it to {ENGINE_NAME}, or remove `COMPOSE_PROFILES` from docker/.env,"
-    else:
-        _database_url()
-        hold_seconds()
-        return
-    raise SettingsError(
-        f"{found}, but this server searches in PostgreSQL only: {remedy} and start again; all answers are in "
-        "PostgreSQL and stay there."
-    )
-
-
-def _database_url() -> "URL":
-    """The address of the database, and who we are there.
-
-    Raises:
-        SettingsError: the environment names no PostgreSQL.
+        SettingsError: one does, or something is not named.
     """
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
+    # docker/compose.yaml passes it on for this alone: Compose says nothing about a profile that no service has.
+    profiles, engine = os.environ.get("COMPOSE_PROFILES", ""), _setting("ARGILLA_SEARCH_ENGINE")
+    found, remedy = "", ""
+    if "opensearch" in (profile.strip() for profile in profiles.split(",")):
+        found, remedy = f"`COMPOSE_PROFILES` is {profiles!r}", "remove `opensearch` from it in docker/.env"
+    elif engine != ENGINE_NAME:
+        found = f"`ARGILLA_SEARCH_ENGINE` is {engine!r}"
+        remedy = f"set it to {ENGINE_NAME}, or remove `COMPOSE_PROFILES` from docker/.env,"
+    if found:
+        raise SettingsError(
+            f"{found}, but this server searches in PostgreSQL only: {remedy} and start again; all answers are in "
+            "PostgreSQL and stay there."
+        )
     with contextlib.suppress(ArgumentError, ValueError):
         url = make_url(_setting("ARGILLA_DATABASE_URL"))
         if url.get_backend_name() == "postgresql" and url.username:
+            hold_seconds()
             return url
     raise SettingsError(
         "`ARGILLA_DATABASE_URL` is no address of a PostgreSQL. A password in it may have letters and digits only."
     )
 
 
-def _reach_database() -> None:
+def _reach_database(url: "URL") -> None:
     """Check that the database answers.
 
     Raises:
-        SettingsError: the environment names no PostgreSQL.
         ServerStartError: it does not answer, or not to this user and password.
     """
     from sqlalchemy import create_engine
     from sqlalchemy.exc import OperationalError
 
     # Not argilla-server's own connections, which take seconds to load.
-    engine = create_engine(_database_url().set(drivername="postgresql+psycopg2"))
+    engine = create_engine(url.set(drivername="postgresql+psycopg2"))
     try:
         engine.connect().close()
     except OperationalError as error:
@@ -128,7 +103,7 @@ def _reach_database() -> None:
         engine.dispose()
 
 
-def _open_queue(**options: Any) -> Any:
+def _open_queue() -> Any:
     """A connection to Redis, which has answered.
 
     Raises:
@@ -139,7 +114,7 @@ def _open_queue(**options: Any) -> Any:
     from redis.exceptions import RedisError
 
     try:
-        queue = Redis.from_url(_setting("ARGILLA_REDIS_URL"), **{"socket_timeout": _ANSWER_SECONDS, **options})
+        queue = Redis.from_url(_setting("ARGILLA_REDIS_URL"), socket_timeout=_ANSWER_SECONDS)
     except ValueError as error:
         raise SettingsError("`ARGILLA_REDIS_URL` is no address of a Redis.") from error
     try:
@@ -163,54 +138,32 @@ def main() -> int:
 
 
 def _migrate() -> int:
-    """Bring the database up to date, and make the owner.
+    """Bring the database up to date, and make the owner."""
+    from annotation.embedded.web import loading, make_owner, migrate_database
 
-    Raises:
-        SettingsError: the owner's name, password or key is missing.
-        ServerStartError: the database does not answer.
-    """
     owner = [_setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
-    _prepare_database()
-    from annotation.embedded.web import make_owner
-
+    _reach_database(_check_settings())
+    with loading():
+        migrate_database()
     asyncio.run(make_owner(*owner))
     return 0
 
 
-def _prepare_database() -> None:
-    """Give the database the tables of this software, Argilla's and ours.
-
-    Raises:
-        ServerStartError: the database does not answer.
-    """
+def _restore() -> int:
+    """Bring a backup of the embedded server, from standard input, into a database that nobody has used yet."""
+    from annotation.embedded.home.archive import check_database, unpacked_database
     from annotation.embedded.web import loading, migrate_database
 
-    _check_settings()
-    _reach_database()
-    with loading():
-        migrate_database()
-
-
-def _restore() -> int:
-    """Bring a backup of the embedded server, from standard input, into a database that nobody has used yet.
-
-    Raises:
-        SettingsError: the owner's name or key is missing, or the key is not that of the backup.
-        InputError: it is no backup, or PostgreSQL cannot keep all of it.
-        OutputError: the database is in use, or there is no room.
-        ServerStartError: the backup is of newer software, or the database stopped.
-    """
-    from annotation.embedded.home.archive import check_database, unpacked_database
-
     owner, api_key = (_setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "API_KEY"))
-    _check_settings()
+    url = _check_settings()
     if sys.stdin.isatty():
         raise SettingsError("The backup comes by standard input: end the command with `< FILE`, and give `run` a `-T`.")
     with unpacked_database(sys.stdin.buffer) as (database, manifest):
         check_database(database, api_key)
-        _prepare_database()
-        from annotation.embedded.database import move
-
+        _reach_database(url)
+        with loading():
+            migrate_database()
+            from annotation.embedded.database import move
         move(database, owner)
     moment = f"{manifest.created_at:%Y-%m-%d %H:%M} UTC"
     sys.stderr.write(f"Everything is there as of {moment}. The old server has no part in it any more.\n")
@@ -219,18 +172,14 @@ def _restore() -> int:
 
 
 def _serve_web() -> int:
-    """Serve the page and the REST API until told to stop.
-
-    Raises:
-        SettingsError: the environment does not say where to listen, in how many processes, or with what, or lists what
-            is no name or address.
-        ServerStartError: there is no listening there, or the database or the queue does not answer.
-    """
+    """Serve the page and the REST API until told to stop."""
     from annotation.embedded.edge import read_names
     from annotation.embedded.web import loading, run_server
 
-    number = _whole_number("CITEJURY_WEB_PROCESSES")
-    _check_settings()
+    number = _setting("CITEJURY_WEB_PROCESSES")
+    if not (number.isascii() and number.isdecimal()) or int(number) < 1:
+        raise SettingsError(f"`CITEJURY_WEB_PROCESSES` is {number!r} and should be a number from 1.")
+    url = _check_settings()
     read_names()
     host, port = _address()
     try:
@@ -238,11 +187,11 @@ def _serve_web() -> int:
     except (OSError, OverflowError) as error:
         raise ServerStartError(f"Cannot listen at {host}, port {port} (`CITEJURY_LISTEN`): {error}.") from error
     with listening:
-        _reach_database()
+        _reach_database(url)
         _open_queue().close()
         with loading() as app:
             sys.stderr.write("Argilla listens at {}:{}\n".format(*listening.getsockname()))
-        return run_processes(number, lambda: run_server(app, listening))
+        return run_processes(int(number), lambda: run_server(app, listening))
 
 
 def _address() -> tuple[str, int]:
@@ -258,12 +207,7 @@ def _address() -> tuple[str, int]:
 
 
 def _serve_jobs() -> int:
-    """Do Argilla's background jobs until told to stop.
-
-    Raises:
-        SettingsError: the environment names no database, engine or queue.
-        ServerStartError: the queue does not answer.
-    """
+    """Do Argilla's background jobs until told to stop."""
     from annotation.embedded.worker import work
 
     _check_settings()
@@ -274,7 +218,7 @@ def _serve_jobs() -> int:
 
 def _check_web() -> int:
     """0 where the web of this machine, and the database behind it, answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", _address()[1], timeout=_CHECK_SECONDS)
+    connection = http.client.HTTPConnection("127.0.0.1", _address()[1], timeout=_ANSWER_SECONDS)
     try:
         connection.request("GET", "/api/v1/status")
         return int(connection.getresponse().status != http.client.OK)
@@ -286,11 +230,7 @@ def _check_web() -> int:
 
 
 def _check_worker() -> int:
-    """0 where a worker of this machine has given a sign of life lately.
-
-    Raises:
-        ServerStartError: the queue does not answer.
-    """
+    """0 where a worker of this machine has given a sign of life lately."""
     from rq import Worker
 
     latest = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=2 * _WORKER_SIGN_OF_LIFE_SECONDS)
@@ -317,7 +257,14 @@ def run_processes(number: int, serve: Callable[[], None]) -> int:
     """
     stopping = Event()
     prepare = ending_with_the_parent() if sys.platform == "linux" else lambda: None
-    processes = [ForkProcess(target=_begin, args=(prepare, serve)) for _ in range(number)]
+
+    def begin() -> None:
+        for signal_number in (signal.SIGTERM, signal.SIGINT):  # not its parent's ways with them
+            signal.signal(signal_number, signal.SIG_DFL)
+        prepare()
+        serve()
+
+    processes = [ForkProcess(target=begin) for _ in range(number)]
 
     def stop(*_: object) -> None:
         stopping.set()
@@ -339,14 +286,6 @@ def run_processes(number: int, serve: Callable[[], None]) -> int:
             process.kill()
             process.join()
     return int(unasked)
-
-
-def _begin(prepare: Callable[[], None], serve: Callable[[], None]) -> None:
-    """What a new process does: forget its parent's ways with signals, and serve."""
-    for signal_number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signal_number, signal.SIG_DFL)
-    prepare()
-    serve()
 
 
 if __name__ == "__main__":

@@ -32,7 +32,6 @@ _NIGHT = 3  # o'clock, by this machine's clock and zone
 _LOOK_SECONDS = 60.0
 _AGAIN_SECONDS = 600.0
 _DAY = timedelta(days=1)
-_LESS_URGENT = 10
 
 
 class BackupsOnTime(NamedTuple):
@@ -63,7 +62,6 @@ class _Keeper:
     """The thread that knows what is due."""
 
     def __init__(self, home: Path, backups: BackupsOnTime | None) -> None:
-        """Look after this home; `work` is the body of the thread."""
         self.home, self.backups = home, backups
         self.ended = threading.Event()
         self.lock = threading.Lock()
@@ -72,7 +70,11 @@ class _Keeper:
     def work(self) -> None:
         """Do what is due, then wait for what is next; a clock that jumps puts nothing off for longer than it takes."""
         night = _next_night(datetime.now().astimezone())
-        backup_at = time.monotonic() + (_seconds_until_backup(self.home, self.backups) if self.backups else 0)
+        backup_at = time.monotonic()
+        if self.backups:  # none is due while the newest is good, unless it says that it is of the future
+            made = [each.created_at for each in kept_backups(self.home) if each.on_time and Path(each.path).exists()]
+            age = datetime.now(UTC) - made[-1] if made else self.backups.every
+            backup_at += (self.backups.every - age).total_seconds() if timedelta(0) <= age < self.backups.every else 0
         while not self.ended.is_set():
             now = datetime.now().astimezone()
             if now >= night or night - now > _DAY:
@@ -109,16 +111,8 @@ class _Keeper:
 
 
 def _next_night(now: datetime) -> datetime:
-    """When the next look through the database is due."""
     night = now.replace(hour=_NIGHT, minute=0, second=0, microsecond=0)
     return night if night > now else night + _DAY
-
-
-def _seconds_until_backup(home: Path, backups: BackupsOnTime) -> float:
-    """How long the newest backup is good for; 0 where there is none, or where it says that it is of the future."""
-    made = [each.created_at for each in kept_backups(home) if each.on_time and Path(each.path).exists()]
-    age = datetime.now(UTC) - made[-1] if made else backups.every
-    return (backups.every - age).total_seconds() if timedelta(0) <= age < backups.every else 0.0
 
 
 def _check(home: Path) -> None:
@@ -149,7 +143,13 @@ def _back_up(home: Path, folder: Path, keep: int) -> None:
     home, folder = home.absolute(), folder.absolute()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _refuse_full_disk(folder, home / DATABASE_FILE)
+        # A copy, the backup and the trial take no room from what people submit.
+        free, wanted = shutil.disk_usage(folder).free, 2 * (home / DATABASE_FILE).stat().st_size + SPACE_NEEDED
+        if free < wanted:
+            raise OutputError(
+                f"The disk of `{folder}` has {free // 2**20} MB left, and a backup with its trial needs "
+                f"{wanted // 2**20} MB. Make room, or name a folder on another disk with `--backup-to`."
+            )
         with workshop(folder / home.name) as work:
             manifest = make_archive(home, work)
             restore_home(work / ARCHIVE, work / "home")
@@ -172,23 +172,9 @@ def _back_up(home: Path, folder: Path, keep: int) -> None:
     forget_backups(home, old)
 
 
-def _refuse_full_disk(folder: Path, database: Path) -> None:
-    """Check that a copy, the backup and the trial have room, so that they take none from what people submit.
-
-    Raises:
-        OutputError: they have not.
-    """
-    free, wanted = shutil.disk_usage(folder).free, 2 * database.stat().st_size + SPACE_NEEDED
-    if free < wanted:
-        raise OutputError(
-            f"The disk of `{folder}` has {free // 2**20} MB left, and a backup with its trial needs "
-            f"{wanted // 2**20} MB. Make room, or name a folder on another disk with `--backup-to`."
-        )
-
-
 def main() -> int:
     """0 where what was wanted is done; what is wrong stands among the events."""
-    os.nice(_LESS_URGENT)
+    os.nice(10)
     what, home, *words = sys.argv[1:]
     try:
         if what == "check":

@@ -22,8 +22,6 @@ from annotation.embedded.home.logs import log_short_entries
 from pipeline.errors import ServerStartError
 
 _HUB_JOBS = "argilla_server.jobs.hub_jobs"
-_KEEP_ALIVE_SECONDS = 30
-_SHUTDOWN_SECONDS = 3
 _MIGRATION_LOCK = 0x6D696772  # any number but `_LOCK` in `database.py`, which is taken meanwhile
 
 
@@ -99,8 +97,8 @@ def run_server(app: Any, listening: socket.socket) -> None:
             server_header=False,
             # Else uvicorn takes addresses and schemes from whatever a program on this machine says.
             proxy_headers=False,
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=3,
         )
     )
     server.run(sockets=[listening])

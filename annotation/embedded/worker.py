@@ -23,10 +23,6 @@ from annotation.embedded.home.damage import stop_writing_once_damaged
 from annotation.embedded.home.logs import log_short_entries, tell
 
 _WEBHOOK_QUEUE = "high"
-_QUEUES = (_WEBHOOK_QUEUE, "default")
-_START_RETRIES = 100
-_RETRIES = 3
-_RETRY_SECONDS = 0.1
 
 
 class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
@@ -72,9 +68,9 @@ def main() -> None:
 def work(lifeline: int | None = None, sign_of_life_seconds: int = DEFAULT_WORKER_TTL) -> None:
     """Do jobs until told to stop, and tell the queue now and then that somebody is there."""
     url = os.environ["ARGILLA_REDIS_URL"]
-    Redis.from_url(url, retry=Retry(ConstantBackoff(_RETRY_SECONDS), _START_RETRIES)).ping()
-    connection = Redis.from_url(url, retry=Retry(ConstantBackoff(_RETRY_SECONDS), _RETRIES))
-    worker = ArgillaWorker(_QUEUES, connection=connection, default_worker_ttl=sign_of_life_seconds)
+    Redis.from_url(url, retry=Retry(ConstantBackoff(0.1), 100)).ping()
+    connection = Redis.from_url(url, retry=Retry(ConstantBackoff(0.1), 3))
+    worker = ArgillaWorker((_WEBHOOK_QUEUE, "default"), connection=connection, default_worker_ttl=sign_of_life_seconds)
     worker.lifeline = lifeline
     log_short_entries()
     worker.work(with_scheduler=True, logging_level="WARNING")

@@ -237,7 +237,7 @@ def serve_unguarded(descriptor: int) -> None:
     from annotation.embedded.patches import table
     from annotation.embedded.web import loading, make_owner, migrate_database
 
-    names = tuple(each for each in table.PATCHES if each.change.__name__ not in PASSWORD_PATCHES)
+    names = tuple(each for each in table.PATCHES if getattr(each[2], "__name__", "") not in PASSWORD_PATCHES)
     table.PATCHES = names  # type: ignore[assignment]
     with loading() as app:
         migrate_database()

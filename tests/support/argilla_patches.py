@@ -5,8 +5,17 @@ import ast
 from tests.support.places import ROOT
 
 
-def patch_targets() -> list[dict[str, str]]:
-    """Of each change its places, each with a digest of the source that was read."""
+def patch_rows() -> list[tuple[str, str, str]]:
+    """Of each changed place its name, the digest of the source that was read, and what changes it."""
     table = ast.parse((ROOT / "annotation/embedded/patches/table.py").read_text(encoding="utf-8"))
-    rows = (node for node in ast.walk(table) if isinstance(node, ast.Call) and ast.unparse(node.func) == "_Patch")
-    return [ast.literal_eval(row.args[2]) for row in rows]
+    (rows,) = (
+        node.value
+        for node in table.body
+        if isinstance(node, ast.AnnAssign)
+        and ast.unparse(node.target) == "PATCHES"
+        and isinstance(node.value, ast.Tuple)
+    )
+    triples = (each.elts for each in rows.elts if isinstance(each, ast.Tuple))
+    return [
+        (ast.literal_eval(place), ast.literal_eval(digest), ast.unparse(change)) for place, digest, change in triples
+    ]

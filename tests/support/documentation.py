@@ -61,7 +61,7 @@ from pipeline.verifying.values import (
     VerifiedSource,
 )
 from tests.product.test_layout import ORDER, PACKAGES, is_folder, modules, place
-from tests.support.argilla_patches import patch_targets
+from tests.support.argilla_patches import patch_rows
 
 HELP_WIDTH = 110
 
@@ -362,7 +362,7 @@ def stack() -> str:
 
 def patched_places() -> str:
     """How many places of argilla-server are changed."""
-    rows = patch_targets()
-    places = {target for targets in rows for target in targets}
+    rows = patch_rows()
+    places, changes = {place for place, _, _ in rows}, {change for _, _, change in rows}
     what = "[one list](annotation/embedded/patches/table.py), each with a digest of the source that was read"
-    return f"citejury changes {len(places)} places of argilla-server, for {len(rows)} reasons: {what}."
+    return f"citejury changes {len(places)} places of argilla-server, for {len(changes)} reasons: {what}."

@@ -46,7 +46,6 @@ from annotation.embedded.home.folder import (
 from annotation.embedded.home.logs import tell
 from annotation.embedded.home.versions import (
     UNKNOWN_RELEASE,
-    Versions,
     read_migrations,
     read_versions,
     refuse_newer,
@@ -75,8 +74,16 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
             spoils what is written to it.
     """
     home, path = home.absolute(), path.resolve()  # of a link the target is replaced
-    _check_home(home)
-    _refuse_other_file(path)
+    missing = [name for name in STORED_FILES if not (home / name).is_file()]
+    if missing:
+        raise InputError(
+            f"The folder `{home}` holds no server: there is no `{missing[0]}`. Name the home of one with `--home`."
+        )
+    if path.exists():
+        try:
+            read_manifest(path)
+        except InputError as error:
+            raise OutputError(f"`{path}` is there and is no backup, so it is left alone. Name another file.") from error
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with workshop(path) as folder:
@@ -109,37 +116,17 @@ def make_archive(home: Path, folder: Path) -> BackupManifest:
         versions=versions.model_copy(update={"schema_revision": schema_revision(copy)}),
         files={name: _stored_file(file) for name, file in stored.items()},
     )
-    _write_archive(folder / ARCHIVE, manifest, stored)
-    for file in stored.values():
-        file.unlink()
+    descriptor = os.open(folder / ARCHIVE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)  # from its first byte on
+    with os.fdopen(descriptor, "w+b") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as archive:
+            archive.writestr(MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
+            for name, source in stored.items():
+                archive.write(source, name)
+        file.flush()
+        os.fsync(file.fileno())
+    for source in stored.values():
+        source.unlink()
     return manifest
-
-
-def _check_home(home: Path) -> None:
-    """Check that the folder holds a server.
-
-    Raises:
-        InputError: it does not.
-    """
-    missing = [name for name in STORED_FILES if not (home / name).is_file()]
-    if missing:
-        raise InputError(
-            f"The folder `{home}` holds no server: there is no `{missing[0]}`. Name the home of one with `--home`."
-        )
-
-
-def _refuse_other_file(path: Path) -> None:
-    """Refuse a `path` that holds anything but an earlier backup.
-
-    Raises:
-        OutputError: something else is there.
-    """
-    if not path.exists():
-        return
-    try:
-        read_manifest(path)
-    except InputError as error:
-        raise OutputError(f"`{path}` is there and is no backup, so it is left alone. Name another file.") from error
 
 
 @contextlib.contextmanager
@@ -160,21 +147,13 @@ def workshop(path: Path) -> Iterator[Path]:
         except BlockingIOError as error:
             raise OutputError(f"Another process is writing `{path}`. Wait until it has ended.") from error
         try:
-            _empty(folder)
+            for entry in folder.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(descriptor)
-
-
-def _empty(folder: Path) -> None:
-    """Remove what is in the folder."""
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
 
 
 def _copy_database(home: Path, copy: Path) -> None:
@@ -215,21 +194,8 @@ def _copy_database(home: Path, copy: Path) -> None:
 
 
 def _stored_file(file: Path) -> StoredFile:
-    """Length and checksum of a file."""
     with open(file, "rb") as content:
         return StoredFile(size=file.stat().st_size, sha256=hashlib.file_digest(content, "sha256").hexdigest())
-
-
-def _write_archive(path: Path, manifest: BackupManifest, stored: dict[str, Path]) -> None:
-    """Write the archive, for its owner only from its first byte on."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w+b") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as archive:
-            archive.writestr(MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
-            for name, source in stored.items():
-                archive.write(source, name)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def restore_home(path: Path, home: Path) -> BackupManifest:
@@ -248,7 +214,13 @@ def restore_home(path: Path, home: Path) -> BackupManifest:
     refuse_newer(manifest.versions, manifest.versions.schema_revision, f"The home of the backup `{path}`")
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
-        _refuse_full_disk(home.parent, sum(stored.size for stored in manifest.files.values()))
+        free = shutil.disk_usage(home.parent).free
+        wanted = sum(stored.size for stored in manifest.files.values()) + SPACE_NEEDED
+        if free < wanted:
+            raise OutputError(
+                f"The disk of `{home.parent}` has {free // 2**20} MB left, and the home needs {wanted // 2**20} MB. "
+                "Make room, or name a folder on another disk with `--home`."
+            )
         with workshop(home) as folder:
             made = folder / "home"
             made.mkdir(mode=0o700)
@@ -283,20 +255,6 @@ def _refuse_used_folder(home: Path) -> None:
         )
 
 
-def _refuse_full_disk(folder: Path, needed: int) -> None:
-    """Check that so many bytes, and what a start needs, have room in the folder.
-
-    Raises:
-        OutputError: they have not.
-    """
-    free, wanted = shutil.disk_usage(folder).free, needed + SPACE_NEEDED
-    if free < wanted:
-        raise OutputError(
-            f"The disk of `{folder}` has {free // 2**20} MB left, and the home needs {wanted // 2**20} MB. "
-            "Make room, or name a folder on another disk with `--home`."
-        )
-
-
 def refuse_newer_home(home: Path) -> None:
     """Refuse a home that this software cannot read.
 
@@ -320,25 +278,18 @@ def bring_up_to_date(home: Path) -> None:
     """
     ours, recorded = software_versions(), read_versions(home)
     if (home / DATABASE_FILE).exists() and (recorded is None or release_of(recorded) != release_of(ours)):
-        copy = _copy_before_upgrade(home, recorded)
+        before = recorded.citejury if recorded else UNKNOWN_RELEASE
+        copy = home / BACKUPS_FOLDER / f"before-upgrade-from-{before}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip"
+        copy.parent.mkdir(mode=0o700, exist_ok=True)
+        try:
+            write_backup(home, copy)
+        except InputError as error:
+            raise ServerStartError(str(error)) from error
         _drop_triggers(home / DATABASE_FILE)
         theirs = recorded.described() if recorded else "unknown versions"
         tell(f"the home was of {theirs}, a copy is in {copy.relative_to(home)}", home / EVENTS_FILE)
     if recorded != ours:
         write_private(home / VERSIONS_FILE, ours.model_dump_json(indent=2) + "\n")
-
-
-def _copy_before_upgrade(home: Path, recorded: Versions | None) -> Path:
-    """A backup in the home itself, named for the software that the home is of and the time."""
-    before = recorded.citejury if recorded else UNKNOWN_RELEASE
-    folder = home / BACKUPS_FOLDER
-    folder.mkdir(mode=0o700, exist_ok=True)
-    copy = folder / f"before-upgrade-from-{before}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip"
-    try:
-        write_backup(home, copy)
-    except InputError as error:
-        raise ServerStartError(str(error)) from error
-    return copy
 
 
 def _drop_triggers(database: Path) -> None:

@@ -148,7 +148,7 @@ def _copy_whole(archive: zipfile.ZipFile, path: Path, name: str, stored: StoredF
         raise InputError(f"The backup `{path}` is damaged: `{name}` is not what was stored.")
 
 
-_MOST = 200  # of those that the server does not remove; the oldest are forgotten
+_MOST = 200
 
 
 class KeptBackup(Frozen):
@@ -198,23 +198,17 @@ def _change(home: Path, change: Callable[[tuple[KeptBackup, ...]], tuple[KeptBac
     folder = os.open(home, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        kept = _without_the_oldest(change(kept_backups(home)))
-        changed = _KeptBackups(backups=tuple(_seen_from(home.absolute(), each) for each in kept))
-        write_private(home / BACKUPS_FILE, changed.model_dump_json(indent=2) + "\n")
+        kept = change(kept_backups(home))
+        # The oldest of those that the server does not remove by itself are forgotten: somebody else's, or not in place.
+        others = [each for each in kept if not (each.on_time and Path(each.path).exists())]
+        forgotten = {each.path for each in others[:-_MOST]}
+        changed = []
+        for each in kept:
+            path = Path(each.path)
+            if path.is_relative_to(home.absolute()) and ".." not in path.parts:
+                path = path.relative_to(home.absolute())
+            if each.path not in forgotten:
+                changed.append(each.model_copy(update={"path": str(path)}))
+        write_private(home / BACKUPS_FILE, _KeptBackups(backups=tuple(changed)).model_dump_json(indent=2) + "\n")
     finally:
         os.close(folder)
-
-
-def _without_the_oldest(backups: tuple[KeptBackup, ...]) -> tuple[KeptBackup, ...]:
-    """All that the server removes by itself, and the newest of the others: somebody else's, or not in their place."""
-    others = [each for each in backups if not (each.on_time and Path(each.path).exists())]
-    forgotten = {each.path for each in others[:-_MOST]}
-    return tuple(each for each in backups if each.path not in forgotten)
-
-
-def _seen_from(home: Path, backup: KeptBackup) -> KeptBackup:
-    """The backup as the file has it."""
-    path = Path(backup.path)
-    if not path.is_relative_to(home) or ".." in path.parts:
-        return backup
-    return backup.model_copy(update={"path": str(path.relative_to(home))})

@@ -16,14 +16,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from annotation.embedded.home.backups import KeptBackup, check_backup, kept_backups
+from annotation.embedded.home.backups import check_backup, kept_backups
 from annotation.embedded.home.folder import DAMAGE_FILE, DATABASE_FILE, EVENTS_FILE, is_damage, problems
 from annotation.embedded.home.logs import tell
 from pipeline.errors import InputError, ServerStartError
 from pipeline.files import write_private
 from pipeline.schema import Frozen
 
-_READS_ONLY = "citejury reads only"
 _FRAME_HEADER = 24  # bytes, https://www.sqlite.org/fileformat2.html#walformat
 _WAL_HEADER = 32
 _INDEX_HEADER = 48  # bytes, https://www.sqlite.org/walformat.html#the_wal_index_file_format
@@ -56,7 +55,7 @@ def is_noted(home: Path) -> bool:
 
 
 def _write_damage(home: Path, damage: Damage) -> None:
-    """Write down what was found; where the home takes no more files, each part goes by what it finds itself."""
+    """Where the home takes no more files, each part goes by what it finds itself."""
     with contextlib.suppress(OSError):
         write_private(home / DAMAGE_FILE, damage.model_dump_json(indent=2) + "\n")
 
@@ -67,7 +66,7 @@ def home_of_this_part() -> Path | None:
     return Path(data).parent if data and database.startswith("sqlite") else None
 
 
-def stop_writing_once_damaged() -> None:
+def stop_writing_once_damaged(_: object = None) -> None:
     """Let this part's connections read only as long as a damage is noted."""
     from sqlalchemy import Engine, event
 
@@ -77,11 +76,11 @@ def stop_writing_once_damaged() -> None:
 
     def set_mode(connection: Any, record: Any, _: object) -> None:
         damaged = is_noted(home)
-        if damaged != record.info.get(_READS_ONLY, False):
+        if damaged != record.info.get("citejury reads only", False):
             cursor = connection.cursor()
             cursor.execute(f"PRAGMA query_only = {int(damaged)}")
             cursor.close()
-            record.info[_READS_ONLY] = damaged
+            record.info["citejury reads only"] = damaged
 
     event.listen(Engine, "checkout", set_mode)
 
@@ -117,31 +116,24 @@ _UNTIL_LOOKED_THROUGH = f"{_ANSWER} finds in its events which backup to go back 
 _noting = threading.Lock()
 
 
-def _newest_good_backup(home: Path) -> KeptBackup | None:
-    """The newest backup of the home that is where it was written, every byte as it was then; None where none is."""
+def _damage_of(home: Path, found: str) -> Damage:
+    """What to say of a home whose database is damaged, with its newest backup that is in its place and whole."""
     for backup in reversed(kept_backups(home)):
         with contextlib.suppress(InputError):
-            if check_backup(Path(backup.path)).created_at == backup.created_at:
-                return backup
-    return None
-
-
-def _damage_of(home: Path, found: str) -> Damage:
-    """What to say of a home whose database is damaged; every backup that it may name is looked through first."""
-    backup = _newest_good_backup(home)
-    if backup is None:
-        return Damage(
-            found=found,
-            advice="No good backup of it is known here. Where you have one, stop the server and make a new home from "
-            "it: `citejury annotation restore FILE --home NEW`.",
-            answer=f"{_ANSWER} knows of no backup that is in its place and whole.",
-        )
-    moment = f"{backup.created_at:%Y-%m-%d %H:%M} UTC"
+            if check_backup(Path(backup.path)).created_at != backup.created_at:
+                continue
+            moment = f"{backup.created_at:%Y-%m-%d %H:%M} UTC"
+            return Damage(
+                found=found,
+                advice=f"The newest good backup is of {moment}; stop the server and make a new home from it: `citejury "
+                f"annotation restore {shlex.quote(backup.path)} --home NEW`.",
+                answer=f"{_ANSWER} can go back to the backup of {moment}.",
+            )
     return Damage(
         found=found,
-        advice=f"The newest good backup is of {moment}; stop the server and make a new home from it: `citejury "
-        f"annotation restore {shlex.quote(backup.path)} --home NEW`.",
-        answer=f"{_ANSWER} can go back to the backup of {moment}.",
+        advice="No good backup of it is known here. Where you have one, stop the server and make a new home from it: "
+        "`citejury annotation restore FILE --home NEW`.",
+        answer=f"{_ANSWER} knows of no backup that is in its place and whole.",
     )
 
 

@@ -31,13 +31,9 @@ from pipeline.files import write_private
 
 HOLD_SECONDS_SETTING = "CITEJURY_HOLD_SECONDS"
 BEHIND_TLS_VARIABLE = "CITEJURY_BEHIND_TLS"
-_NO = {"", "0", "no", "off", "false"}
-_HOLD_SECONDS = 15 * 60
-LONGEST_HOLD_SECONDS = 24 * 60 * 60
+_LONGEST_HOLD_SECONDS = 24 * 60 * 60
 ENGINE_NAME = "citejury"
-_OWNER = "owner"
 SECRETS_FILE = "secrets.json"
-_ENV_FILE = "env"
 LOCK_FILE = "lock"
 VERSIONS_FILE = "versions.json"
 DATABASE_FILE = "data/argilla.db"
@@ -46,7 +42,6 @@ BACKUPS_FILE = "backups.json"
 DAMAGE_FILE = "damaged.json"
 BACKUPS_FOLDER = "backups"
 _FOLDERS = ("data", "queue", "logs")
-_LOG_LINES_SHOWN = 12
 _TRACEBACK = re.compile(r"\s|Traceback |The above exception |During handling |$")
 SPACE_NEEDED = 20 * 2**20  # bytes; a new database takes less than one, the rest is for work and logs
 _STOPPING_SECONDS = 20.0
@@ -69,7 +64,8 @@ def open_home(home: Path) -> Path:
     """The home folder's absolute path, made where it is missing, closed to other users of this machine.
 
     Raises:
-        OutputError: the folder holds something that is not ours, cannot be made or written, or its disk is full.
+        OutputError: the folder holds something that is not ours, cannot be made or written (something in it is
+            somebody else's, or on a disk that is read-only), or its disk is full.
     """
     home = home.absolute()
     try:
@@ -92,23 +88,13 @@ def open_home(home: Path) -> Path:
             f"The disk of `{home}` has {free // 2**20} MB left, and the server needs at least {SPACE_NEEDED // 2**20} "
             "MB. Make room, or name a folder on another disk with `--home`."
         )
-    _check_writable(home)
-    return home
-
-
-def _check_writable(home: Path) -> None:
-    """Check that all that the server writes can be written.
-
-    Raises:
-        OutputError: something of it is somebody else's, or on a disk that is read-only.
-    """
-    folders = [home, *(home / name for name in _FOLDERS)]
-    for path in (*folders, *sorted((home / "data").glob("*"))):
+    for path in (home, *(home / name for name in _FOLDERS), *sorted((home / "data").glob("*"))):
         if path.exists() and not os.access(path, os.W_OK):
             raise OutputError(
                 f"`{path}` cannot be written, and the server keeps its data there. Give this user the right to write "
                 "it, or name another home with `--home`."
             )
+    return home
 
 
 def take_lock(home: Path) -> int:
@@ -181,12 +167,11 @@ def _is_alive(pid: object) -> bool:
     """Whether a process of this id runs; True where the id is unknown."""
     if not isinstance(pid, int):
         return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    with contextlib.suppress(PermissionError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
     return True
 
 
@@ -198,7 +183,7 @@ def read_or_make_secrets(home: Path) -> Secrets:
     """
     path = home / SECRETS_FILE
     if not path.exists():
-        made = Secrets(_OWNER, secrets.token_urlsafe(18), secrets.token_urlsafe(48), secrets.token_hex(32))
+        made = Secrets("owner", secrets.token_urlsafe(18), secrets.token_urlsafe(48), secrets.token_hex(32))
         write_private(path, json.dumps(made._asdict(), indent=2) + "\n")
     try:
         kept = Secrets(**json.loads(path.read_text(encoding="utf-8")))
@@ -215,7 +200,7 @@ def read_or_make_secrets(home: Path) -> Secrets:
 
 def write_env_file(home: Path, url: str, api_key: str) -> None:
     """Write `env`, to be read by a shell: `set -a; . HOME/env; set +a`."""
-    write_private(home / _ENV_FILE, f"ARGILLA_API_URL={quote(url)}\nARGILLA_API_KEY={quote(api_key)}\n")
+    write_private(home / "env", f"ARGILLA_API_URL={quote(url)}\nARGILLA_API_KEY={quote(api_key)}\n")
 
 
 def turn_logs(home: Path) -> None:
@@ -230,7 +215,7 @@ def last_log_lines(home: Path) -> str:
     for path in sorted({*(home / "logs").glob("*.log")} - {home / EVENTS_FILE}):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         said = [line for line in lines if not _TRACEBACK.match(line)]
-        last += [f"{path.stem}: {line}" for line in said[-_LOG_LINES_SHOWN:]]
+        last += [f"{path.stem}: {line}" for line in said[-12:]]
     return "\n".join(last)
 
 
@@ -240,17 +225,17 @@ def hold_seconds() -> int:
     Raises:
         SettingsError: the environment says something else than a number of seconds, or more than a day.
     """
-    said = os.environ.get(HOLD_SECONDS_SETTING) or str(_HOLD_SECONDS)
-    if not re.fullmatch("[0-9]{1,9}", said) or not 1 <= int(said) <= LONGEST_HOLD_SECONDS:
+    said = os.environ.get(HOLD_SECONDS_SETTING) or str(15 * 60)
+    if not re.fullmatch("[0-9]{1,9}", said) or not 1 <= int(said) <= _LONGEST_HOLD_SECONDS:
         raise SettingsError(
-            f"`{HOLD_SECONDS_SETTING}` is {said!r} and should be a number of seconds, 1 to {LONGEST_HOLD_SECONDS}."
+            f"`{HOLD_SECONDS_SETTING}` is {said!r} and should be a number of seconds, 1 to {_LONGEST_HOLD_SECONDS}."
         )
     return int(said)
 
 
 def is_behind_tls() -> bool:
     """Whether the environment says that a proxy with HTTPS stands in front; `0`, `no`, `off` and `false` say no."""
-    return os.environ.get(BEHIND_TLS_VARIABLE, "").strip().lower() not in _NO
+    return os.environ.get(BEHIND_TLS_VARIABLE, "").strip().lower() not in {"", "0", "no", "off", "false"}
 
 
 def is_damage(error: BaseException) -> bool:

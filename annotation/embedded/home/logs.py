@@ -20,10 +20,8 @@ from typing import IO, Generic, TypeVar
 from pipeline.terminal import printable
 
 LARGEST_LOG = 10 * 2**20  # bytes of a file; with the one before it twice as much
-_PIECE = 2**16
 _LONGEST_LINE = 1_000  # characters
 _LONGEST_ENTRY = 100_000
-_ENTRY_FORMAT = "%(asctime)s %(levelname)s [%(name)s] %(message)s"
 
 
 def turn_log(path: Path) -> None:
@@ -32,10 +30,12 @@ def turn_log(path: Path) -> None:
 
 
 class LogPipe:
-    """A pipe whose reading end is poured into a log by a thread of its own."""
+    """A pipe whose reading end is poured into a log by a thread of its own.
+
+    `writing` is for the part, to be closed here once it has it.
+    """
 
     def __init__(self, path: Path, largest: int = LARGEST_LOG) -> None:
-        """Open both; `writing` is for the part, to be closed here once it has it."""
         self.path = path
         self.largest = largest
         self.reading, self.writing = os.pipe()
@@ -45,19 +45,18 @@ class LogPipe:
     def _pour(self) -> None:
         """Write what comes, until nobody can write any more. A disk that is full loses lines and stops nobody."""
         with open(self.reading, "rb", buffering=0) as pipe:
-            while piece := pipe.read(_PIECE):
+            while piece := pipe.read(2**16):
                 with contextlib.suppress(OSError):
                     self._add(piece)
 
     def _add(self, piece: bytes) -> None:
         """Write into the file, or, where it is full, at the next end of a line into a new one."""
         with open(self.path, "ab", opener=_open_private) as log:
-            if log.tell() + len(piece) > self.largest:
-                last, end, piece = piece.rpartition(b"\n")
-                log.write(last + end)
-            else:
+            if log.tell() + len(piece) <= self.largest:
                 log.write(piece)
                 return
+            last, end, piece = piece.rpartition(b"\n")
+            log.write(last + end)
         turn_log(self.path)
         with open(self.path, "ab", opener=_open_private) as log:
             log.write(piece)
@@ -88,7 +87,7 @@ def _cut(text: str, longest: int) -> str:
 def log_short_entries() -> None:
     """Let this process log so, to stderr, from warnings on."""
     handler = logging.StreamHandler()
-    handler.setFormatter(ShortEntries(_ENTRY_FORMAT))
+    handler.setFormatter(ShortEntries("%(asctime)s %(levelname)s [%(name)s] %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
@@ -176,10 +175,9 @@ def _follow(file: Path, show: Callable[[str], None], ended: threading.Event) -> 
 
 
 class EventCounts(Generic[K]):
-    """Counts by key, told together `seconds` after the first of them."""
+    """Counts by key, told together `seconds` after the first of them, as `lines` puts them into words."""
 
     def __init__(self, seconds: float, lines: Callable[[Mapping[K, int]], Iterable[str]]) -> None:
-        """Keep how long to count, and `lines`, which puts the counts into words."""
         self.seconds = seconds
         self.lines = lines
         self.counts: Counter[K] = Counter()

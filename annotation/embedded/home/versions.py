@@ -6,7 +6,7 @@ import sqlite3
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, ValidationError
 
@@ -35,22 +35,20 @@ class Versions(Frozen):
         return f"citejury {self.citejury} with argilla-server {self.argilla_server}"
 
 
-class Migrations(Frozen):
-    """The migrations that come with the installed argilla-server."""
-
-    known: frozenset[str]
-    """All revisions."""
-    head: str
-    """The last one, which a started server's database has."""
-
-
 def software_versions() -> Versions:
     """The installed versions."""
     return Versions(
-        citejury=version("citejury"),
-        argilla_server=version("argilla-server"),
-        schema_revision=read_migrations().head,
+        citejury=version("citejury"), argilla_server=version("argilla-server"), schema_revision=read_migrations().head
     )
+
+
+class Migrations(NamedTuple):
+    """The migrations that come with the installed argilla-server."""
+
+    known: set[str]
+    """All revisions."""
+    head: str
+    """The last one, which a started server's database has."""
 
 
 def read_migrations() -> Migrations:
@@ -71,7 +69,7 @@ def read_migrations() -> Migrations:
     heads = known - {before for _, before in found}
     if len(heads) != 1:
         raise ServerStartError("The installed argilla-server has no migrations as expected. Install citejury again.")
-    return Migrations(known=frozenset(known), head=heads.pop())
+    return Migrations(known, heads.pop())
 
 
 def read_versions(home: Path) -> Versions | None:
@@ -119,7 +117,8 @@ def refuse_newer(recorded: Versions | None, revision: str, holder: str) -> None:
     """
     ours = software_versions()
     newer = recorded is not None and any(
-        _numbers(theirs) > _numbers(own) for theirs, own in zip(release_of(recorded), release_of(ours), strict=True)
+        [int(part) for part in re.findall(r"\d+", theirs)] > [int(part) for part in re.findall(r"\d+", own)]
+        for theirs, own in zip(release_of(recorded), release_of(ours), strict=True)
     )
     if newer or (revision and revision not in read_migrations().known):
         theirs = recorded.described() if recorded else f"a newer argilla-server (tables of revision {revision})"
@@ -132,8 +131,3 @@ def refuse_newer(recorded: Versions | None, revision: str, holder: str) -> None:
 def release_of(versions: Versions) -> tuple[str, str]:
     """The two releases; the database's tables follow from them."""
     return versions.citejury, versions.argilla_server
-
-
-def _numbers(release: str) -> tuple[int, ...]:
-    """The numbers of a version, to be compared."""
-    return tuple(int(part) for part in re.findall(r"\d+", release))

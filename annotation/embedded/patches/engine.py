@@ -224,6 +224,6 @@ async def _terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
     return TermsMetrics(total=sum(count for _, count in found), values=values)
 
 
-def register_engine() -> None:
+def register_engine(_: object = None) -> None:
     """Make argilla-server find our engine by its name; the server and its worker must have called this."""
     SearchEngine.register(ENGINE_NAME)(SqlSearchEngine)

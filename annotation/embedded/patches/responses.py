@@ -26,16 +26,6 @@ Check = Callable[[Any, Any], None]
 """A check of a response, and of the record it is to."""
 
 
-def ask_for_disputed(validate: Check) -> Check:
-    """The server's check of a response, by which the labels that are not disputed are not required."""
-
-    def check(response: Any, record: Any) -> None:
-        disputed = (record.metadata_ or {}).get(DISPUTED)
-        validate(response, _Asked(record, disputed) if disputed else record)
-
-    return check
-
-
 class _Asked:
     """A record to be checked, with questions of which only the disputed ones are required."""
 
@@ -51,8 +41,8 @@ class _Asked:
         return getattr(self._record, name)
 
 
-def require_marks(validate: Check) -> Check:
-    """The server's check of a response, and after it ours, in datasets that require marks.
+def ask_for_what_is_required(validate: Check) -> Check:
+    """The server's check of a response, by which only disputed labels are required where some are, and after it ours.
 
     Marks on nothing but a passage's heading do not count: they say nothing of what decided.
 
@@ -61,7 +51,8 @@ def require_marks(validate: Check) -> Check:
     """
 
     def check(response: Any, record: Any) -> None:
-        validate(response, record)
+        disputed = (record.metadata_ or {}).get(DISPUTED)
+        validate(response, _Asked(record, disputed) if disputed else record)
         required = (record.dataset.metadata_ or {}).get(EVIDENCE) == "required"
         if not required or response.status != ResponseStatus.submitted:
             return

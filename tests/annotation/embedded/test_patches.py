@@ -11,13 +11,13 @@ from pkgutil import resolve_name
 
 import pytest
 
-from tests.support.argilla_patches import patch_targets
+from tests.support.argilla_patches import patch_rows
 from tests.support.places import ROOT
 
 pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 
 VERSION = "2.8.0"
-TARGETS = {target: digest for targets in patch_targets() for target, digest in targets.items()}
+TARGETS = {target: digest for target, digest, _ in patch_rows()}
 
 
 @pytest.fixture(scope="module")
