@@ -35,16 +35,11 @@ _LARGE_HEAD = f"refused: requests with more than {HEAD_BYTES // 1024} KB of head
 class Limits(NamedTuple):
     """How much room there is for connections, and how much time they have."""
 
-    most: int
-    """Connections at once."""
-    head_seconds: float = 20.0
-    """From the first byte, or from the beginning, to the end of a request's headers."""
-    body_seconds: float = 20.0
-    """From there to the end of its body, with what its bytes add."""
-    bytes_a_second: int = 500
-    """So many bytes of a body give it one second more."""
-    unread_seconds: float = 60.0
-    """How long an answer may wait for its reader, who reads none of it."""
+    most: int  # connections at once
+    head_seconds: float = 20.0  # from the first byte, or from the beginning, to the end of a request's headers
+    body_seconds: float = 20.0  # from there to the end of its body, with what its bytes add
+    bytes_a_second: int = 500  # so many bytes of a body give it one second more
+    unread_seconds: float = 60.0  # how long an answer may wait for its reader, who reads none of it
 
 
 def limits_here() -> Limits:
@@ -56,8 +51,6 @@ def limits_here() -> Limits:
 
 
 class _State(Enum):
-    """What a connection is doing."""
-
     UNFINISHED = 1  # its request is not there whole
     IDLE = 2  # it waits for a further request
     UNREAD = 3  # its answer waits for its reader

@@ -216,5 +216,4 @@ def _row_name(source: sqlite3.Connection, table: str, rowid: int) -> str:
 
 
 def _quoted(name: str) -> str:
-    """A name in quotes, its beginning where it is long."""
     return repr(name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "…")

@@ -49,14 +49,10 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 class Names(NamedTuple):
     """Which names are answered to, and whose word about clients is believed."""
 
-    behind_tls: bool = False
-    """Whether a proxy with HTTPS stands in front."""
-    listed: frozenset[str] = frozenset()
-    """Names that are answered to, wherever a request comes from."""
-    bound: str = ""
-    """The name that the server was told to listen at."""
-    proxies: tuple[_Network, ...] = ()
-    """Addresses beside this machine's own of whom a proxy's word is believed."""
+    behind_tls: bool = False  # whether a proxy with HTTPS stands in front
+    listed: frozenset[str] = frozenset()  # names that are answered to, wherever a request comes from
+    bound: str = ""  # the name that the server was told to listen at
+    proxies: tuple[_Network, ...] = ()  # addresses beside this machine's own of whom a proxy's word is believed
 
 
 def read_names(routes: Path = _ROUTES) -> Names:
@@ -192,12 +188,9 @@ _NO_STORE = (b"cache-control", b"no-store")
 
 
 class _Refusal(NamedTuple):
-    """Why a request goes no further."""
-
     status: int
     sentence: str
-    event: str = ""
-    """What the server's events say of it, once a minute; nothing where it is the client's matter alone."""
+    event: str = ""  # what the server's events say of it, once a minute; nothing where it is the client's matter alone
 
 
 _OTHER_NAME = _Refusal(
@@ -384,8 +377,6 @@ def _again(pieces: deque[bytes], receive: Receive) -> Receive:
 
 
 def _unstored(send: Any) -> Any:
-    """What sends an answer that no cache keeps."""
-
     async def send_unstored(message: Any) -> None:
         if message["type"] == "http.response.start":
             others = [pair for pair in message.get("headers", ()) if pair[0].lower() != b"cache-control"]

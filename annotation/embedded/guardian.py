@@ -89,7 +89,6 @@ class _Processes:
             os.close(lifeline)
 
     def start_part(self, name: str, command: list[str], descriptors: tuple[int, ...]) -> None:
-        """Start one part, its output going to its log."""
         with self.lock:
             if self.stopping.is_set():
                 return
@@ -138,7 +137,6 @@ class _Processes:
         impatient.start()
 
     def signal_all(self, number: signal.Signals, spared: str = "") -> None:
-        """Send a signal to every part that has not been waited for, but one."""
         for pid, name in tuple(self.running.items()):
             if name != spared:
                 with contextlib.suppress(ProcessLookupError):

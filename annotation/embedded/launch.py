@@ -62,14 +62,11 @@ class ServerHandle(NamedTuple):
 class ServerOptions(NamedTuple):
     """What may be chosen about a server beside its home and address."""
 
-    behind_tls: bool = False
-    """Whether a proxy with HTTPS stands in front, see `patches/middleware.py`."""
-    hold_minutes: int = 15
-    """How long what an annotator looks at is kept from the others' queues, from 1 on."""
+    behind_tls: bool = False  # whether a proxy with HTTPS stands in front, see `patches/middleware.py`
+    hold_minutes: int = 15  # how long what an annotator looks at is kept from the others' queues, from 1 on
     allow_hosts: tuple[str, ...] = ()
     """Names that the server answers to beside localhost and the address that was reached, see `edge`."""
-    backups: BackupsOnTime | None = None
-    """Which backups are made by themselves while it runs; none where None."""
+    backups: BackupsOnTime | None = None  # which backups are made by themselves while it runs; none where None
 
 
 _DEFAULT_OPTIONS = ServerOptions()

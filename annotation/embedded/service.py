@@ -138,7 +138,6 @@ def main() -> int:
 
 
 def _migrate() -> int:
-    """Bring the database up to date, and make the owner."""
     from annotation.embedded.web import loading, make_owner, migrate_database
 
     owner = [_setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
@@ -207,7 +206,6 @@ def _address() -> tuple[str, int]:
 
 
 def _serve_jobs() -> int:
-    """Do Argilla's background jobs until told to stop."""
     from annotation.embedded.worker import work
 
     _check_settings()
@@ -217,7 +215,6 @@ def _serve_jobs() -> int:
 
 
 def _check_web() -> int:
-    """0 where the web of this machine, and the database behind it, answer."""
     connection = http.client.HTTPConnection("127.0.0.1", _address()[1], timeout=_ANSWER_SECONDS)
     try:
         connection.request("GET", "/api/v1/status")

@@ -37,12 +37,9 @@ _DAY = timedelta(days=1)
 class BackupsOnTime(NamedTuple):
     """Which backups the server makes by itself."""
 
-    every: timedelta
-    """How long after one the next is made."""
-    keep: int = 14
-    """How many of them are kept, from 1 on."""
-    folder: Path | None = None
-    """Where they go; the folder `backups` of the home where None."""
+    every: timedelta  # how long after one the next is made
+    keep: int = 14  # how many of them are kept, from 1 on
+    folder: Path | None = None  # where they go; the folder `backups` of the home where None
 
 
 @contextlib.contextmanager

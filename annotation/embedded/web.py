@@ -46,7 +46,6 @@ class _LateModule(ModuleType):
     """
 
     def __getattr__(self, name: str) -> Any:
-        """Import the module, once, and give what was asked for."""
         if name.startswith("__"):
             raise AttributeError(name)
         if sys.modules[self.__name__] is self:

@@ -163,8 +163,6 @@ class KeptBackup(Frozen):
 
 
 class _KeptBackups(Frozen):
-    """The file."""
-
     backups: tuple[KeptBackup, ...] = ()
     """As they were made, the newest last, whatever the clock said."""
 

@@ -63,7 +63,6 @@ class LogPipe:
 
 
 def _open_private(path: str, flags: int) -> int:
-    """Open a file that only its owner can read."""
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
@@ -130,7 +129,6 @@ def _add(path: Path, line: bytes, largest: int) -> None:
 
 
 def _is_still(path: Path, log: IO[bytes]) -> bool:
-    """Whether the open file is the one of that name."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(log.fileno()))
     except FileNotFoundError:
@@ -154,7 +152,6 @@ def following(file: Path, show: Callable[[str], None]) -> Iterator[None]:
 
 
 def _follow(file: Path, show: Callable[[str], None], ended: threading.Event) -> None:
-    """Show the lines until the end is told, and then the last ones."""
     opened: IO[bytes] | None = None
     rest = b""
     with contextlib.suppress(OSError, ValueError), contextlib.ExitStack() as files:  # the terminal is gone, or closed

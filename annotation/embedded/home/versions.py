@@ -45,10 +45,8 @@ def software_versions() -> Versions:
 class Migrations(NamedTuple):
     """The migrations that come with the installed argilla-server."""
 
-    known: set[str]
-    """All revisions."""
-    head: str
-    """The last one, which a started server's database has."""
+    known: set[str]  # all revisions
+    head: str  # the last one, which a started server's database has
 
 
 def read_migrations() -> Migrations:

@@ -135,10 +135,8 @@ def _page_tags(settings: str) -> str:
 
 
 def _address(name: str) -> str:
-    """The address of one of our files, with a part of its digest."""
     return f"{_FOLDER}/{name}?{_digest(Path(__file__).with_name(name).read_bytes())}"
 
 
 def _digest(content: bytes) -> str:
-    """A part of a file's digest."""
     return hashlib.sha256(content).hexdigest()[:16]

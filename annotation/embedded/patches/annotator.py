@@ -292,33 +292,30 @@ async def _lists(db: Any, user: Any) -> list[dict[str, Any]]:
     filled = await with_records(db, list(datasets))
     columns = select(MetadataProperty.dataset_id, MetadataProperty.name, MetadataProperty.settings)
     properties = (await db.execute(columns.where(MetadataProperty.dataset_id.in_(filled)))).all()
-    juries = {
-        each: jury_in((row.name, row.settings) for row in properties if row.dataset_id == each) for each in filled
-    }
-    described = [_described(each, user.username in (juries.get(each.id) or ())) for each in datasets.values()]
+    described = []  # as `annotation.campaign.datasets` knows them, and more
+    for each in datasets.values():
+        of_dataset = [(row.name, row.settings) for row in properties if row.dataset_id == each.id]
+        jury = jury_in(of_dataset) if each.id in filled else None
+        heading = _HEADING.search(each.guidelines or "")
+        described.append(
+            {
+                "id": each.id,
+                "name": each.name,
+                "metadata": each.metadata_,
+                "workspace": each.workspace_id,
+                "heading": heading[1].strip() if heading else "",
+                "is_hers": user.username in (jury or ()),
+            }
+        )
     chosen = _chosen(described, filled)
     work = await own_work(db, [datasets[each["id"]] for each in chosen], user.id)
     practices = [each["id"] for each in chosen if is_practice(datasets[each["id"]])]
     found = []
-    for each in chosen:
-        dataset_id = each["id"]
-        closed_by = await closing_practice(db, datasets[dataset_id], user.id) if practices else None
-        standing = await standing_in(db, dataset_id, user.id) if dataset_id in practices else None
-        found.append(_list_of(each, work[dataset_id], standing and standing_as_json(standing), closed_by))
+    for one in chosen:
+        closed_by = await closing_practice(db, datasets[one["id"]], user.id) if practices else None
+        standing = await standing_in(db, one["id"], user.id) if one["id"] in practices else None
+        found.append(_list_of(one, work[one["id"]], standing and standing_as_json(standing), closed_by))
     return found
-
-
-def _described(dataset: Any, is_hers: bool) -> dict[str, Any]:
-    """The dataset as `annotation.campaign.datasets` knows it, with its workspace, heading and whether she is for it."""
-    heading = _HEADING.search(dataset.guidelines or "")
-    return {
-        "id": dataset.id,
-        "name": dataset.name,
-        "metadata": dataset.metadata_,
-        "workspace": dataset.workspace_id,
-        "heading": heading[1].strip() if heading else "",
-        "is_hers": is_hers,
-    }
 
 
 def _chosen(described: Sequence[dict[str, Any]], filled: set[UUID]) -> list[dict[str, Any]]:

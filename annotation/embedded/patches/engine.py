@@ -180,7 +180,6 @@ async def _is_closed(dataset: Any, wanted: Any, user_id: UUID) -> bool:
 
 
 def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool]]:
-    """Conditions for the records of the dataset that the text query and the filter ask for."""
     found: list[ColumnElement[bool]] = [Record.dataset_id == dataset.id]
     if query is not None:
         text = TextQuery(q=query) if isinstance(query, str) else query
@@ -207,7 +206,6 @@ async def _count_matching(
 
 
 async def _count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]:
-    """Number of rows for each status that occurs."""
     async with SearchSession() as db:
         rows = await db.execute(select(status, func.count()).where(*wanted).group_by(status))
         return {each.value: count for each, count in rows.tuples()}

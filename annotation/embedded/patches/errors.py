@@ -53,8 +53,7 @@ class _Trouble(NamedTuple):
 
     status: int
     sentence: str
-    is_damage: bool = False
-    """Whether the database is damaged; the page tells annotators that nothing is taken."""
+    is_damage: bool = False  # whether the database is damaged; the page tells annotators that nothing is taken
 
 
 _TWICE = _Trouble(409, "Something of that kind is there already; it came at the same moment. Nothing was stored")
@@ -304,5 +303,4 @@ def _short_place(part: Any) -> Any:
 
 
 def _short(text: str, longest: int) -> str:
-    """The text's beginning."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"

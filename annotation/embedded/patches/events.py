@@ -63,7 +63,6 @@ def _record_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
 
 
 def _name(text: str) -> str:
-    """A name, its beginning where it is long."""
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
 
@@ -133,7 +132,6 @@ def note_who_asks(set_request_user: Callable[..., None]) -> Callable[..., None]:
 
 
 async def _count(db: Any, *wanted: Any) -> int:
-    """Number of responses that meet the conditions."""
     found = select(func.count(Response.id)).join(Record, Record.id == Response.record_id).where(*wanted)
     return int(await db.scalar(found))
 
@@ -176,7 +174,6 @@ def log_deleted_records(delete_records: _Call) -> _Call:
 
 
 def _add_records(dataset: str, records: int, answers: int) -> None:
-    """Count deleted records and the answers that went with them."""
     for what, count in (("record", records), ("answer", answers)):
         if count:
             _records.add((_asking.get(), dataset, what), count)

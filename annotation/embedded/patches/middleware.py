@@ -54,13 +54,12 @@ class RequestEvents:
     """An ASGI app that answers with another one, gives each answer its request's id, and tells what went wrong."""
 
     def __init__(self, app: Any, slow_seconds: float = _SLOW_SECONDS) -> None:
-        """Keep the app, and from how many seconds on a request is told."""
         self.app = app
         self.slow_seconds = slow_seconds
         self.slow = repeats()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request; at the end of the server, write what is counted and not yet told."""
+        """Answer one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             tell_all()
@@ -93,7 +92,6 @@ class RequestEvents:
 
 
 def _without_ids(path: str) -> str:
-    """The path without the ids in it and without Argilla's prefix, so that calls of a kind look alike."""
     return _UUID.sub("…", path.removeprefix("/api/v1"))
 
 
@@ -101,7 +99,6 @@ class BehindTls:
     """An ASGI app that answers what came by HTTPS, and this machine, with another one."""
 
     def __init__(self, app: Any) -> None:
-        """Keep the app."""
         self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -183,7 +180,6 @@ class _SafeHeaders:
     """An ASGI app that adds security headers to every answer of another one."""
 
     def __init__(self, app: Any, policy: str) -> None:
-        """Keep the headers ready to send."""
         self.app = app
         self.headers = [
             (b"content-security-policy", policy.encode()),

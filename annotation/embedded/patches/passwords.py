@@ -138,12 +138,9 @@ def _step_back() -> None:
 class _Attempt(NamedTuple):
     """An attempt to log in that is counted as wrong until it turns out to be right."""
 
-    keys: tuple[str, str, str]
-    """Of the name at the address, of the name, of the address."""
-    time: str
-    """When it began, as it is counted; empty where nothing is counted."""
-    wait: float
-    """Seconds until it may be tried; 0 where it may."""
+    keys: tuple[str, str, str]  # of the name at the address, of the name, of the address
+    time: str  # when it began, as it is counted; empty where nothing is counted
+    wait: float  # seconds until it may be tried; 0 where it may
 
 
 class WrongPasswords:

@@ -61,16 +61,7 @@ def serve_practice(get_record: Any) -> None:
     async def list_standings(dataset_id: UUID, db: Database, current_user: Asking) -> Any:
         dataset = await _practice(db, dataset_id, current_user)
         await authorize(current_user, DatasetPolicy.list_records_with_all_responses(dataset))
-        members = select(User.id, User.username).join(WorkspaceUser, WorkspaceUser.user_id == User.id)
-        here = (WorkspaceUser.workspace_id == dataset.workspace_id, User.role == UserRole.annotator)
-        names = dict((await db.execute(members.where(*here).order_by(User.username))).tuples().all())
-        found = await standings_in(db, dataset.id, list(names))
-        return {
-            "items": [
-                {"user_id": str(user_id), "username": names[user_id], **standing_as_json(each)}
-                for user_id, each in found.items()
-            ]
-        }
+        return {"items": await _standings(db, dataset)}
 
     serve_first("/citejury/records/{record_id}/practice", get_explanations)
     serve_first(f"{STANDINGS_PATH}/again", begin_anew, "POST")
@@ -84,6 +75,15 @@ async def _practice(db: Any, dataset_id: UUID, user: Any) -> Any:
     if not is_practice(dataset):
         raise HTTPException(404, "This dataset is no practice.")
     return dataset
+
+
+async def _standings(db: Any, dataset: Any) -> list[dict[str, Any]]:
+    """How far each annotator of the dataset's workspace is, in the order of their names."""
+    members = select(User.id, User.username).join(WorkspaceUser, WorkspaceUser.user_id == User.id)
+    here = (WorkspaceUser.workspace_id == dataset.workspace_id, User.role == UserRole.annotator)
+    names = dict((await db.execute(members.where(*here).order_by(User.username))).tuples().all())
+    found = (await standings_in(db, dataset.id, list(names))).items()
+    return [{"user_id": str(each), "username": names[each], **standing_as_json(how)} for each, how in found]
 
 
 def refuse_before_practice(store: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

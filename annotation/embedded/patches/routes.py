@@ -31,6 +31,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from annotation.client import AS_OF_PATH
 from annotation.embedded.patches import history
 from annotation.embedded.patches.events import tell_erased
+from annotation.embedded.patches.history import hyphenated
 from annotation.embedded.queue.tables import assignments_in
 from annotation.units import (
     AT_ONCE,
@@ -47,7 +48,6 @@ Database = Annotated[AsyncSession, Depends(get_async_db)]
 Asking = Annotated[User, Security(auth.get_current_user)]
 """Whoever sends the request, logged in."""
 
-_CURSOR_SEPARATOR = "_"
 _MOST_NAMED = 100
 _PAGE_CHANGES = 500  # more would keep whoever works at the moment waiting
 _ODD_JSON = {
@@ -271,15 +271,8 @@ async def _record_page(
 
 async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str], moment: datetime | None = None) -> str:
     """The named records (ids, or a query for them) that the dataset holds, as JSON between commas, as they arrived."""
-    columns = (
-        Record.id,
-        Record.status,
-        cast(Record.fields, String),
-        cast(Record.metadata_, String),
-        Record.external_id,
-        Record.inserted_at,
-        Record.updated_at,
-    )
+    texts = (cast(Record.fields, String), cast(Record.metadata_, String))
+    columns = (Record.id, Record.status, *texts, Record.external_id, Record.inserted_at, Record.updated_at)
     found = select(*columns).where(Record.dataset_id == dataset_id, Record.id.in_(named))
     rows = (await db.execute(found.order_by(Record.inserted_at, Record.id))).all()
     ids = [row.id for row in rows]
@@ -305,19 +298,13 @@ async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] |
     if not records:
         return '{"items":[],"next":null}'
     last = records[-1]
-    columns = (
-        cast(Answer.id, String),
-        cast(Answer.record_id, String),
-        cast(Answer.user_id, String),
-        Answer.status,
-        Answer.updated_at,
-    )
-    answers = select(*columns).join(Record, Record.id == Answer.record_id)
+    ids = (cast(each, String) for each in (Answer.id, Answer.record_id, Answer.user_id))
+    answers = select(*ids, Answer.status, Answer.updated_at).join(Record, Record.id == Answer.record_id)
     of_page = answers.where(*here, place <= (last.inserted_at, last.id))
     by_record: defaultdict[str, list[str]] = defaultdict(list)
     for response_id, record_id, user_id, status, updated_at in await db.execute(of_page):
-        by_record[_hyphenated(record_id)].append(
-            f'{{"id":"{_hyphenated(response_id)}","user_id":"{_hyphenated(user_id)}","status":"{status}",'
+        by_record[hyphenated(record_id)].append(
+            f'{{"id":"{hyphenated(response_id)}","user_id":"{hyphenated(user_id)}","status":"{status}",'
             f'"updated_at":"{updated_at.isoformat()}"}}'
         )
     items = [
@@ -326,36 +313,8 @@ async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] |
         for record_id, status, _, updated_at in records
         for key in [str(record_id)]
     ]
-    following = json.dumps(_cursor(last.inserted_at, last.id) if len(records) == limit else None)
+    following = json.dumps(f"{last.inserted_at.isoformat()}_{last.id}" if len(records) == limit else None)
     return f'{{"items":[{",".join(items)}],"next":{following}}}'
-
-
-async def _responses_of(db: Any, record_ids: Sequence[UUID], moment: datetime | None) -> dict[str, list[str]]:
-    """The responses to the records as JSON, by record, in order of arrival; empty where there are none.
-
-    Those of the moment where one is named.
-    """
-    if moment is not None:
-        return await history.responses_at(db, record_ids, moment)
-    columns = (
-        cast(Answer.id, String),
-        cast(Answer.values, String),
-        Answer.status,
-        cast(Answer.record_id, String),
-        cast(Answer.user_id, String),
-        Answer.inserted_at,
-        Answer.updated_at,
-    )
-    found = select(*columns).where(Answer.record_id.in_(record_ids)).order_by(Answer.inserted_at)
-    by_record: defaultdict[str, list[str]] = defaultdict(list)
-    for response_id, values, status, record_id, user_id, inserted_at, updated_at in await db.execute(found):
-        key = _hyphenated(record_id)
-        by_record[key].append(
-            f'{{"id":"{_hyphenated(response_id)}","values":{values or "null"},"status":"{status}",'
-            f'"record_id":"{key}","user_id":"{_hyphenated(user_id)}",'
-            f'"inserted_at":"{inserted_at.isoformat()}","updated_at":"{updated_at.isoformat()}"}}'
-        )
-    return by_record
 
 
 async def _suggestions_of(db: Any, record_ids: Sequence[UUID], _: datetime | None) -> dict[str, list[str]]:
@@ -378,14 +337,7 @@ async def _suggestions_of(db: Any, record_ids: Sequence[UUID], _: datetime | Non
     return by_record
 
 
-def _hyphenated(stored: str) -> str:
-    """An id as it is written; SQLite keeps its 32 digits only. `UUID` would take five times as long."""
-    if "-" in stored:
-        return stored
-    return f"{stored[:8]}-{stored[8:12]}-{stored[12:16]}-{stored[16:20]}-{stored[20:]}"
-
-
-_RELATED = {"responses": _responses_of, "suggestions": _suggestions_of}
+_RELATED = {"responses": history.responses_of, "suggestions": _suggestions_of}
 """What can stand in each record beside its own columns, in the order of argilla-server's body."""
 
 
@@ -404,15 +356,8 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     if not records:
         return '{"users":[],"values":[],"assignments":{},"items":[],"next":null}'
     last = datetime.fromisoformat(records[-1][3]), UUID(records[-1][0])
-    columns = (
-        cast(Answer.record_id, String),
-        cast(Answer.user_id, String),
-        cast(Answer.status, String),
-        cast(Answer.inserted_at, String),
-        cast(Answer.updated_at, String),
-        cast(Answer.values, String),
-    )
-    answers = select(*columns).join(Record, Record.id == Answer.record_id)
+    columns = (Answer.record_id, Answer.user_id, Answer.status, Answer.inserted_at, Answer.updated_at, Answer.values)
+    answers = select(*(cast(each, String) for each in columns)).join(Record, Record.id == Answer.record_id)
     of_page = answers.where(*here, place <= last)
     users: dict[str, int] = {}
     values: dict[str | None, int] = {}
@@ -426,7 +371,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
         by_record[record_id].append(f'[{user},"{status}","{updated_at}",{int(is_first)},{value}]')
     items = [
         # A response that came between the two queries may belong to a record that came there as well.
-        f'["{_hyphenated(record_id)}",{json.dumps(external_id)},{int(status == "pending")},'
+        f'["{hyphenated(record_id)}",{json.dumps(external_id)},{int(status == "pending")},'
         f"[{','.join(by_record.get(record_id, ()))}]]"
         for record_id, external_id, status, _ in records
     ]
@@ -434,16 +379,11 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     page_ids = select(Record.id).where(*here, place <= last)
     assignments = (await db.execute(assignments_in(dataset_id, page_ids))).tuples()
     assigned = ",".join(f'"{record_id}":{said}' for record_id, said in assignments)
-    following = json.dumps(_cursor(*last) if len(records) == limit else None)
+    following = json.dumps(f"{last[0].isoformat()}_{last[1]}" if len(records) == limit else None)
     return (
-        f'{{"users":{json.dumps(list(map(_hyphenated, users)))},"values":{json.dumps(read)},'
+        f'{{"users":{json.dumps(list(map(hyphenated, users)))},"values":{json.dumps(read)},'
         f'"assignments":{{{assigned}}},"items":[{",".join(items)}],"next":{following}}}'
     )
-
-
-def _cursor(inserted_at: datetime, record_id: UUID) -> str:
-    """The place of a record in the order of arrival, as one word."""
-    return f"{inserted_at.isoformat()}{_CURSOR_SEPARATOR}{record_id}"
 
 
 def _read_cursor(text: str) -> tuple[datetime, UUID]:
@@ -452,7 +392,7 @@ def _read_cursor(text: str) -> tuple[datetime, UUID]:
     Raises:
         ValueError: it is none of ours.
     """
-    written, _, record_id = text.partition(_CURSOR_SEPARATOR)
+    written, _, record_id = text.partition("_")
     moment = datetime.fromisoformat(written)
     if moment.tzinfo is not None:  # Argilla's stamps have none, and PostgreSQL compares the two kinds with an error
         raise ValueError(f"{written!r} has an offset")

@@ -23,10 +23,7 @@ _WEBHOOKS_KNOWN = "citejury_has_webhook"
 
 
 class _NoEvent:
-    """An event that nobody waits for."""
-
     async def notify(self, db: Any) -> list[Any]:
-        """No job."""
         return []
 
 

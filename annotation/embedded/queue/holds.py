@@ -29,21 +29,16 @@ _DONE = (ResponseStatus.submitted, ResponseStatus.discarded)  # a draft is still
 class Holds(NamedTuple):
     """The holds of a dataset at one moment, seen by one annotator."""
 
-    now: int
-    """Seconds since 1970, by the database's clock."""
-    mine: Mapping[str, int]
-    """Answers that she holds, in the order in which they were handed out, each with its place."""
-    others: Mapping[str, frozenset[UUID]]
-    """Who else holds each answer."""
+    now: int  # seconds since 1970, by the database's clock
+    mine: Mapping[str, int]  # answers that she holds, in the order in which they were handed out, each with its place
+    others: Mapping[str, frozenset[UUID]]  # who else holds each answer
 
 
 class Openings(NamedTuple):
     """What other annotators' holds leave of the records of the answers they hold."""
 
-    full: Sequence[UUID]
-    """Records that will have all their labels."""
-    left: Mapping[str, int]
-    """The smallest number of labels that a record of the answer still needs, by answer."""
+    full: Sequence[UUID]  # records that will have all their labels
+    left: Mapping[str, int]  # the smallest number of labels that a record of the answer still needs, by answer
 
 
 async def wait_for_turn(db: AsyncSession, dataset_id: UUID) -> None:

@@ -28,14 +28,10 @@ _NEARLY_ONE = 1 - 1e-9  # so that the last place is not lost to rounding
 class Places(NamedTuple):
     """Where what is mixed in comes among one annotator's other units in one dataset, and what comes there."""
 
-    lot: bytes
-    """What the places of the blocks are drawn with."""
-    block: float
-    """How many other units come with each answer that is mixed in."""
-    given: int
-    """Answers that she has begun or holds."""
-    waiting: tuple[str, ...]
-    """The others, in her order."""
+    lot: bytes  # what the places of the blocks are drawn with
+    block: float  # how many other units come with each answer that is mixed in
+    given: int  # answers that she has begun or holds
+    waiting: tuple[str, ...]  # the others, in her order
 
     def places_before(self, user_id: UUID, unit: int) -> int:
         """How many answers come before that one of her other units, counted from 0."""
@@ -50,7 +46,6 @@ class Places(NamedTuple):
         return number + (begin + self._drawn(user_id, number.to_bytes(8), end - begin) < unit)
 
     def _drawn(self, user_id: UUID, what: bytes, of: int) -> int:
-        """What she drew, one number from 0 of so many."""
         return int.from_bytes(lot(user_id, self.lot + what)) * of // _PLACES
 
 
@@ -58,17 +53,12 @@ class Mixed(NamedTuple):
     """What is mixed into an annotator's queue in a dataset at one moment."""
 
     user_id: UUID
-    before: int
-    """Her other units that she has answered or holds."""
-    held_units: int
-    """Those of them that she only holds."""
+    before: int  # her other units that she has answered or holds
+    held_units: int  # those of them that she only holds
     places: Places
-    held: tuple[str, ...]
-    """Answers that she holds."""
-    begun: tuple[str, ...]
-    """Answers that she has begun and does not hold."""
-    units: Mapping[str, int]
-    """How many records of each answer wait for her."""
+    held: tuple[str, ...]  # answers that she holds
+    begun: tuple[str, ...]  # answers that she has begun and does not hold
+    units: Mapping[str, int]  # how many records of each answer wait for her
 
     def before_next(self, units: int) -> tuple[list[str], "Mixed"]:
         """What comes before her next answer with so many other units, and what is mixed in after it."""

@@ -4,7 +4,7 @@ Every figure is a count in an index or goes through her own responses only, howe
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from statistics import median
 from typing import Any, NamedTuple
@@ -17,12 +17,14 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.embedded.home.folder import hold_seconds
-from annotation.embedded.queue.holds import Holds, openings, read_holds, wait_for_turn
-from annotation.embedded.queue.mixed import has_restricted, is_for, read_mixed
+from annotation.embedded.queue.holds import wait_for_turn
+from annotation.embedded.queue.mixed import read_mixed
+from annotation.embedded.queue.page import count_waiting, lacking, read_queue
 from annotation.embedded.queue.practice import is_practice, practice_queue
 from annotation.embedded.queue.tables import HOLDS, QUEUE
 from annotation.units import times_taken
 
+_DONE = (ResponseStatus.submitted, ResponseStatus.discarded)
 _TIMED = 500
 _FEWEST_TIMED = 3
 
@@ -38,20 +40,15 @@ class _Done(NamedTuple):
 class OwnWork(NamedTuple):
     """One annotator's part of a dataset."""
 
-    submitted: int
-    """Records that she has submitted."""
-    discarded: int
-    """Records that she has discarded."""
-    drafts: int
-    """Records that she has begun."""
-    waiting: int
-    """Records that she has not begun and can be given now."""
+    submitted: int  # records that she has submitted
+    discarded: int  # records that she has discarded
+    drafts: int  # records that she has begun
+    waiting: int  # records that she has not begun and can be given now
     with_others: int
     """Records that she has not begun, and that others are giving their last labels, or will leave to her."""
     back: int | None
     """When the last of these is left to her at the latest, in seconds since 1970; None where there are none."""
-    pace: float | None
-    """Median seconds from one of her last answers to the next; None where there are too few to tell."""
+    pace: float | None  # median seconds from one of her last answers to the next; None where there are too few to tell
 
     @property
     def done(self) -> int:
@@ -66,21 +63,20 @@ class OwnWork(NamedTuple):
 
 async def own_work(db: AsyncSession, datasets: Sequence[Any], user_id: UUID) -> dict[UUID, OwnWork]:
     """Her part of each of the datasets, by id."""
-    counts = await _count_responses(db, user_id)
+    wanted = (
+        select(QUEUE.c.dataset_id, Response.status, func.count())
+        .join(QUEUE, QUEUE.c.record_id == Response.record_id)
+        .where(Response.user_id == user_id)
+        .group_by(QUEUE.c.dataset_id, Response.status)
+    )
+    counts = {(dataset_id, status): count for dataset_id, status, count in (await db.execute(wanted)).tuples()}
     paces = await _paces(db, user_id)
     found = {}
-    for dataset in datasets:
-        mine = counts.get(dataset.id, {})
-        waiting, with_others, back = await _left(db, dataset, user_id)
-        found[dataset.id] = OwnWork(
-            submitted=mine.get(ResponseStatus.submitted, 0),
-            discarded=mine.get(ResponseStatus.discarded, 0),
-            drafts=mine.get(ResponseStatus.draft, 0),
-            waiting=waiting,
-            with_others=with_others,
-            back=back,
-            pace=paces.get(dataset.id),
-        )
+    for each in datasets:
+        submitted, discarded, drafts = (counts.get((each.id, status), 0) for status in (*_DONE, ResponseStatus.draft))
+        waiting, with_others, back = await _left(db, each, user_id)
+        pace = paces.get(each.id)
+        found[each.id] = OwnWork(submitted, discarded, drafts, waiting, with_others, back, pace)
     return found
 
 
@@ -93,20 +89,6 @@ async def with_records(db: AsyncSession, dataset_ids: Sequence[UUID]) -> set[UUI
     }
 
 
-async def _count_responses(db: AsyncSession, user_id: UUID) -> Mapping[UUID, Mapping[ResponseStatus, int]]:
-    """How many responses of hers there are, by dataset and status."""
-    wanted = (
-        select(QUEUE.c.dataset_id, Response.status, func.count())
-        .join(QUEUE, QUEUE.c.record_id == Response.record_id)
-        .where(Response.user_id == user_id)
-        .group_by(QUEUE.c.dataset_id, Response.status)
-    )
-    found: defaultdict[UUID, dict[ResponseStatus, int]] = defaultdict(dict)
-    for dataset_id, status, count in (await db.execute(wanted)).tuples():
-        found[dataset_id][status] = count
-    return found
-
-
 async def _left(db: AsyncSession, dataset: Any, user_id: UUID) -> tuple[int, int, int | None]:
     """How many records that she has not begun wait for her, how many are with others, and until when at the latest.
 
@@ -114,40 +96,23 @@ async def _left(db: AsyncSession, dataset: Any, user_id: UUID) -> tuple[int, int
     """
     if is_practice(dataset):
         return len(await practice_queue(db, dataset, user_id)), 0, None
-    holds = await read_holds(db, dataset.id, user_id)
-    waiting, with_others, back = await _others_left(db, dataset, user_id, holds)
-    latest = holds.now + hold_seconds()
+    queue = await read_queue(db, dataset.id, user_id)
+    waiting, with_others, back = await count_waiting(queue), 0, None
+    if queue.openings.full:
+        hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
+        held = (*lacking(queue), QUEUE.c.record_id.in_(queue.openings.full), ~hers)
+        with_others = int(await db.scalar(select(func.count()).select_from(QUEUE).where(*held)) or 0)
+        others = (HOLDS.c.dataset_id == dataset.id, HOLDS.c.user_id != user_id)
+        held_by_others = (*others, HOLDS.c.answer.in_(select(QUEUE.c.answer).where(*held)))
+        back = await db.scalar(select(func.max(HOLDS.c.ends)).where(*held_by_others)) if with_others else None
+    latest = queue.holds.now + hold_seconds()
     if back is not None and back > latest:  # the clock was put back, and nobody may open this list for a day
         async with AsyncSessionLocal() as turn:
             await wait_for_turn(turn, dataset.id)
             await turn.commit()
         back = latest
-    mixed = await read_mixed(db, dataset.id, user_id, holds.mine)
+    mixed = await read_mixed(db, dataset.id, user_id, queue.holds.mine)
     return waiting + (mixed.units_shown(waiting) if mixed else 0), with_others, back
-
-
-async def _others_left(db: AsyncSession, dataset: Any, user_id: UUID, holds: Holds) -> tuple[int, int, int | None]:
-    """The same of the records that are not mixed in."""
-    here = [QUEUE.c.dataset_id == dataset.id, QUEUE.c.pending == 1, QUEUE.c.mixed == 0, QUEUE.c.lacking > 0]
-    if await has_restricted(db, dataset.id, user_id):
-        here.append(is_for(user_id))
-    lacking = await db.scalar(select(func.count()).select_from(QUEUE).where(*here))
-    if not lacking:
-        return 0, 0, None
-    of_record = exists().where(QUEUE.c.record_id == Response.record_id, *here)
-    begun = await db.scalar(select(func.count(Response.record_id)).where(Response.user_id == user_id, of_record))
-    full = (await openings(db, dataset.id, holds)).full
-    if not full:
-        return lacking - int(begun or 0), 0, None
-    hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
-    held = (*here, QUEUE.c.record_id.in_(full), ~hers)
-    count, answers = int(await db.scalar(select(func.count()).select_from(QUEUE).where(*held)) or 0), QUEUE.c.answer
-    ends = select(func.max(HOLDS.c.ends)).where(
-        HOLDS.c.dataset_id == dataset.id,
-        HOLDS.c.user_id != user_id,
-        HOLDS.c.answer.in_(select(answers).where(*held)),
-    )
-    return lacking - int(begun or 0) - count, count, await db.scalar(ends) if count else None
 
 
 async def _paces(db: AsyncSession, user_id: UUID) -> dict[UUID, float]:
@@ -159,7 +124,7 @@ async def _paces(db: AsyncSession, user_id: UUID) -> dict[UUID, float]:
     wanted = (
         select(QUEUE.c.dataset_id, Response.updated_at)
         .join(QUEUE, QUEUE.c.record_id == Response.record_id)
-        .where(Response.user_id == user_id, Response.status.in_((ResponseStatus.submitted, ResponseStatus.discarded)))
+        .where(Response.user_id == user_id, Response.status.in_(_DONE))
         .order_by(Response.updated_at.desc())
         .limit(_TIMED)
     )

@@ -9,7 +9,8 @@ on than anybody leafs: it would keep the whole dataset from everybody else.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -17,57 +18,36 @@ from argilla_server.models import Record, Response
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.embedded.queue.holds import (
-    Holds,
-    Openings,
-    annotates,
-    hold,
-    openings,
-    read_holds,
-    release,
-    wait_for_turn,
-)
+from annotation.embedded.queue import holds as held_answers
+from annotation.embedded.queue.holds import Holds, Openings
 from annotation.embedded.queue.mixed import Mixed, has_restricted, hidden_from, is_for, is_limited, read_mixed
 from annotation.embedded.queue.practice import closing_practice, is_practice, practice_queue
 from annotation.embedded.queue.tables import QUEUE
 from annotation.embedded.search.filters import is_pending_record, split_queue
 from annotation.embedded.search.orders import FEW, HEAPS, lot
 
-_AT_ONCE = 500
+_AT_ONCE = 500  # answers that a statement can hold
 _ONE_AT_A_TIME = 10
 _MOST_SHOWN = 100
 _FARTHEST_LEAFED = 300
 
 
 class _WaitingRecord(NamedTuple):
-    """A record that waits for the annotator."""
-
     record_id: UUID
     answer: str
-    passage: int
-    """Its rank; 0 for a whole answer, -1 where the record is not ours."""
+    passage: int  # its rank; 0 for a whole answer, -1 where the record is not ours
 
 
-class _Queue(NamedTuple):
+class Queue(NamedTuple):
     """An annotator's queue in a dataset at one moment."""
 
     db: AsyncSession
     dataset_id: UUID
     user_id: UUID
-    narrowing: Sequence[ColumnElement[bool]]
-    """Conditions on records, beside those of the queue."""
-    is_restricted: bool
-    """Whether some of the dataset's records are for others only."""
+    narrowing: Sequence[ColumnElement[bool]]  # conditions on records, beside those of the queue
+    is_restricted: bool  # whether some of the dataset's records are for others only
     holds: Holds
     openings: Openings
-
-
-class QueuePage(NamedTuple):
-    """A page of the queue."""
-
-    record_ids: list[UUID]
-    total: int
-    """Records that the whole queue can hand her now."""
 
 
 def filters_beside_the_queue(wanted: Any) -> list[Any] | None:
@@ -79,49 +59,54 @@ def filters_beside_the_queue(wanted: Any) -> list[Any] | None:
 
 async def queue_page(
     db: AsyncSession, dataset: Any, user_id: UUID, narrowing: Sequence[ColumnElement[bool]], offset: int, limit: int
-) -> QueuePage:
-    """The records that wait for her from `offset` on, now held for her; `narrowing` are further conditions on records.
+) -> tuple[list[UUID], int]:
+    """The records that wait for her from `offset` on, now held for her, and how many the whole queue can hand her now.
 
-    Empty where she has answered all that is pending, or others hold the rest, or a practice comes first.
+    `narrowing` are further conditions on records. Empty where she has answered all that is pending, or others hold the
+    rest, or a practice comes first.
     """
     if is_practice(dataset):
         cases = await practice_queue(db, dataset, user_id, narrowing)
-        return QueuePage(cases[offset : offset + limit], len(cases))
+        return cases[offset : offset + limit], len(cases)
     if await closing_practice(db, dataset, user_id):
-        return QueuePage([], 0)
+        return [], 0
     leafs = limit <= _MOST_SHOWN and offset + limit <= _FARTHEST_LEAFED
-    hands_out = leafs and await annotates(db, dataset, user_id)
+    hands_out = leafs and await held_answers.annotates(db, dataset, user_id)
     if hands_out:
         await db.rollback()  # on SQLite, who has read before cannot wait for another writer
-        await wait_for_turn(db, dataset.id)
-    queue = await _read_queue(db, dataset.id, user_id, narrowing)
+        await held_answers.wait_for_turn(db, dataset.id)
+    queue = await read_queue(db, dataset.id, user_id, narrowing)
     holds = queue.holds
     held = await _records_of(queue, list(holds.mine))
-    waiting = await _count_waiting(queue)
+    waiting = await count_waiting(queue)
     mixed = await _mixed_in(queue, waiting)
     records = await _first_records(queue, mixed, held, offset + limit, limit)
-    page = _records_at_once(records[offset:], limit, answers=1 if offset else 2)
+    page = records[offset:]
+    if page and limit <= _ONE_AT_A_TIME and page[0].passage >= 0:  # of our own the passages of few answers
+        first = list(dict.fromkeys(record.answer for record in page))[: 1 if offset else 2]
+        page = [record for record in page if record.answer in first]
     if hands_out:
         if not narrowing:
             left = {record.answer for record in held}
-            await release(db, dataset.id, user_id, [answer for answer in holds.mine if answer not in left])
+            await held_answers.release(db, dataset.id, user_id, [each for each in holds.mine if each not in left])
         # The one before is what she looks at while her page asks for the next.
         looked_at = records[max(0, offset - 1) : offset + len(page)]
-        await hold(db, dataset.id, user_id, [record.answer for record in looked_at], holds)
+        await held_answers.hold(db, dataset.id, user_id, [record.answer for record in looked_at], holds)
         await db.commit()
-    return QueuePage([record.record_id for record in page], waiting + (mixed.units_shown(waiting) if mixed else 0))
+    return [record.record_id for record in page], waiting + (mixed.units_shown(waiting) if mixed else 0)
 
 
-async def _read_queue(
-    db: AsyncSession, dataset_id: UUID, user_id: UUID, narrowing: Sequence[ColumnElement[bool]]
-) -> _Queue:
-    """Her queue now."""
-    holds = await read_holds(db, dataset_id, user_id)
+async def read_queue(
+    db: AsyncSession, dataset_id: UUID, user_id: UUID, narrowing: Sequence[ColumnElement[bool]] = ()
+) -> Queue:
+    """Her queue in the dataset now; `narrowing` are further conditions on records."""
+    holds = await held_answers.read_holds(db, dataset_id, user_id)
     restricted = await has_restricted(db, dataset_id, user_id)
-    return _Queue(db, dataset_id, user_id, narrowing, restricted, holds, await openings(db, dataset_id, holds))
+    openings = await held_answers.openings(db, dataset_id, holds)
+    return Queue(db, dataset_id, user_id, narrowing, restricted, holds, openings)
 
 
-async def _mixed_in(queue: _Queue, waiting: int) -> Mixed | None:
+async def _mixed_in(queue: Queue, waiting: int) -> Mixed | None:
     """What is mixed into her queue, in which so many other records wait; None where nothing is.
 
     A narrowed queue shows no more of it than the whole one will, or what it leaves out would be told apart.
@@ -129,7 +114,7 @@ async def _mixed_in(queue: _Queue, waiting: int) -> Mixed | None:
     mixed = await read_mixed(queue.db, queue.dataset_id, queue.user_id, queue.holds.mine)
     if mixed is None or not queue.narrowing:
         return mixed
-    shown = mixed.shown(await _count_waiting(queue._replace(narrowing=())))
+    shown = mixed.shown(await count_waiting(queue._replace(narrowing=())))
     found = Counter(record.answer for record in await _records_of(queue, shown))
     return mixed.narrowed(found, waiting)
 
@@ -141,59 +126,53 @@ async def kept_from(db: AsyncSession, dataset: Any, user_id: UUID) -> list[Colum
     """
     if not await is_limited(db, dataset.id, user_id):
         return []
-    queue = await _read_queue(db, dataset.id, user_id, ())
+    queue = await read_queue(db, dataset.id, user_id)
     mixed = await read_mixed(db, dataset.id, user_id, queue.holds.mine)
-    return hidden_from(dataset.id, user_id, mixed.shown(await _count_waiting(queue)) if mixed else [])
+    return hidden_from(dataset.id, user_id, mixed.shown(await count_waiting(queue)) if mixed else [])
 
 
 async def _first_records(
-    queue: _Queue, mixed: Mixed | None, held: Sequence[_WaitingRecord], wanted: int, at_once: int
+    queue: Queue, mixed: Mixed | None, held: Sequence[_WaitingRecord], wanted: int, at_once: int
 ) -> list[_WaitingRecord]:
     """So many records of the queue from its beginning, which is those that she holds, or all there are."""
-    records = list(held[:wanted])
+    records = list(held)
+    if len(records) < wanted and mixed:
+        records += await _records_of(queue, mixed.begun)
     if len(records) < wanted:
-        async for record in _with_mixed(queue, mixed, at_once) if mixed else _not_held(queue, at_once):
-            records.append(record)
-            if len(records) == wanted:
+        async for answer in _not_held(queue, at_once):
+            if mixed:
+                come, mixed = mixed.before_next(len(answer))
+                records += await _records_of(queue, come)
+            records += answer
+            if len(records) >= wanted:
                 break
-    return records
+    return records[:wanted]
 
 
-def _records_at_once(records: Sequence[_WaitingRecord], limit: int, answers: int) -> list[_WaitingRecord]:
-    """Those that go out together: of our own records the passages of so many answers, unless the page shows many."""
-    if records and limit <= _ONE_AT_A_TIME and records[0].passage >= 0:
-        first = list(dict.fromkeys(record.answer for record in records))[:answers]
-        return [record for record in records if record.answer in first]
-    return list(records)
-
-
-async def _count_waiting(queue: _Queue) -> int:
+async def count_waiting(queue: Queue) -> int:
     """Number of records that wait for her: all that lack labels, less those she has answered or others hold.
 
     Without those that are mixed in. The first is a count in one index; the others look at her responses and at what
     others hold, which are few.
     """
-    here = (*_pending(queue), QUEUE.c.mixed == 0, QUEUE.c.lacking > 0)
+    here, full = lacking(queue), queue.openings.full
     of_record = exists().where(QUEUE.c.record_id == Response.record_id, *here)
-    full = queue.openings.full
     mine = select(Response.record_id).where(Response.user_id == queue.user_id)
-    total = await queue.db.scalar(select(func.count()).select_from(QUEUE).where(*here))
-    answered = await queue.db.scalar(
-        select(func.count(Response.record_id)).where(Response.user_id == queue.user_id, of_record)
-    )
-    held = (
-        await queue.db.scalar(
-            select(func.count())
-            .select_from(QUEUE)
-            .where(*here, QUEUE.c.record_id.in_(full), QUEUE.c.record_id.not_in(mine))
-        )
-        if full
-        else 0
-    )
-    return int(total or 0) - int(answered or 0) - int(held or 0)
+    rows = select(func.count()).select_from(QUEUE).where(*here)
+    answered = select(func.count(Response.record_id)).where(Response.user_id == queue.user_id, of_record)
+    count = int(await queue.db.scalar(rows) or 0) - int(await queue.db.scalar(answered) or 0)
+    if full:
+        held = rows.where(QUEUE.c.record_id.in_(full), QUEUE.c.record_id.not_in(mine))
+        count -= int(await queue.db.scalar(held) or 0)
+    return count
 
 
-def _pending(queue: _Queue) -> list[ColumnElement[bool]]:
+def lacking(queue: Queue) -> list[ColumnElement[bool]]:
+    """Conditions for the rows of pending records that are not mixed in and lack labels."""
+    return [*_pending(queue), QUEUE.c.mixed == 0, QUEUE.c.lacking > 0]
+
+
+def _pending(queue: Queue) -> list[ColumnElement[bool]]:
     """Conditions for the rows of records that are pending, apart from the number of their labels."""
     here: list[ColumnElement[bool]] = [QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1]
     if queue.narrowing:
@@ -203,54 +182,32 @@ def _pending(queue: _Queue) -> list[ColumnElement[bool]]:
     return here
 
 
-def _waiting(queue: _Queue) -> list[ColumnElement[bool]]:
+def _waiting(queue: Queue) -> list[ColumnElement[bool]]:
     """Conditions for the rows of records that wait for her, apart from the number of their labels."""
     answered = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == queue.user_id)
     full = [QUEUE.c.record_id.not_in(queue.openings.full)] if queue.openings.full else []
     return [*_pending(queue), ~answered, *full]
 
 
-async def _with_mixed(queue: _Queue, mixed: Mixed, at_once: int) -> AsyncIterator[_WaitingRecord]:
-    """The same as `_not_held`, with the answers that are mixed in at their places."""
-    for record in await _records_of(queue, mixed.begun):
-        yield record
-    async for answer in _by_answer(_not_held(queue, at_once)):
-        come, mixed = mixed.before_next(len(answer))
-        for record in [*await _records_of(queue, come), *answer]:
-            yield record
+async def _not_held(queue: Queue, at_once: int) -> AsyncIterator[list[_WaitingRecord]]:
+    """The records that wait for her in answers that she does not hold, answer by answer in her order.
 
-
-async def _by_answer(records: AsyncIterator[_WaitingRecord]) -> AsyncIterator[list[_WaitingRecord]]:
-    """The records of each answer together, which stand beside each other."""
-    answer: list[_WaitingRecord] = []
-    async for record in records:
-        if answer and record.answer != answer[0].answer:
-            yield answer
-            answer = []
-        answer.append(record)
-    if answer:
-        yield answer
-
-
-async def _not_held(queue: _Queue, at_once: int) -> AsyncIterator[_WaitingRecord]:
-    """The records that wait for her in answers that she does not hold, in her order, read as many answers at a time."""
-    seen = set(queue.holds.mine)
-    for left in range(1, await _most_lacking(queue) + 1):
+    As many answers are read at a time. Without those that are mixed in.
+    """
+    here = (QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1, QUEUE.c.mixed == 0)
+    most_lacking = await queue.db.scalar(select(func.max(QUEUE.c.lacking)).where(*here)) or 0
+    seen, size = set(queue.holds.mine), min(at_once, _AT_ONCE)
+    for left in range(1, most_lacking + 1):
         async for answers in _lacking(queue, left):
             new = [answer for answer in answers if answer not in seen]
             seen.update(new)
-            for some in _portions(new, at_once):
-                for record in await _records_of(queue, some):
-                    yield record
+            for first in range(0, len(new), size):
+                records = await _records_of(queue, new[first : first + size])
+                for _, of_answer in groupby(records, key=lambda record: record.answer):
+                    yield list(of_answer)
 
 
-async def _most_lacking(queue: _Queue) -> int:
-    """The largest number of labels that a record lacks."""
-    here = (QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1, QUEUE.c.mixed == 0)
-    return await queue.db.scalar(select(func.max(QUEUE.c.lacking)).where(*here)) or 0
-
-
-async def _lacking(queue: _Queue, left: int) -> AsyncIterator[list[str]]:
+async def _lacking(queue: Queue, left: int) -> AsyncIterator[list[str]]:
     """The answers with a record that lacks so many labels, in her order: in one list or, if they are many, in heaps."""
     columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*_waiting(queue), QUEUE.c.mixed == 0, QUEUE.c.lacking == left)
     found = (await queue.db.execute(columns.limit(FEW + 1))).tuples().all()
@@ -269,7 +226,7 @@ def _by_lot(user_id: UUID, answers: Iterable[tuple[str, int]]) -> list[str]:
     return sorted(places, key=places.__getitem__)
 
 
-async def _records_of(queue: _Queue, answers: Sequence[str]) -> list[_WaitingRecord]:
+async def _records_of(queue: Queue, answers: Sequence[str]) -> list[_WaitingRecord]:
     """The records of the answers that wait for her, answer by answer, passages by rank."""
     if not answers:
         return []
@@ -277,14 +234,6 @@ async def _records_of(queue: _Queue, answers: Sequence[str]) -> list[_WaitingRec
     # The sum keeps SQLite from reading every pending record in the order of labels instead of these answers.
     lacking_labels = QUEUE.c.lacking + 0 > 0
     found = columns.where(*_waiting(queue), lacking_labels, QUEUE.c.answer.in_(answers))
-    rows = (await queue.db.execute(found)).tuples()
+    rows = [_WaitingRecord(*row) for row in (await queue.db.execute(found)).tuples()]
     places = {answer: place for place, answer in enumerate(answers)}
-    return sorted(
-        (_WaitingRecord(*row) for row in rows), key=lambda each: (places[each.answer], each.passage, each.record_id)
-    )
-
-
-def _portions(answers: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """The answers in portions of a size that a statement can hold."""
-    size = min(size, _AT_ONCE)
-    return (answers[first : first + size] for first in range(0, len(answers), size))
+    return sorted(rows, key=lambda each: (places[each.answer], each.passage, each.record_id))

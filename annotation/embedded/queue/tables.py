@@ -249,7 +249,6 @@ def _changes(dialect: str) -> list[tuple[str, str, str, str]]:
 
 
 def _put_record(dialect: str, row: str, source: str = "") -> str:
-    """The statement that puts a row of records, or all of them from a source, into the queue."""
     parts = {
         "heap": _HEAP[dialect],
         "needed": _NEEDED[dialect],

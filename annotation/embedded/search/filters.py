@@ -125,7 +125,6 @@ def filter_condition(wanted: Any, dataset_id: UUID) -> ColumnElement[bool]:
 
 
 def _record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
-    """True for a record whose own property is wanted."""
     column: Any = getattr(Record, name)
     if not isinstance(wanted, TermsFilter):
         if name in TIMES:
@@ -151,7 +150,6 @@ def storable(value: Any) -> str:
 
 
 def _response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
-    """True for a record with a response, of the scope's user where there is one, that is wanted."""
     if scope.question:
         return _response_exists(scope, _json_condition(wanted, Response.values, scope.question, "value"))
     if scope.property != "status" or not isinstance(wanted, TermsFilter):
@@ -205,7 +203,6 @@ def of_record_and_user(scope: Any) -> list[ColumnElement[bool]]:
 
 
 def _suggestion_condition(wanted: Any, scope: Any, dataset_id: UUID) -> ColumnElement[bool]:
-    """True for a record with a suggestion for the scope's question that is wanted."""
     column = getattr(Suggestion, scope.property)
     if scope.property in ("value", "score"):
         condition = _json_condition(wanted, column)
@@ -259,7 +256,6 @@ def number_or_none(value: Any) -> float | None:
 
 
 def _is_uuid(value: str) -> bool:
-    """Whether the text is a UUID."""
     try:
         UUID(value)
     except ValueError:

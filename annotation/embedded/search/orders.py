@@ -145,7 +145,6 @@ def _order_terms(order: Any, dataset_id: UUID, backwards: bool = False) -> list[
 
 
 def _is_by_time(order: Any) -> bool:
-    """Whether the order is one of the record's own times."""
     return isinstance(order.scope, RecordFilterScope) and order.scope.property in TIMES
 
 

@@ -182,7 +182,6 @@ _POSTGRESQL_ALL_RECORDS = """
 
 
 def _give_words(connection: Any, _: object) -> None:
-    """Teach a SQLite connection, plain or SQLAlchemy's, the function that the triggers call."""
     if hasattr(connection, "create_function"):
         connection.create_function("citejury_words_by_field", 2, words.words_by_field, deterministic=True)
 
@@ -225,7 +224,6 @@ def _has_triggers(connection: Connection) -> bool:
 
 
 def _rebuild_sqlite(connection: Connection) -> None:
-    """Make the triggers and read the texts of all records anew."""
     made = ["DROP TABLE IF EXISTS citejury_words", "DROP TABLE IF EXISTS citejury_texts", *_SQLITE_TABLES]
     insert = _SQLITE_TEXTS_OF.replace("{records}", _SQLITE_NEW_RECORD)
     for name, body in _SQLITE_TRIGGERS.items():
@@ -292,7 +290,6 @@ def records_with(phrase: str, is_prefix: bool, field: str | None) -> Select[Any]
 
 
 def _sqlite_phrase(phrase: str, is_prefix: bool) -> Select[Any]:
-    """The ids of records that have the phrase."""
     begun = phrase.split(" ", _LONGEST_PHRASE)
     is_whole = len(begun) <= _LONGEST_PHRASE
     wanted = f'"{" ".join(begun[:_LONGEST_PHRASE])}"' + ("*" if is_prefix and is_whole else "")
@@ -304,7 +301,6 @@ def _sqlite_phrase(phrase: str, is_prefix: bool) -> Select[Any]:
 
 
 def _postgresql_phrase(phrase: str, is_prefix: bool) -> Select[Any]:
-    """The ids of records that have the phrase."""
     single = phrase.split(" ")
     lexemes = [f"'{word[:_LONGEST_WORD]}'" for word in dict.fromkeys(single[:-1] if is_prefix else single)]
     lexemes += [f"'{single[-1][:_LONGEST_WORD]}':*"] if is_prefix else []
