@@ -118,11 +118,7 @@ def _fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) ->
 
 
 def _refuse_used_database(target: Any, owner_username: str) -> None:
-    """Refuse a database that anything but the first start has written to.
-
-    Raises:
-        OutputError: somebody has.
-    """
+    """Refuse a database that anything but the first start has written to."""
     others = target.execute(text("SELECT count(*) FROM users WHERE username <> :name"), {"name": owner_username})
     found = {"users beside the owner": others.scalar_one()}
     for table in ("workspaces", "webhooks"):
@@ -137,12 +133,7 @@ def _refuse_used_database(target: Any, owner_username: str) -> None:
 
 
 def _copy_table(source: sqlite3.Connection, target: Any, table: str, columns: tuple[str, ...]) -> None:
-    """Copy all rows of a table, in SQLite's order.
-
-    Raises:
-        InputError: PostgreSQL cannot keep one of them.
-        ServerStartError: it stopped for a reason of its own.
-    """
+    """Copy all rows of a table, in SQLite's order."""
     import psycopg2
 
     named = ", ".join(f'"{column}"' for column in columns)

@@ -79,9 +79,6 @@ def _read_proxies(text: str, routes: Path) -> Iterator[_Network]:
     The gateway is the address of the default route; none where there is none, or no Linux. Source: proc_pid_net(5),
     /proc/net/route; the destination 0 is the default, addresses are of the machine's own byte order, which is the small
     end first wherever this runs.
-
-    Raises:
-        SettingsError: one is none of these.
     """
     for each in text.replace(",", " ").split():
         if each != "gateway":

@@ -38,11 +38,7 @@ _BACKLOG = 2048
 
 
 def _setting(name: str) -> str:
-    """The value of an environment variable.
-
-    Raises:
-        SettingsError: it is not set, or empty.
-    """
+    """The value of an environment variable."""
     found = os.environ.get(name, "")
     if not found:
         raise SettingsError(f"`{name}` is not set; docker/compose.yaml shows what this part of the server needs.")
@@ -84,11 +80,7 @@ def _check_settings() -> "URL":
 
 
 def _reach_database(url: "URL") -> None:
-    """Check that the database answers.
-
-    Raises:
-        ServerStartError: it does not answer, or not to this user and password.
-    """
+    """Check that the database answers."""
     from sqlalchemy import create_engine
     from sqlalchemy.exc import OperationalError
 
@@ -104,12 +96,7 @@ def _reach_database(url: "URL") -> None:
 
 
 def _open_queue() -> Any:
-    """A connection to Redis, which has answered.
-
-    Raises:
-        SettingsError: the environment names no Redis.
-        ServerStartError: it does not answer, or not to this password.
-    """
+    """A connection to Redis, which has answered."""
     from redis import Redis
     from redis.exceptions import RedisError
 
@@ -194,11 +181,7 @@ def _serve_web() -> int:
 
 
 def _address() -> tuple[str, int]:
-    """Host and port of `CITEJURY_LISTEN`.
-
-    Raises:
-        SettingsError: it is none.
-    """
+    """Host and port of `CITEJURY_LISTEN`."""
     host, _, port = _setting("CITEJURY_LISTEN").rpartition(":")
     if not host or not port.isdecimal():
         raise SettingsError("`CITEJURY_LISTEN` should be a host and a port, such as 0.0.0.0:6900.")

@@ -131,11 +131,6 @@ def _back_up(home: Path, folder: Path, keep: int) -> None:
     """Make a new backup of the home, and a home from it on trial; then only so many are kept.
 
     Older ones that somebody else made, or that were moved away, are left alone.
-
-    Raises:
-        InputError: the database is damaged, or cannot be read.
-        OutputError: there is no room, the folder cannot be written, or what is written there is not what was copied.
-        ServerStartError: the home is of newer software.
     """
     home, folder = home.absolute(), folder.absolute()
     try:

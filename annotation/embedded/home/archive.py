@@ -160,10 +160,6 @@ def _copy_database(home: Path, copy: Path) -> None:
     """Copy a home's database as it is at one moment, and look through the copy.
 
     In one step: SQLite begins anew whenever somebody writes between two steps, and under load that is always.
-
-    Raises:
-        InputError: it is locked for too long, cannot be read, or is damaged; the damage is noted.
-        OutputError: the copy is damaged, and the database is not.
     """
     source = home / DATABASE_FILE
     try:
@@ -236,11 +232,7 @@ def restore_home(path: Path, home: Path) -> BackupManifest:
 
 
 def _refuse_used_folder(home: Path) -> None:
-    """Refuse a folder that is not missing or empty.
-
-    Raises:
-        OutputError: a server runs in it, something is in it, or it is a file.
-    """
+    """Refuse a folder that is not missing or empty."""
     if not os.path.lexists(home):
         return
     if not home.is_dir() or home.is_symlink():
@@ -297,9 +289,6 @@ def _drop_triggers(database: Path) -> None:
 
     A migration of Argilla's that rebuilds a table fails while a trigger of another table mentions it
     (https://www.sqlite.org/lang_altertable.html).
-
-    Raises:
-        OutputError: the database cannot be written.
     """
     ours = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'citejury%'"
     try:

@@ -118,11 +118,7 @@ def check_backup(path: Path) -> BackupManifest:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The backup as an archive.
-
-    Raises:
-        InputError: it cannot be read to its end.
-    """
+    """The backup as an archive."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
@@ -131,11 +127,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _copy_whole(archive: zipfile.ZipFile, path: Path, name: str, stored: StoredFile, target: IO[bytes] | None) -> None:
-    """Copy a member of the archive at `path`, or only look at it, no more of it than the manifest says that there is.
-
-    Raises:
-        InputError: it has not the length or the checksum that it should.
-    """
+    """Copy a member of the archive, or only look at it, no more of it than the manifest says that there is."""
     digest, left = hashlib.sha256(), stored.size
     with archive.open(name) as member:
         while left >= 0 and (chunk := member.read(_CHUNK)):

@@ -203,11 +203,7 @@ def refuse_damaged_home(home: Path, waiting: Callable[[str], None]) -> None:
 
 
 def _look_through(database: Path, thorough: bool, waiting: Callable[[str], None]) -> str:
-    """What is wrong in the database; by a thread, because SQLite hears no Ctrl-C.
-
-    Raises:
-        ServerStartError: it cannot be read.
-    """
+    """What is wrong in the database; by a thread, because SQLite hears no Ctrl-C."""
     result: list[str | sqlite3.Error] = []
 
     def look() -> None:

@@ -72,49 +72,33 @@ def know_epochs(users: Any) -> None:
     users.citejury_epoch = column_property(func.coalesce(epoch, 0))
 
 
-def say_epoch_in_tokens(_: Any) -> Callable[[Any], str]:
-    """The same token, which also says in which of the user's epochs it was made."""
-
-    def token_of(user: Any) -> str:
-        said = {"identity": str(user.id), "name": user.first_name, "username": user.username, "role": user.role}
-        return str(JWT.create(UserInfo(said | {_EPOCH_CLAIM: user.citejury_epoch})))
-
-    return token_of
+def token_with_epoch(user: Any) -> str:
+    """A token that also says in which of the user's epochs it was made."""
+    said = {"identity": str(user.id), "name": user.first_name, "username": user.username, "role": user.role}
+    return str(JWT.create(UserInfo(said | {_EPOCH_CLAIM: user.citejury_epoch})))
 
 
-def check_epoch_of_tokens(_: Any) -> Any:
-    """The same log-in by token, if it is of the user's epoch and of herself, and not of who had her name before."""
-
-    async def authenticate(self: Any, request: Any) -> Any:
-        credentials = await self.scheme(request)
-        if not credentials:
-            return None
-        said = JWT.decode(credentials.credentials)
-        user = await accounts.get_user_by_username(request.state.db, said.get("username"))
-        if user is None or said.get("identity") != str(user.id) or said.get(_EPOCH_CLAIM, 0) != user.citejury_epoch:
-            return None
-        return _admitted(user, request)
-
-    return authenticate
+async def log_in_by_token(self: Any, request: Any) -> Any:
+    """Take a token if it is of the user's epoch and of herself, and not of who had her name before."""
+    credentials = await self.scheme(request)
+    if not credentials:
+        return None
+    said = JWT.decode(credentials.credentials)
+    user = await accounts.get_user_by_username(request.state.db, said.get("username"))
+    if user is None or said.get("identity") != str(user.id) or said.get(_EPOCH_CLAIM, 0) != user.citejury_epoch:
+        return None
+    return _admitted(user, request)
 
 
-def check_workspace_of_keys(_: Any) -> Any:
-    """The same log-in by API key, for users who are in a workspace."""
-
-    async def authenticate(self: Any, request: Any) -> Any:
-        api_key = await self.scheme(request)
-        user = await accounts.get_user_by_api_key(request.state.db, api_key=api_key) if api_key else None
-        return _admitted(user, request) if user else None
-
-    return authenticate
+async def log_in_by_key(self: Any, request: Any) -> Any:
+    """Take an API key of a user who is in a workspace."""
+    api_key = await self.scheme(request)
+    user = await accounts.get_user_by_api_key(request.state.db, api_key=api_key) if api_key else None
+    return _admitted(user, request) if user else None
 
 
 def _admitted(user: Any, request: Any) -> tuple[Any, Any]:
-    """What a backend says of a user whom it knows.
-
-    Raises:
-        ForbiddenOperationError: she is in no workspace, and asks for more than herself; the server answers 403.
-    """
+    """What a backend says of a user whom it knows."""
     # The edge asks before there is a route.
     asked = getattr(request.scope.get("route"), "path", "") if request.method == "GET" else ""
     if not _belongs(user) and asked not in _HERSELF:
@@ -128,33 +112,28 @@ def _belongs(user: Any) -> bool:
     return user.is_owner or bool(user.workspaces)
 
 
-def refuse_log_in_of_removed(authenticate: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """The same check of a password; refuses who was taken out of all workspaces, as one that is wrong.
+async def refuse_log_in_of_removed(
+    authenticate: Callable[..., Awaitable[Any]], db: Any, username: str, password: str
+) -> Any:
+    """Check a password; refuse who was taken out of all workspaces, as one that is wrong.
 
     Who has not been in one yet may log in, for an adjudicator's comes with what she is given to decide.
     """
-
-    async def authenticate_member(db: Any, username: str, password: str) -> Any:
-        user = await authenticate(db, username, password)
-        if user and user.citejury_epoch and not _belongs(user):
-            tell_repeatedly(_refusals, f"login refused: {username} is in no workspace any more")
-            raise UnauthorizedError(_NO_WORKSPACE)
-        return user
-
-    return authenticate_member
+    user = await authenticate(db, username, password)
+    if user and user.citejury_epoch and not _belongs(user):
+        tell_repeatedly(_refusals, f"login refused: {username} is in no workspace any more")
+        raise UnauthorizedError(_NO_WORKSPACE)
+    return user
 
 
-def for_members_only(policy: Callable[[Any], Callable[[Any], Awaitable[bool]]]) -> Any:
+def for_members_only(policy: Callable[[Any], Any], response: Any) -> Callable[[Any], Awaitable[bool]]:
     """The same permission about a response, but for users who are not in its workspace any more."""
 
-    def permission(response: Any) -> Callable[[Any], Awaitable[bool]]:
-        async def is_allowed_member(actor: Any) -> bool:
-            is_member = actor.is_owner or await actor.is_member(response.record.dataset.workspace_id)
-            return is_member and await policy(response)(actor)
+    async def is_allowed_member(actor: Any) -> bool:
+        is_member = actor.is_owner or await actor.is_member(response.record.dataset.workspace_id)
+        return bool(is_member and await policy(response)(actor))
 
-        return is_allowed_member
-
-    return permission
+    return is_allowed_member
 
 
 def serve_revocation(_: Any) -> None:
@@ -216,23 +195,19 @@ def slow_down(create_token: Any) -> None:
     serve_first("/token", create_counted_token, "POST", status_code=201, response_model=Token)
 
 
-def check_elsewhere(_: Any) -> Callable[..., Awaitable[Any]]:
-    """An `authenticate_user` that keeps neither the server nor a connection of the database while it hashes.
+async def check_elsewhere(db: Any, username: str, password: str) -> Any:
+    """Check a password, and keep neither the server nor a connection of the database while it is hashed.
 
     An unknown user name takes what a known one takes: the same queries and one hash.
     """
-
-    async def authenticate_user(db: Any, username: str, password: str) -> Any:
-        hashed = await _hash_of(db, username)
-        known = hashed or accounts._DUMMY_HASH
-        right = await _threads.run(_asking.get(), accounts.verify_password, password, known)
-        if not right or not hashed:
-            return None
-        user = await accounts.get_user_by_username(db, username)
-        # Whoever has got a new password meanwhile needs that.
-        return user if user is not None and user.password_hash == hashed else None
-
-    return authenticate_user
+    hashed = await _hash_of(db, username)
+    known = hashed or accounts._DUMMY_HASH
+    right = await _threads.run(_asking.get(), accounts.verify_password, password, known)
+    if not right or not hashed:
+        return None
+    user = await accounts.get_user_by_username(db, username)
+    # Whoever has got a new password meanwhile needs that.
+    return user if user is not None and user.password_hash == hashed else None
 
 
 async def _hash_of(db: Any, username: str) -> str | None:
@@ -251,19 +226,15 @@ class _Hashed(str):
     __slots__ = ()
 
 
-def hash_first(store: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """A function that stores a user, with the password in what it gets hashed before."""
-
-    async def store_hashed(db: Any, *arguments: Any, **named: Any) -> Any:
-        for attributes in (*arguments, *named.values()):
-            if isinstance(attributes, dict) and "password" in attributes:
-                hashed = await _threads.run(_asking.get(), accounts.hash_password, attributes["password"])
-                attributes["password"] = _Hashed(hashed)
-        return await store(db, *arguments, **named)
-
-    return store_hashed
+async def hash_first(store: Callable[..., Awaitable[Any]], db: Any, *arguments: Any, **named: Any) -> Any:
+    """Store a user, with the password in what comes hashed before."""
+    for attributes in (*arguments, *named.values()):
+        if isinstance(attributes, dict) and "password" in attributes:
+            hashed = await _threads.run(_asking.get(), accounts.hash_password, attributes["password"])
+            attributes["password"] = _Hashed(hashed)
+    return await store(db, *arguments, **named)
 
 
-def hash_once(hash_password: Callable[[str], str]) -> Callable[[str], str]:
-    """A `hash_password` that leaves what is hashed already as it is."""
-    return lambda password: str(password) if isinstance(password, _Hashed) else hash_password(password)
+def hash_once(hash_password: Callable[[str], str], password: str) -> str:
+    """Hash a password; what is hashed already stays as it is."""
+    return str(password) if isinstance(password, _Hashed) else hash_password(password)

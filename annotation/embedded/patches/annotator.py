@@ -83,48 +83,36 @@ def _said_of_each(dataset: Any) -> dict[str, Any]:
     return {"inserted_at": came, "updated_at": came, "status": RecordStatus.pending}
 
 
-def hide_what_tells(visible_metadata: Callable[[Any, Any], Awaitable[Any]]) -> Any:
+async def hide_what_tells(visible_metadata: Callable[[Any, Any], Awaitable[Any]], record: Any, user: Any) -> Any:
     """The same metadata, and for annotators a record that is as each of them is said to be."""
-
-    async def as_said(record: Any, user: Any) -> Any:
-        found = await visible_metadata(record, user)
-        if user.is_annotator:
-            for name, value in _said_of_each(record.dataset).items():
-                set_committed_value(record, name, value)
-        return found
-
-    return as_said
+    found = await visible_metadata(record, user)
+    if user.is_annotator:
+        for name, value in _said_of_each(record.dataset).items():
+            set_committed_value(record, name, value)
+    return found
 
 
-def sort_by_what_she_is_told(to_sort: Callable[..., list[Any]]) -> Any:
+def sort_by_what_she_is_told(to_sort: Callable[..., list[Any]], sort: list[Any], user: Any) -> list[Any]:
     """The same orders, but for an annotator's by what she is not told of records: they are equal in that."""
-
-    def orders(sort: list[Any], user: Any) -> list[Any]:
-        found = to_sort(sort, user=user)
-        hers = user is not None and user.is_annotator
-        return [order for order in found if not (hers and _is_hidden(order.scope))]
-
-    return orders
+    found = to_sort(sort, user=user)
+    hers = user is not None and user.is_annotator
+    return [order for order in found if not (hers and _is_hidden(order.scope))]
 
 
-def filter_by_what_she_is_told(to_filter: Callable[..., Any]) -> Any:
+def filter_by_what_she_is_told(to_filter: Callable[..., Any], filters: Any, user: Any) -> Any:
     """The same filter; refuses an annotator's by what she is not told of records, but for that of her pending queue.
 
     Raises:
         UnprocessableEntityError: hers is such a one; the server answers 422.
     """
-
-    def condition(filters: Any, user: Any) -> Any:
-        found = to_filter(filters, user=user)
-        if user is not None and user.is_annotator:
-            left, queue_of = split_queue(found)
-            for each in left:
-                if _is_hidden(each.scope) and not (queue_of is not None and is_pending_record(each)):
-                    name = each.scope.property
-                    raise UnprocessableEntityError(f"Annotators cannot search by a record's `{name}`. Leave it out.")
-        return found
-
-    return condition
+    found = to_filter(filters, user=user)
+    if user is not None and user.is_annotator:
+        left, queue_of = split_queue(found)
+        for each in left:
+            if _is_hidden(each.scope) and not (queue_of is not None and is_pending_record(each)):
+                name = each.scope.property
+                raise UnprocessableEntityError(f"Annotators cannot search by a record's `{name}`. Leave it out.")
+    return found
 
 
 def _is_hidden(scope: Any) -> bool:
@@ -132,33 +120,25 @@ def _is_hidden(scope: Any) -> bool:
     return isinstance(scope, RecordFilterScope) and scope.property in ("inserted_at", "updated_at", "status")
 
 
-def for_its_users_only(policy: Callable[[Any], Callable[[Any], Awaitable[bool]]]) -> Any:
+def for_its_users_only(policy: Callable[[Any], Any], record: Any) -> Callable[[Any], Awaitable[bool]]:
     """The same permission, but for annotators whom the record is not for."""
+    users = _assigned(record, "users")
 
-    def permission(record: Any) -> Callable[[Any], Awaitable[bool]]:
-        users = _assigned(record, "users")
+    async def is_allowed_and_hers(actor: Any) -> bool:
+        hers = not isinstance(users, list) or not users or not actor.is_annotator or str(actor.id) in users
+        return hers and await policy(record)(actor)
 
-        async def is_allowed_and_hers(actor: Any) -> bool:
-            hers = not isinstance(users, list) or not users or not actor.is_annotator or str(actor.id) in users
-            return hers and await policy(record)(actor)
-
-        return is_allowed_and_hers
-
-    return permission
+    return is_allowed_and_hers
 
 
-def wait_for_as_many_as_assigned(update: Callable[[Any, Any], Awaitable[Any]]) -> Any:
+async def wait_for_as_many_as_assigned(update: Callable[[Any, Any], Awaitable[Any]], db: Any, record: Any) -> Any:
     """The same change of a record's status, but for records whose assignment says how many submissions they need."""
-
-    async def update_status(db: Any, record: Any) -> Any:
-        needed = _assigned(record, "needed")
-        if not isinstance(needed, int) or needed < 1:
-            return await update(db, record)
-        done = len(record.responses_submitted) >= needed
-        record.status = RecordStatus.completed if done else RecordStatus.pending
-        return await record.save(db, autocommit=False)
-
-    return update_status
+    needed = _assigned(record, "needed")
+    if not isinstance(needed, int) or needed < 1:
+        return await update(db, record)
+    done = len(record.responses_submitted) >= needed
+    record.status = RecordStatus.completed if done else RecordStatus.pending
+    return await record.save(db, autocommit=False)
 
 
 def _assigned(record: Any, name: str) -> Any:
@@ -167,19 +147,17 @@ def _assigned(record: Any, name: str) -> Any:
     return said.get(name) if isinstance(said, Mapping) else None
 
 
-def count_what_she_gets(count: Callable[..., Awaitable[dict[str, int]]]) -> Any:
+async def count_what_she_gets(
+    count: Callable[..., Awaitable[dict[str, int]]], db: Any, search_engine: Any, user: Any, dataset: Any
+) -> dict[str, int]:
     """The same counts of a user's responses, but for records that are kept from an annotator."""
-
-    async def count_hers(db: Any, search_engine: Any, user: Any, dataset: Any) -> dict[str, int]:
-        found = await count(db, search_engine, user, dataset)
-        kept = await kept_from(db, dataset, user.id)
-        if kept:
-            of_dataset = select(func.count(Record.id)).where(Record.dataset_id == dataset.id)
-            total = int(await db.scalar(of_dataset.where(*kept)) or 0)
-            found |= {"total": total, "pending": found["pending"] - found["total"] + total}
-        return found
-
-    return count_hers
+    found = await count(db, search_engine, user, dataset)
+    kept = await kept_from(db, dataset, user.id)
+    if kept:
+        of_dataset = select(func.count(Record.id)).where(Record.dataset_id == dataset.id)
+        total = int(await db.scalar(of_dataset.where(*kept)) or 0)
+        found |= {"total": total, "pending": found["pending"] - found["total"] + total}
+    return found
 
 
 def serve_own_progress(get_dataset_progress: Any) -> None:

@@ -39,29 +39,23 @@ from annotation.embedded.search.orders import check_vector, nearest, own_page, s
 from annotation.embedded.search.text_index import text_condition
 
 
-class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has no types
-    """Search, progress and metrics by SQL."""
+class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has no types
+    """Search, progress and metrics by SQL; connections are the session's, and it holds nothing itself."""
 
     @classmethod
-    async def new_instance(cls) -> "SqlSearchEngine":
-        """One for each request; it holds nothing."""
+    async def new_instance(cls) -> "_SqlSearchEngine":
         return cls()
 
-    async def close(self) -> None:
-        """Close nothing; connections are the session's."""
-
     async def ping(self) -> bool:
-        """True: the database is reached by each answer itself."""
-        return True
+        return True  # the database is reached by each answer itself
 
     async def info(self) -> dict[str, str]:
-        """What the server tells of its engine."""
         return {"name": ENGINE_NAME, "description": "answers from the server's own database"}
 
     async def keep_no_index(self, *_: Any, **__: Any) -> None:
         """Do nothing after a write, because there is no index to keep in step."""
 
-    create_index = delete_index = configure_metadata_property = configure_index_vectors = keep_no_index
+    close = create_index = delete_index = configure_metadata_property = configure_index_vectors = keep_no_index
     index_records = partial_record_update = delete_records = keep_no_index
     update_record_response = delete_record_response = keep_no_index
     update_record_suggestion = delete_record_suggestion = keep_no_index
@@ -96,9 +90,13 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival. A
         user who searches for a record's whole id gets that record. An annotator gets nothing that is for others only.
         """
-        named = await _named_record(dataset, query, user_id) if user_id is not None else None
-        if named is not None:
-            return SearchResponses(items=[SearchResponseItem(record_id=named)][offset:], total=1)
+        text = query if isinstance(query, str) else getattr(query, "q", None)
+        if user_id is not None and text:  # as links to a record search for it
+            named = select(Record.id).where(Record.dataset_id == dataset.id, Record.external_id == storable(text))
+            async with SearchSession() as db:
+                found = await db.scalar(named.where(*await kept_from(db, dataset, user_id)))
+            if found is not None:
+                return SearchResponses(items=[SearchResponseItem(record_id=found)][offset:], total=1)
         beside = filters_beside_the_queue(filter)
         if user_id is not None and not sort and beside is not None:
             narrowing = _conditions(dataset, query, AndFilter(filters=beside)) if query or beside else []
@@ -107,7 +105,8 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
             return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
         wanted = _conditions(dataset, query, filter)
         async with SearchSession() as db:
-            if user_id is not None and await _is_closed(dataset, filter, user_id):
+            waits = split_queue(filter)[1] is not None
+            if user_id is not None and waits and await closing_practice(db, dataset, user_id) is not None:
                 return SearchResponses(items=[], total=0)
             kept = await kept_from(db, dataset, user_id) if user_id is not None else []
             wanted += kept
@@ -149,34 +148,18 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
     async def compute_metrics_for(self, metadata_property: Any) -> Any:
         """How often each term occurs, the most frequent first, or the smallest and the largest number."""
         here = Record.dataset_id == metadata_property.dataset_id
-        if metadata_property.type == MetadataPropertyType.terms:
-            return await _terms_metrics(metadata_property.name, here)
         each = elements_at(Record.metadata_, metadata_property.name)
-        number = number_in(each)
+        number, term = number_in(each), text_in(each)
         async with SearchSession() as db:
+            if metadata_property.type == MetadataPropertyType.terms:  # those of a list count one by one
+                rows = select(term, func.count()).select_from(Record, each).where(here, term.is_not(None))
+                found = await db.execute(rows.group_by(term).order_by(func.count().desc(), term))
+                values = [TermsMetrics.TermCount(term=text, count=count) for text, count in found.tuples()]
+                return TermsMetrics(total=sum(value.count for value in values), values=values)
             ends = select(func.min(number), func.max(number)).select_from(Record, each)
             low, high = (await db.execute(ends.where(here))).one()
         whole = metadata_property.type == MetadataPropertyType.integer
         return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
-
-
-async def _named_record(dataset: Any, query: Any, user_id: UUID) -> UUID | None:
-    """The record whose `external_id` is all that the user searches for, as links to a record search for it."""
-    text = query if isinstance(query, str) else getattr(query, "q", None)
-    if not text:
-        return None
-    named = select(Record.id).where(Record.dataset_id == dataset.id, Record.external_id == storable(text))
-    async with SearchSession() as db:
-        found: UUID | None = await db.scalar(named.where(*await kept_from(db, dataset, user_id)))
-    return found
-
-
-async def _is_closed(dataset: Any, wanted: Any, user_id: UUID) -> bool:
-    """Whether the filter wants what waits for the user, and a practice comes before that."""
-    if split_queue(wanted)[1] is None:
-        return False
-    async with SearchSession() as db:
-        return await closing_practice(db, dataset, user_id) is not None
 
 
 def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool]]:
@@ -211,17 +194,6 @@ async def _count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]
         return {each.value: count for each, count in rows.tuples()}
 
 
-async def _terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
-    """The terms of a metadata property; the terms of a list count one by one."""
-    each = elements_at(Record.metadata_, name)
-    term = text_in(each)
-    rows = select(term, func.count()).select_from(Record, each).where(here, term.is_not(None)).group_by(term)
-    async with SearchSession() as db:
-        found = (await db.execute(rows.order_by(func.count().desc(), term))).tuples().all()
-    values = [TermsMetrics.TermCount(term=text, count=count) for text, count in found]
-    return TermsMetrics(total=sum(count for _, count in found), values=values)
-
-
 def register_engine(_: object = None) -> None:
     """Make argilla-server find our engine by its name; the server and its worker must have called this."""
-    SearchEngine.register(ENGINE_NAME)(SqlSearchEngine)
+    SearchEngine.register(ENGINE_NAME)(_SqlSearchEngine)

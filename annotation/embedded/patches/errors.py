@@ -110,36 +110,32 @@ def _log_trouble(trouble: _Trouble, where: str, error: Exception) -> None:
         tell_repeatedly(_repeated, trouble.sentence)
 
 
-def store_in_turn(_: Any) -> Callable[..., Awaitable[list[Any]]]:
-    """A method that stores each of many responses in turn; after an error of the database the rest is not tried.
+async def store_in_turn(use_case: Any, responses: Sequence[Any], user: Any) -> list[Any]:
+    """Store each of many responses in turn; after an error of the database the rest is not tried.
 
     argilla-server 2.8.0 goes on in a transaction that has failed, and gives the texts of the database for each
     (`argilla_server/use_cases/responses/upsert_responses_in_bulk.py`).
     """
-
-    async def execute(use_case: Any, responses: Sequence[Any], user: Any) -> list[Any]:
-        db = use_case.db
-        records = await datasets.get_records_by_ids(db, [item.record_id for item in responses])
-        await datasets.preload_records_relationships_before_validate(db, [each for each in records if each is not None])
-        stored: list[Any] = []
-        for item, record in zip(responses, records, strict=True):
-            try:
-                if record is None:
-                    raise NotFoundError(f"Record with id `{item.record_id}` not found")
-                await authorize(user, RecordPolicy.create_response(record))
-                response = await datasets.upsert_response(db, use_case.search_engine, record, user, item)
-                stored.append(ResponseBulk(item=Response.model_validate(response)))
-            except SQLAlchemyError as error:
-                trouble = _trouble_of(error) or _REFUSED
-                _log_trouble(trouble, "POST /api/v1/me/responses/bulk", error)
-                details = [trouble.sentence, *[_NOT_TRIED] * (len(responses) - len(stored) - 1)]
-                return stored + [ResponseBulk(error=ResponseBulkError(detail=detail)) for detail in details]
-            except (ServerError, NotFoundError, NotUniqueError, UnprocessableEntityError) as error:
-                # What one response lacks is no matter of the others.
-                stored.append(ResponseBulk(error=ResponseBulkError(detail=str(error))))
-        return stored
-
-    return execute
+    db = use_case.db
+    records = await datasets.get_records_by_ids(db, [item.record_id for item in responses])
+    await datasets.preload_records_relationships_before_validate(db, [each for each in records if each is not None])
+    stored: list[Any] = []
+    for item, record in zip(responses, records, strict=True):
+        try:
+            if record is None:
+                raise NotFoundError(f"Record with id `{item.record_id}` not found")
+            await authorize(user, RecordPolicy.create_response(record))
+            response = await datasets.upsert_response(db, use_case.search_engine, record, user, item)
+            stored.append(ResponseBulk(item=Response.model_validate(response)))
+        except SQLAlchemyError as error:
+            trouble = _trouble_of(error) or _REFUSED
+            _log_trouble(trouble, "POST /api/v1/me/responses/bulk", error)
+            details = [trouble.sentence, *[_NOT_TRIED] * (len(responses) - len(stored) - 1)]
+            return stored + [ResponseBulk(error=ResponseBulkError(detail=detail)) for detail in details]
+        except (ServerError, NotFoundError, NotUniqueError, UnprocessableEntityError) as error:
+            # What one response lacks is no matter of the others.
+            stored.append(ResponseBulk(error=ResponseBulkError(detail=str(error))))
+    return stored
 
 
 def _trouble_of(error: Exception) -> _Trouble | None:
@@ -175,23 +171,19 @@ def _cause(error: Exception) -> Exception:
     return original if isinstance(original, Exception) else error
 
 
-def check_search_first(check_names: Any) -> Callable[..., Awaitable[None]]:
-    """The server's check of a search's names, with ours before and after it."""
-
-    async def check_search(db: Any, query: Any, dataset: Any) -> None:
-        _check_query(query)
-        await check_names(db, query, dataset)
-        await _check_bounds(db, query, dataset)
-
-    return check_search
+async def check_search_first(check_names: Callable[..., Awaitable[None]], db: Any, query: Any, dataset: Any) -> None:
+    """Check a search as the server does its names, and with checks of ours before and after it."""
+    _check_query(query)
+    await check_names(db, query, dataset)
+    for each in query.filters.and_ if query.filters else ():  # a range of numbers does not go from or to a word
+        ends = [end for end in (getattr(each, "ge", None), getattr(each, "le", None)) if end is not None]
+        words = [end for end in ends if number_or_none(end) is None]
+        if words and await _holds_numbers(db, each.scope, dataset):
+            raise UnprocessableEntityError(f"`{words[0]}` is not a number to compare with.")
 
 
 def _check_query(query: Any) -> None:
-    """Refuse a search that cannot be looked up; filters without a list are taken for none.
-
-    Raises:
-        UnprocessableEntityError: it cannot; the server answers 422.
-    """
+    """Refuse a search that cannot be looked up; filters without a list are taken for none."""
     if query.filters and query.filters.and_ is None:
         query.filters = None
     scopes = [each.scope for each in (*(query.filters.and_ if query.filters else ()), *(query.sort or ()))]
@@ -206,19 +198,6 @@ def _check_query(query: Any) -> None:
     names = [str(getattr(scope, name, "")) for scope in scopes for name in ("question", "metadata_property")]
     if any("\0" in name for name in (*texts, *vectors, *names)):
         raise UnprocessableEntityError("No field, question, property or vector has a name with the character NUL.")
-
-
-async def _check_bounds(db: Any, query: Any, dataset: Any) -> None:
-    """Refuse a range of numbers that goes from or to a word.
-
-    Raises:
-        UnprocessableEntityError: one does; the server answers 422.
-    """
-    for each in query.filters.and_ if query.filters else ():
-        ends = [end for end in (getattr(each, "ge", None), getattr(each, "le", None)) if end is not None]
-        words = [end for end in ends if number_or_none(end) is None]
-        if words and await _holds_numbers(db, each.scope, dataset):
-            raise UnprocessableEntityError(f"`{words[0]}` is not a number to compare with.")
 
 
 async def _holds_numbers(db: Any, scope: Any, dataset: Any) -> bool:
@@ -245,30 +224,26 @@ def answer_type_errors(_: Any) -> None:
     api_v1.add_exception_handler(TypeError, answer)
 
 
-def keep_reasons_in_the_log(_: Any) -> Callable[[Any, Exception], None]:
-    """An `__init__` of the answer to a failure that names its kind, without its text."""
-
-    def name_the_kind(answer: Any, error: Exception) -> None:
-        answer.type = f"{type(error).__module__}.{type(error).__name__}"
-        answer.message = _UNEXPECTED
-
-    return name_the_kind
+def name_the_kind(answer: Any, error: Exception) -> None:
+    """Make the answer to a failure: its kind, without its text, which stays in the log."""
+    answer.type = f"{type(error).__module__}.{type(error).__name__}"
+    answer.message = _UNEXPECTED
 
 
-def name_first_errors(_: Any) -> Callable[[Any, Any], None]:
-    """An `__init__` of the answer to an invalid request that names the first things that are wrong, each in short."""
+def name_first_errors(answer: Any, error: Any) -> None:
+    """Make the answer to an invalid request: the first things that are wrong, each in short."""
 
-    def take_first(answer: Any, error: Any) -> None:
-        errors = error.errors()
-        answer.errors = [
-            {"type": each["type"], "loc": tuple(map(_short_place, each["loc"])), "msg": _short(each["msg"], _LONGEST)}
-            for each in errors[:_MOST_ERRORS]
-        ]
-        left_out = len(errors) - len(answer.errors)
-        if left_out:
-            answer.errors.append({"type": "more", "loc": (), "msg": f"and {left_out:,} more"})
+    def short_place(part: Any) -> Any:  # a number, or a name, which clients make up
+        return _short(part, _LONGEST_NAME) if isinstance(part, str) else part
 
-    return take_first
+    errors = error.errors()
+    answer.errors = [
+        {"type": each["type"], "loc": tuple(map(short_place, each["loc"])), "msg": _short(each["msg"], _LONGEST)}
+        for each in errors[:_MOST_ERRORS]
+    ]
+    left_out = len(errors) - len(answer.errors)
+    if left_out:
+        answer.errors.append({"type": "more", "loc": (), "msg": f"and {left_out:,} more"})
 
 
 def log_without_values(convert: Any) -> Any:
@@ -286,20 +261,11 @@ def log_without_values(convert: Any) -> Any:
     return classmethod(make_answer)
 
 
-def shorten_message(init: Any) -> Callable[..., None]:
-    """An `__init__` of a refusal whose text is not longer than people read."""
-
-    def keep_short(refusal: Any, message: Any, *args: Any, **named: Any) -> None:
-        short = _short(message, _LONGEST) if isinstance(message, str) else message
-        init(refusal, short, *args, **named)
-        refusal.args = (short,)
-
-    return keep_short
-
-
-def _short_place(part: Any) -> Any:
-    """A part of a place in a body: a number, or a name, which clients make up."""
-    return _short(part, _LONGEST_NAME) if isinstance(part, str) else part
+def shorten_message(init: Any, refusal: Any, message: Any, *args: Any, **named: Any) -> None:
+    """Make a refusal whose text is not longer than people read."""
+    short = _short(message, _LONGEST) if isinstance(message, str) else message
+    init(refusal, short, *args, **named)
+    refusal.args = (short,)
 
 
 def _short(text: str, longest: int) -> str:

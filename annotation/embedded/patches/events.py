@@ -73,62 +73,48 @@ _responses: EventCounts[tuple[str, str, str]] = EventCounts(_SECONDS, _response_
 _records: EventCounts[tuple[str, str, str]] = EventCounts(_SECONDS, _record_lines)
 
 
-def _after(log: _Call) -> Callable[[_Call], _Call]:
-    """A change of a function: `log` gets its result and its arguments when it has succeeded."""
-
-    def change(function: _Call) -> _Call:
-        async def call(*arguments: Any, **named: Any) -> Any:
-            result = await function(*arguments, **named)
-            await log(result, *arguments)
-            return result
-
-        return call
-
-    return change
-
-
-@_after
-async def log_login(user: Any, db: Any, username: str, *_: Any) -> None:
+async def log_login(authenticate: _Call, db: Any, username: str, password: str) -> Any:
     """Tell who logged in by password, and who failed to; of failures like each other the first, then how many."""
+    user = await authenticate(db, username, password)
     if user:
         tell(f"{user.username} logged in")
-        return
+        return user
     # Whoever mistypes may have typed her password into the field for the name, so an unknown one is not told.
     # PostgreSQL takes no NUL.
     known = "\0" not in username and await accounts.get_user_by_username(db, username) is not None
     tell_repeatedly(_failures, f"login failed: {f'wrong password for {username}' if known else 'unknown user name'}")
+    return user
 
 
-@_after
-async def log_published_dataset(dataset: Any, *_: Any) -> None:
+async def log_published_dataset(publish: _Call, *arguments: Any, **named: Any) -> Any:
     """Tell of a dataset that opens."""
+    dataset = await publish(*arguments, **named)
     tell(f"dataset {dataset.name} published")
+    return dataset
 
 
-@_after
-async def log_push(bulk: Any, _: Any, dataset: Any, *__: Any) -> None:
+async def log_push(push: _Call, bulk: Any, dataset: Any, *arguments: Any, **named: Any) -> Any:
     """Tell how many records came, some seconds after the first of them."""
-    known = len(getattr(bulk, "updated_item_ids", ()))
-    for kind, count in (("new", len(bulk.items) - known), ("known", known)):
+    pushed = await push(bulk, dataset, *arguments, **named)
+    known = len(getattr(pushed, "updated_item_ids", ()))
+    for kind, count in (("new", len(pushed.items) - known), ("known", known)):
         if count:
             _pushed.add((dataset.name, kind), count)
+    return pushed
 
 
-@_after
-async def log_submission(response: Any, *_: Any) -> None:
+async def log_submission(store: _Call, *arguments: Any, **named: Any) -> Any:
     """Tell who submitted how many in a minute."""
+    response = await store(*arguments, **named)
     if response.status == "submitted":  # its record, dataset and user are loaded: search engines need them
         _submissions.add((response.record.dataset.name, response.user.username))
+    return response
 
 
-def note_who_asks(set_request_user: Callable[..., None]) -> Callable[..., None]:
+def note_who_asks(set_request_user: Callable[..., None], request: Any, user: Any) -> None:
     """Remember who sends a request once she is known."""
-
-    def set_and_note(request: Any, user: Any) -> None:
-        _asking.set(user.username)
-        set_request_user(request, user)
-
-    return set_and_note
+    _asking.set(user.username)
+    set_request_user(request, user)
 
 
 async def _count(db: Any, *wanted: Any) -> int:
@@ -136,41 +122,29 @@ async def _count(db: Any, *wanted: Any) -> int:
     return int(await db.scalar(found))
 
 
-def log_deleted_response(delete_response: _Call) -> _Call:
+async def log_deleted_response(delete: _Call, db: Any, search_engine: Any, response: Any) -> Any:
     """Tell whose answers were deleted, some seconds after the first."""
-
-    async def delete(db: Any, search_engine: Any, response: Any) -> Any:
-        dataset = response.record.dataset.name
-        gone = await delete_response(db, search_engine, response)
-        _responses.add((_asking.get(), gone.user.username, dataset))
-        return gone
-
-    return delete
+    dataset = response.record.dataset.name
+    gone = await delete(db, search_engine, response)
+    _responses.add((_asking.get(), gone.user.username, dataset))
+    return gone
 
 
-def log_deleted_record(delete_record: _Call) -> _Call:
+async def log_deleted_record(delete: _Call, db: Any, search_engine: Any, record: Any) -> Any:
     """Tell of a record that is deleted, and of the answers that go with it."""
-
-    async def delete(db: Any, search_engine: Any, record: Any) -> Any:
-        answers, dataset = await _count(db, Record.id == record.id), record.dataset.name
-        gone = await delete_record(db, search_engine, record)
-        _add_records(dataset, 1, answers)
-        return gone
-
-    return delete
+    answers, dataset = await _count(db, Record.id == record.id), record.dataset.name
+    gone = await delete(db, search_engine, record)
+    _add_records(dataset, 1, answers)
+    return gone
 
 
-def log_deleted_records(delete_records: _Call) -> _Call:
+async def log_deleted_records(delete: _Call, db: Any, search_engine: Any, dataset: Any, records_ids: Any) -> None:
     """Tell of records that are deleted, and of the answers that go with them."""
-
-    async def delete(db: Any, search_engine: Any, dataset: Any, records_ids: Any) -> None:
-        which = (Record.id.in_(records_ids), Record.dataset_id == dataset.id)
-        records = int(await db.scalar(select(func.count(Record.id)).where(*which)))
-        answers, name = await _count(db, *which), dataset.name
-        await delete_records(db, search_engine, dataset, records_ids)
-        _add_records(name, records, answers)
-
-    return delete
+    which = (Record.id.in_(records_ids), Record.dataset_id == dataset.id)
+    records = int(await db.scalar(select(func.count(Record.id)).where(*which)))
+    answers, name = await _count(db, *which), dataset.name
+    await delete(db, search_engine, dataset, records_ids)
+    _add_records(name, records, answers)
 
 
 def _add_records(dataset: str, records: int, answers: int) -> None:
@@ -179,17 +153,13 @@ def _add_records(dataset: str, records: int, answers: int) -> None:
             _records.add((_asking.get(), dataset, what), count)
 
 
-def log_deleted_dataset(delete_dataset: _Call) -> _Call:
+async def log_deleted_dataset(delete: _Call, db: Any, search_engine: Any, dataset: Any) -> Any:
     """Tell of a dataset that is deleted, and of the answers that go with it."""
-
-    async def delete(db: Any, search_engine: Any, dataset: Any) -> Any:
-        answers = await _count(db, Record.dataset_id == dataset.id)
-        gone = await delete_dataset(db, search_engine, dataset)
-        told = f"dataset {_name(gone.name)} deleted with everything in it"
-        tell(f"{told}, {counted(answers, 'answer')}, by {_name(_asking.get())}")
-        return gone
-
-    return delete
+    answers = await _count(db, Record.dataset_id == dataset.id)
+    gone = await delete(db, search_engine, dataset)
+    said = f"dataset {_name(gone.name)} deleted with everything in it"
+    tell(f"{said}, {counted(answers, 'answer')}, by {_name(_asking.get())}")
+    return gone
 
 
 def tell_erased(datasets: Collection[str]) -> None:
@@ -198,13 +168,9 @@ def tell_erased(datasets: Collection[str]) -> None:
         tell(f"history of the deleted dataset {_name(name)} erased by {_name(_asking.get())}")
 
 
-def log_deleted_user(delete_user: _Call) -> _Call:
+async def log_deleted_user(delete: _Call, db: Any, user: Any) -> Any:
     """Tell of a user who is deleted, and of the answers that go with her."""
-
-    async def delete(db: Any, user: Any) -> Any:
-        answers, name = await _count(db, Response.user_id == user.id), user.username
-        gone = await delete_user(db, user)
-        tell(f"user {_name(name)} deleted with {counted(answers, 'answer')} by {_name(_asking.get())}")
-        return gone
-
-    return delete
+    answers, name = await _count(db, Response.user_id == user.id), user.username
+    gone = await delete(db, user)
+    tell(f"user {_name(name)} deleted with {counted(answers, 'answer')} by {_name(_asking.get())}")
+    return gone

@@ -86,13 +86,11 @@ async def _standings(db: Any, dataset: Any) -> list[dict[str, Any]]:
     return [{"user_id": str(each), "username": names[each], **standing_as_json(how)} for each, how in found]
 
 
-def refuse_before_practice(store: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+async def refuse_before_practice(
+    store: Callable[..., Awaitable[Any]], db: Any, search_engine: Any, record: Any, user: Any, response: Any
+) -> Any:
     """Store a response, but no first one in a list that a practice comes before: refused in the list's language."""
-
-    async def store_if_open(db: Any, search_engine: Any, record: Any, user: Any, response: Any) -> Any:
-        closed = user.is_annotator and await closing_practice(db, record.dataset, user.id)
-        if closed and not await Response.get_by(db, record_id=record.id, user_id=user.id):
-            raise UnprocessableEntityError(page_texts(record.dataset.metadata_["locale"])["practice_closed"])
-        return await store(db, search_engine, record, user, response)
-
-    return store_if_open
+    closed = user.is_annotator and await closing_practice(db, record.dataset, user.id)
+    if closed and not await Response.get_by(db, record_id=record.id, user_id=user.id):
+        raise UnprocessableEntityError(page_texts(record.dataset.metadata_["locale"])["practice_closed"])
+    return await store(db, search_engine, record, user, response)

@@ -41,51 +41,42 @@ class _Asked:
         return getattr(self._record, name)
 
 
-def ask_for_what_is_required(validate: Check) -> Check:
-    """The server's check of a response, by which only disputed labels are required where some are, and after it ours.
+def ask_for_what_is_required(validate: Check, response: Any, record: Any) -> None:
+    """Check a response as the server does, but require of disputed labels only those, and marks where they are.
 
     Marks on nothing but a passage's heading do not count: they say nothing of what decided.
 
     Raises:
         UnprocessableEntityError: a mark is missing; the server answers 422.
     """
-
-    def check(response: Any, record: Any) -> None:
-        disputed = (record.metadata_ or {}).get(DISPUTED)
-        validate(response, _Asked(record, disputed) if disputed else record)
-        required = (record.dataset.metadata_ or {}).get(EVIDENCE) == "required"
-        if not required or response.status != ResponseStatus.submitted:
-            return
-        values = {name: each["value"] for name, each in jsonable_encoder(response.values).items()}
-        shown = html.unescape(record.fields[MARKED_FIELD])
-        marks = [mark for mark in values.get(EVIDENCE) or [] if is_on_words(shown, mark["start"], mark["end"])]
-        if missing := missing_marks(values | {EVIDENCE: marks}):
-            needed = " and ".join(f"one `{mark}`, because `{label}` is yes" for label, mark in missing)
-            raise UnprocessableEntityError(
-                f"This answer needs marks on the words of the context that decided: {needed}. Mark them, then submit "
-                "again."
-            )
-
-    return check
+    disputed = (record.metadata_ or {}).get(DISPUTED)
+    validate(response, _Asked(record, disputed) if disputed else record)
+    required = (record.dataset.metadata_ or {}).get(EVIDENCE) == "required"
+    if not required or response.status != ResponseStatus.submitted:
+        return
+    values = {name: each["value"] for name, each in jsonable_encoder(response.values).items()}
+    shown = html.unescape(record.fields[MARKED_FIELD])
+    marks = [mark for mark in values.get(EVIDENCE) or [] if is_on_words(shown, mark["start"], mark["end"])]
+    if missing := missing_marks(values | {EVIDENCE: marks}):
+        needed = " and ".join(f"one `{mark}`, because `{label}` is yes" for label, mark in missing)
+        raise UnprocessableEntityError(
+            f"This answer needs marks on the words of the context that decided: {needed}. Mark them, then submit again."
+        )
 
 
-def refuse_long_answers(validate: Check) -> Check:
-    """The server's check of a response, and before it ours: no note and no list of marks is as long as a body may be.
+def refuse_long_answers(validate: Check, response: Any, record: Any) -> None:
+    """Check a response as the server does, and before it that no note and no list of marks is as long as a body may be.
 
     Raises:
         UnprocessableEntityError: one is; the server answers 422.
     """
-
-    def check(response: Any, record: Any) -> None:
-        for each in (response.values or {}).values():
-            if isinstance(each.value, str) and len(each.value) > _LONGEST_NOTE:
-                raise UnprocessableEntityError(
-                    f"A note has {_LONGEST_NOTE:,} characters at most, and this one has {len(each.value):,}."
-                )
-            if isinstance(each.value, list) and len(each.value) > _MOST_MARKS:
-                raise UnprocessableEntityError(
-                    f"An answer has {_MOST_MARKS:,} marks at most, and this one has {len(each.value):,}."
-                )
-        validate(response, record)
-
-    return check
+    for each in (response.values or {}).values():
+        if isinstance(each.value, str) and len(each.value) > _LONGEST_NOTE:
+            raise UnprocessableEntityError(
+                f"A note has {_LONGEST_NOTE:,} characters at most, and this one has {len(each.value):,}."
+            )
+        if isinstance(each.value, list) and len(each.value) > _MOST_MARKS:
+            raise UnprocessableEntityError(
+                f"An answer has {_MOST_MARKS:,} marks at most, and this one has {len(each.value):,}."
+            )
+    validate(response, record)

@@ -100,12 +100,7 @@ def serve_record_pages(list_dataset_records: Any) -> None:
 
 
 async def _check_may_read(dataset_id: UUID, db: Any, user: Any) -> None:
-    """Check that the user may read the dataset's records with all responses.
-
-    Raises:
-        NotFoundError: there is no such dataset.
-        ForbiddenOperationError: she may not.
-    """
+    """Check that the user may read the dataset's records with all responses."""
     dataset = await Dataset.get_or_raise(db, dataset_id)
     await authorize(user, DatasetPolicy.list_records_with_all_responses(dataset))
 
@@ -203,12 +198,7 @@ def serve_history(_: Any) -> None:
 
 
 async def _named_workspace(db: Any, name: str, user: Any) -> UUID:
-    """The id of the workspace of that name, in which the user may read everything.
-
-    Raises:
-        ForbiddenOperationError: she may not; she is told the same of a workspace that is there and of one that is not.
-        HTTPException: there is none, nor a history of one.
-    """
+    """The id of the workspace of that name, in which the user may read everything."""
     if user.is_annotator:
         raise ForbiddenOperationError
     found = await history.find_workspace(db, name)
@@ -242,11 +232,7 @@ def serve_past_responses(_: Any) -> None:
 
 
 def _read_moment(written: str) -> datetime:
-    """The moment, UTC without offset, as the database keeps it.
-
-    Raises:
-        HTTPException: it is none.
-    """
+    """The moment, UTC without offset, as the database keeps it."""
     try:
         moment = datetime.fromisoformat(written)
         return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
@@ -387,11 +373,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
 
 
 def _read_cursor(text: str) -> tuple[datetime, UUID]:
-    """The place that a cursor names.
-
-    Raises:
-        ValueError: it is none of ours.
-    """
+    """The place that a cursor names."""
     written, _, record_id = text.partition("_")
     moment = datetime.fromisoformat(written)
     if moment.tzinfo is not None:  # Argilla's stamps have none, and PostgreSQL compares the two kinds with an error
