@@ -100,13 +100,13 @@ def _read_proxies(text: str, routes: Path) -> Iterator[_Network]:
 def clean_name(text: str) -> str | None:
     """A host's name or address as it is compared: small letters, no brackets, no dot at the end; None if it is none."""
     name = text.strip().lower().removesuffix(".")
-    address = _address(name)
+    address = address_of(name)
     if address is not None:
         return str(address)
     return name if len(name) <= _LONGEST_HOST and _NAME.fullmatch(name) else None
 
 
-def _address(text: str) -> _Address | None:
+def address_of(text: str) -> _Address | None:
     """An address, also in brackets; IPv4 inside IPv6 is taken out. None if it is none."""
     try:
         found = ipaddress.ip_address(text.strip().removeprefix("[").removesuffix("]"))
@@ -124,10 +124,10 @@ def is_answered_to(scope: Any, names: Names) -> bool:
     name = clean_name(host)
     if name is None:
         return False
-    address = _address(name)
+    address = address_of(name)
     if name == "localhost" or name.endswith(".localhost") or (address is not None and address.is_loopback):
         return True
-    reached = _address(scope["server"][0]) if scope.get("server") else None
+    reached = address_of(scope["server"][0]) if scope.get("server") else None
     if name in names.listed or name == names.bound or (address is not None and address == reached):
         return True
     came_by_proxy = any(header == b"x-forwarded-proto" for header, _ in scope["headers"])
@@ -140,11 +140,11 @@ def real_client(scope: Any, names: Names) -> Any:
     Of several proxies in a row each names who came to it; the last address that is no trusted proxy's is the client's.
     """
     client = scope.get("client")
-    if client is None or not names.behind_tls or not _is_trusted(_address(client[0]), scope, names):
+    if client is None or not names.behind_tls or not _is_trusted(address_of(client[0]), scope, names):
         return client
     said = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
     for text in reversed(said.split(",")):
-        address = _address(text)
+        address = address_of(text)
         if address is None:  # what is further to the left was said by nobody whom we trust
             return client
         client = (str(address), 0)
@@ -157,7 +157,7 @@ def _is_trusted(address: _Address | None, scope: Any, names: Names) -> bool:
     """Whether a proxy at the address is believed: on this machine, or named."""
     if address is None:
         return False
-    if address.is_loopback or (scope.get("server") and address == _address(scope["server"][0])):
+    if address.is_loopback or (scope.get("server") and address == address_of(scope["server"][0])):
         return True
     return any(address in network for network in names.proxies if network.version == address.version)
 
@@ -289,6 +289,10 @@ class Edge:
 
         The user is looked up as argilla-server does.
         """
+        if scope["path"].rstrip("/").endswith("/token") or not any(
+            name in _LOGIN_HEADERS for name, _ in scope["headers"]
+        ):
+            return _ANONYMOUS_BYTES
         from argilla_server.database import AsyncSessionLocal
         from argilla_server.errors import ForbiddenOperationError, UnauthorizedError
         from argilla_server.security import auth
@@ -296,10 +300,6 @@ class Edge:
         from sqlalchemy.exc import SQLAlchemyError
         from starlette.requests import Request
 
-        if scope["path"].rstrip("/").endswith("/token") or not any(
-            name in _LOGIN_HEADERS for name, _ in scope["headers"]
-        ):
-            return _ANONYMOUS_BYTES
         try:
             async with AsyncSessionLocal() as db:
                 request = Request({**scope, "state": {}})

@@ -24,7 +24,7 @@ from annotation.embedded.guardian import ending_with_the_parent
 from annotation.embedded.home.archive import ARCHIVE, make_archive, restore_home, workshop
 from annotation.embedded.home.backups import KeptBackup, forget_backups, kept_backups, remember_backup
 from annotation.embedded.home.damage import is_noted, note_damage
-from annotation.embedded.home.folder import BACKUPS_FOLDER, DATABASE_FILE, EVENTS_FILE, SPACE_NEEDED, problems
+from annotation.embedded.home.folder import BACKUPS_FOLDER, DATABASE_FILE, EVENTS_FILE, problems, refuse_full_disk
 from annotation.embedded.home.logs import tell
 from pipeline.errors import CitejuryError, OutputError
 
@@ -136,12 +136,8 @@ def _back_up(home: Path, folder: Path, keep: int) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         # A copy, the backup and the trial take no room from what people submit.
-        free, wanted = shutil.disk_usage(folder).free, 2 * (home / DATABASE_FILE).stat().st_size + SPACE_NEEDED
-        if free < wanted:
-            raise OutputError(
-                f"The disk of `{folder}` has {free // 2**20} MB left, and a backup with its trial needs "
-                f"{wanted // 2**20} MB. Make room, or name a folder on another disk with `--backup-to`."
-            )
+        size = 2 * (home / DATABASE_FILE).stat().st_size
+        refuse_full_disk(folder, size, "a backup with its trial needs", "--backup-to")
         with workshop(folder / home.name) as work:
             manifest = make_archive(home, work)
             restore_home(work / ARCHIVE, work / "home")

@@ -37,11 +37,11 @@ from annotation.embedded.home.folder import (
     EVENTS_FILE,
     LOCK_FILE,
     SECRETS_FILE,
-    SPACE_NEEDED,
     VERSIONS_FILE,
     holder_of,
     is_damage,
     problems,
+    refuse_full_disk,
 )
 from annotation.embedded.home.logs import tell
 from annotation.embedded.home.versions import (
@@ -210,13 +210,8 @@ def restore_home(path: Path, home: Path) -> BackupManifest:
     refuse_newer(manifest.versions, manifest.versions.schema_revision, f"The home of the backup `{path}`")
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(home.parent).free
-        wanted = sum(stored.size for stored in manifest.files.values()) + SPACE_NEEDED
-        if free < wanted:
-            raise OutputError(
-                f"The disk of `{home.parent}` has {free // 2**20} MB left, and the home needs {wanted // 2**20} MB. "
-                "Make room, or name a folder on another disk with `--home`."
-            )
+        size = sum(stored.size for stored in manifest.files.values())
+        refuse_full_disk(home.parent, size, "the home needs", "--home")
         with workshop(home) as folder:
             made = folder / "home"
             made.mkdir(mode=0o700)

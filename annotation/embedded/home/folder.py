@@ -43,7 +43,7 @@ DAMAGE_FILE = "damaged.json"
 BACKUPS_FOLDER = "backups"
 _FOLDERS = ("data", "queue", "logs")
 _TRACEBACK = re.compile(r"\s|Traceback |The above exception |During handling |$")
-SPACE_NEEDED = 20 * 2**20  # bytes; a new database takes less than one, the rest is for work and logs
+_SPACE_NEEDED = 20 * 2**20  # bytes; a new database takes less than one, the rest is for work and logs
 _STOPPING_SECONDS = 20.0
 _DAMAGE_CODES = {11, 26}  # SQLITE_CORRUPT and SQLITE_NOTADB, https://www.sqlite.org/rescode.html
 _PRIMARY = 0xFF  # the part of SQLite's code that says which kind of error it is
@@ -78,16 +78,11 @@ def open_home(home: Path) -> Path:
                 "Name an empty or a new folder with `--home`."
             )
         home.chmod(0o700)
-        free = shutil.disk_usage(home).free
     except OSError as error:
         raise OutputError(
             f"The folder `{home}` cannot be used as the server's home: {error.strerror}. Name another with `--home`."
         ) from error
-    if free < SPACE_NEEDED:
-        raise OutputError(
-            f"The disk of `{home}` has {free // 2**20} MB left, and the server needs at least {SPACE_NEEDED // 2**20} "
-            "MB. Make room, or name a folder on another disk with `--home`."
-        )
+    refuse_full_disk(home, 0, "the server needs at least", "--home")
     for path in (home, *(home / name for name in _FOLDERS), *sorted((home / "data").glob("*"))):
         if path.exists() and not os.access(path, os.W_OK):
             raise OutputError(
@@ -95,6 +90,20 @@ def open_home(home: Path) -> Path:
                 "it, or name another home with `--home`."
             )
     return home
+
+
+def refuse_full_disk(folder: Path, size: int, needing: str, option: str) -> None:
+    """Check that so many bytes, and what a start needs, have room in the folder.
+
+    Raises:
+        OutputError: they have not; `option` of the command names a folder on another disk.
+    """
+    free, wanted = shutil.disk_usage(folder).free, size + _SPACE_NEEDED
+    if free < wanted:
+        raise OutputError(
+            f"The disk of `{folder}` has {free // 2**20} MB left, and {needing} {wanted // 2**20} MB. Make room, or "
+            f"name a folder on another disk with `{option}`."
+        )
 
 
 def take_lock(home: Path) -> int:

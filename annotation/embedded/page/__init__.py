@@ -85,7 +85,6 @@ def page_settings(folder: Path = LOCALES) -> str:
     Raises:
         InputError: a language lacks a text; the message names the key and the file.
     """
-    rules = [rule._asdict() for rule in RULES]
     texts, argilla = (
         {locale: page_texts(locale, folder, table) for locale in locales(folder)} for table in ("page", "argilla")
     )
@@ -93,15 +92,8 @@ def page_settings(folder: Path = LOCALES) -> str:
         locale: f"{_FOLDER}/examples.{locale}.json?{_digest(_examples(locale, folder).encode())}"
         for locale in locales(folder)
     }
-    settings = {
-        "rules": rules,
-        "disputed": DISPUTED,
-        "marks": dict(MARKED_LABELS),
-        "texts": texts,
-        "argilla": argilla,
-        "examples": examples,
-    }
-    return json.dumps(settings, ensure_ascii=False)
+    labels = {"rules": [rule._asdict() for rule in RULES], "disputed": DISPUTED, "marks": dict(MARKED_LABELS)}
+    return json.dumps({**labels, "texts": texts, "argilla": argilla, "examples": examples}, ensure_ascii=False)
 
 
 def _examples(locale: str, folder: Path) -> str:

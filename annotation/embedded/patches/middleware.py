@@ -10,7 +10,6 @@
 
 import base64
 import hashlib
-import ipaddress
 import logging
 import re
 import secrets
@@ -19,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from annotation.embedded.edge import address_of
 from annotation.embedded.home.folder import is_behind_tls
 from annotation.embedded.home.logs import repeats, tell, tell_all, tell_repeatedly
 
@@ -133,12 +133,8 @@ def _came_directly(scope: Any) -> bool:
         return False
     if server is not None and client[0] == server[0]:
         return True
-    try:
-        address = ipaddress.ip_address(client[0])
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
+    address = address_of(client[0])
+    return address is not None and address.is_loopback
 
 
 def _content_security_policy(page: str) -> str:

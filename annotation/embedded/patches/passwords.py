@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, TypeVar
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from annotation.embedded.edge import address_of
 from annotation.embedded.home.logs import repeats, tell_repeatedly
 
 _MOST_WAITING = 64  # of one address; more than a class that logs in at once
@@ -190,11 +191,9 @@ class WrongPasswords:
 
 def network_of(client: tuple[str, int] | None) -> str:
     """The address that attempts are counted under: IPv4 as it is, of IPv6 the network."""
-    try:
-        address = ipaddress.ip_address(client[0] if client else "")
-    except ValueError:
+    address = address_of(client[0]) if client else None
+    if address is None:
         return client[0] if client else ""
-    address = getattr(address, "ipv4_mapped", None) or address
     if address.version == 4:
         return str(address)
     return str(ipaddress.ip_network((int(address), _NETWORK_BITS), strict=False))

@@ -53,7 +53,7 @@ def test_nobody_gets_in_by_argillas_default_credentials(argilla_server: ServerHa
 
 def test_nobody_else_on_the_machine_reads_the_home(argilla_server: ServerHandle) -> None:
     files = [path for path in argilla_server.home.rglob("*") if path.is_file() and "queue" not in path.parts]
-    assert {"secrets.json", "env", "argilla.db", "web.log", "guardian.log"} <= {path.name for path in files}
+    assert {"secrets.json", "env", "argilla.db", "guardian.log"} <= {path.name for path in files}
     assert {mode_of(path) for path in files} == {0o600}
     assert mode_of(argilla_server.home) == 0o700
 
