@@ -121,7 +121,9 @@ class Crowd:
         now = loop.time()
         timed = (_State.UNFINISHED, _State.UNREAD)
         for connection in [connection for connection, state in self.states.items() if state in timed]:
-            connection.look_at_reader(now)
+            if connection.flow.write_paused:  # new time where some of the answer was read
+                before, connection.unread_bytes = connection.unread_bytes, connection.transport.get_write_buffer_size()
+                connection.began = now if connection.unread_bytes < before else connection.began
             # Where the app does not take what comes, it is not the client that does not send.
             is_held_up = connection.is_reading and not connection.is_head and connection.flow.read_paused
             if now >= connection.deadline() and not is_held_up:
@@ -245,13 +247,6 @@ class Connection(HttpToolsProtocol):
         """The answer goes on."""
         super().resume_writing()
         self.settle()
-
-    def look_at_reader(self, now: float) -> None:
-        """Give an answer that waits for its reader new time where some of it was read."""
-        if self.flow.write_paused:
-            before, self.unread_bytes = self.unread_bytes, self.transport.get_write_buffer_size()
-            if self.unread_bytes < before:
-                self.began = now
 
     def settle(self) -> None:
         """Tell the crowd what this is doing now."""

@@ -103,53 +103,44 @@ BEGIN
 EXCEPTION WHEN data_exception THEN RETURN NULL;
 END $$
 """
-_PASSAGE = {
-    "sqlite": """CASE WHEN json_valid({row}.metadata) THEN
+# What each database reads of a `{row}` of records, and of the assignment that it has found there.
+_PARTS = {
+    "sqlite": {
+        "passage": """CASE WHEN json_valid({row}.metadata) THEN
       CASE WHEN json_type({row}.metadata, '$.citejury.record_uuid') = 'text'
         THEN max(0, CAST(coalesce(json_extract({row}.metadata, '$.citejury.chunk_rank'), 0) AS INTEGER)) ELSE -1 END
       ELSE -1 END""",
-    "postgresql": "citejury_passage({row}.metadata)",
-}
-_ANSWER = {
-    "sqlite": "coalesce(substr({row}.external_id, 1, instr({row}.external_id || ':', ':') - 1), {row}.id)",
-    "postgresql": "coalesce(split_part({row}.external_id, ':', 1), {row}.id::text)",
-}
-_HEAP = {
-    "sqlite": "(coalesce(unicode(substr(answer, -1)), 0) * 31 + coalesce(unicode(substr(answer, -2, 1)), 0)) % 256",
-    "postgresql": "mod(ascii(right(answer, 1)) * 31 + ascii(substr(answer, length(answer) - 1, 1)), 256)",
-}
-_ASSIGNMENT = {
-    "sqlite": f"""CASE WHEN instr({{row}}.metadata, '"{ASSIGNMENT}"') > 0 AND json_valid({{row}}.metadata) THEN
+        "answer": "coalesce(substr({row}.external_id, 1, instr({row}.external_id || ':', ':') - 1), {row}.id)",
+        "heap": "(coalesce(unicode(substr(answer, -1)), 0) * 31 + coalesce(unicode(substr(answer, -2, 1)), 0)) % 256",
+        "assignment": f"""CASE WHEN instr({{row}}.metadata, '"{ASSIGNMENT}"') > 0 AND json_valid({{row}}.metadata) THEN
       CASE json_type({{row}}.metadata, '$.{ASSIGNMENT}') WHEN 'object'
         THEN json_extract({{row}}.metadata, '$.{ASSIGNMENT}') END END""",
-    "postgresql": "citejury_assignment({row}.metadata)",
-}
-_PURPOSE = {
-    "sqlite": "coalesce(json_extract(assignment, '$.purpose'), '')",
-    "postgresql": "coalesce(assignment::json ->> 'purpose', '')",
-}
-_NEEDED = {
-    "sqlite": """CASE WHEN json_type(assignment, '$.needed') = 'integer' AND
+        "purpose": "coalesce(json_extract(assignment, '$.purpose'), '')",
+        "needed": """CASE WHEN json_type(assignment, '$.needed') = 'integer' AND
       json_extract(assignment, '$.needed') BETWEEN 1 AND 999999 THEN json_extract(assignment, '$.needed') END""",
-    "postgresql": """CASE WHEN assignment::json ->> 'needed' ~ '^[1-9][0-9]{0,5}$'
-      THEN (assignment::json ->> 'needed')::int END""",
-}
-_USERS = {
-    "sqlite": "CASE WHEN json_array_length(assignment, '$.users') > 0 THEN json_extract(assignment, '$.users') END",
-    "postgresql": """CASE WHEN json_typeof(assignment::json -> 'users') = 'array'
-      AND assignment::json ->> 'users' ~ '[^][ ]' THEN assignment::json ->> 'users' END""",
-}
-_RATE = {
-    "sqlite": """CASE WHEN json_type(assignment, '$.rate') IN ('real', 'integer')
+        "users": "CASE WHEN json_array_length(assignment, '$.users') > 0 THEN json_extract(assignment, '$.users') END",
+        "rate": """CASE WHEN json_type(assignment, '$.rate') IN ('real', 'integer')
       THEN json_extract(assignment, '$.rate') END""",
-    "postgresql": """CASE WHEN assignment::json ->> 'rate' ~ '^[0-9]{1,3}([.][0-9]{1,20})?$' AND
+        "min_submitted": "(SELECT json_extract(distribution, '$.min_submitted') FROM datasets "
+        "WHERE id = {row}.dataset_id)",
+        "overlap": "json_extract({row}.distribution, '$.min_submitted')",
+    },
+    "postgresql": {
+        "passage": "citejury_passage({row}.metadata)",
+        "answer": "coalesce(split_part({row}.external_id, ':', 1), {row}.id::text)",
+        "heap": "mod(ascii(right(answer, 1)) * 31 + ascii(substr(answer, length(answer) - 1, 1)), 256)",
+        "assignment": "citejury_assignment({row}.metadata)",
+        "purpose": "coalesce(assignment::json ->> 'purpose', '')",
+        "needed": """CASE WHEN assignment::json ->> 'needed' ~ '^[1-9][0-9]{0,5}$'
+      THEN (assignment::json ->> 'needed')::int END""",
+        "users": """CASE WHEN json_typeof(assignment::json -> 'users') = 'array'
+      AND assignment::json ->> 'users' ~ '[^][ ]' THEN assignment::json ->> 'users' END""",
+        "rate": """CASE WHEN assignment::json ->> 'rate' ~ '^[0-9]{1,3}([.][0-9]{1,20})?$' AND
       json_typeof(assignment::json -> 'rate') = 'number' THEN (assignment::json ->> 'rate')::float END""",
+        "min_submitted": "(SELECT (distribution ->> 'min_submitted')::int FROM datasets WHERE id = {row}.dataset_id)",
+        "overlap": "({row}.distribution ->> 'min_submitted')::int",
+    },
 }
-_MIN_SUBMITTED = {
-    "sqlite": "(SELECT json_extract(distribution, '$.min_submitted') FROM datasets WHERE id = {row}.dataset_id)",
-    "postgresql": "(SELECT (distribution ->> 'min_submitted')::int FROM datasets WHERE id = {row}.dataset_id)",
-}
-"""How many submissions a record waits for that says nothing of its own."""
 _LABELS = "(SELECT count(*) FROM responses WHERE record_id = {row}.id AND status = 'submitted')"
 _PENDING = "CASE WHEN {row}.status = 'pending' THEN 1 ELSE 0 END"
 _COLUMNS = (
@@ -170,10 +161,6 @@ _PUT_RECORD = (
 _SET_PENDING = f"UPDATE citejury_queue SET pending = {_PENDING.replace('{row}', 'NEW')} WHERE record_id = NEW.id"
 # Added up, not counted: of two who submit at once on PostgreSQL, neither sees the other's response.
 _ADD_LABEL = "UPDATE citejury_queue SET lacking = lacking {change} WHERE record_id = {row}.record_id"
-_OVERLAP_OF = {
-    "sqlite": "json_extract({row}.distribution, '$.min_submitted')",
-    "postgresql": "({row}.distribution ->> 'min_submitted')::int",
-}
 UUID_COLUMN = {"sqlite": "CHAR(32)", "postgresql": "UUID"}
 NOW = {"sqlite": "strftime('%Y-%m-%d %H:%M:%f000', 'now')", "postgresql": "timezone('utc', clock_timestamp())"}
 """SQL for the time in UTC, as Argilla's own tables have it."""
@@ -228,7 +215,7 @@ def _changes(dialect: str) -> list[tuple[str, str, str, str]]:
     put = _put_record(dialect, "NEW")
     new, old = "NEW.status = 'submitted'", "OLD.status = 'submitted'"
     one_more, one_less = _ADD_LABEL.format(change="- 1", row="NEW"), _ADD_LABEL.format(change="+ 1", row="NEW")
-    overlap, before = (_OVERLAP_OF[dialect].format(row=row) for row in ("NEW", "OLD"))
+    overlap, before = (_PARTS[dialect]["overlap"].format(row=row) for row in ("NEW", "OLD"))
     lacking = f"UPDATE citejury_queue SET lacking = lacking + {overlap} - {before}"
     return [
         ("new", "INSERT ON records", "", put),
@@ -249,22 +236,10 @@ def _changes(dialect: str) -> list[tuple[str, str, str, str]]:
 
 
 def _put_record(dialect: str, row: str, source: str = "") -> str:
-    parts = {
-        "heap": _HEAP[dialect],
-        "needed": _NEEDED[dialect],
-        "purpose": _PURPOSE[dialect],
-        "users": _USERS[dialect],
-        "rate": _RATE[dialect],
-        "mixed": ", ".join(f"'{purpose}'" for purpose in MIXED_IN),
-        "assignment": _ASSIGNMENT[dialect],
-        "min_submitted": _MIN_SUBMITTED[dialect],
-        "answer": _ANSWER[dialect],
-        "passage": _PASSAGE[dialect],
-        "labels": _LABELS,
-        "pending": _PENDING,
-        # Else PostgreSQL would read the assignment out of the metadata again at each mention.
-        "source": f"{source} OFFSET 0" if dialect == "postgresql" else source,
-    }
+    mixed = ", ".join(f"'{purpose}'" for purpose in MIXED_IN)
+    # Else PostgreSQL would read the assignment out of the metadata again at each mention.
+    source = f"{source} OFFSET 0" if dialect == "postgresql" else source
+    parts = {**_PARTS[dialect], "mixed": mixed, "labels": _LABELS, "pending": _PENDING, "source": source}
     statement = _PUT_RECORD
     for name, part in parts.items():
         statement = statement.replace(f"{{{name}}}", part)
@@ -274,7 +249,7 @@ def _put_record(dialect: str, row: str, source: str = "") -> str:
 def _correct_status(dialect: str, which: str) -> str:
     """The statement that corrects the status of those records whose status is wrong, among the ones named."""
     needed = "(SELECT needed FROM citejury_queue WHERE record_id = records.id)"
-    wanted = f"coalesce({needed}, {_MIN_SUBMITTED[dialect].format(row='records')})"
+    wanted = f"coalesce({needed}, {_PARTS[dialect]['min_submitted'].format(row='records')})"
     right = f"CASE WHEN {_LABELS.format(row='records')} >= {wanted} THEN 'completed' ELSE 'pending' END"
     if dialect == "postgresql":
         right = f"({right})::record_status_enum"
@@ -322,7 +297,9 @@ def _status_triggers(dialect: str) -> list[str]:
 def _corrections(dialect: str) -> list[str]:
     """The statements that bring rows, and each record's status, in step with what was written without triggers."""
     missing = " FROM records WHERE NOT EXISTS (SELECT 1 FROM citejury_queue WHERE record_id = records.id)"
-    labels, pending, overlap = (text.format(row="records") for text in (_LABELS, _PENDING, _MIN_SUBMITTED[dialect]))
+    labels, pending, overlap = (
+        text.format(row="records") for text in (_LABELS, _PENDING, _PARTS[dialect]["min_submitted"])
+    )
     current = f"SELECT {labels} AS labels, {pending} AS pending, {overlap} AS min_submitted, id FROM records"
     lacking = "coalesce(citejury_queue.needed, found.min_submitted) - found.labels"
     return [
