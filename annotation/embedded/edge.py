@@ -44,6 +44,28 @@ _LONGEST_HOST = 253
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_UNKNOWN_BYTES = 4 * 1024  # what argilla-server sees of a body whose sender nobody has looked up
+_ANONYMOUS_BYTES = 64 * 1024
+_ROLE_BYTES = {"annotator": 2 * 1024 * 1024, "admin": 64 * 1024 * 1024, "owner": 64 * 1024 * 1024}
+"""What a body may have with a log-in.
+
+An annotator sends at most 100 responses at once. `push` sends 8 MB, or one record that is longer (`BATCH_BYTES`).
+"""
+_DROPPED_BYTES = 8 * 1024 * 1024
+_DROPPING_SECONDS = 1.0
+"""How long, and how much, what still comes is read after a refusal: to close before loses the answer to a reset."""
+_LAST_PLACE = 2**31 - 1
+_WHOLE_NUMBER = re.compile(r"([+-]?\d[\d_]*)(?:\.0+)?")  # what pydantic takes for one
+_LONGEST_NAME = 255  # bytes
+_LONGEST_PATH = 2_000
+_BODY_HEADERS = {b"content-length", b"transfer-encoding"}
+_LOGIN_HEADERS = {b"authorization", b"x-argilla-api-key"}
+_DROPPED = {b"range", b"if-range"}
+_NO_STORE = (b"cache-control", b"no-store")
+_AT_ONCE = 10  # refusals to an address within a second that do not wait
+_WAIT_SECONDS = 1.0
+
+Receive = Callable[[], Awaitable[Any]]
 
 
 class Names(NamedTuple):
@@ -162,28 +184,6 @@ def _is_trusted(address: _Address | None, scope: Any, names: Names) -> bool:
     return any(address in network for network in names.proxies if network.version == address.version)
 
 
-_UNKNOWN_BYTES = 4 * 1024
-"""What argilla-server sees of a body whose sender nobody has looked up."""
-_ANONYMOUS_BYTES = 64 * 1024
-_ROLE_BYTES = {"annotator": 2 * 1024 * 1024, "admin": 64 * 1024 * 1024, "owner": 64 * 1024 * 1024}
-"""What a body may have with a log-in.
-
-An annotator sends at most 100 responses at once. `push` sends 8 MB, or one record that is longer (`BATCH_BYTES`).
-"""
-_DROPPED_BYTES = 8 * 1024 * 1024
-_DROPPING_SECONDS = 1.0
-"""How long, and how much, what still comes is read after a refusal: to close before loses the answer to a reset."""
-_LAST_PLACE = 2**31 - 1
-_WHOLE_NUMBER = re.compile(r"([+-]?\d[\d_]*)(?:\.0+)?")
-"""What pydantic takes for one."""
-_LONGEST_NAME = 255  # bytes
-_LONGEST_PATH = 2_000
-_BODY_HEADERS = {b"content-length", b"transfer-encoding"}
-_LOGIN_HEADERS = {b"authorization", b"x-argilla-api-key"}
-_DROPPED = {b"range", b"if-range"}
-_NO_STORE = (b"cache-control", b"no-store")
-
-
 class _Refusal(NamedTuple):
     status: int
     sentence: str
@@ -212,7 +212,21 @@ _ANONYMOUS = _Refusal(
 )
 _BUSY = _Refusal(503, "The server is too busy just now, so nothing was read. Try again.")
 
-Receive = Callable[[], Awaitable[Any]]
+
+class Pace:
+    """The refusals of the current second, by address."""
+
+    def __init__(self) -> None:
+        self.second = 0
+        self.counts: Counter[str] = Counter()
+
+    def wait(self, address: str, now: float) -> float:
+        """Count a refusal at the moment `now`; how many seconds it is to wait."""
+        if int(now) != self.second:
+            self.second = int(now)
+            self.counts.clear()
+        self.counts[address] += 1
+        return _WAIT_SECONDS if self.counts[address] > _AT_ONCE else 0.0
 
 
 class Edge:
@@ -381,24 +395,3 @@ def _unstored(send: Any) -> Any:
         await send(message)
 
     return send_unstored
-
-
-_AT_ONCE = 10
-"""Refusals to an address within a second that do not wait."""
-_WAIT_SECONDS = 1.0
-
-
-class Pace:
-    """The refusals of the current second, by address."""
-
-    def __init__(self) -> None:
-        self.second = 0
-        self.counts: Counter[str] = Counter()
-
-    def wait(self, address: str, now: float) -> float:
-        """Count a refusal at the moment `now`; how many seconds it is to wait."""
-        if int(now) != self.second:
-            self.second = int(now)
-            self.counts.clear()
-        self.counts[address] += 1
-        return _WAIT_SECONDS if self.counts[address] > _AT_ONCE else 0.0

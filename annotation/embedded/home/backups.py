@@ -33,6 +33,7 @@ MANIFEST_FILE = "manifest.json"
 STORED_FILES = (SECRETS_FILE, DATABASE_FILE)
 _SMALL_BYTES = 64 * 1024  # a manifest and secrets are far smaller; whatever claims more is none of ours
 _CHUNK = 1 << 20
+_MOST = 200  # backups that the home remembers beside those that the server removes by itself
 
 
 class StoredFile(Frozen):
@@ -138,9 +139,6 @@ def _copy_whole(archive: zipfile.ZipFile, path: Path, name: str, stored: StoredF
                     target.write(chunk)
     if left != 0 or digest.hexdigest() != stored.sha256:
         raise InputError(f"The backup `{path}` is damaged: `{name}` is not what was stored.")
-
-
-_MOST = 200
 
 
 class KeptBackup(Frozen):

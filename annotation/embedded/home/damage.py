@@ -26,6 +26,11 @@ from pipeline.schema import Frozen
 _FRAME_HEADER = 24  # bytes, https://www.sqlite.org/fileformat2.html#walformat
 _WAL_HEADER = 32
 _INDEX_HEADER = 48  # bytes, https://www.sqlite.org/walformat.html#the_wal_index_file_format
+_QUIET_SECONDS = 2.0
+_SECONDS_BETWEEN_LINES = 10.0
+_ANSWER = "The server's database is damaged, so nothing was stored and nothing more is taken. Whoever runs the server"
+_UNTIL_LOOKED_THROUGH = f"{_ANSWER} finds in its events which backup to go back to."
+_noting = threading.Lock()
 
 
 class Damage(Frozen):
@@ -107,13 +112,6 @@ def _lost_from_the_log(database: Path) -> int:
     if len(start) == _WAL_HEADER and start[16:24] != head[32:40]:  # another log's salt
         return 0
     return max(0, _WAL_HEADER + frames * (_FRAME_HEADER + page_size) - size) if frames else 0
-
-
-_QUIET_SECONDS = 2.0
-_SECONDS_BETWEEN_LINES = 10.0
-_ANSWER = "The server's database is damaged, so nothing was stored and nothing more is taken. Whoever runs the server"
-_UNTIL_LOOKED_THROUGH = f"{_ANSWER} finds in its events which backup to go back to."
-_noting = threading.Lock()
 
 
 def _damage_of(home: Path, found: str) -> Damage:

@@ -22,6 +22,13 @@ from pipeline.terminal import printable
 LARGEST_LOG = 10 * 2**20  # bytes of a file; with the one before it twice as much
 _LONGEST_LINE = 1_000  # characters
 _LONGEST_ENTRY = 100_000
+EVENTS_VARIABLE = "CITEJURY_EVENTS"
+LONGEST = 400  # characters; names come from people
+_LOOK_SECONDS = 0.25
+MINUTE = 60.0
+_TOLD_AT_THE_END: list[Callable[[], None]] = []  # what writes down the counts of each sum of this process
+
+K = TypeVar("K", bound=Hashable)
 
 
 def turn_log(path: Path) -> None:
@@ -88,16 +95,6 @@ def log_short_entries() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(ShortEntries("%(asctime)s %(levelname)s [%(name)s] %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
-
-
-EVENTS_VARIABLE = "CITEJURY_EVENTS"
-LONGEST = 400  # characters; names come from people
-_LOOK_SECONDS = 0.25
-MINUTE = 60.0
-_TOLD_AT_THE_END: list[Callable[[], None]] = []
-"""What writes down the counts of each sum of this process."""
-
-K = TypeVar("K", bound=Hashable)
 
 
 def tell(text: str, file: Path | None = None, largest: int = LARGEST_LOG) -> None:

@@ -20,8 +20,7 @@ _SECONDS = 10.0  # a push sends its batches one after the other, and records are
 _LONGEST_NAME = 60  # of several in one line, so that none pushes the others out
 
 _Call = Callable[..., Awaitable[Any]]
-_asking: ContextVar[str] = ContextVar("_asking", default="somebody")
-"""The user name of whoever sent the request."""
+_asking: ContextVar[str] = ContextVar("_asking", default="somebody")  # the user name of whoever sent the request
 
 
 def _submission_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:

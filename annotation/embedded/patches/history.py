@@ -81,8 +81,7 @@ ERASED = Table(
     Column("at", DateTime, nullable=False),
     Column("user_id", Uuid),  # who wanted it
 )
-TABLES = (CHANGES, DELETED_RECORDS, DELETED_DATASETS, ERASED)
-"""All of them, for whoever moves them."""
+TABLES = (CHANGES, DELETED_RECORDS, DELETED_DATASETS, ERASED)  # all of them, for whoever moves them
 
 AFTER_COPY = "SELECT setval(pg_get_serial_sequence('citejury_history', 'id'), max(id)) FROM citejury_history"
 """What PostgreSQL needs after rows have come with their numbers."""

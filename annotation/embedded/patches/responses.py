@@ -18,12 +18,10 @@ from annotation.labels import DISPUTED, EVIDENCE, missing_marks
 from annotation.marks import is_on_words
 from annotation.tasks import MARKED_FIELD
 
-_LONGEST_NOTE = 20_000
-"""Characters; about eight pages."""
+_LONGEST_NOTE = 20_000  # characters; about eight pages
 _MOST_MARKS = 1_000
 
-Check = Callable[[Any, Any], None]
-"""A check of a response, and of the record it is to."""
+Check = Callable[[Any, Any], None]  # a check of a response, and of the record it is to
 
 
 class _Asked:

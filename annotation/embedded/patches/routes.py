@@ -45,8 +45,7 @@ from annotation.units import (
 )
 
 Database = Annotated[AsyncSession, Depends(get_async_db)]
-Asking = Annotated[User, Security(auth.get_current_user)]
-"""Whoever sends the request, logged in."""
+Asking = Annotated[User, Security(auth.get_current_user)]  # whoever sends the request, logged in
 
 _MOST_NAMED = 100
 _PAGE_CHANGES = 500  # more would keep whoever works at the moment waiting

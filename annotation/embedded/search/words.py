@@ -45,8 +45,7 @@ ALONE = (
     (0x1F000, 0x1FAFF),  # emoji
     (0x20000, 0x3FFFD),
 )
-GAP = "\ue000"
-"""A word that no query has: a phrase does not go from one message of a chat to the next."""
+GAP = "\ue000"  # a word that no query has: a phrase does not go from one message of a chat to the next
 
 _CATEGORIES = "".join(map(unicodedata.category, map(chr, ASSIGNED)))
 """Of each assigned code point two letters, a capital and a small one."""
