@@ -220,77 +220,69 @@ def change_a_byte(path: Path) -> None:
         file.write(bytes([byte ^ 0xFF]))
 
 
-def swap_the_database(path: Path) -> None:
-    """Another database under a manifest that fits the one before."""
+def rewrite(path: Path, change: Callable[[dict[str, bytes]], None], packing: int = zipfile.ZIP_STORED) -> None:
+    """Change the members of a backup by their names."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w") as archive:
+    change(members)
+    with zipfile.ZipFile(path, "w", packing) as archive:
         for name, content in members.items():
-            archive.writestr(name, content[::-1] if name == DATABASE_FILE else content)
-
-
-def name_another_place(path: Path) -> None:
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(members["manifest.json"])
-    manifest["files"]["../outside"] = manifest["files"].pop("secrets.json")
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("manifest.json", json.dumps(manifest))
-        archive.writestr("../outside", members["secrets.json"])
-        archive.writestr(DATABASE_FILE, members[DATABASE_FILE])
-
-
-def change_manifest(path: Path, change: Callable[[Any], None]) -> None:
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(members["manifest.json"])
-    change(manifest)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in {**members, "manifest.json": json.dumps(manifest).encode()}.items():
             archive.writestr(name, content)
 
 
+def change_manifest(path: Path, change: Callable[[Any], object]) -> None:
+    def change_it(members: dict[str, bytes]) -> None:
+        manifest = json.loads(members["manifest.json"])
+        change(manifest)
+        members["manifest.json"] = json.dumps(manifest).encode()
+
+    rewrite(path, change_it)
+
+
+def swap_the_database(path: Path) -> None:
+    """Another database under a manifest that fits the one before."""
+    rewrite(path, lambda members: members.update({DATABASE_FILE: members[DATABASE_FILE][::-1]}))
+
+
+def name_another_place(path: Path) -> None:
+    change_manifest(path, lambda said: said["files"].update({"../outside": said["files"].pop("secrets.json")}))
+    rewrite(path, lambda members: members.update({"../outside": members.pop("secrets.json")}))
+
+
 def hide_a_path_in_a_version(path: Path) -> None:
-    change_manifest(path, lambda manifest: manifest["versions"].update(citejury="0.0.1/../../../outside"))
+    change_manifest(path, lambda said: said["versions"].update(citejury="0.0.1/../../../outside"))
 
 
 def colour_the_terminal(path: Path) -> None:
-    change_manifest(path, lambda manifest: manifest["versions"].update(argilla_server="\x1b[31m"))
+    change_manifest(path, lambda said: said["versions"].update(argilla_server="\x1b[31m"))
 
 
 def forget_the_time(path: Path) -> None:
-    change_manifest(path, lambda manifest: manifest.update(created_at="yesterday"))
+    change_manifest(path, lambda said: said.update(created_at="yesterday"))
 
 
 def claim_a_full_disk(path: Path) -> None:
-    change_manifest(path, lambda manifest: manifest["files"][DATABASE_FILE].update(size=10**18))
+    change_manifest(path, lambda said: said["files"][DATABASE_FILE].update(size=10**18))
 
 
 def owe_the_disk_room(path: Path) -> None:
     """A length below nothing, which would make room in the sum for a database of any length."""
-    change_manifest(path, lambda manifest: manifest["files"]["secrets.json"].update(size=-(10**18)))
+    change_manifest(path, lambda said: said["files"]["secrets.json"].update(size=-(10**18)))
     claim_a_full_disk(path)
 
 
 def long_secrets(path: Path) -> None:
-    change_manifest(path, lambda manifest: manifest["files"]["secrets.json"].update(size=10**7))
+    change_manifest(path, lambda said: said["files"]["secrets.json"].update(size=10**7))
 
 
 def pack_more_than_is_said(path: Path) -> None:
     """A bomb: a member of 200 MB in 200 kB, under the length of the database that was there."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, bytes(2 * 10**8) if name == DATABASE_FILE else content)
+    rewrite(path, lambda members: members.update({DATABASE_FILE: bytes(2 * 10**8)}), zipfile.ZIP_DEFLATED)
 
 
 def pack_a_long_manifest(path: Path) -> None:
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content + b" " * (2 * 10**8) if name == "manifest.json" else content)
+    padding = b" " * (2 * 10**8)
+    rewrite(path, lambda found: found.update({"manifest.json": found["manifest.json"] + padding}), zipfile.ZIP_DEFLATED)
 
 
 def use_a_packing_of_another_kind(path: Path) -> None:

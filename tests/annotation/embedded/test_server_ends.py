@@ -1,9 +1,11 @@
-"""The embedded Argilla ends in every way that it can be ended, leaves no process behind, and starts again as it was."""
+"""The embedded Argilla ends in every way, leaves no process behind, and its start waits as long as it is needed."""
 
 import contextlib
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,9 @@ import httpx
 import psutil
 import pytest
 
-from annotation.embedded.launch import ServerHandle, start_server
+from annotation.embedded.home.folder import DATABASE_FILE
+from annotation.embedded.launch import ServerHandle, start_server, wait_until_it_answers
+from pipeline.errors import ServerStartError
 
 pytestmark = pytest.mark.server
 
@@ -35,7 +39,7 @@ def test_a_second_start_keeps_data_and_secrets(home: Path) -> None:
     processes = psutil.Process().children(recursive=True)
     with start_server(home, port=0) as again, client_for(again) as client:
         assert [each["name"] for each in client.get("/me/workspaces").json()["items"]] == ["kept"]
-        assert again[1:] == first[1:]
+        assert again._replace(url=first.url, guardian=first.guardian) == first
     assert psutil.Process().children(recursive=True) == processes
 
 
@@ -86,3 +90,50 @@ def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil.P
             yield process, parts
         finally:
             process.kill()
+
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    (tmp_path / DATABASE_FILE).parent.mkdir(exist_ok=True)
+    (tmp_path / DATABASE_FILE).touch()
+    return tmp_path
+
+
+@contextlib.contextmanager
+def a_socket() -> Iterator[tuple[socket.socket, str]]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening, f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_a_server_that_writes_is_waited_for(begun: Path) -> None:
+    asked = []
+
+    def write_once_and_answer_the_second(listening: socket.socket) -> None:
+        with contextlib.ExitStack() as waiting:
+            for answer in (b"", ANSWER):
+                connection = waiting.enter_context(listening.accept()[0])
+                asked.append(connection)
+                Path(f"{begun / DATABASE_FILE}-wal").write_bytes(b"a page")
+                connection.sendall(answer)
+
+    with a_socket() as (listening, url):
+        server = threading.Thread(target=write_once_and_answer_the_second, args=(listening,), daemon=True)
+        server.start()
+        wait_until_it_answers(begun, url, seconds=1)
+        server.join()
+    assert len(asked) == 2
+
+
+def test_one_that_does_nothing_is_given_up(begun: Path) -> None:
+    with a_socket() as (_, url), pytest.raises(ServerStartError, match=r"did not answer for 0\.1 seconds, nor did it"):
+        wait_until_it_answers(begun, url, seconds=0.1)
+
+
+def test_one_that_ends_is_given_up_at_once(begun: Path) -> None:
+    with a_socket() as (_, url):
+        pass
+    with pytest.raises(ServerStartError, match="stopped by itself"):
+        wait_until_it_answers(begun, url)

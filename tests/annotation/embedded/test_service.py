@@ -1,10 +1,13 @@
-"""The parts of the big stack, each by itself: what is missing is told in a line, and three starts at once are one."""
+"""The parts of the big stack, each by itself: what is missing is told in a line, and processes of one socket live
+together."""
 
 import contextlib
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 
+import psutil
 import psycopg2
 import pytest
 
@@ -103,3 +106,50 @@ def test_migrations_at_once_wait_for_each_other_and_the_key_follows_the_settings
         assert "is another user's" in refused[1]
         cursor.execute("SELECT username, api_key FROM users ORDER BY username")
         assert cursor.fetchall() == [("former", "former.key"), ("owner", "second.key")]
+
+
+NUMBER = 3
+PATIENCE_SECONDS = 120
+SERVE = f"""
+import os, signal, sys
+from annotation.embedded.service import run_processes
+
+def serve():
+    os.write(1, b"x")
+    signal.pause()
+
+sys.exit(run_processes({NUMBER}, serve))
+"""
+
+
+@pytest.fixture
+def parent() -> Iterator["subprocess.Popen[bytes]"]:
+    """A process whose children all serve."""
+    with subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(NUMBER) == b"x" * NUMBER
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_all_end_well_when_told_to_stop(parent: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    children = psutil.Process(parent.pid).children()
+    parent.send_signal(number)
+    assert parent.wait(PATIENCE_SECONDS) == 0
+    assert psutil.wait_procs(children, timeout=PATIENCE_SECONDS)[1] == []
+
+
+def test_all_end_when_one_does_and_that_is_told(parent: "subprocess.Popen[bytes]") -> None:
+    children = psutil.Process(parent.pid).children()
+    assert len(children) == NUMBER
+    children[1].kill()
+    assert parent.wait(PATIENCE_SECONDS) == 1
+    assert psutil.wait_procs(children, timeout=PATIENCE_SECONDS)[1] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_none_outlives_a_parent_that_is_killed(parent: "subprocess.Popen[bytes]") -> None:
+    children = psutil.Process(parent.pid).children()
+    parent.kill()
+    assert psutil.wait_procs(children, timeout=PATIENCE_SECONDS)[1] == []
