@@ -28,7 +28,6 @@ from argilla_server.settings import settings
 from fastapi import Form, Request
 from fastapi.responses import JSONResponse
 from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Uuid, case, func, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import column_property
 from starlette.authentication import AuthCredentials
 
@@ -36,7 +35,7 @@ from annotation.campaign.people import REVOCATION_PATH
 from annotation.embedded.home.logs import repeats, tell, tell_repeatedly
 from annotation.embedded.patches.passwords import FairThreads, TooManyWaitingError, WrongPasswords, network_of
 from annotation.embedded.patches.routes import Asking, Database, serve_first
-from annotation.embedded.queue.tables import UUID_COLUMN
+from annotation.embedded.queue.tables import UUID_COLUMN, upsert
 
 EPOCHS = Table(
     "citejury_epochs",
@@ -146,10 +145,8 @@ def serve_revocation(_: Any) -> None:
         await authorize(current_user, UserPolicy.update)
         user = await User.get_or_raise(db, user_id)
         now = int(time.time())
-        inserts: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-        new = inserts[db.bind.dialect.name](EPOCHS).values(user_id=user.id, epoch=now)
         later = case((EPOCHS.c.epoch >= now, EPOCHS.c.epoch + 1), else_=now)  # than any before
-        await db.execute(new.on_conflict_do_update(index_elements=[EPOCHS.c.user_id], set_={"epoch": later}))
+        await upsert(db, EPOCHS, {"user_id": user.id, "epoch": now}, {"epoch": later})
         if not user.is_owner:
             user.api_key = generate_user_api_key()
         await db.commit()

@@ -12,17 +12,15 @@ from uuid import UUID
 from argilla_server.enums import ResponseStatus
 from argilla_server.models import DatasetUser, Response, WorkspaceUser
 from sqlalchemy import delete, exists, select, text, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.embedded.home.folder import hold_seconds
-from annotation.embedded.queue.tables import HOLDS, QUEUE
+from annotation.embedded.queue.tables import HOLDS, QUEUE, upsert
 
 _NOW = {
     "sqlite": "CAST(strftime('%s', 'now') AS INTEGER)",
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS bigint)",
 }
-_INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 _DONE = (ResponseStatus.submitted, ResponseStatus.discarded)  # a draft is still being looked at
 
 
@@ -112,12 +110,7 @@ async def hold(db: AsyncSession, dataset_id: UUID, user_id: UUID, answers: Itera
         for place, answer in enumerate(dict.fromkeys(answers), start=last + 1)
     ]
     if rows:
-        added = _INSERT[db.get_bind().dialect.name](HOLDS).values(rows)
-        await db.execute(
-            added.on_conflict_do_update(
-                index_elements=[HOLDS.c.dataset_id, HOLDS.c.user_id, HOLDS.c.answer], set_={"ends": ends}
-            )
-        )
+        await upsert(db, HOLDS, rows, {"ends": ends})
 
 
 async def release(db: AsyncSession, dataset_id: UUID, user_id: UUID, answers: Sequence[str]) -> None:

@@ -6,14 +6,14 @@ places are the same each time and another annotator's are others. Without other 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import ceil, inf, log1p
 from typing import NamedTuple
 from uuid import UUID
 
 from argilla_server.enums import UserRole
-from argilla_server.models import Record, Response, User
-from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
+from argilla_server.models import Response, User
+from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.embedded.queue.tables import QUEUE
@@ -90,8 +90,7 @@ class Mixed(NamedTuple):
 async def read_mixed(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: Mapping[str, int]) -> Mixed | None:
     """What is mixed into her queue, who holds these answers; None where the dataset has nothing for her."""
     here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.assignment.is_not(None), QUEUE.c.mixed == 1)
-    hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
-    columns = (QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.purpose, QUEUE.c.rate, QUEUE.c.pending, hers)
+    columns = (QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.purpose, QUEUE.c.rate, QUEUE.c.pending, is_begun(user_id))
     rows = (await db.execute(select(*columns).where(*here, is_for(user_id)))).tuples().all()
     if not rows or not await _is_annotator(db, user_id):
         return None
@@ -153,15 +152,19 @@ async def _is_annotator(db: AsyncSession, user_id: UUID) -> bool:
 async def _other_units(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: Mapping[str, int]) -> tuple[int, int]:
     """How many units that are not mixed in she has answered or holds, and how many of them she only holds."""
     here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.mixed == 0)
-    hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
     answered = await db.scalar(
         select(func.count(Response.record_id))
         .join(QUEUE, QUEUE.c.record_id == Response.record_id)
         .where(Response.user_id == user_id, *here)
     )
-    held = (*here, QUEUE.c.pending == 1, QUEUE.c.answer.in_(list(holds)), ~hers)
+    held = (*here, QUEUE.c.pending == 1, QUEUE.c.answer.in_(list(holds)), ~is_begun(user_id))
     held_units = await db.scalar(select(func.count()).select_from(QUEUE).where(*held)) if holds else 0
     return int(answered or 0) + int(held_units or 0), int(held_units or 0)
+
+
+def is_begun(user_id: UUID) -> ColumnElement[bool]:
+    """True for a row of the queue whose record she has a response to."""
+    return exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
 
 
 def is_for(user_id: UUID) -> ColumnElement[bool]:
@@ -169,30 +172,7 @@ def is_for(user_id: UUID) -> ColumnElement[bool]:
     return or_(QUEUE.c.users.is_(None), QUEUE.c.users.like(f"%{user_id}%"))
 
 
-async def has_restricted(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> bool:
-    """Whether some of the dataset's other work is for named users only, and this is one whom that concerns."""
-    named = select(QUEUE.c.record_id).where(
-        QUEUE.c.dataset_id == dataset_id,
-        QUEUE.c.mixed == 0,
-        QUEUE.c.assignment.is_not(None),
-        QUEUE.c.users.is_not(None),
-    )
-    return await db.scalar(named.limit(1)) is not None and await _is_annotator(db, user_id)
-
-
-async def is_limited(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> bool:
-    """Whether something of the dataset may be kept from the user: an annotator, where records have assignments."""
+async def is_limited(db: AsyncSession, dataset_id: UUID, user_id: UUID, *which: ColumnElement[bool]) -> bool:
+    """Whether the user is an annotator, from whom some record with an assignment may be kept, or some of those."""
     assigned = select(QUEUE.c.record_id).where(QUEUE.c.dataset_id == dataset_id, QUEUE.c.assignment.is_not(None))
-    return await db.scalar(assigned.limit(1)) is not None and await _is_annotator(db, user_id)
-
-
-def hidden_from(dataset_id: UUID, user_id: UUID, shown: Sequence[str]) -> list[ColumnElement[bool]]:
-    """Conditions that keep from her the records that are for others, and what is mixed in and is no part of her work.
-
-    `shown` are the mixed answers that are, beside those that she has answered.
-    """
-    here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.assignment.is_not(None))
-    hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
-    apart = and_(QUEUE.c.mixed == 1, QUEUE.c.answer.not_in(shown), ~hers)
-    hidden = select(QUEUE.c.record_id).where(*here, or_(not_(is_for(user_id)), apart))
-    return [Record.id.not_in(hidden)]
+    return await db.scalar(assigned.where(*which).limit(1)) is not None and await _is_annotator(db, user_id)

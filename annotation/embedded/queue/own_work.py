@@ -13,12 +13,12 @@ from uuid import UUID
 from argilla_server.database import AsyncSessionLocal
 from argilla_server.enums import ResponseStatus
 from argilla_server.models import Response
-from sqlalchemy import exists, func, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.embedded.home.folder import hold_seconds
 from annotation.embedded.queue.holds import wait_for_turn
-from annotation.embedded.queue.mixed import read_mixed
+from annotation.embedded.queue.mixed import is_begun, read_mixed
 from annotation.embedded.queue.page import count_waiting, lacking, read_queue
 from annotation.embedded.queue.practice import is_practice, practice_queue
 from annotation.embedded.queue.tables import HOLDS, QUEUE
@@ -99,8 +99,7 @@ async def _left(db: AsyncSession, dataset: Any, user_id: UUID) -> tuple[int, int
     queue = await read_queue(db, dataset.id, user_id)
     waiting, with_others, back = await count_waiting(queue), 0, None
     if queue.openings.full:
-        hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
-        held = (*lacking(queue), QUEUE.c.record_id.in_(queue.openings.full), ~hers)
+        held = (*lacking(queue), QUEUE.c.record_id.in_(queue.openings.full), ~is_begun(user_id))
         with_others = int(await db.scalar(select(func.count()).select_from(QUEUE).where(*held)) or 0)
         others = (HOLDS.c.dataset_id == dataset.id, HOLDS.c.user_id != user_id)
         held_by_others = (*others, HOLDS.c.answer.in_(select(QUEUE.c.answer).where(*held)))

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from argilla_server.models import Record, Response
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.embedded.queue import holds as held_answers
 from annotation.embedded.queue.holds import Holds, Openings
-from annotation.embedded.queue.mixed import Mixed, has_restricted, hidden_from, is_for, is_limited, read_mixed
+from annotation.embedded.queue.mixed import Mixed, is_begun, is_for, is_limited, read_mixed
 from annotation.embedded.queue.practice import closing_practice, is_practice, practice_queue
 from annotation.embedded.queue.tables import QUEUE
 from annotation.embedded.search.filters import is_pending_record, split_queue
@@ -101,7 +101,7 @@ async def read_queue(
 ) -> Queue:
     """Her queue in the dataset now; `narrowing` are further conditions on records."""
     holds = await held_answers.read_holds(db, dataset_id, user_id)
-    restricted = await has_restricted(db, dataset_id, user_id)
+    restricted = await is_limited(db, dataset_id, user_id, QUEUE.c.mixed == 0, QUEUE.c.users.is_not(None))
     openings = await held_answers.openings(db, dataset_id, holds)
     return Queue(db, dataset_id, user_id, narrowing, restricted, holds, openings)
 
@@ -128,7 +128,11 @@ async def kept_from(db: AsyncSession, dataset: Any, user_id: UUID) -> list[Colum
         return []
     queue = await read_queue(db, dataset.id, user_id)
     mixed = await read_mixed(db, dataset.id, user_id, queue.holds.mine)
-    return hidden_from(dataset.id, user_id, mixed.shown(await count_waiting(queue)) if mixed else [])
+    shown = mixed.shown(await count_waiting(queue)) if mixed else []
+    here = (QUEUE.c.dataset_id == dataset.id, QUEUE.c.assignment.is_not(None))
+    apart = and_(QUEUE.c.mixed == 1, QUEUE.c.answer.not_in(shown), ~is_begun(user_id))
+    hidden = select(QUEUE.c.record_id).where(*here, or_(not_(is_for(user_id)), apart))
+    return [Record.id.not_in(hidden)]
 
 
 async def _first_records(
@@ -184,9 +188,8 @@ def _pending(queue: Queue) -> list[ColumnElement[bool]]:
 
 def _waiting(queue: Queue) -> list[ColumnElement[bool]]:
     """Conditions for the rows of records that wait for her, apart from the number of their labels."""
-    answered = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == queue.user_id)
     full = [QUEUE.c.record_id.not_in(queue.openings.full)] if queue.openings.full else []
-    return [*_pending(queue), ~answered, *full]
+    return [*_pending(queue), ~is_begun(queue.user_id), *full]
 
 
 async def _not_held(queue: Queue, at_once: int) -> AsyncIterator[list[_WaitingRecord]]:

@@ -11,6 +11,7 @@ they wait for; `annotation.embedded.patches` gives the server the same rule. Whe
 change, which spares each submission a second transaction.
 """
 
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -28,6 +29,8 @@ from sqlalchemy import (
     inspect,
     select,
 )
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.units import ASSIGNMENT, MIXED_IN
 
@@ -164,6 +167,13 @@ _ADD_LABEL = "UPDATE citejury_queue SET lacking = lacking {change} WHERE record_
 UUID_COLUMN = {"sqlite": "CHAR(32)", "postgresql": "UUID"}
 NOW = {"sqlite": "strftime('%Y-%m-%d %H:%M:%f000', 'now')", "postgresql": "timezone('utc', clock_timestamp())"}
 """SQL for the time in UTC, as Argilla's own tables have it."""
+
+
+async def upsert(db: AsyncSession, table: Table, rows: Any, changed: dict[str, Any]) -> None:
+    """Add rows to one of our tables; of one that is there already, change this."""
+    insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[db.get_bind().dialect.name]
+    added = insert(table).values(rows)
+    await db.execute(added.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed))
 
 
 def assignments_in(dataset_id: UUID, among: Select[tuple[UUID]]) -> Select[tuple[UUID, str]]:
