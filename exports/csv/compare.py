@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import IO, Literal, NamedTuple
 
 from annotation.labels import TASKS, TaskName
 from exports.csv.folder import file_name, mapping, read_manifest
@@ -57,17 +57,15 @@ class Changes(NamedTuple):
 
 
 class Now(NamedTuple):
-    """The new export, and what tells why a row is not in it."""
+    """The new export, and what shows why a row is not in it."""
 
     folder: Path
-    """Where it is."""
     own_index: Index | None
     filters: ExportFilters
-    """What was asked for."""
     annotators: frozenset[str]
     """Under which names those stand in files who were asked for; empty where everybody was."""
     workspaces: tuple[str, ...]
-    """The workspaces that were asked for."""
+    """Those that were asked for."""
     datasets: frozenset[str]
     """Ids of the datasets that were read."""
     touched: Callable[[str], tuple[Iterator[Piece], Iterator[Piece]]] | None
@@ -85,14 +83,13 @@ def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
             continue
         origins = _Origins(earlier, index, task, now)
         if now.touched is None:
-            units = _paired(_units(earlier, name, index), _units(now.folder, name, now.own_index))
+            units = _paired(_units(earlier / name, index), _units(now.folder / name, now.own_index))
         else:
             old, new = now.touched(name)
             units = _paired(_lines_of(earlier / name, old), _lines_of(now.folder / name, new))
         for (_, _, chunk_id), before, after in units:
             came, missing = _compare_unit(before, after)
-            found = [*came, *((_annotator(row), _why(task, chunk_id, row, now, origins)) for row in missing)]
-            for who, kind in found:
+            for who, kind in (*came, *((_annotator(row), _why(task, chunk_id, row, now, origins)) for row in missing)):
                 counts.setdefault(who, Counter())[kind] += 1
     lost = any(each["gone"] for each in counts.values())
     return Changes({who: counts[who] for who in sorted(counts)}, _rows_by_annotator(earlier) if lost else {})
@@ -114,37 +111,25 @@ class _Lines(NamedTuple):
     content: bytes
 
     def rows(self) -> list[_Row]:
-        """The lines as cells by column."""
         reader = csv.reader(io.StringIO(self.content.decode("utf-8"), newline=""))
         return [dict(zip(self.header, cells, strict=False)) for cells in reader]
 
 
-def _units(folder: Path, name: str, index: Index | None) -> Iterator[_Lines]:
-    """The units of a file in its order; none where there is no such file."""
+def _header(stream: IO[bytes]) -> list[str]:
+    return next(csv.reader([stream.readline().decode("utf-8-sig")]))
+
+
+def _units(path: Path, index: Index | None) -> Iterator[_Lines]:
+    """The units of a file in its order; none where there is no such file. Without index it is read row by row."""
     csv.field_size_limit(sys.maxsize)
-    if not (folder / name).is_file():
+    if not path.is_file():
         return
-    if index is None:
-        yield from _units_without_index(folder / name)
+    if index is not None:
+        with path.open("rb") as lines:
+            header = _header(lines)
+            for span in index.spans(path.name):
+                yield _Lines((span.record_uuid, span.chunk_rank, span.chunk_id), header, lines.read(span.length))
         return
-    with (folder / name).open("rb") as stream:
-        header = next(csv.reader([stream.readline().decode("utf-8-sig")]))
-        for span in index.spans(name):
-            yield _Lines((span.record_uuid, span.chunk_rank, span.chunk_id), header, stream.read(span.length))
-
-
-def _lines_of(path: Path, pieces: Iterator[Piece]) -> Iterator[_Lines]:
-    """The lines of each unit that the pieces of a file are of."""
-    header: list[str] = []
-    if path.is_file():
-        with path.open("rb") as stream:
-            header = next(csv.reader([stream.readline().decode("utf-8-sig")]))
-    for (record_uuid, chunk_rank, chunk_id), group in groupby(pieces, key=itemgetter(0, 1, 2)):
-        yield _Lines((record_uuid, chunk_rank, chunk_id), header, b"".join(piece.lines for piece in group))
-
-
-def _units_without_index(path: Path) -> Iterator[_Lines]:
-    """The units of a file that must be read row by row."""
     with path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(stream)
         header = next(reader, [])
@@ -152,18 +137,22 @@ def _units_without_index(path: Path) -> Iterator[_Lines]:
             yield _Lines(unit, header, b"".join(map(csv_line, rows)))
 
 
+def _lines_of(path: Path, pieces: Iterator[Piece]) -> Iterator[_Lines]:
+    """The lines of each unit that the pieces of a file are of."""
+    header: list[str] = []
+    if path.is_file():
+        with path.open("rb") as stream:
+            header = _header(stream)
+    for (record_uuid, chunk_rank, chunk_id), group in groupby(pieces, key=itemgetter(0, 1, 2)):
+        yield _Lines((record_uuid, chunk_rank, chunk_id), header, b"".join(piece.lines for piece in group))
+
+
 def _unit_of(row: _Row) -> _Unit:
-    """The unit that a row is about."""
-    rank = row.get("chunk_rank") or "0"
-    return (
-        unescaped(row.get("record_uuid", "")),
-        int(rank) if rank.isdecimal() else 0,
-        unescaped(row.get("chunk_id", "")),
-    )
+    record_uuid, rank, chunk_id = (row.get(name) or "" for name in ("record_uuid", "chunk_rank", "chunk_id"))
+    return unescaped(record_uuid), int(rank) if rank.isdecimal() else 0, unescaped(chunk_id)
 
 
 def _annotator(row: _Row) -> str:
-    """Whose row it is."""
     return unescaped(row.get("annotator_id", ""))
 
 
@@ -197,10 +186,11 @@ def _compare_unit(old: Sequence[_Row], new: Sequence[_Row]) -> tuple[list[tuple[
         other = next((each for each in sorted(after) if after[each].get("created_at") == moment), None)
         if other is not None:
             pairs.append((before.pop(who), after.pop(other)))
-    changed = [
-        _annotator(now) for then, now in pairs if any(then[name] != now[name] for name in then.keys() & now.keys())
+    found: list[tuple[str, Kind]] = [
+        (_annotator(now), "changed")
+        for then, now in pairs
+        if any(then[name] != now[name] for name in then.keys() & now.keys())
     ]
-    found: list[tuple[str, Kind]] = [(who, "changed") for who in changed]
     return found + [(who, "added") for who in after], list(before.values())
 
 
@@ -274,6 +264,6 @@ def _rows_by_annotator(folder: Path) -> Counter[str]:
     return Counter(
         _annotator(row)
         for task in TASKS
-        for lines in _units(folder, file_name(task, discarded=False), None)
+        for lines in _units(folder / file_name(task, discarded=False), None)
         for row in _newest(lines.rows()).values()
     )

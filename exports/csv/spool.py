@@ -5,7 +5,6 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
 from annotation.labels import TaskName
@@ -46,24 +45,19 @@ Table = TaskName | Literal["evidence", "controls"]
 
 
 class SpooledRow(NamedTuple):
-    """One response or mark, with what it is sorted by and its finished line."""
+    """One response or mark with its finished line; sorted by `record_uuid` and the four fields after it."""
 
     table: Table
-    """What it is a row of."""
     discarded: bool
-    """Whether it belongs among the discarded ones."""
     record_uuid: str
-    """First sort key."""
     chunk_rank: int
-    """Second sort key; 0 outside retrieval."""
+    """0 outside retrieval."""
     chunk_id: str
-    """Third sort key; empty outside retrieval."""
+    """Empty outside retrieval."""
     annotator_id: str
-    """Fourth sort key."""
     response_id: str
-    """Last sort key: settles the order where all others are equal."""
     line: bytes
-    """The row as a line of CSV in UTF-8, its line end included."""
+    """CSV or JSON in UTF-8, its line end included."""
     record_id: str = ""
     """The server's id of the record."""
     at: str = ""
@@ -80,9 +74,8 @@ class KeptRecord(NamedTuple):
     state: str
     """A hash of what its rows depend on."""
     record_uuid: str = ""
-    """The canonical record; empty where it is not ours."""
+    """Empty where it is not ours."""
     chunk_id: str = ""
-    """The passage; empty outside retrieval."""
     language: str = ""
     told: tuple[str, ...] | None = None
     """Its provenance; None where none of its responses is in a file."""
@@ -105,11 +98,9 @@ class Spool:
         self.database.execute("BEGIN")
 
     def __enter__(self) -> Self:
-        """The spool itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the files."""
+    def __exit__(self, *_: object) -> None:
         self.database.close()
         self._lines.close()
 
@@ -173,9 +164,7 @@ class Spool:
     def drop_doubled(self, workspaces: Mapping[str, str]) -> None:
         """Drop responses that their annotator gave anew in another workspace, with their marks; the records count them.
 
-        Versions and rounds of one workspace stay beside each other.
-
-        `workspaces` has the workspace of each dataset, by its id.
+        Versions and rounds of one workspace stay beside each other. `workspaces` has that of each dataset, by its id.
         """
         self.database.executemany("INSERT INTO workspaces VALUES (?, ?)", workspaces.items())
         doubled = self.database.execute(_DOUBLED).fetchall()
@@ -196,7 +185,7 @@ class Spool:
         return {dataset: (dropped, differing) for dataset, dropped, differing in self.database.execute(found)}
 
     def provenance(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """What each dataset tells of each record that is in a file, in order of records."""
+        """What each dataset says of where each record that is in a file comes from, in order of records."""
         found = self.database.execute(
             "SELECT record_uuid, cells FROM told WHERE number IN (SELECT told FROM records) ORDER BY record_uuid, cells"
         )

@@ -54,24 +54,17 @@ class Index(NamedTuple):
     datasets: Mapping[str, str]
     """By id of each dataset that was read: a hash of what its rows depend on beside its records."""
 
-    def raw_lines(self, kind: str) -> Iterator[bytes]:
-        """The lines of one kind, as they are."""
-        start = f'["{kind}",'.encode()
-        with (self.folder / INDEX_FILE).open("rb") as stream:
-            yield from (line for line in stream if line.startswith(start))
-
     def lines(self, kind: str) -> Iterator[list[Any]]:
         """The lines of one kind, without their first item."""
-        return (json.loads(line)[1:] for line in self.raw_lines(kind))
+        start = f'["{kind}",'.encode()
+        with (self.folder / INDEX_FILE).open("rb") as stream:
+            yield from (json.loads(line)[1:] for line in stream if line.startswith(start))
 
     def spans(self, file: str) -> Iterator[Span]:
         """The units of one file, in its order."""
-        if file not in self.files:
-            return
-        number = self.files.index(file)
-        for line in self.lines("u"):
-            if line[0] == number:
-                yield _span(line)
+        if file in self.files:
+            number = self.files.index(file)
+            yield from (_span(line) for line in self.lines("u") if line[0] == number)
 
 
 def _span(line: Sequence[Any]) -> Span:
@@ -91,9 +84,9 @@ class IndexedRecord(NamedTuple):
     state: str
     """A hash of what its rows depend on."""
     record_uuid: str
-    """The canonical record; empty where it is not ours."""
+    """Empty where it is not ours."""
     chunk_id: str
-    """The passage; empty outside retrieval."""
+    """Empty outside retrieval."""
     language: str
     told: int | None
     """Number of its provenance; None where none of its responses is in a file."""
@@ -115,12 +108,10 @@ class IndexedRecord(NamedTuple):
 
 
 class _File(NamedTuple):
-    """One file of an earlier export."""
+    """One file of an earlier export: its units in its order, and what the index has of each."""
 
     spans: list[Span]
-    """Its units in its order."""
     lines: list[bytes]
-    """What the index has of each."""
 
     def places(self, size: int) -> list[int]:
         """Where each unit begins in the file of this size, and where the last one ends; a head stands before them."""
@@ -238,11 +229,9 @@ class IndexWriter:
         self._earlier_files = earlier.files if earlier else ()
 
     def __enter__(self) -> Self:
-        """The writer itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file."""
         self._stream.close()
 
     def spans(self, number: int, name: str, spans: Sequence[Span], lines: bytes) -> None:
@@ -267,14 +256,15 @@ class IndexWriter:
             self._write(["p", *row])
         for row in spool.records():
             self._write(["r", *row])
-        head = {
-            "citejury_index": _VERSION,
-            "citejury": version("citejury"),
-            "files": {file.file: file.sha256 for file in files},
-            "datasets": {dataset.id: _dataset_state(dataset) for dataset in datasets},
-            "sha256": self._digest.hexdigest(),
-        }
-        self._write(head)
+        self._write(
+            {
+                "citejury_index": _VERSION,
+                "citejury": version("citejury"),
+                "files": {file.file: file.sha256 for file in files},
+                "datasets": {dataset.id: _dataset_state(dataset) for dataset in datasets},
+                "sha256": self._digest.hexdigest(),
+            }
+        )
 
     def _write(self, value: object) -> None:
         line = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -323,7 +313,6 @@ class Update(NamedTuple):
     read: list[ReadDataset]
     """The datasets, as if all of them had been read."""
     earlier: EarlierExport
-    """The earlier export."""
     kept: list[IndexedRecord]
     """Its records that are as they were."""
     touched: set[Unit]
@@ -338,7 +327,7 @@ class Update(NamedTuple):
         return self.earlier.units(name, self._touches(name))
 
     def provenance(self, fresh: Iterator[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, Sequence[str]]]:
-        """What each dataset tells of records with touched units, in order of records; `fresh` is what was read now."""
+        """What each dataset says of records with touched units, in order of records; `fresh` is what was read now."""
         records = self._records()
         told = {each.told for each in self.kept if each.told is not None and each.record_uuid in records}
         stays = [(record_uuid, json.loads(cells)) for record_uuid, cells in map(self.earlier.told, told)]
@@ -407,25 +396,22 @@ def read_changes(reading: Reading, datasets: Sequence[JuryDataset], index: Index
 
 def _record_states(client: Argilla, dataset_id: str) -> Iterator[list[dict[str, Any]]]:
     """Pages of the dataset's records in order of arrival, as `record_pages` has them, but without any text."""
-    after = None
+    params: dict[str, Any] = {"limit": PAGE_RECORDS}
     while True:
-        params = {"limit": PAGE_RECORDS} | ({"after": after} if after else {})
         page = client.request("GET", STATES_PATH.format(dataset_id=dataset_id), params=params)
         yield page["items"]
-        after = page["next"]
-        if after is None:
+        if page["next"] is None:
             return
+        params["after"] = page["next"]
 
 
 class _Listed(NamedTuple):
-    """A dataset's records, told apart."""
+    """A dataset's records: those that are as they were, and ids of those with responses that are not."""
 
     read: ReadDataset
     """The dataset, with what is as it was counted."""
     kept: list[IndexedRecord]
-    """Records that are as they were."""
     changed: list[str]
-    """Ids of those with responses that are not."""
 
 
 def _list_records(reading: Reading, dataset: JuryDataset, coming: Future[EarlierExport]) -> _Listed | None:
