@@ -18,8 +18,7 @@ from annotation.campaign.plan import SAMPLE_FILE
 from annotation.campaign.routing import standing_workspaces
 from annotation.client import open_argilla
 from annotation.status.summary import read_status
-from exports.csv.folder import mapping
-from exports.csv.folder import read_manifest as read_export_manifest
+from exports.csv.folder import exported_datasets
 from exports.reading.definitions import read_findings
 from exports.reading.read import export_files, read_tables
 from exports.reading.study import ReadStudy, read_study, read_weights
@@ -124,7 +123,6 @@ def read_study_file(path: Path) -> StudyFile:
 
 
 def _path(value: object, name: str, file: Path) -> str:
-    """The value as a path."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         found = "nothing" if value is None else repr(value)
         raise InputError(f'`{name}` in `{file}` names a path, found {found}. Write `{name} = "…"` at its top.')
@@ -441,9 +439,8 @@ def _other_guidelines(months: Sequence[Month]) -> Iterator[str]:
     """A sentence where annotators read other guidelines or questions in some month than in another."""
     told: dict[str, str] = {}
     for month in months:
-        datasets = read_export_manifest(month.export).get("datasets")
-        entries = [mapping(each) for each in (datasets if isinstance(datasets, list) else [])]
-        told[month.name] = " ".join(sorted({f"{each.get('task')} {each.get('guideline_version')}" for each in entries}))
+        versions = {f"{each.get('task')} {each.get('guideline_version')}" for each in exported_datasets(month.export)}
+        told[month.name] = " ".join(sorted(versions))
     parted = _by_value(told)
     if len(parted) > 1:
         groups = "; ".join(", ".join(names) for names in parted.values())
@@ -472,7 +469,6 @@ def _asked(manifest: RunManifest) -> str:
 
 
 def _models_answered(manifest: RunManifest) -> str:
-    """The models that answered, in words."""
     return ", ".join(
         f"{provider} {' and '.join(sorted(counts.models_answered))}"
         for provider, counts in sorted(manifest.providers.items())

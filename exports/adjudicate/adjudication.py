@@ -38,7 +38,6 @@ class UnitId(NamedTuple):
 
     task: TaskName
     record_uuid: str
-    """Id of its record."""
     chunk_id: str
     """Id of its passage in retrieval; empty in the other tasks."""
 

@@ -70,9 +70,7 @@ class _SourceRecord(NamedTuple):
 
     unit: UnitId
     workspace: str
-    """Workspace of its dataset."""
     locale: str
-    """Language of its dataset's questions."""
     record: dict[str, Any]
     """The record as the server returns it, with its responses."""
 
@@ -86,11 +84,9 @@ class _Plan(NamedTuple):
     """What a push does in one workspace of adjudicators, before anything is changed."""
 
     target: str
-    """The workspace's name."""
     target_id: str | None
     """Its id; None where it is to be made."""
     members: Members
-    """Who adjudicates there."""
     there: Mapping[UnitId, "_Copy"]
     """The records that are there."""
     existing: Mapping[str, Mapping[str, Any]]
@@ -234,7 +230,6 @@ class _Copy(NamedTuple):
 
     unit: UnitId
     record_id: str
-    """Argilla's id."""
     labels: tuple[str, ...] | None
     """What they are asked for; None for all labels, as in adjudications of earlier versions."""
     own: tuple[str, ...]
@@ -260,7 +255,6 @@ def _copies(argilla: Argilla, described: Mapping[str, Any]) -> Iterator[_Copy]:
 
 
 def _unit_of(task: TaskName, record: Mapping[str, Any]) -> UnitId:
-    """The unit that a record of ours shows."""
     hidden = hidden_metadata(record)
     return UnitId(task, str(hidden["record_uuid"]), str(hidden.get("chunk_id") or ""))
 

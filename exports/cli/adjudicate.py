@@ -322,7 +322,6 @@ def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Seque
 
 
 def _tell_undecided(undecided: "Sequence[Undecided]") -> None:
-    """List where adjudicators differ."""
     if undecided:
         from exports.agreement.disagreements import pattern
 
@@ -332,7 +331,6 @@ def _tell_undecided(undecided: "Sequence[Undecided]") -> None:
 
 
 def _tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
-    """Say how many decisions are on units that the export does not hold."""
     from exports.agreement.consensus import unused_decisions
 
     unused = len(unused_decisions(tables, decisions.by_unit))
@@ -341,7 +339,6 @@ def _tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
 
 
 def _disagreement_rows(found: "Sequence[Disagreement]") -> list[Row]:
-    """The head and the first disagreements as cells."""
     head = ("influence", "yes:no", "label", "record", "pattern")
     rows = [
         (

@@ -35,7 +35,6 @@ _SERVER_OPTIONS = (
 
 
 def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "SplitShares":
-    """The shares of the splits."""
     from exports.dataset.splits import read_shares
 
     try:

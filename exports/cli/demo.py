@@ -91,7 +91,6 @@ def _answers_unit(juror: _Juror, unit: _Unit, jurors: Sequence[_Juror]) -> bool:
 
 
 def _status(juror: _Juror, unit: _Unit) -> Literal["submitted", "draft", "discarded"]:
-    """What the annotator does with the unit in the end; nearly always she submits."""
     drawn = _chance("status", juror.username, *map(str, unit))
     if drawn < _DRAFT_SHARE:
         return "draft"
@@ -99,7 +98,6 @@ def _status(juror: _Juror, unit: _Unit) -> Literal["submitted", "draft", "discar
 
 
 def _judge(jury: Jury, juror: _Juror, unit: _Unit) -> dict[str, bool]:
-    """The annotator's label for each of the task's labels."""
     entry = jury.verdicts[f"{unit.provider}/{unit.narrative_id}"]
     verdict, hard = entry[unit.task], entry.get("hard", {}).get(unit.task, [])
     if unit.task == "retrieval":
@@ -108,7 +106,6 @@ def _judge(jury: Jury, juror: _Juror, unit: _Unit) -> dict[str, bool]:
 
 
 def _departs(juror: _Juror, unit: _Unit, label: str, is_hard: bool) -> bool:
-    """Whether the annotator sees this label otherwise than the verdict."""
     share = _HARD_SHARE if is_hard else 1 - juror.care
     return _chance(juror.username, label, *map(str, unit)) < share
 
@@ -200,7 +197,6 @@ class DemoReport(NamedTuple):
     """What the demo made."""
 
     measured: Measured
-    """Agreement between the four annotators."""
     logins: dict[str, str]
     """Passwords by user name."""
 
@@ -292,7 +288,6 @@ def _answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury, progress: Pr
 
 
 def _responders(record: dict[str, Any]) -> set[str]:
-    """Ids of the users who have a response to the record, of any status."""
     return {response["user_id"] for response in record["responses"]}
 
 
@@ -316,7 +311,6 @@ def _responses_of(
 
 
 def _submit(herself: Argilla, items: list[dict[str, Any]]) -> None:
-    """Store the responses."""
     for result in herself.request("POST", "/me/responses/bulk", json={"items": items})["items"]:
         if result.get("error"):
             raise ArgillaError(f"Argilla refused a response of the demo: {result['error'].get('detail')}.")

@@ -60,7 +60,6 @@ def _schema_option(file: str, module: str) -> Callable[[click.decorators.FC], cl
 
 
 def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """The threshold as it is."""
     if value is not None and not (math.isfinite(value) and -1 < value <= 1):
         raise click.BadParameter(f"{value} is no α to reach: name one above -1 and up to 1, such as 0.667.")
     return value
@@ -228,7 +227,6 @@ def agreement(
 
 
 def _check_gate_options(ctx: click.Context, fail_under: float | None, fail_labels: tuple[str, ...]) -> None:
-    """Refuse options of the gate without the gate."""
     if fail_under is not None:
         return
     if fail_labels or ctx.get_parameter_source("on") is ParameterSource.COMMANDLINE:
@@ -251,7 +249,6 @@ def _end_below(
 
 
 def _read_columns(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    """The columns that a list with commas names."""
     names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
     if not all(names):
         raise click.BadParameter(
@@ -261,7 +258,6 @@ def _read_columns(ctx: click.Context, param: click.Parameter, value: str) -> tup
 
 
 def _check_together(given: Mapping[str, Any]) -> None:
-    """Refuse options that do not go together."""
     if (given["decisions"] is not None) != (given["consensus"] == "adjudicated"):
         raise click.UsageError("--decisions and --consensus adjudicated belong together. Give both, or neither.")
     if bool(given["judge"]) != bool(given["records"]) or (given["judge_name"] and not given["judge"]):

@@ -98,11 +98,9 @@ class Check(NamedTuple):
     """One thing that was looked at."""
 
     name: str
-    """What it is."""
     state: State
     """`ok`; `note` where something is absent that not everybody needs; `missing` where something needed is."""
     found: str
-    """What was found."""
     to_do: str = ""
     """What to do about it; empty where nothing is to do."""
 
@@ -125,7 +123,6 @@ def examine() -> list[Check]:
 
 
 def _check_python() -> Check:
-    """Whether this Python is new enough."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] >= _OLDEST_PYTHON:
         return Check("Python", "ok", version)
@@ -133,7 +130,6 @@ def _check_python() -> Check:
 
 
 def _check_extra(extra: str) -> Check:
-    """Whether the libraries of an extra are installed."""
     missing = [name for name in _EXTRAS[extra] if find_spec(name) is None]
     if not missing:
         return Check(f"extra {extra}", "ok", "installed")
@@ -141,7 +137,6 @@ def _check_extra(extra: str) -> Check:
 
 
 def _check_wording() -> Check:
-    """Whether the wording of every language is complete."""
     try:
         for locale in locales():
             read_wording(locale)
@@ -151,7 +146,6 @@ def _check_wording() -> Check:
 
 
 def _check_folder() -> Check:
-    """Whether this folder can be written to."""
     if os.access(Path.cwd(), os.W_OK | os.X_OK):
         return Check("folder", "ok", "can be written")
     return Check("folder", "missing", "cannot be written", "change to a folder of your own")
@@ -170,7 +164,6 @@ def _check_home() -> Check:
 
 
 def _check_campaign() -> Check:
-    """Whether the campaign, where there is one, can be used."""
     try:
         campaign = read_campaign()
     except CitejuryError as error:
@@ -215,7 +208,6 @@ def _check_argilla(settings: Settings) -> list[Check]:
 
 
 def _check_role(role: str) -> Check:
-    """Whether the key may set up a campaign."""
     if role == "owner":
         return Check("Argilla's key", "ok", "an owner's")
     if role == "admin":
@@ -255,7 +247,6 @@ def _check_startable(port: int) -> Check:
 
 
 def _port_is_taken(port: int) -> bool:
-    """Whether something listens at this port of this machine."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -144,7 +144,6 @@ def _trend_is_due(told: "StudyFile", finished: "list[Month]") -> bool:
 
 
 def _tell_end(waiting: "list[Incomplete]", failed: "list[Month]", finished: "list[Month]") -> None:
-    """Say how far the study is, and what comes next."""
     if finished:
         click.echo(f"\n{counted(len(finished), 'month')} finished; the newest is in {finished[-1].results}", err=True)
     if failed:
@@ -215,7 +214,6 @@ def _results_options(told: "StudyFile") -> "ResultsOptions":
 
 
 def _show_commands(told: "StudyFile", month: "Month") -> None:
-    """Print the commands of a month as one would type them."""
     from exports.study import PARTS, command_words
 
     for part in PARTS:
@@ -232,7 +230,6 @@ def _check_options(told: "StudyFile", file: Path, month: "Month") -> None:
 
 
 def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> None:
-    """Check one table."""
     from difflib import get_close_matches
 
     from exports.study import COMMANDS, command_words
@@ -270,7 +267,6 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> 
 
 
 def _command_of(words: "Words") -> click.Command:
-    """The command that somebody calls by these words."""
     from exports.cli import main
 
     found: click.Command = main

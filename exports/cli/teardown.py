@@ -98,7 +98,6 @@ def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:
 
 
 def _agree(workspace: str, yes: bool) -> None:
-    """Ask for the workspace's name, unless `--yes` is given."""
     from pipeline.errors import InputError
 
     if yes:

@@ -6,7 +6,6 @@ the options that are given now, or is gone from the server.
 """
 
 import csv
-import hashlib
 import io
 import sys
 from collections import Counter
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
 from annotation.labels import TASKS, TaskName
-from exports.csv.folder import file_name, mapping, read_manifest
+from exports.csv.folder import file_name, mapping, read_manifest, sha256_of
 from exports.csv.rows import Piece, csv_line, utc
 from exports.csv.schema import ExportFilters
 from exports.csv.update import Index
@@ -79,7 +78,8 @@ def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
     counts: dict[str, Counter[Kind]] = {}
     for task in TASKS:
         name = file_name(task, discarded=False)
-        if _digest(earlier / name) == _digest(now.folder / name):
+        digests = [sha256_of(place / name) if (place / name).is_file() else "" for place in (earlier, now.folder)]
+        if digests[0] == digests[1]:
             continue
         origins = _Origins(earlier, index, task, now)
         if now.touched is None:
@@ -93,14 +93,6 @@ def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
                 counts.setdefault(who, Counter())[kind] += 1
     lost = any(each["gone"] for each in counts.values())
     return Changes({who: counts[who] for who in sorted(counts)}, _rows_by_annotator(earlier) if lost else {})
-
-
-def _digest(path: Path) -> str:
-    """SHA-256 of the file; empty where there is none."""
-    if not path.is_file():
-        return ""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 class _Lines(NamedTuple):
@@ -138,7 +130,6 @@ def _units(path: Path, index: Index | None) -> Iterator[_Lines]:
 
 
 def _lines_of(path: Path, pieces: Iterator[Piece]) -> Iterator[_Lines]:
-    """The lines of each unit that the pieces of a file are of."""
     header: list[str] = []
     if path.is_file():
         with path.open("rb") as stream:
@@ -242,7 +233,6 @@ class _Origins:
 
 
 def _why(task: TaskName, chunk_id: str, row: _Row, now: Now, origins: _Origins) -> Kind:
-    """Why a row of the earlier export is missing."""
     filters, who = now.filters, _annotator(row)
     read = origins.of(row) & now.datasets
     is_left_out = (
@@ -260,7 +250,6 @@ def _why(task: TaskName, chunk_id: str, row: _Row, now: Now, origins: _Origins) 
 
 
 def _rows_by_annotator(folder: Path) -> Counter[str]:
-    """How many submitted responses the export has of each annotator."""
     return Counter(
         _annotator(row)
         for task in TASKS

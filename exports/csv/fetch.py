@@ -153,15 +153,10 @@ class Reading(NamedTuple):
     """What reading a dataset needs beside the dataset."""
 
     client: Argilla
-    """The server."""
     filters: ExportFilters
-    """Which responses are wanted, and which columns."""
     annotators: Annotators
-    """Their names."""
     spool: Spool
-    """Where the rows go."""
     progress: Progress
-    """Told how far the reading is."""
 
 
 class Tally:
@@ -214,9 +209,7 @@ class ReadDataset(NamedTuple):
 
     dataset: JuryDataset
     records: int
-    """Records that it holds."""
     tally: Tally
-    """Whose responses it holds."""
 
 
 def read_dataset(reading: Reading, dataset: JuryDataset) -> ReadDataset:
@@ -332,7 +325,6 @@ class _Chosen(NamedTuple):
     """One record with responses, and what of them is wanted."""
 
     record: dict[str, Any]
-    """The record as the server describes it."""
     rows: list[dict[str, Any]]
     """Responses that are rows of the task's files."""
     controls: list[dict[str, Any]]
@@ -361,7 +353,6 @@ def _choose(reading: Reading, dataset: JuryDataset, record: dict[str, Any], tall
 
 
 def _is_apart(purpose: Purpose, dataset: JuryDataset, filters: ExportFilters) -> bool:
-    """Whether records of this purpose are kept out of the tasks' files."""
     if purpose == "practice":
         return not (dataset.round in filters.rounds or filters.every_response)
     return purpose != "label" and not filters.with_controls
@@ -437,7 +428,6 @@ def _kept_record(
 def _record_rows(
     reading: Reading, dataset: JuryDataset, record: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
 ) -> Iterator[SpooledRow]:
-    """One finished row for each response to one record."""
     task, filters = dataset.task, reading.filters
     shared = record_values(task, record, filters.extended)
     if filters.extended:

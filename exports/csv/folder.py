@@ -1,5 +1,6 @@
 """The export folder: refused when it holds something else, and swapped in as a whole."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -63,6 +64,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         return mapping(json.loads((folder / MANIFEST_FILE).read_bytes()))
     except (OSError, ValueError):
         return {}
+
+
+def exported_datasets(folder: Path) -> list[dict[str, Any]]:
+    """What the manifest in the folder says of each dataset that it was exported from."""
+    datasets = read_manifest(folder).get("datasets")
+    return [mapping(each) for each in (datasets if isinstance(datasets, list) else [])]
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of the file, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def has_filter(folder: Path, name: str) -> bool:

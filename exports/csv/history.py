@@ -104,7 +104,6 @@ def _write(
 
 
 def _refuse_other_file(out: Path) -> None:
-    """Refuse a file that is not an earlier history."""
     if not out.is_file():
         return
     try:
@@ -140,7 +139,6 @@ def has_history(client: Argilla, workspace: str) -> bool:
 
 
 def _no_history(client: Argilla) -> ArgillaError:
-    """The error that says that a server keeps no history."""
     return ArgillaError(
         f"Argilla at {client.api_url} keeps no history of responses; only citejury's own server does (`citejury "
         "annotation serve`, or docker/)."
@@ -154,7 +152,6 @@ def _rows(
     annotators: Annotators,
     filters: ExportFilters,
 ) -> Iterator[HistoryRow]:
-    """A row for each question that was answered before or after the change; one where none was."""
     record_uuid, _, chunk_id = (change["external_id"] or "").partition(":")
     before, after = (change[side] or {} for side in ("values_before", "values_after"))
     questions = list(dict.fromkeys((*LABELS[task], *before, *after)))

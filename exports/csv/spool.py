@@ -70,7 +70,6 @@ class KeptRecord(NamedTuple):
     """One record with responses, as it was when it was read."""
 
     id: str
-    """The server's id."""
     state: str
     """A hash of what its rows depend on."""
     record_uuid: str = ""

@@ -33,7 +33,7 @@ from exports.csv.fetch import (
     record_state,
     wants,
 )
-from exports.csv.folder import CONTROLS_FILE, EVIDENCE_FILE, INDEX_FILE, PROVENANCE_FILE
+from exports.csv.folder import CONTROLS_FILE, EVIDENCE_FILE, INDEX_FILE, PROVENANCE_FILE, sha256_of
 from exports.csv.rows import Piece, Span
 from exports.csv.schema import ExportedFile
 from exports.csv.spool import KeptRecord, Spool
@@ -48,7 +48,6 @@ class Index(NamedTuple):
     """The index of an export that is in one piece, with its folder."""
 
     folder: Path
-    """The export."""
     files: tuple[str, ...]
     """Names of its files, in the order in which the lines count them."""
     datasets: Mapping[str, str]
@@ -68,7 +67,6 @@ class Index(NamedTuple):
 
 
 def _span(line: Sequence[Any]) -> Span:
-    """The unit that a line is about, its kind left out."""
     _, record_uuid, chunk_rank, chunk_id, length, rows, annotators, note = line
     return Span(record_uuid, chunk_rank, chunk_id, length, rows, tuple(annotators), note)
 
@@ -77,9 +75,7 @@ class IndexedRecord(NamedTuple):
     """One record of an index."""
 
     dataset: str
-    """Id of its dataset."""
     id: str
-    """The server's id."""
     task: TaskName
     state: str
     """A hash of what its rows depend on."""
@@ -293,10 +289,8 @@ def read_index(folder: Path) -> Index | None:
             return None
         if head["sha256"] != digest.hexdigest():
             return None
-        for name, sha256 in head["files"].items():
-            with (folder / name).open("rb") as stream:
-                if hashlib.file_digest(stream, "sha256").hexdigest() != sha256:
-                    return None
+        if any(sha256_of(folder / name) != sha256 for name, sha256 in head["files"].items()):
+            return None
         return Index(folder, tuple(head["files"]), head["datasets"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -445,7 +439,6 @@ def _list_records(reading: Reading, dataset: JuryDataset, coming: Future[Earlier
 def _count(
     reading: Reading, tally: Tally, known: IndexedRecord, responses: Sequence[Mapping[str, Any]], *, is_exported: bool
 ) -> None:
-    """Count the responses to a record that is as it was."""
     if known.purpose != "label":
         tally.add_apart(known.purpose, sum(counts_apart(reading, each, known.language) for each in responses))
         return

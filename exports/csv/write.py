@@ -141,7 +141,6 @@ def _first_without_row(
 
 
 def _several_kinds(filters: ExportFilters) -> bool:
-    """Whether responses had to fit more than one option."""
     named = (filters.tasks, filters.rounds, filters.annotators, filters.languages, filters.until)
     return sum(map(bool, named)) > 1
 
@@ -162,7 +161,6 @@ def _what_there_is(read: Sequence[ReadDataset], annotators: Annotators) -> str:
 
 
 def _dataset_words(read: ReadDataset) -> str:
-    """Workspace, name and round of a dataset."""
     return f"{read.dataset.workspace}/{read.dataset.name} (round {read.dataset.round})"
 
 
@@ -236,7 +234,6 @@ def _warnings_about_marks(read: Sequence[ReadDataset]) -> list[str]:
 
 
 def _is_filtered(filters: ExportFilters) -> bool:
-    """Whether some submitted responses may have been left out on request."""
     return bool(filters.until or filters.annotators or filters.languages or filters.rounds)
 
 
@@ -247,7 +244,6 @@ class Export(NamedTuple):
     """What was exported, and what to mind."""
 
     manifest: Manifest
-    """What the folder holds."""
     warnings: list[str]
     """Plain sentences about what is missing; empty where nothing is."""
     key_file: Path | None
@@ -260,9 +256,7 @@ class Request(NamedTuple):
     """What an export is to hold."""
 
     workspaces: tuple[str, ...]
-    """The workspaces to read."""
     filters: ExportFilters
-    """Which responses and columns."""
 
 
 def export_csv(
@@ -331,7 +325,6 @@ def update_csv(
 
 
 def _read_request(out: Path) -> Request:
-    """What the export in the folder was asked for."""
     manifest = read_manifest(out)
     filters = {**mapping(manifest.get("filters"))}
     if filters.pop("since", None) is not None:
@@ -364,7 +357,6 @@ class _Writing(NamedTuple):
 
 
 def _write_export(writing: _Writing, request: Request, *, is_update: bool) -> Export:
-    """What was written."""
     client, out, filters = writing.client, writing.out, request.filters
     if writing.key_file is not None and not filters.anonymized:
         raise InputError("`--key-file` is for pseudonyms. Give `--anonymize` too, or leave it out.")
@@ -439,7 +431,6 @@ def _write_export(writing: _Writing, request: Request, *, is_update: bool) -> Ex
 
 
 def _described(read: ReadDataset, annotators: Annotators, doubled: Mapping[str, tuple[int, int]]) -> ExportedDataset:
-    """What the manifest says of a dataset."""
     dataset, tally = read.dataset, read.tally
     people: dict[str, Counter[str]] = {}
     for (user_id, status), count in sorted(tally.counts.items()):
@@ -485,11 +476,9 @@ class _Sources(NamedTuple):
     """Where the lines of the files come from."""
 
     spool: Spool
-    """What was read."""
     update: Update | None
     """What is taken over from the earlier export; None where everything was read."""
     earlier: Index | None
-    """The index of the earlier export; None where there is none."""
 
     def rows(self, name: str, table: Table, discarded: bool) -> Iterator[Piece]:
         """The rows of one file in order."""

@@ -94,7 +94,7 @@ def warnings_about(facts: Sequence[TaskFacts], places: Mapping[str, Placed], sha
 
 
 _TOLD_DEPARTURE = 0.05
-"""Splits that are further from their shares are told of."""
+"""Splits that are further from their shares are reported."""
 
 
 def split_sentences(
@@ -148,7 +148,6 @@ def data_card(manifest: DatasetManifest, facts: Sequence[TaskFacts], agreement: 
     environment.filters["escaped"] = escape_markdown
     text = (files("exports.dataset") / "data_card.md.jinja").read_text(encoding="utf-8")
     rows = sum(each.n_rows for each in facts)
-    languages = {code for each in facts for code in each.languages}
     filled = {name: each.split_rows for each in facts for name in (each.task, f"{each.task}_consensus")}
     filled["merged"] = {split: sum(each.split_rows[split] for each in facts) for split in SPLITS}
     shares = manifest.options.shares

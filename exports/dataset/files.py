@@ -1,6 +1,5 @@
 """Typed rows as Parquet and as Hugging Face datasets with splits, written in batches."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,7 +18,7 @@ from datasets.table import MemoryMappedTable
 from annotation.labels import LABELS, TaskName
 from exports.agreement.consensus import ConsensusRule
 from exports.agreement.schema import InputFile
-from exports.csv.folder import MANIFEST_FILE, folder_names
+from exports.csv.folder import MANIFEST_FILE, folder_names, read_manifest, sha256_of
 from exports.csv.rows import PAIR_COLUMNS
 from exports.dataset.rows import TIME_COLUMNS
 from exports.dataset.splits import SPLITS, SplitName, SplitShares
@@ -28,13 +27,9 @@ from pipeline.records import Provenance
 from pipeline.schema import Frozen
 
 _KIND: Literal["citejury dataset"] = "citejury dataset"
-_DEFAULT_SHARES = SplitShares(train=0.8, validation=0.1, test=0.1)
-
-
 _BATCH_ROWS = 1000
 _GROUP_ROWS = 10_000
 _SHARD_BYTES = 500_000_000
-_COUNT_COLUMNS = frozenset(("chunk_rank", "n_ratings"))
 _VECTOR = "labels"
 _VECTOR_NAMES = "labels_yes"
 _PANDAS_TYPES = {"bool": "boolean", "int64": "Int64"}
@@ -71,12 +66,11 @@ def consensus_features(task: TaskName, columns: Sequence[str]) -> Features:
 
 
 def _column_type(task: TaskName, column: str) -> str:
-    """The type of one column, in the words of `datasets`."""
     if column in LABELS[task]:
         return "bool"
     if column in TIME_COLUMNS:
         return "timestamp[us, tz=UTC]"
-    return "int64" if column in _COUNT_COLUMNS else "string"
+    return "int64" if column in ("chunk_rank", "n_ratings") else "string"
 
 
 def _vector_features(task: TaskName) -> dict[str, List]:
@@ -122,20 +116,12 @@ def _parquet_schema(features: Features) -> pa.Schema:
 
 def write_parquet(path: Path, features: Features, rows: Iterable[Row]) -> int:
     """How many rows were written to `path`, in their order."""
-    schema = _parquet_schema(features)
-    count = 0
+    schema, coming, count = _parquet_schema(features), iter(rows), 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in _batches(rows, schema):
-            writer.write_batch(batch, row_group_size=_GROUP_ROWS)
-            count += batch.num_rows
+        while some := list(islice(coming, _BATCH_ROWS)):
+            writer.write_batch(pa.RecordBatch.from_pylist(some, schema=schema), row_group_size=_GROUP_ROWS)
+            count += len(some)
     return count
-
-
-def _batches(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows as record batches of at most `_BATCH_ROWS`."""
-    coming = iter(rows)
-    while some := list(islice(coming, _BATCH_ROWS)):
-        yield pa.RecordBatch.from_pylist(some, schema=schema)
 
 
 def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
@@ -170,8 +156,10 @@ def write_splits(parquet: Path, features: Features, description: str, work: Path
                     writer.write_batch(batch.filter(pc.equal(batch["split"], split)).cast(schema))
     info = DatasetInfo(description=description, features=features)
     found = DatasetDict({split: _open_arrow(work / f"{split}.arrow", info) for split in SPLITS})
+    # As many files as `datasets` would take, but one for an empty split, which it cannot load else.
+    shards = {split: max(1, -(-rows.data.nbytes // _SHARD_BYTES)) for split, rows in found.items()}
     with _quiet_datasets():
-        found.save_to_disk(str(out), num_shards=_shards(found))
+        found.save_to_disk(str(out), num_shards=shards)
     return {split: rows.num_rows for split, rows in found.items()}
 
 
@@ -180,14 +168,7 @@ def _open_arrow(path: Path, info: DatasetInfo) -> Dataset:
 
     `Dataset.from_file` would make the fingerprint of the file's place and time.
     """
-    with path.open("rb") as stream:
-        fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
-    return Dataset(MemoryMappedTable.from_file(str(path)), info=info, fingerprint=fingerprint)
-
-
-def _shards(found: DatasetDict) -> dict[str, int]:
-    """Files for each split: as many as `datasets` would take, but one for an empty split, which it cannot load else."""
-    return {split: max(1, -(-rows.data.nbytes // _SHARD_BYTES)) for split, rows in found.items()}
+    return Dataset(MemoryMappedTable.from_file(str(path)), info=info, fingerprint=sha256_of(path)[:16])
 
 
 @contextmanager
@@ -207,7 +188,7 @@ class DatasetOptions(Frozen):
 
     rule: ConsensusRule = "majority"
     """How votes become one label: by majority, or by the Dawid–Skene model where it tells one."""
-    shares: SplitShares = _DEFAULT_SHARES
+    shares: SplitShares = SplitShares(train=0.8, validation=0.1, test=0.1)
     """The share of the records that each split is meant to get."""
     seed: int = 0
     """Seed of the splits and of the intervals of agreement."""
@@ -244,7 +225,9 @@ def check_dataset_folder(folder: Path) -> None:
     """
     if not folder_names(folder):
         return
-    listed = _manifest_files(folder / MANIFEST_FILE)
+    manifest = read_manifest(folder)
+    ours = manifest.get("kind") == _KIND and isinstance(manifest.get("files"), dict)
+    listed = {MANIFEST_FILE, *manifest["files"]} if ours else set()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         cached = name.startswith("datasets/") and path.name.startswith("cache-")
@@ -253,17 +236,6 @@ def check_dataset_folder(folder: Path) -> None:
                 f"`{folder}` holds {name!r}, which is no part of a dataset of citejury. Name an empty folder or an "
                 "earlier dataset."
             )
-
-
-def _manifest_files(path: Path) -> set[str]:
-    """The files that the manifest lists, and the manifest; empty where it is none of ours, of any version."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return set()
-    if not isinstance(found, dict) or found.get("kind") != _KIND or not isinstance(found.get("files"), dict):
-        return set()
-    return {MANIFEST_FILE, *found["files"]}
 
 
 def earlier_splits(folder: Path, options: DatasetOptions) -> dict[str, SplitName]:
@@ -284,11 +256,8 @@ def earlier_splits(folder: Path, options: DatasetOptions) -> dict[str, SplitName
 
 def file_digests(folder: Path) -> dict[str, str]:
     """SHA-256 of every file in the folder, by its path there, in order."""
-    digests: dict[str, str] = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as stream:
-            digests[path.relative_to(folder).as_posix()] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return digests
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in paths}
 
 
 def write_dataset_manifest(manifest: DatasetManifest, folder: Path) -> None:

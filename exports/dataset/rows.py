@@ -8,7 +8,6 @@ from heapq import merge
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from annotation.labels import LABELS, TASKS, TaskName
@@ -42,19 +41,9 @@ _TEXTS: Mapping[TaskName, Mapping[str, str]] = {
 
 
 _QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
-_LINKING_COLUMNS = (
-    "record_uuid",
-    "narrative_id",
-    "input_query",
-    "query",
-    "chunk_id",
-    "doc_id",
-    "chunk",
-    "context_set",
-)
+_LINKING_COLUMNS = ("record_uuid", "narrative_id", "input_query", "query", "chunk_id", "doc_id", "chunk", "context_set")
 """All that `_links` reads."""
 TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
-_NOTHING_TOLD = ReadProvenance({}, (), (), [])
 _KNOWN_VALUES: Mapping[int, bool | None] = {YES: True, NO: False, MISSING: None}
 
 _SCHEMA = """
@@ -87,12 +76,10 @@ class RowStore:
     or discarded alike. Where that is a discarded one, nothing of the unit and annotator is given back.
     """
 
-    def __init__(self, path: Path, provenance: ReadProvenance = _NOTHING_TOLD) -> None:
+    def __init__(self, path: Path, provenance: ReadProvenance) -> None:
         """Make the file, which must not exist; whoever made its folder removes it.
 
-        Args:
-            path: Where to make it.
-            provenance: What is told of records beside their rows; a cell that a row has itself comes before it.
+        `provenance` is what is known of records beside their rows; a cell that a row has itself comes before it.
         """
         self.provenance = provenance
         self._linked: tuple[str, ...] = ()
@@ -107,11 +94,9 @@ class RowStore:
         self._database.execute("BEGIN")
 
     def __enter__(self) -> Self:
-        """The store itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the file."""
+    def __exit__(self, *_: object) -> None:
         self._database.close()
 
     def add_file(self, path: Path, task: TaskName) -> None:
@@ -125,14 +110,15 @@ class RowStore:
         if not holds_discarded(path):
             self.check_columns(path, task, header)
         for response in read_responses(path, task):
+            unit = task, response.record_uuid, response.chunk_id, response.annotator_id
+            moment = (response.created_at - EPOCH) // MICROSECOND
             if response.status == "discarded":
-                self._database.execute(_ADD, (*_unit(task, response), 0, _moment(response), True, ""))
+                self._database.execute(_ADD, (*unit, 0, moment, True, ""))
             elif response.status == "submitted":
-                row = self.with_provenance(
-                    _typed_row(path, task, header, response), f"{path.name}, line {response.line}"
-                )
-                cells = (row.get("chunk_rank", 0), _moment(response), False, json.dumps(row))
-                self._database.execute(_ADD, (*_unit(task, response), *cells))
+                place = f"{path.name}, line {response.line}"
+                row = self.with_provenance(_typed_row(task, header, response, place), place)
+                cells = (row.get("chunk_rank", 0), moment, False, json.dumps(row))
+                self._database.execute(_ADD, (*unit, *cells))
                 self.add_links(task, row)
 
     def add_links(self, task: TaskName, row: Row) -> None:
@@ -185,10 +171,8 @@ class RowStore:
 
     def count(self, task: TaskName) -> int:
         """How many rows the task has."""
-        (count,) = self._database.execute(
-            "SELECT count(*) FROM rows WHERE task = ? AND NOT discarded", (task,)
-        ).fetchone()
-        return int(count)
+        found = self._database.execute("SELECT count(*) FROM rows WHERE task = ? AND NOT discarded", (task,))
+        return int(found.fetchone()[0])
 
     def links(self) -> Iterator[RecordLink]:
         """What ties each record to others, over all tasks."""
@@ -220,17 +204,7 @@ class RowStore:
             yield row | {name: datetime.fromisoformat(row[name]) if row[name] else None for name in times}
 
 
-def _unit(task: TaskName, response: Response) -> tuple[str, str, str, str]:
-    """Whose response to what it is."""
-    return task, response.record_uuid, response.chunk_id, response.annotator_id
-
-
-def _moment(response: Response) -> int:
-    """When it was submitted, in microseconds since 1970 UTC."""
-    return (response.created_at - EPOCH) // MICROSECOND
-
-
-def _typed_row(path: Path, task: TaskName, header: Sequence[str], response: Response) -> Row:
+def _typed_row(task: TaskName, header: Sequence[str], response: Response, place: str) -> Row:
     """One submitted response of the file by column; labels and rank have their types, times are checked."""
     row: Row = dict(zip(header, response.cells, strict=True))
     row["text"], row["text_pair"] = (row[column] for column in TEXT_COLUMNS[task])
@@ -241,8 +215,8 @@ def _typed_row(path: Path, task: TaskName, header: Sequence[str], response: Resp
             told = moment_or_none(row[name])
             if told is None:
                 raise InputError(
-                    f"{path.name}, line {response.line}, `{name}`: found {row[name]!r}, expected a time such as "
-                    "2025-03-08T23:43:00+00:00, or nothing."
+                    f"{place}, `{name}`: found {row[name]!r}, expected a time such as 2025-03-08T23:43:00+00:00, or "
+                    "nothing."
                 )
             row[name] = told.isoformat()
     if task == "retrieval":
@@ -301,11 +275,8 @@ def _label_cells(found: Iterable[ConsensusLabel]) -> Row:
     """The columns of each label of one unit."""
     cells: Row = {}
     for said in found:
-        label = said.label
-        cells[label] = said.consensus
-        cells[f"{label}_vote_share"] = said.vote_share
-        cells[f"{label}_posterior"] = said.posterior
-        cells[f"{label}_source"] = said.consensus_source
+        cells |= {said.label: said.consensus, f"{said.label}_vote_share": said.vote_share}
+        cells |= {f"{said.label}_posterior": said.posterior, f"{said.label}_source": said.consensus_source}
     return cells
 
 

@@ -32,11 +32,9 @@ class RecordLink(NamedTuple):
     """What ties a record to others; several links of one record all count."""
 
     record_uuid: str
-    """Id of the record."""
     narrative_id: str
     """Id of its narrative; empty where nothing tells."""
     query: str
-    """Its query; empty where the row has none."""
     passage: str = ""
     """What stands for one of its passages; empty without one."""
 

@@ -1,6 +1,5 @@
 """Make a dataset of an export: Parquet files, Hugging Face datasets with splits, a merged view, a data card."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,9 +10,8 @@ from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import ConsensusLabel, UnitLabel, consensus, unused_decisions
 from exports.agreement.measure import RESAMPLES
 from exports.agreement.ratings import Ratings
-from exports.agreement.schema import InputFile
 from exports.csv.fetch import Progress
-from exports.csv.folder import has_filter, mapping, read_manifest, staged_folder
+from exports.csv.folder import exported_datasets, has_filter, staged_folder
 from exports.dataset.data_card import TaskFacts, count_facts, data_card, split_sentences, warnings_about
 from exports.dataset.files import (
     DatasetManifest,
@@ -43,34 +41,12 @@ from exports.dataset.rows import (
 from exports.dataset.splits import Placed, group_records, place_records
 from exports.reading.decisions import read_decisions
 from exports.reading.provenance import provenance_files, read_provenance
-from exports.reading.read import export_files, read_tables, task_of
+from exports.reading.read import export_files, input_file, read_tables, task_of
 from exports.report.files import measure_tables
 from pipeline.errors import InputError
 
 _REPORTED_ROWS = 1000
 """Enough to read at the terminal; figures to be published want 10,000."""
-
-
-def _check_originals(files: Sequence[Path]) -> None:
-    """Refuse files whose texts are not as they were exported."""
-    for file in files:
-        if has_filter(file.parent, "spreadsheet_safe"):
-            raise InputError(
-                f"`{file}` was exported with `--spreadsheet-safe`, which changes texts. Export it again without, to "
-                "make a dataset of it."
-            )
-
-
-def _guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]]:
-    """Versions of the guidelines by task, sorted; only of tasks for which a manifest beside the files tells."""
-    found: dict[str, set[str]] = {}
-    for folder in {file.parent for file in files}:
-        datasets = read_manifest(folder).get("datasets")
-        for dataset in map(mapping, datasets if isinstance(datasets, list) else ()):
-            task, version = dataset.get("task"), dataset.get("guideline_version")
-            if isinstance(task, str) and isinstance(version, str) and version:
-                found.setdefault(task, set()).add(version)
-    return {task: tuple(sorted(found[task])) for task in TASKS if task in found}
 
 
 Source = Callable[[Path], Sequence[Path]]
@@ -81,7 +57,6 @@ class WrittenDataset(NamedTuple):
     """What was written, and what to mind."""
 
     manifest: DatasetManifest
-    """What the folder holds."""
     facts: list[TaskFacts]
     """Counts of each task, in the order of the tasks."""
     warnings: list[str]
@@ -92,21 +67,21 @@ class _Writing(NamedTuple):
     """What writing the tables of a task needs."""
 
     store: RowStore
-    """All rows."""
     places: Mapping[str, Placed]
-    """Split and group of each record."""
     work: Path
-    """The work folder."""
     out: Path
     """The folder that becomes the dataset."""
     progress: Progress
-    """Told what is written, the rows done and all of its rows."""
 
     def rows(self, task: TaskName) -> Iterator[Row]:
-        """The rows of a task with the label vector and their place."""
-        for row in self.store.rows(task):
+        """The rows of a task with the label vector and their place; `progress` hears of them now and then."""
+        total = self.store.count(task)
+        for done, row in enumerate(self.store.rows(task)):
+            if done % _REPORTED_ROWS == 0:
+                self.progress(f"{task} rows", done, total)
             vector = [None if row[label] is None else float(row[label]) for label in LABELS[task]]
             yield self.placed(row | label_columns(task, row, vector))
+        self.progress(f"{task} rows", total, total)
 
     def units(self, task: TaskName, found: Iterable[ConsensusLabel]) -> Iterator[Row]:
         """The consensus rows of a task with the label vector and their place."""
@@ -142,7 +117,12 @@ def write_dataset(
     with staged_folder(out, check_dataset_folder, "exports dataset") as work:
         paths = source(work)
         files = export_files(paths)
-        _check_originals(files)
+        for file in files:
+            if has_filter(file.parent, "spreadsheet_safe"):
+                raise InputError(
+                    f"`{file}` was exported with `--spreadsheet-safe`, which changes texts. Export it again without, "
+                    "to make a dataset of it."
+                )
         provenance = read_provenance(provenance_files(paths))
         found = read_tables(files)
         decided = {} if decisions is None else read_decisions(decisions).by_unit
@@ -163,7 +143,7 @@ def write_dataset(
         warnings += _unused_sentences(found.tables, decided)
         manifest = DatasetManifest(
             sources=(*found.inputs, *provenance.files),
-            decisions=None if decisions is None else _input_file(decisions, len(decided)),
+            decisions=None if decisions is None else input_file(decisions, len(decided)),
             guideline_versions=_guideline_versions(files),
             options=options,
             rows=rows,
@@ -174,6 +154,16 @@ def write_dataset(
         manifest = manifest.model_copy(update={"files": file_digests(work / "export")})
         write_dataset_manifest(manifest, work / "export")
     return WrittenDataset(manifest, facts, warnings)
+
+
+def _guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]]:
+    """Versions of the guidelines by task, sorted; only of tasks for which a manifest beside the files has one."""
+    found: dict[str, set[str]] = {}
+    for dataset in (each for folder in {file.parent for file in files} for each in exported_datasets(folder)):
+        task, version = dataset.get("task"), dataset.get("guideline_version")
+        if isinstance(task, str) and isinstance(version, str) and version:
+            found.setdefault(task, set()).add(version)
+    return {task: tuple(sorted(found[task])) for task in TASKS if task in found}
 
 
 def _write_tables(
@@ -208,21 +198,15 @@ def _write_tables(
 
 def _write_task(writing: _Writing, task: TaskName, found: Iterable[ConsensusLabel]) -> dict[str, dict[str, int]]:
     """Rows in each split of the two tables of a task, by name: each annotator's rows, then the consensus."""
-    columns = writing.store.columns[task]
-    rows = _reported(writing.rows(task), f"{task} rows", writing.store.count(task), writing.progress)
-    of_rows = description(task, "one row for each annotator's response.", "is 1 for yes and 0 for no")
-    of_units = description(
+    columns, of_units = writing.store.columns[task], f"{task}_consensus"
+    about_rows = description(task, "one row for each annotator's response.", "is 1 for yes and 0 for no")
+    about_units = description(
         task, "one row for each unit.", "is the share of yes among the votes, or what an adjudicator or model says"
     )
+    features, units = consensus_features(task, columns), writing.units(task, found)
     return {
-        task: _write_table(writing, task, row_features(task, columns), rows, of_rows),
-        f"{task}_consensus": _write_table(
-            writing,
-            f"{task}_consensus",
-            consensus_features(task, columns),
-            writing.units(task, found),
-            of_units,
-        ),
+        task: _write_table(writing, task, row_features(task, columns), writing.rows(task), about_rows),
+        of_units: _write_table(writing, of_units, features, units, about_units),
     }
 
 
@@ -233,21 +217,6 @@ def _write_table(writing: _Writing, name: str, features: Features, rows: Iterabl
     return write_splits(parquet, features, about, writing.work / name, writing.out / "datasets" / name)
 
 
-def _reported(rows: Iterable[Row], name: str, total: int, progress: Progress) -> Iterator[Row]:
-    """The same rows; `progress` is told of them now and then, and at the end."""
-    for done, row in enumerate(rows):
-        if done % _REPORTED_ROWS == 0:
-            progress(name, done, total)
-        yield row
-    progress(name, total, total)
-
-
-def _input_file(path: Path, rows: int) -> InputFile:
-    """Name, digest and rows of a file."""
-    with path.open("rb") as stream:
-        return InputFile(file=path.name, sha256=hashlib.file_digest(stream, "sha256").hexdigest(), rows=rows)
-
-
 def _unused_sentences(tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool]) -> Iterator[str]:
     """A sentence for each task with decisions on units that have no response here."""
     unused = unused_decisions(tables, decided)
@@ -255,8 +224,7 @@ def _unused_sentences(tables: Sequence[Ratings], decided: Mapping[UnitLabel, boo
         of_task = [key for key in unused if key[2] in LABELS[task]]
         if of_task:
             *unit, label = of_task[0]
-            first = f"{' '.join(filter(None, unit))}, `{label}`"
             yield (
                 f"{task}: decisions that do not count, since their unit has no response here: {len(of_task)} (the "
-                f"first: {first})."
+                f"first: {' '.join(filter(None, unit))}, `{label}`)."
             )

@@ -37,13 +37,10 @@ class Response(NamedTuple):
     line: int
     """The physical line on which the row begins, counted from 1; in a data frame its position, counted from 0."""
     cells: Sequence[str]
-    """The whole row, in the order of the table's columns."""
     record_uuid: str
-    """Id of the record."""
     chunk_id: str
     """Id of the passage in retrieval; empty in the other tasks."""
     annotator_id: str
-    """Who answered."""
     created_at: datetime
     """When, in UTC; a time without offset is taken as UTC."""
     labels: tuple[int, ...]
@@ -62,7 +59,6 @@ class Gathered(NamedTuple):
     """The responses to one task, and what of its rows does not count."""
 
     ratings: Ratings
-    """What counts."""
     remarks: list[str]
     """Plain sentences about rows that were left out; empty where all count."""
 
@@ -191,21 +187,16 @@ class Columns(NamedTuple):
     """The rows of a collection as arrays of equal length; names stand as numbers in the order of their first row."""
 
     units: IntArray
-    """Number of the unit."""
     annotators: IntArray
-    """Number of the annotator."""
     moments: IntArray
     """`created_at` in microseconds since 1970 UTC."""
     rounds: IntArray
     """Number of the round; -1 without one."""
     languages: IntArray
-    """Number of the language."""
     discarded: IntArray
     """1 where the response was discarded, else 0."""
     sources: IntArray
-    """Number of the table that the row is from."""
     lines: IntArray
-    """Line of the row in it."""
 
 
 def _newest(rows: Columns) -> tuple[IntArray, IntArray]:
@@ -258,11 +249,8 @@ class ParsedLabels(NamedTuple):
     """What is read from the cells of which a table has few different combinations."""
 
     labels: tuple[int, ...]
-    """The labels of the task in their order: 1 yes, 0 no, -1 missing."""
     status: str
-    """Status of the response."""
     rank: int
-    """Rank of the passage; 0 where the table has none."""
 
 
 class TableRows(NamedTuple):
@@ -272,9 +260,7 @@ class TableRows(NamedTuple):
     source: str
     """What stands before a row's position in a sentence, such as `frame 1, row`."""
     header: tuple[str, ...]
-    """Its columns."""
     rows: Iterable[Sequence[str]]
-    """The cells of each row, as text."""
 
 
 def needed_columns(task: TaskName) -> tuple[str, ...]:

@@ -23,9 +23,7 @@ class _Row(NamedTuple):
     answer: ControlAnswer
     """The answer; of a repeat with itself as what is known."""
     is_repeat: bool
-    """Whether it is an answer to a repeat."""
     repeats: str
-    """What a repeat shows again."""
 
 
 def read_control_votes(paths: Sequence[Path]) -> dict[ControlLabel, ControlVotes]:

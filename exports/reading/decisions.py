@@ -198,7 +198,6 @@ def score_annotators(ratings: Ratings, decisions: Decisions) -> list[AnnotatorSc
 
 
 def _to_score(task: TaskName, label: str, annotator: str, votes: Sequence[tuple[bool, bool]]) -> AnnotatorScore:
-    """The score of one annotator's votes, each beside its decision."""
     agree = sum(vote == decision for vote, decision in votes)
     of_no = [vote for vote, decision in votes if not decision]
     of_yes = [vote for vote, decision in votes if decision]

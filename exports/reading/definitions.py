@@ -45,7 +45,6 @@ def read_findings(path: Path | None = None) -> dict[str, FindingDefinition]:
 
 
 def _definition(name: str, values: object, file: Path) -> FindingDefinition:
-    """The finding of this name."""
     where = f"`[findings.{name}]` in `{file}`"
     known = [label for labels in LABELS.values() for label in labels]
     labels = f"The labels are {', '.join(known)}; `not ` before one counts its no."
@@ -113,7 +112,6 @@ def read_verdict_patterns(path: Path | None = None) -> dict[str, VerdictPatterns
 
 
 def _patterns(language: str, values: object, file: Path) -> VerdictPatterns:
-    """The patterns of one language."""
     where = f"`[verdicts.{language}]` in `{file}`"
     if not _LANGUAGE.fullmatch(language):
         raise SettingsError(f"{where}: {language!r} is no language. Name it by its ISO 639-1 code, such as `de`.")
@@ -130,7 +128,6 @@ def _patterns(language: str, values: object, file: Path) -> VerdictPatterns:
 
 
 def _checked(values: object, where: str) -> tuple[str, ...]:
-    """The patterns of one list."""
     if not isinstance(values, list) or not values:
         raise SettingsError(f'{where} needs a list with at least one text, such as ["yes", "that is true"].')
     for text in values:

@@ -71,7 +71,6 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
 
 
 def _task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
-    """The file of one task and the task."""
     if task is not None and task not in TASKS:
         raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
     files = {task_of(file): file for file in export_files([path]) if path.is_file() or not holds_discarded(file)}
@@ -153,9 +152,7 @@ class Sources(NamedTuple):
     """What is to be read together."""
 
     paths: list[Path]
-    """Export folders and CSV files."""
     frames: list[Any]
-    """Data frames."""
 
     def read(self) -> ReadTables:
         """The ratings of all of them, by task.

@@ -33,7 +33,6 @@ class _JudgeTable(NamedTuple):
     labels: dict[UnitKey, dict[str, tuple[bool, float]]]
     """Value and probability of yes, by unit and label."""
     statuses: Counter[str]
-    """Judgements that cannot be used, by status."""
     quotes: dict[UnitKey, tuple[str, ...]]
     """The quotes that its judgements rest on, by unit."""
 
@@ -44,7 +43,6 @@ class ReadJudgements(NamedTuple):
     judges: dict[str, dict[TaskName, JudgedUnits]]
     """By the judge's name and task."""
     files: list[JudgeFile]
-    """The files in the order they were given."""
     remarks: list[str]
     """Plain sentences about lines that were left out; empty where all count."""
 
@@ -107,7 +105,6 @@ def _quotes(line: str) -> tuple[str, ...]:
 
 
 def _add(by_task: dict[TaskName, _JudgeTable], judgement: Judgement, quotes: tuple[str, ...]) -> None:
-    """Add a judgement to those of its judge."""
     chunk_id = judgement.chunk_id if judgement.task == "retrieval" else None
     unit = (judgement.record_uuid, chunk_id or "")
     table = by_task.setdefault(judgement.task, _JudgeTable({}, Counter(), {}))
@@ -135,7 +132,6 @@ class ReadJudged(NamedTuple):
     """What one judge says, and of which records."""
 
     judge: str
-    """Its name."""
     tasks: dict[TaskName, dict[UnitKey, dict[str, float]]]
     """Its probability of yes by task, unit and label, of known records only, and of units that
     annotators get or voted on."""
@@ -148,7 +144,6 @@ class ReadJudged(NamedTuple):
     files: list[InputFile]
     """The files of judgements, then those of records."""
     remarks: list[str]
-    """What does not count, in plain sentences."""
 
 
 def read_judged(
@@ -211,7 +206,6 @@ def read_judged(
 
 
 def _voted(table: Ratings) -> set[UnitKey]:
-    """The units with votes."""
     return {
         (table.records[record], chunk)
         for record, chunk in zip(table.unit_records.tolist(), table.unit_chunks, strict=True)
@@ -219,7 +213,6 @@ def _voted(table: Ratings) -> set[UnitKey]:
 
 
 def _only_judge(names: Sequence[str], wanted: str | None) -> str:
-    """The judge that helps."""
     listed = ", ".join(map(repr, sorted(names)))
     if wanted is None and len(names) > 1:
         raise InputError(

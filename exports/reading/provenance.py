@@ -104,7 +104,6 @@ class _FileRows(NamedTuple):
     rows: dict[str, dict[str, str]]
     """The other cells of each record by column."""
     columns: tuple[str, ...]
-    """The columns but `record_uuid`."""
 
 
 def _read_file(file: Path, name: str, bad: list[str]) -> _FileRows:
@@ -128,7 +127,6 @@ def _read_file(file: Path, name: str, bad: list[str]) -> _FileRows:
 
 
 def _check_header(file: Path, header: Sequence[str]) -> None:
-    """Refuse a header that is not one of provenance."""
     if not header:
         raise InputError(f"`{file}` is empty: it has no header line. Export again with `citejury exports csv`.")
     missing = [name for name in _NEEDED if name not in header]
@@ -311,5 +309,4 @@ def _unknown_remarks(
 
 
 def _examples(names: Collection[str]) -> str:
-    """The first names."""
     return ", ".join(map(repr, sorted(names)[:_EXAMPLES])) + (", …" if len(names) > _EXAMPLES else "")

@@ -4,7 +4,6 @@ Source: exports/contracts/csv.md.
 """
 
 import csv
-import hashlib
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import NamedTuple
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
-from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, file_name
+from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, file_name, sha256_of
 from exports.csv.rows import STATUS_COLUMN
 from exports.csv.schema import COLUMNS
 from exports.reading.collection import Collection, Response, ResponseReader, TableRows
@@ -34,7 +33,6 @@ class ReadTables(NamedTuple):
     tables: list[Ratings]
     """One for each task that has a file."""
     inputs: list[InputFile]
-    """The files, in the order they were given."""
     remarks: list[str]
     """Plain sentences about rows that were left out, for the person at the terminal."""
 
@@ -110,8 +108,7 @@ def _read_into(collection: Collection, path: Path, name: str, bad: list[str]) ->
 
 def input_file(path: Path, rows: int) -> InputFile:
     """The file as results name it: without its folder, with its hash and the rows that were read of it."""
-    with path.open("rb") as stream:
-        return InputFile(file=path.name, sha256=hashlib.file_digest(stream, "sha256").hexdigest(), rows=rows)
+    return InputFile(file=path.name, sha256=sha256_of(path), rows=rows)
 
 
 def display_names(files: Sequence[Path]) -> list[str]:

@@ -57,15 +57,11 @@ class _Rows(NamedTuple):
     """What is kept of each answer beside its columns, as arrays of equal length."""
 
     places: IntArray
-    """Number of the folder or file that it stands in."""
     narratives: IntArray
-    """Number of its narrative's id and query."""
     verdicts: IntArray
     """Number in `VERDICTS`, or `NO_VERDICT`."""
     n_passages: IntArray
-    """Passages of the record."""
     n_sources: IntArray
-    """Its citations."""
     n_unfetched: IntArray
     """Those of them that nobody tried to fetch."""
 
@@ -174,7 +170,6 @@ class AnswerFacts:
         )
 
     def _rows(self) -> _Rows:
-        """The rows so far."""
         return _Rows(*np.asarray(self.rows, np.int64).reshape(-1, len(_Rows._fields)).T)
 
 
@@ -202,7 +197,6 @@ def column_of(record: QueryResponse, name: str) -> str:
 
 
 def _number(known: dict[str, int], text: str) -> int:
-    """The text's number, the next one where it is new."""
     return known.setdefault(text, len(known))
 
 
@@ -328,7 +322,6 @@ def read_runs(
 
 
 def _all(kind: Mapping[str, set[str]]) -> Iterator[str]:
-    """The ids of all models."""
     return (each for ids in kind.values() for each in ids)
 
 
@@ -438,7 +431,6 @@ def _incomplete(place: _Place, manifest: RunManifest) -> Iterator[str]:
 def _count(
     places: Sequence[_Place], refused: Mapping[str, set[str]], empty: Mapping[str, set[str]]
 ) -> dict[tuple[str, str], RunCounts]:
-    """What became of the questions by model and arm; an error of a call that was answered since does not count."""
     telling = [place for place in places if place.tells_questions]
     answered = _union([place.answered for place in telling])
     errors = {key: error for place in telling for key, error in place.errors.items()}
@@ -463,7 +455,6 @@ def _count(
 def _uncovered(
     answers: Answers, counts: Mapping[str, RunCounts], records: Collection[str], not_answered: Collection[str]
 ) -> Iterator[str]:
-    """Sentences about what the runs leave open."""
     told = {*answers.record_uuids, *not_answered}
     missing = sum(record not in told for record in records)
     if missing and told:

@@ -15,7 +15,7 @@ from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import InputFile
-from exports.csv.folder import file_name, read_manifest
+from exports.csv.folder import exported_datasets, file_name
 from exports.reading.collection import Response
 from exports.reading.decisions import read_decisions
 from exports.reading.definitions import read_verdict_patterns, verdict_readers
@@ -52,7 +52,6 @@ class Weights(NamedTuple):
     """The same for every record of the file."""
     file: InputFile
     remarks: list[str]
-    """Plain sentences about rows that do not count."""
 
 
 def read_weights(path: Path, records: Collection[str]) -> Weights:
@@ -123,7 +122,6 @@ class Judging(NamedTuple):
     """What a judge judged, and where that stands."""
 
     judgements: tuple[Path, ...]
-    """Files of judgements."""
     records: tuple[Path, ...]
     """Files of records: all that was judged, labelled or not."""
     name: str | None = None
@@ -134,11 +132,9 @@ class ReadStudy(NamedTuple):
     """What was read, and what of it does not count or is not known."""
 
     study: Study
-    """What results are computed from."""
     inputs: tuple[InputFile, ...]
     """All files that were read, exports first."""
     remarks: list[str]
-    """Plain sentences for people."""
 
 
 def read_study(
@@ -291,12 +287,7 @@ def _counted_discards(places: Sequence[Path], task: TaskName) -> int | None:
     for place in places:
         if place.is_dir() and not (place / file_name(task, discarded=False)).is_file():
             continue
-        datasets = read_manifest(place).get("datasets")
-        of_task = [
-            entry.get("discarded")
-            for entry in (datasets if isinstance(datasets, list) else [])
-            if isinstance(entry, dict) and entry.get("task") == task
-        ]
+        of_task = [entry.get("discarded") for entry in exported_datasets(place) if entry.get("task") == task]
         counts = [count for count in of_task if isinstance(count, int)]
         if not counts or len(counts) < len(of_task):
             return None
@@ -330,7 +321,6 @@ def _gather(files: Sequence[Path]) -> _Rows:
 
 
 def _filled(row: Mapping[str, str]) -> dict[str, str]:
-    """The cells that say something."""
     return {name: value for name, value in row.items() if value}
 
 

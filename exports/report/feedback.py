@@ -33,7 +33,6 @@ class Difference(NamedTuple):
     """One answer that differs."""
 
     record_uuid: str
-    """Id of the record."""
     chunk_id: str
     """Id of the passage in retrieval; empty in the other tasks."""
     given: bool
@@ -139,7 +138,6 @@ class WrittenFeedback(NamedTuple):
     pages: dict[str, Path]
     """The page of each annotator, by name."""
     feedback: Feedback
-    """What is on them."""
     alone: tuple[str, ...]
     """Annotators none of whose answers could be compared; they have no page."""
 
@@ -285,7 +283,6 @@ def _case(
     difference: Difference,
     texts: Mapping[tuple[TaskName, _Unit], tuple[str, str]],
 ) -> dict[str, object]:
-    """One difference: its texts, her answer and what it differs from."""
     kind = "decided" if difference.decided else "others"
     return {
         "texts": [text.split(CONTEXT_SEPARATOR) for text in texts[task, difference[:2]]],
