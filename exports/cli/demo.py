@@ -102,12 +102,11 @@ def _judge(jury: Jury, juror: _Juror, unit: _Unit) -> dict[str, bool]:
     verdict, hard = entry[unit.task], entry.get("hard", {}).get(unit.task, [])
     if unit.task == "retrieval":
         verdict, hard = verdict[unit.chunk_rank - 1], (hard[unit.chunk_rank - 1] if hard else [])
-    return {label: verdict[label] ^ _departs(juror, unit, label, label in hard) for label in LABELS[unit.task]}
-
-
-def _departs(juror: _Juror, unit: _Unit, label: str, is_hard: bool) -> bool:
-    share = _HARD_SHARE if is_hard else 1 - juror.care
-    return _chance(juror.username, label, *map(str, unit)) < share
+    departs = {
+        label: _chance(juror.username, label, *map(str, unit)) < (_HARD_SHARE if label in hard else 1 - juror.care)
+        for label in LABELS[unit.task]
+    }
+    return {label: verdict[label] ^ departs[label] for label in LABELS[unit.task]}
 
 
 def _note(jury: Jury, juror: _Juror, unit: _Unit) -> str:
@@ -122,7 +121,6 @@ def _chance(*words: str) -> float:
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
-_TOPIC = "Butter or cool water on a burn"
 _RUN_ID = "butter_or_cool_water"
 _ANSWERS_ID = "5f3f9f0e-6d0c-4b53-9a62-0d0c1e6f2a11"
 """Id of the run whose answers every demo has: figures that are resampled by the order of ids come out the same."""
@@ -139,7 +137,7 @@ def research_library(library: Path, runs_dir: Path) -> QueryResponse:
     run = runs_dir / _RUN_ID
     if not (run / f"{RESEARCH_RUN}.csv").is_file():
         options = ResearchOptions(
-            topic=_TOPIC,
+            topic="Butter or cool water on a burn",
             run_id=_RUN_ID,
             runs_dir=runs_dir,
             depth="brief",
@@ -179,18 +177,8 @@ YOU = "you"
 _OVERLAP = 3
 _RESPONSES_PER_CALL = 20  # argilla-server 2.8.0 takes 100 in POST /me/responses/bulk; fewer let the bar move
 
-ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, _LOGINS = (
-    "answers",
-    "research",
-    "records.jsonl",
-    "export",
-    "agreement",
-    "server",
-    "logins.json",
-)
-_OURS = frozenset({ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, _LOGINS})
-
-Say = Callable[[str], None]
+_OURS = ("answers", "research", "records.jsonl", "export", "agreement", "server", "logins.json")
+ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, _LOGINS = _OURS
 
 
 class DemoReport(NamedTuple):
@@ -211,7 +199,7 @@ def check_home(home: Path) -> None:
         raise OutputError(f"`{home}` is a file. Name a folder for the demo with `--home`.")
     names = {entry.name for entry in home.iterdir()} if home.exists() else set()
     # A file that begins with a dot is one of ours that a kill left half-written, or the system's.
-    foreign = sorted(name for name in names - _OURS if not name.startswith("."))
+    foreign = sorted(name for name in names.difference(_OURS) if not name.startswith("."))
     if foreign:
         raise OutputError(
             f"The folder `{home}` holds {foreign[0]!r}, which is not the demo's. Name an empty or a new folder with "
@@ -219,7 +207,7 @@ def check_home(home: Path) -> None:
         )
 
 
-def run_demo(home: Path, server: "ServerHandle", say: Say) -> DemoReport:
+def run_demo(home: Path, server: "ServerHandle", say: Callable[[str], None]) -> DemoReport:
     """What the demo made in `home`: answers, a report, records, annotations in Argilla, an export, agreement.
 
     Run again on the same home, every step keeps what is there. `say` hears a line before each step.
@@ -273,7 +261,7 @@ def _answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury, progress: Pr
     items = {}
     for juror in jury.jurors:
         user_id = people[juror.username]["id"]
-        open_records = [record for record in records if user_id not in _responders(record)]
+        open_records = [record for record in records if all(each["user_id"] != user_id for each in record["responses"])]
         items[juror.username] = list(_responses_of(jury, juror, dataset, open_records))
     total = sum(map(len, items.values()))
     given = 0
@@ -285,10 +273,6 @@ def _answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury, progress: Pr
                 given += len(batch)
                 progress(dataset.name, given, total)
     return given
-
-
-def _responders(record: dict[str, Any]) -> set[str]:
-    return {response["user_id"] for response in record["responses"]}
 
 
 def _responses_of(

@@ -53,7 +53,16 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
         citejury study run study.toml --dry-run
         citejury study run study.toml --month 2026-11 --as-is
     """
-    from exports.study import Month, begun_months, checked_month, month_now, months_to_do, read_study_file
+    from exports.study import (
+        PARTS,
+        Month,
+        begun_months,
+        checked_month,
+        command_words,
+        month_now,
+        months_to_do,
+        read_study_file,
+    )
     from pipeline.asking.run_folder import locked_folder
     from pipeline.errors import InputError
 
@@ -68,7 +77,10 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
                 "folder."
             )
         if dry_run:
-            _show_commands(told, Month(Path(told.months) / (only or now)))
+            for part in PARTS:
+                words = command_words(told, part, Month(Path(told.months) / (only or now)))
+                click.echo(f"citejury {printable(shlex.join(words))}")
+            click.echo("Nothing was run. Next: the same command without `--dry-run`", err=True)
             return
         with locked_folder(Path(told.months), "study run"):
             waiting, failed = _work(ctx, told, months_to_do(told, now, only), as_is)
@@ -211,14 +223,6 @@ def _results_options(told: "StudyFile") -> "ResultsOptions":
     words = command_words(told, "results", Month(Path(told.months)))[2:]
     params = results.make_context("results", list(words)).params
     return ResultsOptions.model_validate({name: params[name] for name in ("by", "consensus", "decisions", "seed")})
-
-
-def _show_commands(told: "StudyFile", month: "Month") -> None:
-    from exports.study import PARTS, command_words
-
-    for part in PARTS:
-        click.echo(f"citejury {printable(shlex.join(command_words(told, part, month)))}")
-    click.echo("Nothing was run. Next: the same command without `--dry-run`", err=True)
 
 
 def _check_options(told: "StudyFile", file: Path, month: "Month") -> None:

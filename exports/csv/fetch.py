@@ -17,6 +17,7 @@ from annotation.units import Purpose, assignment_of
 from exports.csv.annotators import Annotators
 from exports.csv.rows import (
     LINE_END,
+    ExportedMarks,
     control_rows,
     csv_cells,
     evidence_line,
@@ -27,8 +28,8 @@ from exports.csv.rows import (
     table_columns,
     utc,
 )
-from exports.csv.schema import COLUMNS, CONTROL_COLUMNS, ExportFilters
-from exports.csv.spool import KeptRecord, Spool, SpooledRow
+from exports.csv.schema import COLUMNS, CONTROL_COLUMNS, ControlRow, EvidenceRow, ExportFilters
+from exports.csv.spool import KeptRecord, Spool, SpooledRow, Table
 from pipeline.errors import ArgillaError, NotFoundError, RecordsMovedError
 
 _OLDEST_SERVER = 2
@@ -94,23 +95,17 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
             f"filled in beforehand: {', '.join(map(str, left_out))}. Name their round with "
             f"`--round {passed_over[0]}` if you want them."
         )
-    missing = _first_missing(chosen, filters)
+    tasks, rounds = {dataset.task for dataset in chosen}, {dataset.round for dataset in chosen}
+    missing = [f"for the task {task}" for task in filters.tasks if task not in tasks]
+    missing += [f"of the round {name!r}" for name in filters.rounds if name not in rounds]
     if missing:
         raise NotFoundError(
-            f"{in_words(workspaces)} at {client.api_url} {has(workspaces)} no dataset {missing}"
+            f"{in_words(workspaces)} at {client.api_url} {has(workspaces)} no dataset {missing[0]}"
             f"{' that fits the other options' if filters.tasks and filters.rounds else ''}; there are: "
             f"{', '.join(map(str, ours))}. Check `--workspace`, `--task` and `--round`, or run `citejury annotation "
             "setup`."
         )
     return ChosenDatasets(sorted(chosen, key=lambda dataset: TASKS.index(dataset.task)), passed_over)
-
-
-def _first_missing(chosen: Sequence[JuryDataset], filters: ExportFilters) -> str:
-    """The first task or round that was named and has no dataset, in words; empty where all have one."""
-    tasks, rounds = {dataset.task for dataset in chosen}, {dataset.round for dataset in chosen}
-    missing = [f"for the task {task}" for task in filters.tasks if task not in tasks]
-    missing += [f"of the round {name!r}" for name in filters.rounds if name not in rounds]
-    return missing[0] if missing else ""
 
 
 def _workspace_datasets(client: Argilla, workspace: str, as_of: datetime | None) -> list[JuryDataset]:
@@ -193,10 +188,6 @@ class Tally:
         self.stamps = min(first, stamp), max(last, stamp)
         if wanted:
             self.exported.add(whose)
-
-    def add_apart(self, purpose: Purpose, submitted: int) -> None:
-        """Count the submitted responses to a record that is kept out of the tasks' files."""
-        self.apart[purpose] += submitted
 
     def add_marks(self, record: KeptRecord) -> None:
         """Count the marks of a record that cannot be exported as they are."""
@@ -300,12 +291,16 @@ def read_records(
     kept: list[KeptRecord] = []
     spooled: list[SpooledRow] = []
     for record, rows, controls, purpose in chosen:
-        marks = [] if dataset.evidence == "off" else [_mark_rows(dataset, record, each, reading) for each in rows]
-        kept.append(_kept_record(reading, record, rows, marks)._replace(purpose=purpose))
+        marks = [] if dataset.evidence == "off" else [(each, _marks(reading, dataset, record, each)) for each in rows]
+        kept.append(_kept_record(reading, record, rows, [found for _, found in marks])._replace(purpose=purpose))
         tally.add_marks(kept[-1])
         spooled += _record_rows(reading, dataset, record, rows) if rows else ()
-        spooled += _control_rows(reading, dataset, record, controls) if controls else ()
-        spooled += (row for found in marks for row in found.rows)
+        spooled += _control_rows(reading, dataset, record, controls)
+        spooled += (
+            _beside("evidence", record, response, row, evidence_line(row))
+            for response, found in marks
+            for row in found.rows
+        )
     reading.spool.add_records(dataset.id, dataset.task, kept)
     reading.spool.add(dataset.id, spooled)
     reading.spool.add_unsubmitted(
@@ -345,7 +340,7 @@ def _choose(reading: Reading, dataset: JuryDataset, record: dict[str, Any], tall
     submitted = [response for response in wanted if response["status"] == "submitted"]
     controls = submitted if purpose in {"control", "repeat"} else []
     if _is_apart(purpose, dataset, reading.filters):
-        tally.add_apart(purpose, len(submitted))
+        tally.apart[purpose] += len(submitted)
         return _Chosen(record, [], controls, purpose)
     for response in responses:
         tally.add(response, language, response in wanted)
@@ -358,11 +353,6 @@ def _is_apart(purpose: Purpose, dataset: JuryDataset, filters: ExportFilters) ->
     return purpose != "label" and not filters.with_controls
 
 
-def counts_apart(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
-    """Whether a response to a record that is kept apart is counted: it is submitted, and fits the filters."""
-    return response["status"] == "submitted" and wants(reading, response, language)
-
-
 def _control_rows(
     reading: Reading, dataset: JuryDataset, record: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
 ) -> Iterator[SpooledRow]:
@@ -370,21 +360,34 @@ def _control_rows(
     assignment = assignment_of(record)
     if assignment.purpose not in {"control", "repeat"}:
         return
-    rank = hidden_metadata(record).get("chunk_rank") or 0
     for response in responses:
         annotator_id = reading.annotators.exported_name(response["user_id"])
         for row in control_rows(dataset, record, assignment, response, annotator_id):
-            yield SpooledRow(
-                table="controls",
-                discarded=False,
-                record_uuid=row.record_uuid,
-                chunk_rank=rank,
-                chunk_id=row.chunk_id,
-                annotator_id=annotator_id,
-                response_id=response["id"],
-                line=csv_cells(row.model_dump(), CONTROL_COLUMNS, reading.filters.spreadsheet_safe) + LINE_END,
-                record_id=record["id"],
-            )
+            line = csv_cells(row.model_dump(), CONTROL_COLUMNS, reading.filters.spreadsheet_safe) + LINE_END
+            yield _beside("controls", record, response, row, line)
+
+
+def _marks(
+    reading: Reading, dataset: JuryDataset, record: Mapping[str, Any], response: Mapping[str, Any]
+) -> ExportedMarks:
+    return exported_marks(dataset, record, response, reading.annotators.exported_name(response["user_id"]))
+
+
+def _beside(
+    table: Table, record: Mapping[str, Any], response: Mapping[str, Any], row: EvidenceRow | ControlRow, line: bytes
+) -> SpooledRow:
+    """A row of a file beside the tasks' own, with its finished line."""
+    return SpooledRow(
+        table=table,
+        discarded=False,
+        record_uuid=row.record_uuid,
+        chunk_rank=row.chunk_rank if isinstance(row, EvidenceRow) else hidden_metadata(record).get("chunk_rank") or 0,
+        chunk_id=row.chunk_id,
+        annotator_id=row.annotator_id,
+        response_id=response["id"],
+        line=line,
+        record_id=record["id"],
+    )
 
 
 def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
@@ -397,19 +400,8 @@ def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
     return filters.until is None or utc(response["updated_at"]) < filters.until
 
 
-class _MarkRows(NamedTuple):
-    """The marks of one response."""
-
-    rows: list[SpooledRow]
-    """A finished row for each that there can be one for."""
-    cut: int
-    """Marks on more than the text of one passage."""
-    lost: tuple[str, ...]
-    """Who made each mark on no passage's text."""
-
-
 def _kept_record(
-    reading: Reading, record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], marks: Sequence[_MarkRows]
+    reading: Reading, record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], marks: Sequence[ExportedMarks]
 ) -> KeptRecord:
     """What an update needs to know of the record."""
     hidden = record["metadata"][HIDDEN] if is_ours(record) else {}
@@ -421,7 +413,11 @@ def _kept_record(
         language=hidden.get("language") or "und",
         told=provenance_cells(record) if rows else None,
         cut=sum(found.cut for found in marks),
-        lost=tuple(who for found in marks for who in found.lost),
+        lost=tuple(
+            reading.annotators.exported_name(row["user_id"])
+            for row, found in zip(rows, marks, strict=False)
+            for _ in range(found.lost)
+        ),
     )
 
 
@@ -459,26 +455,3 @@ def _record_rows(
             at=response["updated_at"],
             labels=",".join(values[label] for label in LABELS[task]),
         )
-
-
-def _mark_rows(
-    dataset: JuryDataset, record: Mapping[str, Any], response: Mapping[str, Any], reading: Reading
-) -> _MarkRows:
-    """The marks of one response to one record; those that cannot be a row are counted."""
-    annotator_id = reading.annotators.exported_name(response["user_id"])
-    marks = exported_marks(dataset, record, response, annotator_id)
-    rows = [
-        SpooledRow(
-            table="evidence",
-            discarded=False,
-            record_uuid=row.record_uuid,
-            chunk_rank=row.chunk_rank,
-            chunk_id=row.chunk_id,
-            annotator_id=annotator_id,
-            response_id=response["id"],
-            line=evidence_line(row),
-            record_id=record["id"],
-        )
-        for row in marks.rows
-    ]
-    return _MarkRows(rows, marks.cut, (annotator_id,) * marks.lost)

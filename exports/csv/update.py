@@ -26,7 +26,6 @@ from exports.csv.fetch import (
     ReadDataset,
     Reading,
     Tally,
-    counts_apart,
     exported_statuses,
     fetched_ahead,
     read_records,
@@ -440,7 +439,9 @@ def _count(
     reading: Reading, tally: Tally, known: IndexedRecord, responses: Sequence[Mapping[str, Any]], *, is_exported: bool
 ) -> None:
     if known.purpose != "label":
-        tally.add_apart(known.purpose, sum(counts_apart(reading, each, known.language) for each in responses))
+        tally.apart[known.purpose] += sum(
+            each["status"] == "submitted" and wants(reading, each, known.language) for each in responses
+        )
         return
     if not known.record_uuid:
         tally.foreign_records += is_exported

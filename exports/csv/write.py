@@ -86,13 +86,18 @@ def _check_not_empty(
     Raises:
         NotFoundError: there are none; the message says of whom and when there are some.
     """
-    missing = _first_missing(read, annotators, workspaces, filters)
+    # What has no submitted response at all comes before what only the other options left without one.
+    submitted = [(each.dataset, each.tally.submitted) for each in read]
+    exported = [(each.dataset, each.tally.exported) for each in read]
+    lacking = (_first_without_row(found, annotators, workspaces, filters) for found in (submitted, exported))
+    missing = next((each for each in lacking if each is not None), None)
     if missing is None and any(file.rows for file in files if _has_submitted(file)):
         return
     window = f" before {filters.until.isoformat()}" if filters.until else ""
+    named = (filters.tasks, filters.rounds, filters.annotators, filters.languages, filters.until)
     raise NotFoundError(
         f"{in_words(workspaces)} {has(workspaces)} no submitted response{missing or ''}{window}"
-        f"{' that fits all the options' if _several_kinds(filters) else ''}, so nothing was written. "
+        f"{' that fits all the options' if sum(map(bool, named)) > 1 else ''}, so nothing was written. "
         f"{_what_there_is(read, annotators)}"
     )
 
@@ -100,19 +105,6 @@ def _check_not_empty(
 def _has_submitted(file: ExportedFile) -> bool:
     """Whether the file is one of the three of submitted responses."""
     return file.task is not None and file.file == file_name(file.task, discarded=False)
-
-
-def _first_missing(
-    read: Sequence[ReadDataset], annotators: Annotators, workspaces: Sequence[str], filters: ExportFilters
-) -> str | None:
-    """The first thing that was named and has no row, in words; None where everything has one.
-
-    What has no submitted response at all comes before what only the other options left without one.
-    """
-    submitted = [(each.dataset, each.tally.submitted) for each in read]
-    exported = [(each.dataset, each.tally.exported) for each in read]
-    missing = (_first_without_row(found, annotators, workspaces, filters) for found in (submitted, exported))
-    return next((each for each in missing if each is not None), None)
 
 
 def _first_without_row(
@@ -140,11 +132,6 @@ def _first_without_row(
     return next((words.format(name) for words, names, there in wanted for name in names if name not in there), None)
 
 
-def _several_kinds(filters: ExportFilters) -> bool:
-    named = (filters.tasks, filters.rounds, filters.annotators, filters.languages, filters.until)
-    return sum(map(bool, named)) > 1
-
-
 def _what_there_is(read: Sequence[ReadDataset], annotators: Annotators) -> str:
     """A sentence about the submitted responses of the datasets that were read, whatever else was asked for."""
     there = [(user_id, language) for each in read for user_id, language in each.tally.submitted]
@@ -153,15 +140,12 @@ def _what_there_is(read: Sequence[ReadDataset], annotators: Annotators) -> str:
     stamps = [utc(stamp) for each in read for stamp in each.tally.stamps or ()]
     people = sorted({annotators.name(user_id) for user_id, _ in there})
     languages = sorted({language for _, language in there})
+    full = [each.dataset for each in read if each.tally.submitted]
     return (
         f"There are submitted responses by the annotators {', '.join(people)}, to records of the languages "
         f"{', '.join(languages)}, from {min(stamps).isoformat()} to {max(stamps).isoformat()}, in "
-        f"{', '.join(_dataset_words(each) for each in read if each.tally.submitted)}."
+        f"{', '.join(f'{each.workspace}/{each.name} (round {each.round})' for each in full)}."
     )
-
-
-def _dataset_words(read: ReadDataset) -> str:
-    return f"{read.dataset.workspace}/{read.dataset.name} (round {read.dataset.round})"
 
 
 def _warnings_about(
@@ -171,9 +155,10 @@ def _warnings_about(
     passed_over: Sequence[str] = (),
 ) -> list[str]:
     """What the user might miss: empty files, absent tasks, records that are not ours, rounds that were passed over."""
+    is_filtered = filters.until or filters.annotators or filters.languages or filters.rounds
     found = [
         f"{file.file} has only its header: nobody submitted a response to the task {file.task}"
-        f"{' that fits the options' if _is_filtered(filters) else ''}."
+        f"{' that fits the options' if is_filtered else ''}."
         for file in files
         if not file.rows and _has_submitted(file)
     ]
@@ -231,10 +216,6 @@ def _warnings_about_marks(read: Sequence[ReadDataset]) -> list[str]:
             f"({whose})."
         )
     return found
-
-
-def _is_filtered(filters: ExportFilters) -> bool:
-    return bool(filters.until or filters.annotators or filters.languages or filters.rounds)
 
 
 _EVERYTHING = ExportFilters()

@@ -10,8 +10,8 @@ from exports.agreement.consensus import ControlLabel, ControlVotes
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE
 from exports.csv.schema import CONTROL_COLUMNS
-from exports.reading.read import counted_cells, csv_rows, display_names
-from pipeline.errors import BadRowsError, InputError
+from exports.reading.read import column_rows, counted_cells, display_names
+from pipeline.errors import BadRowsError
 from pipeline.tables import unescaped
 
 _BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
@@ -108,13 +108,13 @@ def _files_of(paths: Sequence[Path]) -> list[Path]:
 def _read_file(file: Path, shown: str, bad: list[str]) -> list[_Row]:
     """The rows of one file; `bad` gets a sentence for each that cannot be read."""
     found: list[_Row] = []
-    for line, row in _rows_of(file, shown, bad):
+    for place, row in _rows_of(file, shown, bad):
         task = next((task for task in TASKS if task == row["task"]), None)
         known = row["given"] if row["kind"] == "repeat" else row["known"]
         if task is None or row["label"] not in LABELS[task]:
-            bad.append(f"{shown}, line {line}: no answer to a label of a task")
+            bad.append(f"{place}: no answer to a label of a task")
         elif known not in _BOOLEANS or row["given"] not in _BOOLEANS:
-            bad.append(f"{shown}, line {line}: `known` and `given` are {row['known']!r} and {row['given']!r}")
+            bad.append(f"{place}: `known` and `given` are {row['known']!r} and {row['given']!r}")
         else:
             record = f"{row['record_uuid']}:{row['chunk_id']}" if row["chunk_id"] else row["record_uuid"]
             answer = ControlAnswer(
@@ -125,18 +125,10 @@ def _read_file(file: Path, shown: str, bad: list[str]) -> list[_Row]:
     return found
 
 
-def _rows_of(file: Path, shown: str, bad: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line and cells by column of each row; `bad` gets a sentence for each of another length."""
-    rows = csv_rows(file)
-    _, header = next(rows, (1, []))
-    missing = [name for name in CONTROL_COLUMNS if name not in header]
-    if missing:
-        raise InputError(f"`{file}` lacks the column `{missing[0]}`. Export it again.")
-    for line, cells in rows:
-        if len(cells) == len(header):
-            yield line, {name: unescaped(cell) for name, cell in zip(header, cells, strict=True)}
-        else:
-            bad.append(f"{shown}, line {line}: found {len(cells)} cells, wanted {len(header)}")
+def _rows_of(file: Path, shown: str, bad: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Place and cells by column of each row; `bad` gets a sentence for each of another length."""
+    for place, row in column_rows(file, CONTROL_COLUMNS, "Export it again.", shown, bad):
+        yield place, {name: unescaped(cell) for name, cell in row.items()}
 
 
 def _ratings(tables: Sequence[Ratings]) -> dict[tuple[TaskName, str, str], dict[str, bool]]:

@@ -10,8 +10,8 @@ from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.rows import csv_line, utc
-from exports.reading.read import counted_cells, csv_rows
-from pipeline.errors import BadRowsError, InputError, OutputError
+from exports.reading.read import column_rows, counted_cells
+from pipeline.errors import BadRowsError, OutputError
 from pipeline.files import staged_file
 from pipeline.schema import Frozen
 
@@ -91,27 +91,20 @@ def read_decisions(path: Path) -> Decisions:
         InputError: the file is no CSV in UTF-8, or lacks columns.
         BadRowsError: cells cannot be read, or a unit and label has two decisions; every one of them is listed.
     """
-    rows = csv_rows(path)
-    _, header = next(rows, (1, []))
-    missing = [column for column in COLUMNS if header.count(column) != 1]
-    if missing:
-        raise InputError(
-            f"`{path}` needs the column `{missing[0]}` once, found it {header.count(missing[0])} times. Write it with "
-            "`citejury exports adjudicate read`."
-        )
     found: dict[UnitLabel, Decision] = {}
     bad: list[str] = []
-    for line, cells in rows:
-        row = dict(zip(header, cells, strict=False))
-        problems = _bad_cells(row) if len(cells) == len(header) else [f"found {len(cells)} cells of {len(header)}."]
-        if not problems and (row["record_uuid"], row["chunk_id"], row["label"]) in found:
+    advice = "Write it with `citejury exports adjudicate read`."
+    for place, row in column_rows(path, COLUMNS, advice, path.name, bad):
+        problems = _bad_cells(row)
+        key = row["record_uuid"], row["chunk_id"], row["label"]
+        if not problems and key in found:
             problems = ["a row above decides on the same unit and label."]
         if problems:
-            bad += [f"{path.name}, line {line}: {problem}" for problem in problems]
+            bad += [f"{place}: {problem}" for problem in problems]
             continue
         values: dict[str, object] = {column: row[column] for column in COLUMNS}
         values |= {"decision": _BOOLEANS[row["decision"]], **{mark: row.get(mark) == "True" for mark in _MARKS}}
-        found[row["record_uuid"], row["chunk_id"], row["label"]] = Decision.model_validate(values)
+        found[key] = Decision.model_validate(values)
     if bad:
         raise BadRowsError(f"{counted_cells(bad)} of `{path}` cannot be read; mend what is wrong:", bad)
     return Decisions(tuple(found.values()))

@@ -31,17 +31,23 @@ def read_findings(path: Path | None = None) -> dict[str, FindingDefinition]:
     Raises:
         SettingsError: the file is no TOML in UTF-8, or a finding has a bad name, no label, or one that is unknown.
     """
+    file, table = _table("findings", "Write a table `[findings.NAME]` for each finding.", path)
+    found = {name: _definition(name, values, file) for name, values in table.items()}
+    return found or {"serious_problem": SERIOUS_PROBLEM}
+
+
+def _table(name: str, advice: str, path: Path | None) -> tuple[Path, dict[str, object]]:
+    """The file, and its table of this name; empty where there is none."""
     file = path or Path(SETTINGS_FILE)
     if not file.is_file():
-        return {"serious_problem": SERIOUS_PROBLEM}
+        return file, {}
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8")).get("findings", {})
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get(name, {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"`{file}` is not a TOML file in UTF-8: {error}. Mend or remove it.") from error
     if not isinstance(table, dict):
-        raise SettingsError(f"`findings` in `{file}` is no table. Write a table `[findings.NAME]` for each finding.")
-    found = {name: _definition(name, values, file) for name, values in table.items()}
-    return found or {"serious_problem": SERIOUS_PROBLEM}
+        raise SettingsError(f"`{name}` in `{file}` is no table. {advice}")
+    return file, table
 
 
 def _definition(name: str, values: object, file: Path) -> FindingDefinition:
@@ -99,15 +105,7 @@ def read_verdict_patterns(path: Path | None = None) -> dict[str, VerdictPatterns
     Raises:
         SettingsError: the file is no TOML in UTF-8, or a pattern is no text that can be found in an answer.
     """
-    file = path or Path(SETTINGS_FILE)
-    if not file.is_file():
-        return {}
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8")).get("verdicts", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"`{file}` is not a TOML file in UTF-8: {error}. Mend or remove it.") from error
-    if not isinstance(table, dict):
-        raise SettingsError(f"`verdicts` in `{file}` is no table. Write a table `[verdicts.en]` for each language.")
+    file, table = _table("verdicts", "Write a table `[verdicts.en]` for each language.", path)
     return {language: _patterns(language, values, file) for language, values in table.items()}
 
 

@@ -185,6 +185,29 @@ def holds_discarded(path: Path) -> bool:
     return path.stem.endswith(_DISCARDED)
 
 
+def column_rows(
+    path: Path, needed: Sequence[str], advice: str, shown: str, bad: list[str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each row as its place in words, with the file's name in sentences first, and its cells by column.
+
+    `bad` gets a sentence for each row of another length than the header.
+
+    Raises:
+        InputError: the file is no CSV in UTF-8, or has not each of the `needed` columns once.
+    """
+    rows = csv_rows(path)
+    _, header = next(rows, (1, []))
+    for column in needed:
+        if header.count(column) != 1:
+            found = header.count(column)
+            raise InputError(f"`{path}` needs the column `{column}` once, found it {found} times. {advice}")
+    for line, cells in rows:
+        if len(cells) == len(header):
+            yield f"{shown}, line {line}", dict(zip(header, cells, strict=True))
+        else:
+            bad.append(f"{shown}, line {line}: found {len(cells)} cells, the header has {len(header)}.")
+
+
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Each row with the physical line on which it begins, counted from 1; blank lines are skipped.
 

@@ -3,7 +3,6 @@
 Of a record only what is counted is kept, as numbers. Source: exports/contracts/results.md#runs.
 """
 
-import hashlib
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from exports.agreement.ratings import IntArray
 from exports.agreement.schema import InputFile
 from exports.reading.definitions import VerdictReader
 from exports.reading.provenance import RecordTraces, tell_narratives
+from exports.reading.read import input_file
 from exports.results.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, add_counts
 from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, csv_file, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers, whole_answers
@@ -71,8 +71,7 @@ class AnswerFacts:
 
     def __init__(self, verdicts: Mapping[str, VerdictReader]) -> None:
         """Begin without answers; `verdicts` reads what an answer of each language says of its narrative."""
-        self.verdicts = verdicts
-        self.n_places = 0
+        self.verdicts, self.n_places = verdicts, 0
         self.record_uuids: list[str] = []
         self.values: dict[str, dict[str, int]] = {name: {} for name in COLUMNS}
         self.narratives: dict[tuple[str, str], int] = {}
@@ -88,9 +87,12 @@ class AnswerFacts:
 
     def add(self, record: QueryResponse) -> None:
         """Keep what is counted of one record."""
-        reader = self.verdicts.get(_language(record)) if self.verdicts else None
+        # An answer may be too short to tell its language.
+        language = detect_language(record.query) if self.verdicts and record.language == "und" else record.language
+        reader = self.verdicts.get(language)
         self.record_uuids.append(record.record_uuid)
-        self.columns.extend(_number(self.values[name], column_of(record, name)) for name in COLUMNS)
+        for name in COLUMNS:
+            self.columns.append(self.values[name].setdefault(column_of(record, name), len(self.values[name])))
         self.rows.extend(
             (
                 self.n_places - 1,
@@ -132,7 +134,7 @@ class AnswerFacts:
         host = url.split("/", 3)[2] if url.count("/") > 1 else url
         number = self.sites_of_hosts.get(host)
         if number is None:
-            number = self.sites_of_hosts[host] = _number(self.sites, site_key(url))
+            number = self.sites_of_hosts[host] = self.sites.setdefault(site_key(url), len(self.sites))
         return number
 
     def at(self, place: int) -> list[str]:
@@ -186,18 +188,9 @@ def _told_provenance(answers: Answers, records: Collection[str]) -> dict[str, di
     return told
 
 
-def _language(record: QueryResponse) -> str:
-    """The language of the answer; that of the query where the answer is too short to tell."""
-    return detect_language(record.query) if record.language == "und" else record.language
-
-
 def column_of(record: QueryResponse, name: str) -> str:
     """What is known of the record under this name."""
     return record.language if name == "language" else str(getattr(record.provenance, name))
-
-
-def _number(known: dict[str, int], text: str) -> int:
-    return known.setdefault(text, len(known))
 
 
 def _citations_of(rows: _Rows, chosen: IntArray) -> IntArray:
@@ -257,12 +250,6 @@ class _Place:
         self.files: list[InputFile] = []
         self.tells_questions = False
         self.remarks: list[str] = []
-
-    def read(self, file: Path, rows: int) -> None:
-        """Note that so many answers or errors were read from a file."""
-        with file.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        self.files.append(InputFile(file=file.name, sha256=digest, rows=rows))
 
     def settle(self, stored: StoredAnswer, stop_reason: str, arm: str) -> None:
         """Count one answer of a run folder, and note which arm it is of, if any."""
@@ -357,7 +344,7 @@ def _read_place(path: Path, facts: AnswerFacts) -> _Place:
             facts.add(record)
             if not record.answer.strip():
                 place.blank.add(record.record_uuid)
-        place.read(own or path, len(facts.at(place.number)))
+        place.files.append(input_file(own or path, len(facts.at(place.number))))
     if place.blank:
         place.remarks.append(f"`{path}`: records without an answer: {len(place.blank)}; they are left out.")
     return place
@@ -381,7 +368,7 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
     place.tells_questions = True
     errors = read_errors(run)
     if errors:
-        place.read(run / ERRORS, len(errors))
+        place.files.append(input_file(run / ERRORS, len(errors)))
     for line in errors:
         place.errors[manifest.run_id, line.provider, line.row, line.arm, line.repeat] = line
     asked_for = {line.narrative_id for line in errors}
@@ -401,7 +388,7 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
             record = record_from_answer(stored, told, answer)
             place.settle(stored, answer.stop_reason, record.provenance.arm)
             facts.add(record)
-        place.read(file, place.n_settled() - settled)
+        place.files.append(input_file(file, place.n_settled() - settled))
     place.remarks += _incomplete(place, manifest)
 
 

@@ -23,6 +23,7 @@ from exports.reading.judgements import ReadJudged, read_judged
 from exports.reading.provenance import RecordTraces, provenance_files, read_provenance, tell_narratives
 from exports.reading.read import (
     ReadTables,
+    column_rows,
     csv_rows,
     export_files,
     holds_discarded,
@@ -61,30 +62,18 @@ def read_weights(path: Path, records: Collection[str]) -> Weights:
         InputError: the file is no CSV in UTF-8, lacks a column, or has no probability for some of the records.
         BadRowsError: probabilities are none from a millionth to 1, or a record has two; each is listed.
     """
-    rows = csv_rows(path)
-    _, header = next(rows, (1, []))
-    for column in (_RECORD, _PROBABILITY):
-        if header.count(column) != 1:
-            raise InputError(
-                f"`{path}` needs the column `{column}` once, found it {header.count(column)} times. Weights are a CSV "
-                f"file with `{_RECORD}` and `{_PROBABILITY}`."
-            )
-    record_at, probability_at = header.index(_RECORD), header.index(_PROBABILITY)
     told: dict[str, float] = {}
     bad: list[str] = []
-    for line, cells in rows:
-        where = f"{path.name}, line {line}"
-        if len(cells) != len(header):
-            bad.append(f"{where}: found {len(cells)} cells, the header has {len(header)}.")
-            continue
-        record, probability = unescaped(cells[record_at]), _probability(cells[probability_at])
+    advice = f"Weights are a CSV file with `{_RECORD}` and `{_PROBABILITY}`."
+    for place, row in column_rows(path, (_RECORD, _PROBABILITY), advice, path.name, bad):
+        record, probability = unescaped(row[_RECORD]), _probability(row[_PROBABILITY])
         if probability is None:
-            found = repr(cells[probability_at])
-            bad.append(f"{where}, `{_PROBABILITY}`: found {found}, expected a number from {_SMALLEST:g} to 1.")
+            found = repr(row[_PROBABILITY])
+            bad.append(f"{place}, `{_PROBABILITY}`: found {found}, expected a number from {_SMALLEST:g} to 1.")
         elif not record.strip():
-            bad.append(f"{where}: `{_RECORD}` is empty, every row needs one.")
+            bad.append(f"{place}: `{_RECORD}` is empty, every row needs one.")
         elif record in told:
-            bad.append(f"{where}: a row above has the record {record!r} too; a record has one probability.")
+            bad.append(f"{place}: a row above has the record {record!r} too; a record has one probability.")
         else:
             told[record] = probability
     if bad:

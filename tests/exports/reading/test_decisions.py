@@ -56,7 +56,7 @@ def test_further_columns_are_let_be(tmp_path: Path) -> None:
         (ROW.replace("generation,r1,,helpful", "retrieval,r1,,misleading"), "`chunk_id`: found ''"),
         (ROW.replace("r1", " "), "`record_uuid`: is empty."),
         (ROW.replace("2026-03-01T10:00:00+00:00", "yesterday"), "`created_at`: found 'yesterday'"),
-        (f"{ROW},more", "found 8 cells of 7."),
+        (f"{ROW},more", "found 8 cells, the header has 7."),
     ],
 )
 def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, problem: str) -> None:

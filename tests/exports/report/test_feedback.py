@@ -127,9 +127,9 @@ def test_controls_are_in_no_page_even_where_an_export_has_their_rows(tmp_path: P
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        (b"record_uuid,kind\nr1,planted\n", "lacks the column"),
+        (b"record_uuid,kind\nr1,planted\n", "needs the column"),
         (b"record_uuid\xff\n", "is not UTF-8"),
-        (",".join(CONTROL_COLUMNS).encode() + b"\nr1\n", "found 1 cells, wanted"),
+        (",".join(CONTROL_COLUMNS).encode() + b"\nr1\n", "found 1 cells, the header has"),
     ],
 )
 def test_controls_that_cannot_be_read_end_it_in_a_sentence(tmp_path: Path, written: bytes, said: str) -> None:
