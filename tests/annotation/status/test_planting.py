@@ -16,7 +16,7 @@ from annotation.status.planting import Kind, Planted, plant_controls
 from annotation.wording import read_wording
 from exports.cli import main
 from pipeline.errors import BadRowsError, InputError
-from pipeline.recording.files import read_records, write_records
+from pipeline.recording.run import read_records, write_records
 from pipeline.records import Passage, QueryResponse, Source, join_context
 
 WORDS = {
