@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
@@ -22,8 +22,7 @@ class Heading(NamedTuple):
 def headings_above(headings: tuple[Heading, ...], place: int) -> tuple[str, ...]:
     """The headings above a place of the text, the highest first; empty where none are known."""
     starts, paths = _paths(headings)
-    at = bisect_right(starts, place)
-    return paths[at - 1] if at else ()
+    return paths[bisect_right(starts, place)]
 
 
 def headings_of(headings: tuple[Heading, ...], start: int, end: int) -> tuple[str, ...]:
@@ -34,8 +33,8 @@ def headings_of(headings: tuple[Heading, ...], start: int, end: int) -> tuple[st
 
 @lru_cache(maxsize=64)
 def _paths(headings: tuple[Heading, ...]) -> tuple[Sequence[int], Sequence[tuple[str, ...]]]:
-    """Where the headings stand, and what is above the text behind each of them, the highest first."""
-    paths = []
+    """Where the headings stand, and what is above the text before all and behind each of them, the highest first."""
+    paths: list[tuple[str, ...]] = [()]
     above: list[Heading] = []
     for heading in headings:
         above = [*(each for each in above if each.level < heading.level), heading]
@@ -77,8 +76,7 @@ def html_headings(tree: Any) -> list[NamedHeading]:
     """The headings of a page's tree in order, without those of menus and the like."""
     from lxml.etree import iterwalk
 
-    found: list[NamedHeading] = []
-    below: list[list[str]] = []
+    found: list[tuple[NamedHeading, list[str]]] = []  # each with what is written below it
     written: list[str] = []
     walk = iterwalk(tree, events=("start", "end"))
     for event, element in walk:
@@ -90,16 +88,12 @@ def html_headings(tree: Any) -> list[NamedHeading]:
         elif tag in _LEVELS:
             words = _one_line(element.text_content())
             if words and not any(above.tag in _NOT_ITS_OWN for above in element.iterancestors()):
-                found.append(NamedHeading(_LEVELS[tag], words))
                 written = []
-                below.append(written)
+                found.append((NamedHeading(_LEVELS[tag], words), written))
             walk.skip_subtree()
         else:
             written.append(element.text or "")
-    return [
-        heading._replace(below=_letters("".join(stretch))[:_LONGEST_BELOW])
-        for heading, stretch in zip(found[:_MOST], below, strict=False)
-    ]
+    return [heading._replace(below=_letters("".join(below))[:_LONGEST_BELOW]) for heading, below in found[:_MOST]]
 
 
 def placed_in_text(headings: Sequence[NamedHeading], text: str) -> tuple[Heading, ...]:
@@ -150,7 +144,12 @@ def placed_on_pages(headings: Iterable[NamedHeading], text: str, page_starts: Se
             continue
         begin = max(last, page_starts[heading.page])
         end = page_starts[heading.page + 1] if heading.page + 1 < len(page_starts) else len(text)
-        last = next(_lines_with(_bare(heading.text), text, begin, end), begin)
+        words, last, at = _bare(heading.text), begin, begin
+        for line in text[begin:end].split("\n") if words else ():
+            if _bare(line).startswith(words):
+                last = at
+                break
+            at += len(line) + 1
         found.append(Heading(last, heading.level, heading.text))
     return tuple(found[:_MOST])
 
@@ -164,15 +163,6 @@ def markdown_headings(text: str) -> tuple[Heading, ...]:
         if not any(start <= line.start() < end for start, end in code)
     )
     return tuple(islice(found, _MOST))
-
-
-def _lines_with(words: str, text: str, begin: int, end: int) -> Iterator[int]:
-    """Where lines begin in this stretch of the text that are these words, or begin with them."""
-    at = begin
-    for line in text[begin:end].split("\n"):
-        if words and _bare(line).startswith(words):
-            yield at
-        at += len(line) + 1
 
 
 def _bare(text: str) -> str:

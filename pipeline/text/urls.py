@@ -52,13 +52,11 @@ def canonical_url(url: str) -> str:
     Raises:
         InputError: it is no http(s) URL, holds a user name or password, or is longer than 8,000 characters.
 
-    Source: pipeline/contracts/urls.md#canonical-url; `AnyHttpUrl` follows the WHATWG URL standard, which does all of
-    it.
+    Source: pipeline/contracts/urls.md#canonical-url; `AnyHttpUrl` follows the WHATWG URL standard, which does it all.
     """
     if len(url) > MAX_URL_LENGTH:
-        raise InputError(
-            f"The URL {url[:80]!r}… has {len(url):,} characters, more than the {MAX_URL_LENGTH:,} that are read."
-        )
+        most = f"more than the {MAX_URL_LENGTH:,} that are read."
+        raise InputError(f"The URL {url[:80]!r}… has {len(url):,} characters, {most}")
     try:
         parsed = _http_url().validate_python(url)
     except ValueError as error:  # pydantic's ValidationError is one
@@ -123,9 +121,8 @@ def source_domain(url: str, named_site: str = "") -> str:
 def _shown_host(url: str, named_site: str) -> str:
     """The host of a URL, or the one that Google names for its redirect; empty where the URL has no http(s) host."""
     host = url_host(url)
-    if host == GROUNDING_REDIRECT_HOST and "." in named_site:
-        return host_name(named_site) or host
-    return host
+    named = host_name(named_site) if host == GROUNDING_REDIRECT_HOST and "." in named_site else ""
+    return named or host
 
 
 def _without_first_label(host: str, *labels: str) -> str:
