@@ -7,13 +7,16 @@ provider runs batches stands in its own module.
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import quote
 
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers.http.request import ProviderRequest, as_object, encode_body, load_body
+from pipeline.providers.http.request import ProviderRequest, as_object, as_objects, encode_body, load_body
 
 if TYPE_CHECKING:
-    from pipeline.providers.http.client import ApiClient
+    from pipeline.providers.http.client import ApiClient, Response
 
 # What stands around an item's body in its line, the custom id included.
 _LINE_BYTES = 300
@@ -54,13 +57,6 @@ class BatchItem(NamedTuple):
 
     custom_id: str
     request: ProviderRequest
-
-
-class Upload(NamedTuple):
-    """The body of an upload, and the header that says what it is."""
-
-    content: bytes
-    headers: dict[str, str]
 
 
 class BatchLimits(NamedTuple):
@@ -104,50 +100,115 @@ class BatchResult(NamedTuple):
     text: str
 
 
-class BatchApi(NamedTuple):
-    """How a provider runs batches.
-
-    `token_price` is what tokens cost in a batch, as a share of the price in `[prices]`; searches cost as ever.
-    `is_named` says whether `listed` tells batches by our name; where it does not, a batch is known by its custom ids,
-    which its results have.
-    """
+@dataclass(frozen=True, kw_only=True)
+class BatchApi:
+    """How a provider runs batches."""
 
     limits: BatchLimits
-    token_price: float
-    is_named: bool
-    submit: Callable[["ApiClient", str, Sequence[BatchItem]], Awaitable[BatchState]]
-    """Make a batch of this name of items that `check_items` takes, all for one model.
+    token_price: float = 0.5
+    """What tokens cost in a batch, as a share of the price in `[prices]`; searches cost as ever."""
+    is_named: bool = True
+    """Whether `listed` knows batches by our name; where it does not, a batch is known by its custom ids, which its
+    results have."""
+    takes: str
+    """The paths of requests that a batch may hold, as a regular expression."""
+    make: Callable[["ApiClient", str, Sequence[BatchItem], str], Awaitable[BatchState]]
+    """Makes a batch of this name of these items, which all ask at this path."""
+    at: str
+    """The path below which the ids of batches stand."""
+    list_at: str = ""
+    """The path of their list, where it is another."""
+    end: str = "/cancel"
+    """What is added to the path of a batch to end it."""
+    headers: dict[str, str] = field(default_factory=dict)
+    read_state: Callable[[Any], BatchState]
+    items: str = "data"
+    """The name of a page's list of batches."""
+    page_query: str = "limit=100"
+    token_name: str
+    """The parameter by which the next page is asked for."""
+    next_token: Callable[[dict[str, Any]], str | None]
+    """What it is, by the page before; None after the last."""
+    results_at: Callable[[BatchState], Iterable[str]]
+    """The paths of a batch's results."""
+    cut_results: Callable[[str], Iterable[str]] | None = None
+    """Cuts the results out of a page; None where they are the lines of one response of any length."""
+    read_result: Callable[[str], BatchResult]
 
-    It is asked for once, whatever the client's policy says, and all or nothing of it exists.
+    async def submit(self, client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
+        """Make a batch of this name of items that are all for one model.
 
-    Raises:
-        InputError: the items are none for a batch.
-        ProviderError: it was not made, or, where the error's `is_lost` says so, nobody knows: look for it in `listed`.
-    """
-    look: Callable[["ApiClient", str], Awaitable[BatchState]]
-    """The state of the batch with this id.
+        It is asked for once, whatever the client's policy says, and all or nothing of it exists.
 
-    Raises:
-        ProviderError: it cannot be had.
-    """
-    results: Callable[["ApiClient", BatchState], AsyncGenerator[BatchResult, None]]
-    """What became of each request, in any order; one that has no result here was not asked.
+        Raises:
+            InputError: the items are none for a batch.
+            ProviderError: it was not made, or, where the error's `is_lost` says so, nobody knows: look for it in
+                `listed`.
+        """
+        return await self.make(client, name, items, _check_items(items, self.limits, self.takes))
 
-    Raises:
-        ProviderError: they cannot be had, or break off; what came before the break is good.
-    """
-    listed: Callable[["ApiClient"], AsyncGenerator[BatchState, None]]
-    """Every batch of the key's owner that the provider still knows, by whomever made; newest first where it says so.
+    async def look(self, client: "ApiClient", batch_id: str) -> BatchState:
+        """The state of the batch with this id.
 
-    Raises:
-        ProviderError: they cannot be had.
-    """
-    cancel: Callable[["ApiClient", str], Awaitable[BatchState]]
-    """Ask that nothing more be started of a batch, and give its state, which may say `working` for some minutes.
+        Raises:
+            ProviderError: it cannot be had.
+        """
+        return self.read_state((await client.send(self._get(f"{self.at}/{quote(batch_id)}"))).body)
 
-    Raises:
-        ProviderError: the provider did not take it.
-    """
+    async def cancel(self, client: "ApiClient", batch_id: str) -> BatchState:
+        """Ask that nothing more be started of a batch, and give its state, which may say `working` for some minutes.
+
+        Raises:
+            ProviderError: the provider did not take it.
+        """
+        answer = await client.send(ProviderRequest(f"{self.at}/{quote(batch_id)}{self.end}", self.headers, {}))
+        return self.read_state(answer.body) if answer.body else await self.look(client, batch_id)
+
+    async def listed(self, client: "ApiClient") -> AsyncGenerator[BatchState, None]:
+        """Every batch of the key's owner that the provider still knows, by whomever made.
+
+        Raises:
+            ProviderError: they cannot be had.
+        """
+        async for page in self._pages(client, self.list_at or self.at):
+            for each in as_objects(as_object(page.body).get(self.items)):
+                yield self.read_state(each)
+
+    async def results(self, client: "ApiClient", state: BatchState) -> AsyncGenerator[BatchResult, None]:
+        """What became of each request, in any order; one that has no result here was not asked.
+
+        Raises:
+            ProviderError: they cannot be had, or break off; what came before the break is good.
+        """
+        for path in self.results_at(state):
+            if self.cut_results:
+                async for page in self._pages(client, path):
+                    for result in self.cut_results(page.text):
+                        yield self.read_result(result)
+                continue
+            async with aclosing(client.lines(self._get(path))) as lines:
+                async for line in lines:
+                    yield self.read_result(line)
+
+    async def _pages(self, client: "ApiClient", path: str) -> AsyncGenerator["Response", None]:
+        """The pages of a list; one whose pages go round in circles is none.
+
+        Raises:
+            ProviderError: a page cannot be had, or was there before.
+        """
+        seen: set[str] = set()
+        token: str | None = ""
+        while token is not None:
+            more = f"&{self.token_name}={quote(token)}" if token else ""
+            page = await client.send(self._get(f"{path}?{self.page_query}{more}"))
+            yield page
+            token = self.next_token(as_object(page.body))
+            if token is not None and token in seen:
+                raise ProviderError("The provider's list repeats its pages.")
+            seen.add(token or "")
+
+    def _get(self, path: str) -> ProviderRequest:
+        return ProviderRequest(path, self.headers, {}, "GET")
 
 
 def split_items(items: Iterable[BatchItem], limits: BatchLimits) -> Iterator[tuple[BatchItem, ...]]:
@@ -173,7 +234,7 @@ def split_items(items: Iterable[BatchItem], limits: BatchLimits) -> Iterator[tup
         yield tuple(together)
 
 
-def check_items(items: Sequence[BatchItem], limits: BatchLimits, path: re.Pattern[str]) -> str:
+def _check_items(items: Sequence[BatchItem], limits: BatchLimits, takes: str) -> str:
     """The path that all items are for, once it is certain that a provider takes them as one batch.
 
     Raises:
@@ -191,19 +252,19 @@ def check_items(items: Sequence[BatchItem], limits: BatchLimits, path: re.Patter
     paths = sorted({item.request.path for item in items})
     if len(paths) > 1:
         raise InputError(f"One batch cannot ask at both {paths[0]} and {paths[1]}; make two.")
-    if not path.fullmatch(paths[0]):
+    if not re.fullmatch(takes, paths[0]):
         raise InputError(f"Requests to {paths[0]} cannot be sent in a batch. Ask without `--batch`.")
     return paths[0]
 
 
-async def upload(client: "ApiClient", path: str, file: Upload) -> Any:
+async def upload(client: "ApiClient", path: str, content: bytes, headers: dict[str, str]) -> Any:
     """The body that answers the upload of a file; a file alone makes no batch and costs nothing.
 
     Raises:
         ProviderError: it was not taken.
     """
     try:
-        return (await client.send(ProviderRequest(path, file.headers, {}), content=file.content)).body
+        return (await client.send(ProviderRequest(path, headers, {}), content=content)).body
     except ProviderError as failure:
         raise _again(failure, is_lost=False) from failure
 
@@ -242,20 +303,8 @@ def known_id(value: object, what: str, prefix: str = "") -> str:
     raise ProviderError(f"The provider's answer names no {what} that can be asked for.")
 
 
-def next_page(token: str, seen: set[str]) -> str:
-    """The token, remembered; a list whose pages go round in circles is no list.
-
-    Raises:
-        ProviderError: it was there before.
-    """
-    if token in seen:
-        raise ProviderError("The provider's list repeats its pages.")
-    seen.add(token)
-    return token
-
-
-def form_upload(fields: Mapping[str, str], lines: Iterable[Mapping[str, Any]]) -> Upload:
-    """The lines as the file of a form, its fields before it (xAI refuses them after it).
+def form_upload(fields: Mapping[str, str], lines: Iterable[Mapping[str, Any]]) -> tuple[bytes, dict[str, str]]:
+    """The body and headers that send the lines as the file of a form, its fields before it (xAI refuses them after it).
 
     Source: RFC 7578.
     """
@@ -267,24 +316,24 @@ def form_upload(fields: Mapping[str, str], lines: Iterable[Mapping[str, Any]]) -
     return _upload("form-data", "".join([*parts, head]), lines)
 
 
-def related_upload(about: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> Upload:
-    """The lines after what is told about them, as Google takes both in one request.
+def related_upload(about: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> tuple[bytes, dict[str, str]]:
+    """The body and headers that send the lines after what is said about them, as Google takes both in one request.
 
     Source: https://developers.google.com/workspace/drive/api/guides/manage-uploads#multipart, read 2026-11.
     """
-    told = encode_body(about).decode("ascii")
-    head = f"--{_BOUNDARY}\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n{told}\r\n--{_BOUNDARY}\r\n"
+    said = encode_body(about).decode("ascii")
+    head = f"--{_BOUNDARY}\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n{said}\r\n--{_BOUNDARY}\r\n"
     return _upload("related", head, lines)
 
 
-def _upload(kind: str, head: str, lines: Iterable[Mapping[str, Any]]) -> Upload:
+def _upload(kind: str, head: str, lines: Iterable[Mapping[str, Any]]) -> tuple[bytes, dict[str, str]]:
     """The head, the lines and the end."""
     content = bytearray(f"{head}content-type: application/jsonl\r\n\r\n".encode("ascii"))
     for line in lines:
         content += encode_body(line)
         content += b"\n"
     content += f"\r\n--{_BOUNDARY}--\r\n".encode("ascii")
-    return Upload(bytes(content), {"content-type": f"multipart/{kind}; boundary={_BOUNDARY}"})
+    return bytes(content), {"content-type": f"multipart/{kind}; boundary={_BOUNDARY}"}
 
 
 def cut(text: str, *path: str) -> str:

@@ -8,8 +8,7 @@ days) and https://platform.claude.com/docs/en/api/messages/batches/create, `/lis
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -23,11 +22,9 @@ from pipeline.providers.batch import (
     BatchResult,
     BatchState,
     BatchStatus,
-    check_items,
     create,
     cut,
     known_id,
-    next_page,
     read_line,
 )
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
@@ -55,11 +52,7 @@ _HEADERS = {"anthropic-version": "2023-06-01"}
 _WITH_TEMPERATURE = re.compile(r"claude-(?:[23]|instant|haiku-4|sonnet-4|opus-4(?![.-][7-9](?!\d)))", re.IGNORECASE)
 _MAX_TEMPERATURE = 1.0
 
-# Below what Anthropic takes: a batch is one body, which is held in memory.
-_BATCH_LIMITS = BatchLimits(10_000, 64 * 1024 * 1024)
-_BATCH_PATH = re.compile(r"/v1/messages")
 _BATCHES = "/v1/messages/batches"
-_PAGE = 100
 # What a synchronous request of this kind of error would have had as its status.
 # Source: https://platform.claude.com/docs/en/api/errors, read 2026-11.
 _ERROR_STATUSES = {
@@ -217,45 +210,12 @@ def _continue_turn(request: ProviderRequest, body: Any) -> ProviderRequest | Non
     return request._replace(body={**request.body, "messages": so_far})
 
 
-async def _submit_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
+async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
     """Send all requests in one body; the name goes nowhere."""
-    check_items(items, _BATCH_LIMITS, _BATCH_PATH)
     requests = [{"custom_id": item.custom_id, "params": item.request.body} for item in items]
     headers = {**_HEADERS, **items[0].request.headers}
     state = await create(client, ProviderRequest(_BATCHES, headers, {"requests": requests}), _batch_state)
     return state._replace(name=name)
-
-
-async def _look_at_batch(client: "ApiClient", batch_id: str) -> BatchState:
-    """The state of one batch."""
-    return _batch_state((await client.send(ProviderRequest(f"{_BATCHES}/{quote(batch_id)}", _HEADERS, {}, "GET"))).body)
-
-
-async def _cancel_batch(client: "ApiClient", batch_id: str) -> BatchState:
-    """Ask for the end of one batch; what is under way may still be answered."""
-    return _batch_state((await client.send(ProviderRequest(f"{_BATCHES}/{quote(batch_id)}/cancel", _HEADERS, {}))).body)
-
-
-async def _listed_batches(client: "ApiClient") -> AsyncGenerator[BatchState, None]:
-    """All batches of the workspace, newest first."""
-    seen: set[str] = set()
-    after = ""
-    while True:
-        query = f"{_BATCHES}?limit={_PAGE}{f'&after_id={quote(after)}' if after else ''}"
-        page = as_object((await client.send(ProviderRequest(query, _HEADERS, {}, "GET"))).body)
-        for each in as_objects(page.get("data")):
-            yield _batch_state(each)
-        if page.get("has_more") is not True:
-            return
-        after = next_page(as_text(page.get("last_id")), seen)
-
-
-async def _batch_results(client: "ApiClient", state: BatchState) -> AsyncGenerator[BatchResult, None]:
-    """The lines of the results; the address that the state names is not followed, for it could be anybody's."""
-    request = ProviderRequest(f"{_BATCHES}/{quote(state.batch_id)}/results", _HEADERS, {}, "GET")
-    async with aclosing(client.lines(request)) as lines:
-        async for line in lines:
-            yield _batch_result(line)
 
 
 def _batch_state(body: Any) -> BatchState:
@@ -317,14 +277,19 @@ _BASIC = Api(
     check=_check,
     batches=Batches(
         BatchApi(
-            _BATCH_LIMITS,
-            0.5,
-            False,
-            _submit_batch,
-            _look_at_batch,
-            _batch_results,
-            _listed_batches,
-            _cancel_batch,
+            # Below what Anthropic takes: a batch is one body, which is held in memory.
+            limits=BatchLimits(10_000, 64 * 1024 * 1024),
+            is_named=False,
+            takes=_MESSAGES,
+            make=_make_batch,
+            at=_BATCHES,
+            headers=_HEADERS,
+            read_state=_batch_state,
+            token_name="after_id",
+            next_token=lambda page: as_text(page.get("last_id")) if page.get("has_more") is True else None,
+            # The address that the state names is not followed, for it could be anybody's.
+            results_at=lambda state: [f"{_BATCHES}/{quote(state.batch_id)}/results"],
+            read_result=_batch_result,
         ),
         "all that a single request can do",
         "https://platform.claude.com/docs/en/build-with-claude/batch-processing",

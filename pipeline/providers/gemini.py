@@ -8,8 +8,7 @@ within 24 hours, what runs for 48 expires without results), https://ai.google.de
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
@@ -24,11 +23,9 @@ from pipeline.providers.batch import (
     BatchState,
     BatchStatus,
     Outcome,
-    check_items,
     create,
     cut,
     known_id,
-    next_page,
     read_line,
     related_upload,
     upload,
@@ -52,9 +49,6 @@ if TYPE_CHECKING:
 
 _RECENCY_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 
-# Far below what Google takes: a file is held in memory.
-_BATCH_LIMITS = BatchLimits(10_000, 64 * 1024 * 1024)
-_BATCH_PATH = re.compile(r"/v1beta/models/[^/:]+:generateContent")
 _UPLOAD = "/upload/v1beta/files?uploadType=multipart"
 _VERSION = "/v1beta"
 _BATCH_STATUSES: dict[str, BatchStatus] = {
@@ -63,7 +57,6 @@ _BATCH_STATUSES: dict[str, BatchStatus] = {
     "CANCELLED": "cancelled",
     "EXPIRED": "expired",
 }
-_PAGE = 100
 
 
 class _Web(NamedTuple):
@@ -254,50 +247,15 @@ def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
     return ProviderRequest(_path_of(asked.model), {}, body)
 
 
-async def _submit_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
+async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
     """Upload the requests, and make a batch of the file for the model that all of them ask."""
-    path = check_items(items, _BATCH_LIMITS, _BATCH_PATH)
     lines = ({"key": item.custom_id, "request": item.request.body} for item in items)
     about = {"file": {"displayName": name, "mimeType": "application/jsonl"}}
-    uploaded = await upload(client, _UPLOAD, related_upload(about, lines))
+    uploaded = await upload(client, _UPLOAD, *related_upload(about, lines))
     file = known_id(as_object(as_object(uploaded).get("file")).get("name"), "file", "files/")
     body = {"batch": {"displayName": name, "inputConfig": {"fileName": file}}}
     path = path.replace(":generateContent", ":batchGenerateContent")
     return await create(client, ProviderRequest(path, {}, body), _batch_state)
-
-
-async def _look_at_batch(client: "ApiClient", batch_id: str) -> BatchState:
-    """The state of one batch."""
-    return _batch_state((await client.send(ProviderRequest(f"{_VERSION}/{quote(batch_id)}", {}, {}, "GET"))).body)
-
-
-async def _cancel_batch(client: "ApiClient", batch_id: str) -> BatchState:
-    """Ask for the end of one batch, which is answered by nothing; so look at it."""
-    await client.send(ProviderRequest(f"{_VERSION}/{quote(batch_id)}:cancel", {}, {}))
-    return await _look_at_batch(client, batch_id)
-
-
-async def _listed_batches(client: "ApiClient") -> AsyncGenerator[BatchState, None]:
-    """All batches of the project."""
-    seen: set[str] = set()
-    token = ""
-    while True:
-        query = f"{_VERSION}/batches?pageSize={_PAGE}{f'&pageToken={quote(token)}' if token else ''}"
-        page = as_object((await client.send(ProviderRequest(query, {}, {}, "GET"))).body)
-        for each in as_objects(page.get("operations")):
-            yield _batch_state(each)
-        if not page.get("nextPageToken"):
-            return
-        token = next_page(as_text(page.get("nextPageToken")), seen)
-
-
-async def _batch_results(client: "ApiClient", state: BatchState) -> AsyncGenerator[BatchResult, None]:
-    """The lines of the file of results; a batch that expired or was cancelled has none."""
-    for file in state.files:
-        path = f"/download{_VERSION}/{quote(file)}:download?alt=media"
-        async with aclosing(client.lines(ProviderRequest(path, {}, {}, "GET"))) as lines:
-            async for line in lines:
-                yield _batch_result(line)
 
 
 def _batch_state(body: Any) -> BatchState:
@@ -357,14 +315,21 @@ _GENERATE = Api(
     },
     batches=Batches(
         BatchApi(
-            _BATCH_LIMITS,
-            0.5,
-            True,
-            _submit_batch,
-            _look_at_batch,
-            _batch_results,
-            _listed_batches,
-            _cancel_batch,
+            # Far below what Google takes: a file is held in memory.
+            limits=BatchLimits(10_000, 64 * 1024 * 1024),
+            takes="/v1beta/models/[^/:]+:generateContent",
+            make=_make_batch,
+            at=_VERSION,
+            list_at=f"{_VERSION}/batches",
+            end=":cancel",
+            read_state=_batch_state,
+            items="operations",
+            page_query="pageSize=100",
+            token_name="pageToken",
+            next_token=lambda page: as_text(page.get("nextPageToken")) if page.get("nextPageToken") else None,
+            # A batch that expired or was cancelled has no file.
+            results_at=lambda state: [f"/download{_VERSION}/{quote(file)}:download?alt=media" for file in state.files],
+            read_result=_batch_result,
         ),
         "tools as in a single request; that Google Search is among them is told at second hand",
         "https://ai.google.dev/gemini-api/docs/batch-api",

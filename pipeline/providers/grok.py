@@ -14,8 +14,7 @@ lines and results as https://github.com/vercel/ai speaks them (`packages/xai`), 
 """
 
 import json
-import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -39,13 +38,11 @@ from pipeline.providers.batch import (
     BatchState,
     BatchStatus,
     Outcome,
-    check_items,
     create,
     cut,
     cut_list,
     form_upload,
     known_id,
-    next_page,
     read_line,
     upload,
 )
@@ -68,11 +65,7 @@ from pipeline.text.urls import find_links
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient
 
-# The size is the one that is named for the other way.
-_BATCH_LIMITS = BatchLimits(10_000, 25 * 1000 * 1000)
-_BATCH_PATH = re.compile(r"/responses")
 _VERSION = "/v1"
-_PAGE = 100
 # How long after its beginning a day is over by every clock.
 _DAY_AND_CLOCKS = timedelta(hours=25)
 
@@ -157,55 +150,14 @@ def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
     return ProviderRequest("/responses", {}, body)
 
 
-async def _submit_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
+async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
     """Upload the requests, and make a batch of the file."""
-    url = _VERSION + check_items(items, _BATCH_LIMITS, _BATCH_PATH)
-    file = form_upload(
-        {},
-        ({"custom_id": item.custom_id, "method": "POST", "url": url, "body": item.request.body} for item in items),
-    )
-    uploaded = as_object(await upload(client, "/files", file))
+    url = _VERSION + path
+    lines = ({"custom_id": each.custom_id, "method": "POST", "url": url, "body": each.request.body} for each in items)
+    uploaded = as_object(await upload(client, "/files", *form_upload({}, lines)))
     body = {"name": name, "input_file_id": known_id(uploaded.get("id"), "file")}
     state = await create(client, ProviderRequest("/batches", {}, body), _batch_state)
     return state._replace(total=len(items))
-
-
-async def _look_at_batch(client: "ApiClient", batch_id: str) -> BatchState:
-    """The state of one batch."""
-    return _batch_state((await client.send(ProviderRequest(f"/batches/{quote(batch_id)}", {}, {}, "GET"))).body)
-
-
-async def _cancel_batch(client: "ApiClient", batch_id: str) -> BatchState:
-    """Ask for the end of one batch."""
-    return _batch_state((await client.send(ProviderRequest(f"/batches/{quote(batch_id)}:cancel", {}, {}))).body)
-
-
-async def _listed_batches(client: "ApiClient") -> AsyncGenerator[BatchState, None]:
-    """All batches of the team."""
-    async for text in _pages(client, "/batches"):
-        for each in as_objects(read_line(text).get("batches")):
-            yield _batch_state(each)
-
-
-async def _batch_results(client: "ApiClient", state: BatchState) -> AsyncGenerator[BatchResult, None]:
-    """The results, page by page."""
-    async for text in _pages(client, f"/batches/{quote(state.batch_id)}/results"):
-        for each in cut_list(text, "results"):
-            yield _batch_result(each)
-
-
-async def _pages(client: "ApiClient", path: str) -> AsyncGenerator[str, None]:
-    """The bodies of a list's pages."""
-    seen: set[str] = set()
-    token = ""
-    while True:
-        query = f"{path}?limit={_PAGE}{f'&pagination_token={quote(token)}' if token else ''}"
-        response = await client.send(ProviderRequest(query, {}, {}, "GET"))
-        yield response.text
-        following = as_text(as_object(response.body).get("pagination_token"))
-        if not following:
-            return
-        token = next_page(following, seen)
 
 
 def _batch_state(body: Any) -> BatchState:
@@ -286,14 +238,18 @@ _RESPONSES = Api(
     max_domains=5,
     batches=Batches(
         BatchApi(
-            _BATCH_LIMITS,
-            0.5,
-            True,
-            _submit_batch,
-            _look_at_batch,
-            _batch_results,
-            _listed_batches,
-            _cancel_batch,
+            limits=BatchLimits(10_000, 25 * 1000 * 1000),  # the size is the one that is named for the other way
+            takes="/responses",
+            make=_make_batch,
+            at="/batches",
+            end=":cancel",
+            read_state=_batch_state,
+            items="batches",
+            token_name="pagination_token",
+            next_token=lambda page: as_text(page.get("pagination_token")) or None,
+            results_at=lambda state: [f"/batches/{quote(state.batch_id)}/results"],
+            cut_results=lambda page: cut_list(page, "results"),
+            read_result=_batch_result,
         ),
         "tools that the server runs, since March 2026; not every model takes batches",
         "https://docs.x.ai/developers/release-notes",

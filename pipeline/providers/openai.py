@@ -10,8 +10,7 @@ the price of tokens; a window of 24 hours, after which what is left expires), ou
 """
 
 import re
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -24,12 +23,10 @@ from pipeline.providers.batch import (
     BatchState,
     BatchStatus,
     Outcome,
-    check_items,
     create,
     cut,
     form_upload,
     known_id,
-    next_page,
     read_line,
     upload,
 )
@@ -59,7 +56,6 @@ _WITHOUT_TEMPERATURE = re.compile(r"(?:o\d|gpt-(?:[5-9]|\d\d)|codex|computer-use
 
 # Below what OpenAI takes: neither sending nor waiting for 20,000 is better than for 10,000.
 _BATCH_LIMITS = BatchLimits(10_000, 64 * 1024 * 1024)
-_BATCH_PATH = re.compile(r"/responses")
 _VERSION = "/v1"
 _BATCH_STATUSES: dict[str, BatchStatus] = {
     "completed": "ended",
@@ -68,7 +64,6 @@ _BATCH_STATUSES: dict[str, BatchStatus] = {
     "cancelled": "cancelled",
 }
 _UNANSWERED: dict[str, Outcome] = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
-_PAGE = 100
 
 
 def _has_temperature(model: str) -> bool:
@@ -157,53 +152,18 @@ def _ask_json_in_chat(asked: StructuredQuestion, form: Form, limit: str = "max_t
     return ProviderRequest("/chat/completions", {}, body)
 
 
-async def _submit_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
+async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
     """Upload the requests, and make a batch of the file."""
-    endpoint = _VERSION + check_items(items, _BATCH_LIMITS, _BATCH_PATH)
-    file = form_upload(
-        {"purpose": "batch"},
-        ({"custom_id": item.custom_id, "method": "POST", "url": endpoint, "body": item.request.body} for item in items),
-    )
-    uploaded = await upload(client, "/files", file)
+    url = _VERSION + path
+    lines = ({"custom_id": each.custom_id, "method": "POST", "url": url, "body": each.request.body} for each in items)
+    uploaded = await upload(client, "/files", *form_upload({"purpose": "batch"}, lines))
     body = {
         "input_file_id": known_id(as_object(uploaded).get("id"), "file"),
-        "endpoint": endpoint,
+        "endpoint": url,
         "completion_window": "24h",
         "metadata": {"name": name},
     }
     return await create(client, ProviderRequest("/batches", {}, body), _batch_state)
-
-
-async def _look_at_batch(client: "ApiClient", batch_id: str) -> BatchState:
-    """The state of one batch."""
-    return _batch_state((await client.send(ProviderRequest(f"/batches/{quote(batch_id)}", {}, {}, "GET"))).body)
-
-
-async def _cancel_batch(client: "ApiClient", batch_id: str) -> BatchState:
-    """Ask for the end of one batch, which takes up to ten minutes."""
-    return _batch_state((await client.send(ProviderRequest(f"/batches/{quote(batch_id)}/cancel", {}, {}))).body)
-
-
-async def _listed_batches(client: "ApiClient") -> AsyncGenerator[BatchState, None]:
-    """All batches of the project, newest first."""
-    seen: set[str] = set()
-    after = ""
-    while True:
-        query = f"/batches?limit={_PAGE}{f'&after={quote(after)}' if after else ''}"
-        page = as_object((await client.send(ProviderRequest(query, {}, {}, "GET"))).body)
-        for each in as_objects(page.get("data")):
-            yield _batch_state(each)
-        if page.get("has_more") is not True:
-            return
-        after = next_page(as_text(page.get("last_id")), seen)
-
-
-async def _batch_results(client: "ApiClient", state: BatchState) -> AsyncGenerator[BatchResult, None]:
-    """The lines of the output file, then those of the error file."""
-    for file in state.files:
-        async with aclosing(client.lines(ProviderRequest(f"/files/{quote(file)}/content", {}, {}, "GET"))) as lines:
-            async for line in lines:
-                yield _batch_result(line)
 
 
 def _batch_state(body: Any) -> BatchState:
@@ -270,14 +230,15 @@ _RESPONSES = Api(
     max_domains=100,
     batches=Batches(
         BatchApi(
-            _BATCH_LIMITS,
-            0.5,
-            True,
-            _submit_batch,
-            _look_at_batch,
-            _batch_results,
-            _listed_batches,
-            _cancel_batch,
+            limits=_BATCH_LIMITS,
+            takes="/responses",
+            make=_make_batch,
+            at="/batches",
+            read_state=_batch_state,
+            token_name="after",
+            next_token=lambda page: as_text(page.get("last_id")) if page.get("has_more") is True else None,
+            results_at=lambda state: [f"/files/{quote(file)}/content" for file in state.files],
+            read_result=_batch_result,
         ),
         "OpenAI's documentation does not say whether batches can search the web; each question demands a search, so "
         "one that cannot search fails instead of answering without sources",
