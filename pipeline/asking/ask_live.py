@@ -48,6 +48,7 @@ from pipeline.sources.guard import guarded_client
 from pipeline.sources.redirects import resolve_citations
 
 _MAX_CONTINUATIONS = 5
+_RECKONED = "the prompts' length, the longest answers and one search a call; pages that a search brings in come on top"
 OPTION_NAMES = {
     "allowed_domains": "allow-domain",
     "blocked_domains": "block-domain",
@@ -230,14 +231,18 @@ def select_providers(
         prompts=prompts,
         arms=read_arms(arms, Arm("", asked, prompts, options), providers),
     )
-    unsent = (
-        note
+    notes = [
+        f"{provider} is skipped: `{get_provider(provider).key_variables[0]}` is not set."
+        for provider in named or PROVIDERS
+        if not keys[provider]
+    ]
+    notes += [
+        f"{provider} ({arm.models[provider]}) takes no `--{OPTION_NAMES.get(name, name)}`; it is not sent."
         for provider in with_key
         for arm in selection.asked_arms()
-        for note in _option_notes(provider, arm, spoken.api_of(provider))
-    )
-    notes = [_key_note(provider) for provider in named or PROVIDERS if not keys[provider]]
-    return selection._replace(notes=(*notes, *dict.fromkeys(unsent)))
+        for name in spoken.api_of(provider).unsupported(arm.options or AskOptions(), arm.models[provider])
+    ]
+    return selection._replace(notes=tuple(dict.fromkeys(notes)))
 
 
 def check_selection(selection: ProviderSelection) -> None:
@@ -250,18 +255,6 @@ def check_selection(selection: ProviderSelection) -> None:
         for provider in selection.endpoints:
             options = arm.options or selection.options
             selection.spoken.api_of(provider).check_options(options, arm.models[provider])
-
-
-def _key_note(provider: ProviderName) -> str:
-    """The line about a provider without a key."""
-    return f"{provider} is skipped: `{get_provider(provider).key_variables[0]}` is not set."
-
-
-def _option_notes(provider: ProviderName, arm: Arm, api: Api) -> list[str]:
-    """A line for each option of the arm that does not reach the provider's model."""
-    model = arm.models[provider]
-    names = api.unsupported(arm.options or AskOptions(), model)
-    return [f"{provider} ({model}) takes no `--{OPTION_NAMES.get(name, name)}`; it is not sent." for name in names]
 
 
 def ask_providers(
@@ -389,30 +382,19 @@ def _preview(
         characters[call.model] += len(call.prompt)
         longest[call.model] += (call.options or selection.options).max_tokens
         calls[call.model] += 1
-    usages = {model: expected_usage(characters[model], longest[model], number) for model, number in calls.items()}
     open_calls = calls.total()
     earlier = run.manifest.providers.get(provider, ProviderCounts())
-    cost, basis = _expected_cost(earlier, open_calls, usages, prices)
+    priced = earlier.answers + earlier.bad_replies - earlier.unpriced
+    usages = {model: expected_usage(characters[model], longest[model], number) for model, number in calls.items()}
+    costs = [cost_of(usage, price_of(prices, model)) for model, usage in usages.items()]
+    cost, basis = None, "no price of this model in the settings"
+    if priced > 0:
+        cost, basis = earlier.cost / priced * open_calls, f"the mean of {priced} replies in the folder"
+    elif costs and None not in costs:
+        cost, basis = sum(filter(None, costs), 0.0), _RECKONED
     models = ", ".join(selection.models_of(provider))
     first: dict[str, Any] = next(iter(shown.values()), {"url": "", "body": {}})
     arms = {name: each for name, each in shown.items() if name}
     settled = questions.calls_each() - open_calls
     return Preview(provider, models, first["url"], open_calls, settled, cost, basis, first["body"], arms)
 
-
-def _expected_cost(
-    earlier: ProviderCounts, calls: int, usages: Mapping[str, Usage], prices: Mapping[str, Price]
-) -> tuple[float | None, str]:
-    """What the calls will about cost, and what that is reckoned from; None where no price is known.
-
-    `usages` are what the calls to each model are expected to take.
-    """
-    priced = earlier.answers + earlier.bad_replies - earlier.unpriced
-    if priced > 0:
-        return earlier.cost / priced * calls, f"the mean of {priced} replies in the folder"
-    costs = [cost_of(usage, price_of(prices, model)) for model, usage in usages.items()]
-    known = [cost for cost in costs if cost is not None]
-    if not known or len(known) < len(costs):
-        return None, "no price of this model in the settings"
-    basis = "the prompts' length, the longest answers and one search a call; pages that a search brings in come on top"
-    return sum(known), basis

@@ -42,34 +42,27 @@ def build_answer(
     """The answer: citations distinct, occurrences in order of place, every citation with at least one.
 
     `sites` names the site behind a redirect, by URL. An occurrence of no citation is left out; of those without a
-    place only the first of a URL is kept, unless it quotes its source.
+    place only the first of a URL is kept, unless it quotes its source, and they come last, in the URLs' order.
     """
     urls = distinct(citations)
-    named = sites or {}
-    return Answer(
-        text=text,
-        citations=urls,
-        domains=tuple(source_domain(url, named.get(url, "")) for url in urls),
-        occurrences=_complete_occurrences(urls, occurrences),
-        search_results=tuple(search_results),
-        model=model,
-        stop_reason=stop_reason,
-    )
-
-
-def _complete_occurrences(urls: tuple[str, ...], occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
-    """The occurrences of these URLs, placed ones first and by place, then the others in the URLs' order."""
     rank = {url: index for index, url in enumerate(urls)}
     known = [each for each in occurrences if each.url in rank]
     placed = sorted((each for each in known if each.start is not None), key=lambda each: (each.start, each.end))
     seen = {each.url for each in placed}
     homeless = []
-    for each in known:
+    for each in (*known, *(Occurrence(url=url) for url in urls)):
         if each.start is None and (each.url not in seen or each.cited_text):
             homeless.append(each)
             seen.add(each.url)
-    homeless += [Occurrence(url=url) for url in urls if url not in seen]
-    return (*placed, *sorted(homeless, key=lambda each: rank[each.url]))
+    return Answer(
+        text=text,
+        citations=urls,
+        domains=tuple(source_domain(url, (sites or {}).get(url, "")) for url in urls),
+        occurrences=(*placed, *sorted(homeless, key=lambda each: rank[each.url])),
+        search_results=tuple(search_results),
+        model=model,
+        stop_reason=stop_reason,
+    )
 
 
 def place(
@@ -92,9 +85,8 @@ class ByteOffsets:
     """Converts offsets in UTF-8 bytes, as Google counts, to code points of a text."""
 
     def __init__(self, text: str) -> None:
-        """Remember where each character begins; a text of ASCII needs no table."""
         self.size = len(text)
-        self.table: dict[int, int] | None = None
+        self.table: dict[int, int] | None = None  # a text of ASCII needs none
         if not text.isascii():
             widths = (
                 1 if char < "\x80" else 2 if char < "\u0800" else 3 if char < "\U00010000" else 4 for char in text
@@ -126,32 +118,27 @@ class Message(NamedTuple):
     stop_reason: str
 
 
-class _Part(NamedTuple):
-    """One part of the text, with its annotations as they stand in the body."""
-
-    text: str
-    annotations: list[dict[str, Any]]
-
-
 def read_message(body: dict[str, Any]) -> Message:
     """The message of a body of either shape; a refusal's words are its text."""
     if isinstance(body.get("choices"), list):
         choice = first_object(body.get("choices"))
         message = as_object(choice.get("message"))
-        parts = _chat_parts(message)
-        refused = not _chat_text(message.get("content")) and as_text(message.get("refusal"))
-        stop = "refusal" if refused else as_text(choice.get("finish_reason"))
+        content, refusal = _chat_text(message.get("content")), as_text(message.get("refusal"))
+        stop = "refusal" if refusal and not content else as_text(choice.get("finish_reason"))
+        parts = [(content or refusal, as_objects(message.get("annotations")))]
     else:
-        parts = _responses_parts(body)
+        messages = [item for item in as_objects(body.get("output")) if item.get("type") == "message"]
+        pieces = [part for each in messages for part in as_objects(each.get("content"))]
+        texts = {"output_text": "text", "refusal": "refusal"}
+        said = [(kind, part) for part in pieces if (kind := as_text(part.get("type"))) in texts]
+        parts = [(as_text(part.get(texts[kind])), as_objects(part.get("annotations"))) for kind, part in said]
+        # The convenience field stands for the parts only where there are none.
+        parts = parts or [(as_text(body.get("output_text")), [])]
+        spoken = {kind for kind, part in said if as_text(part.get(texts[kind]))}
         reason = as_text(as_object(body.get("incomplete_details")).get("reason"))
-        stop = reason or ("refusal" if _only_refuses(body) else as_text(body.get("status")))
+        # A message that only refuses is `completed` even so.
+        stop = reason or ("refusal" if spoken == {"refusal"} else as_text(body.get("status")))
     return _clean_message(parts, as_text(body.get("model")), stop)
-
-
-def _chat_parts(message: dict[str, Any]) -> list[_Part]:
-    """The one part of a chat message."""
-    text = _chat_text(message.get("content")) or as_text(message.get("refusal"))
-    return [_Part(text, as_objects(message.get("annotations")))]
 
 
 def _chat_text(content: Any) -> str:
@@ -162,56 +149,26 @@ def _chat_text(content: Any) -> str:
     return as_text(content)
 
 
-def _responses_parts(body: dict[str, Any]) -> list[_Part]:
-    """The parts of all messages in `output`; the convenience field `output_text` only where there are none."""
-    messages = [item for item in as_objects(body.get("output")) if item.get("type") == "message"]
-    parts = [
-        _Part(as_text(part.get("text" if part.get("type") == "output_text" else "refusal")), _annotations_of(part))
-        for message in messages
-        for part in as_objects(message.get("content"))
-        if part.get("type") in ("output_text", "refusal")
-    ]
-    return parts or [_Part(as_text(body.get("output_text")), [])]
+def _clean_message(parts: Iterable[tuple[str, list[dict[str, Any]]]], model: str, stop_reason: str) -> Message:
+    """The parts' texts joined without thoughts and artefacts, and the annotations moved to where their words are.
 
-
-def _only_refuses(body: dict[str, Any]) -> bool:
-    """Whether the messages in `output` hold a refusal and no other words; their `status` is `completed` even so."""
-    messages = [item for item in as_objects(body.get("output")) if item.get("type") == "message"]
-    parts = [part for message in messages for part in as_objects(message.get("content"))]
-    refused = any(part.get("type") == "refusal" and as_text(part.get("refusal")) for part in parts)
-    return refused and not any(part.get("type") == "output_text" and as_text(part.get("text")) for part in parts)
-
-
-def _annotations_of(part: dict[str, Any]) -> list[dict[str, Any]]:
-    """The annotations of one part of the output."""
-    return as_objects(part.get("annotations"))
-
-
-def _clean_message(parts: Iterable[_Part], model: str, stop_reason: str) -> Message:
-    """The parts' texts joined without thoughts and artefacts, and the annotations moved to where their words are."""
-    texts: list[str] = []
-    raw: list[tuple[int, int, dict[str, Any]]] = []
-    base = 0
-    for part in parts:
-        raw += [(base, base + len(part.text), annotation) for annotation in part.annotations]
-        texts.append(part.text)
-        base += len(part.text)
-    cleaned = clean_text("".join(texts))
-    found = (_read_annotation(annotation, cleaned, span) for *span, annotation in raw)
-    return Message(cleaned.text, tuple(each for each in found if each.url), model, stop_reason)
-
-
-def _read_annotation(annotation: dict[str, Any], cleaned: "Cleaned", part: list[int]) -> Annotation:
-    """One annotation, flat (Responses) or one level deeper (chat); its URL is empty where it cites none."""
-    fields = as_object(annotation.get("url_citation")) or annotation
-    cites = as_text(annotation.get("type")) in ("url_citation", "")
-    start, end = as_number(fields.get("start_index")), as_number(fields.get("end_index"))
-    span = None
-    if start is not None and end is not None and 0 <= start < end <= part[1] - part[0]:
-        span = cleaned.moved(start + part[0]), cleaned.moved(end + part[0])
-    return Annotation(
-        as_text(fields.get("url")) if cites else "", as_text(fields.get("title")), span, as_text(fields.get("content"))
-    )
+    An annotation is flat (Responses) or one level deeper (chat); its offsets count in its part.
+    """
+    parts = list(parts)
+    cleaned = clean_text("".join(text for text, _ in parts))
+    found, base = [], 0
+    for text, annotations in parts:
+        for annotation in annotations:
+            fields = as_object(annotation.get("url_citation")) or annotation
+            start, end = as_number(fields.get("start_index")), as_number(fields.get("end_index"))
+            span = None
+            if start is not None and end is not None and 0 <= start < end <= len(text):
+                span = cleaned.moved(start + base), cleaned.moved(end + base)
+            title, content = as_text(fields.get("title")), as_text(fields.get("content"))
+            if as_text(annotation.get("type")) in ("url_citation", "") and (url := as_text(fields.get("url"))):
+                found.append(Annotation(url, title, span, content))
+        base += len(text)
+    return Message(cleaned.text, tuple(found), model, stop_reason)
 
 
 class Cleaned(NamedTuple):
@@ -232,20 +189,13 @@ class Cleaned(NamedTuple):
 
 def clean_text(raw: str) -> Cleaned:
     """The text without leading thoughts and without private-use artefacts."""
-    spans = []
     thoughts = _THOUGHTS.match(raw)
     start = thoughts.end() if thoughts else 0
-    if start:
-        spans.append((0, start))
-    spans += [match.span() for match in _ARTEFACT.finditer(raw, start)]
-    kept = []
-    position = 0
-    for span in spans:
-        kept.append(raw[position : span[0]])
-        position = span[1]
-    kept.append(raw[position:])
+    spans = [(0, start)] * bool(start) + [match.span() for match in _ARTEFACT.finditer(raw, start)]
+    starts, ends = tuple(begin for begin, _ in spans), tuple(end for _, end in spans)
+    kept = [raw[end:begin] for end, begin in zip((0, *ends), (*starts, len(raw)), strict=True)]
     cut = tuple(accumulate((end - begin for begin, end in spans), initial=0))
-    return Cleaned("".join(kept), tuple(begin for begin, _ in spans), tuple(end for _, end in spans), cut)
+    return Cleaned("".join(kept), starts, ends, cut)
 
 
 def read_shared(body: dict[str, Any]) -> Answer:
@@ -282,12 +232,10 @@ def listed_urls(value: Any) -> list[str]:
 def reference_occurrences(text: str, numbers: Mapping[int, str], titles: Mapping[str, str]) -> Iterator[Occurrence]:
     """Every `[n]` of the text that stands for a URL, and each URL once without a place, for its title."""
     for match in REFERENCE.finditer(text):
-        url = numbers.get(int(match[1]))
-        if url:
+        if url := numbers.get(int(match[1])):
             yield place(text, match.span(), url=url, placement="marker", title=titles.get(url, ""))
-    for url in dict.fromkeys(numbers.values()):
-        if url:
-            yield Occurrence(url=url, title=titles.get(url, ""))
+    for url in distinct(numbers.values()):
+        yield Occurrence(url=url, title=titles.get(url, ""))
 
 
 def link_occurrences(text: str, links: Iterable[Link], annotations: Iterable[Annotation]) -> Iterator[Occurrence]:
@@ -301,27 +249,17 @@ def link_occurrences(text: str, links: Iterable[Link], annotations: Iterable[Ann
     placement: Placement = "none"
     for link in sorted(links, key=lambda each: (each.start, -each.end)):
         if link.start >= position:
-            span, placement = _marker_or_claim(text, link)
+            # Brackets that hold nothing else belong to it.
+            if _BRACKETS.get(text[link.start - 1 : link.start]) == text[link.end : link.end + 1]:
+                span, placement = (link.start - 1, link.end + 1), "marker"
+            else:
+                span, placement = (link.start, link.end), "claim" if _is_words(link) else "marker"
         elif placement == "claim":
             span = None
         position = max(position, link.end)
         known = about.get(link.url)
-        yield place(
-            text,
-            span,
-            url=link.url,
-            placement=placement,
-            title=known.title if known else "",
-            cited_text=known.content if known else "",
-        )
-
-
-def _marker_or_claim(text: str, link: Link) -> tuple[tuple[int, int], Placement]:
-    """The link's span, brackets that hold nothing else included, and whether it is only a mark or also words."""
-    before, after = text[link.start - 1 : link.start], text[link.end : link.end + 1]
-    if before and _BRACKETS.get(before) == after:
-        return (link.start - 1, link.end + 1), "marker"
-    return (link.start, link.end), "claim" if _is_words(link) else "marker"
+        title, cited_text = (known.title, known.content) if known else ("", "")
+        yield place(text, span, url=link.url, placement=placement, title=title, cited_text=cited_text)
 
 
 def _is_words(link: Link) -> bool:
@@ -329,41 +267,30 @@ def _is_words(link: Link) -> bool:
     label = link.label.strip(" *_`\n")
     if link.kind != "markdown" or not label or NUMBER.fullmatch(label) or _SITE.fullmatch(label):
         return False
-    return "".join(label.split()).casefold() not in _host_of(link.url).split(".")
-
-
-def _host_of(url: str) -> str:
-    """The host in lower case; empty where there is none."""
     try:
-        return urlsplit(url).hostname or ""
+        host = urlsplit(link.url).hostname or ""
     except ValueError:
-        return ""
+        host = ""
+    return "".join(label.split()).casefold() not in host.split(".")
 
 
 def annotation_occurrences(message: Message, links: Iterable[Link]) -> Iterator[Occurrence]:
-    """One occurrence for each annotation that is not one of the links."""
+    """One occurrence for each annotation that is not one of the links, brackets around it included."""
     taken: dict[str, list[Link]] = {}
     for link in links:
         taken.setdefault(link.url, []).append(link)
     for annotation in message.annotations:
-        span = annotation.span
-        if any(span is None or _overlap(span, link) for link in taken.get(annotation.url, ())):
+        span, own = annotation.span, taken.get(annotation.url, ())
+        if any(span is None or (span[0] <= link.end and link.start <= span[1]) for link in own):
             continue
+        # A mark such as `[1]` or `【1†source】`, and no sentence.
+        words = message.text[span[0] : span[1]] if span else ""
+        is_mark = span is not None and len(words) <= 80 and words[:1] in "([（【" and words[-1:] in ")]）】"
         yield place(
             message.text,
             span,
             url=annotation.url,
-            placement="marker" if span and _is_bracketed(message.text[span[0] : span[1]]) else "claim",
+            placement="marker" if is_mark else "claim",
             title=annotation.title,
             cited_text=annotation.content,
         )
-
-
-def _overlap(span: tuple[int, int], link: Link) -> bool:
-    """Whether the span and the link, brackets around it included, share a code point."""
-    return span[0] <= link.end and link.start <= span[1]
-
-
-def _is_bracketed(text: str) -> bool:
-    """Whether the text is a mark in brackets, as `[1]` or `【1†source】`, and no sentence."""
-    return len(text) <= 80 and text[:1] in "([（【" and text[-1:] in ")]）】"
