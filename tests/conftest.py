@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from annotation.client import Argilla
     from annotation.embedded.launch import ServerHandle
     from tests.support.export_bench import Bench
+    from tests.support.postgresql import Server
 
 # A machine that is busy with something else is no failure.
 settings.register_profile("citejury", deadline=None)
@@ -126,6 +127,15 @@ def argilla_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Server
         with pytest.MonkeyPatch.context() as patched:
             patched.setenv("PYTHONPATH", str(QUICK_PASSWORDS), prepend=os.pathsep)
             server = stack.enter_context(start_server(home, port=0))
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Server]":
+    """A running Argilla on PostgreSQL, shared as `argilla_server` is."""
+    from tests.support.postgresql import server_on_postgresql
+
+    with server_on_postgresql(tmp_path_factory.mktemp("postgresql")) as server:
         yield server
 
 

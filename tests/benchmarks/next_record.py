@@ -21,7 +21,7 @@ from annotation.embedded.launch import start_server
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.support.search_jury import server_on_postgresql
+from tests.support.postgresql import server_on_postgresql
 
 GOAL = 2.0
 FEW, MANY = 1_000, 100_000

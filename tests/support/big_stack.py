@@ -7,12 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import psycopg2
@@ -24,11 +23,10 @@ from exports.cli import main
 from tests.support.campaign_book import answers, record
 from tests.support.campaign_players import Player
 from tests.support.places import ROOT
-from tests.support.postgresql import free_port
+from tests.support.postgresql import PATIENCE_SECONDS, end, free_port, run_part, running_web
 
 DOCKER = ROOT / "docker"
 SECRETS = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
-PATIENCE_SECONDS = 120
 ANNOTATORS = ("stack Jürgen", "佐藤 stack")
 LANGUAGES = ("en", "de", "ja")
 FIRST_SUBMISSION = datetime(2026, 3, 1, 9, 30, tzinfo=UTC).replace(tzinfo=None)  # as Argilla keeps them
@@ -147,37 +145,6 @@ def running_argilla(compose: Compose, places: Places) -> Iterator[str]:
         while subprocess.run(services["worker"]["healthcheck"]["test"][1:], env=worker, check=False).returncode:
             assert process.poll() is None, "The worker does not start."
         yield f"http://{address}"
-
-
-def run_part(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a part that ends, and well."""
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-@contextlib.contextmanager
-def running_web(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
-    """The address that the web says it listens at."""
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        try:
-            address = next(line.split()[-1] for line in process.stderr if "listens at" in line)
-            threading.Thread(target=pass_on, args=(process.stderr,), daemon=True).start()
-            yield address
-        finally:
-            end(process)
-
-
-def pass_on(lines: IO[str]) -> None:
-    """Show what a process says, so that it never waits for a reader."""
-    for line in lines:
-        sys.stderr.write(line)
-
-
-def end(process: "subprocess.Popen[Any]") -> None:
-    """Tell a part to stop, as a container is, and see that it does, well."""
-    process.terminate()
-    assert process.wait(PATIENCE_SECONDS) == 0
 
 
 class Server(NamedTuple):

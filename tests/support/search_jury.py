@@ -1,18 +1,13 @@
 """A small dataset with answers of two annotators, on whichever server, for the tests of the search."""
 
 import contextlib
-import secrets
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import httpx
 
-from tests.support.big_stack import run_part, running_web
-from tests.support.postgresql import running_postgresql
-from tests.support.redis_server import running_redis
+from tests.support.postgresql import Server
 
 TEXTS = {
     "a": ("Are vaccines safe?", "Vaccines are tested in trials."),
@@ -30,14 +25,6 @@ METADATA: dict[str, dict[str, Any]] = {
     "e": {},
     "f": {},
 }
-
-
-class Server(NamedTuple):
-    """An Argilla: its address, its owner's key, and its database's address, where it is PostgreSQL."""
-
-    url: str
-    api_key: str
-    database: str = ""
 
 
 class Jury(NamedTuple):
@@ -140,29 +127,3 @@ def small_jury(server: Server) -> Iterator[Jury]:
 def answer(jury: Jury, who: httpx.Client, key: str, status: str, label: str = "", rating: int = 0) -> None:
     values = {"relevant": {"value": label}, "quality": {"value": rating}} if label else None
     created(who.post(f"/records/{jury.ids[key]}/responses", json={"status": status, "values": values}))
-
-
-@contextlib.contextmanager
-def server_on_postgresql(folder: Path) -> Iterator[Server]:
-    """Our Argilla on PostgreSQL and Redis, as docker/ runs it."""
-    key = secrets.token_urlsafe(32)
-    with running_redis(folder) as queue, running_postgresql() as database:
-        environment = {
-            "PATH": "/usr/bin:/bin",
-            "ARGILLA_AUTH_SECRET_KEY": secrets.token_hex(16),
-            "ARGILLA_DATABASE_URL": database.replace("postgresql:", "postgresql+asyncpg:"),
-            "ARGILLA_HOME_PATH": str(folder),
-            "ARGILLA_REDIS_URL": queue,
-            "ARGILLA_SEARCH_ENGINE": "citejury",
-            "CITEJURY_HOLD_SECONDS": "900",
-            "CITEJURY_LISTEN": "127.0.0.1:0",
-            "CITEJURY_OWNER_API_KEY": key,
-            "CITEJURY_OWNER_PASSWORD": secrets.token_urlsafe(12),
-            "CITEJURY_OWNER_USERNAME": "owner",
-            "CITEJURY_WEB_PROCESSES": "1",
-            "HF_HUB_OFFLINE": "1",
-        }
-        part = [sys.executable, "-m", "annotation.embedded.service"]
-        run_part([*part, "migrate"], environment)
-        with running_web([*part, "web"], environment) as address:
-            yield Server(f"http://{address}", key, database)

@@ -20,7 +20,7 @@ from tests.support.lossy_link import Forward, LossyLink, lossy_link
 from tests.support.places import ROOT
 from tests.support.setup_bench import ANSWER
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.rare]
 PEOPLE = ("anna", "ben")
 MOST_KILLS = 80
 

@@ -30,7 +30,7 @@ from tests.support.big_stack import (
 from tests.support.campaign_players import Player
 from tests.support.postgresql import running_postgresql
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.rare]
 
 
 @pytest.fixture(scope="module")

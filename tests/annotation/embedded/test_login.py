@@ -17,7 +17,7 @@ from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from annotation.embedded.patches.passwords import FairThreads, TooManyWaitingError, WrongPasswords, network_of
 from tests.support.logins import MOST, WRONG, login, wrong
-from tests.support.redis_server import running_redis
+from tests.support.postgresql import running_redis
 
 pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 

@@ -36,7 +36,7 @@ from tests.support.campaign_book import answers, record
 from tests.support.campaign_players import Player
 from tests.support.postgresql import running_postgresql
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.rare]
 
 WORKSPACE = "move"
 LANGUAGE = "ja"

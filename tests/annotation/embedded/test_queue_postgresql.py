@@ -1,13 +1,11 @@
 """The pending queue and the history on PostgreSQL, in two web processes at once: neither is in anybody's memory."""
 
 import contextlib
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import psycopg2
@@ -19,7 +17,6 @@ from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.units import ASSIGNMENT, Assignment, read_units, units_with_texts
 from pipeline.errors import NotAllowedError
-from tests.support.big_stack import run_part, running_web
 from tests.support.history_checks import (
     check_a_deleted_dataset_can_be_erased,
     check_cascades,
@@ -27,54 +24,26 @@ from tests.support.history_checks import (
     check_nothing_is_changed,
     place,
 )
-from tests.support.postgresql import running_postgresql
+from tests.support.postgresql import SERVICE, Server, run_part, server_on_postgresql
 from tests.support.practice_campaign import practised
 from tests.support.queue_player import Player, ours, put, texts
-from tests.support.redis_server import running_redis
 from tests.support.ways_in import study
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.rare]
 
-KEY = "owner.apikey"
 ODD: tuple[Any, ...] = ({"record_uuid": "x", "chunk_rank": {"a": 1}}, "a \0 in it", [1], {}, None)
 PATIENCE_SECONDS = 120
-SERVICE = [sys.executable, "-P", "-m", "annotation.embedded.service"]
-
-
-class Server(NamedTuple):
-    """Argilla on PostgreSQL."""
-
-    url: str
-    database: str
-    environment: dict[str, str]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder: Path = tmp_path_factory.mktemp("stack")
-    with running_postgresql() as database, running_redis(folder) as redis:
-        environment = {
-            "PATH": str(Path(sys.executable).parent),
-            "ARGILLA_DATABASE_URL": database.replace("postgresql", "postgresql+asyncpg", 1),
-            "ARGILLA_REDIS_URL": redis,
-            "ARGILLA_SEARCH_ENGINE": "citejury",
-            "ARGILLA_HOME_PATH": str(folder),
-            "ARGILLA_AUTH_SECRET_KEY": "for two processes the same",
-            "CITEJURY_OWNER_USERNAME": "owner",
-            "CITEJURY_OWNER_PASSWORD": "long enough",
-            "CITEJURY_OWNER_API_KEY": KEY,
-            "CITEJURY_WEB_PROCESSES": "2",
-            "CITEJURY_HOLD_SECONDS": "900",
-            "CITEJURY_LISTEN": "127.0.0.1:0",
-        }
-        run_part([*SERVICE, "migrate"], environment)
-        with running_web([*SERVICE, "web"], environment) as address:
-            yield Server(f"http://{address}", database, environment)
+    with server_on_postgresql(tmp_path_factory.mktemp("queue")) as server:  # nobody else's: whole tables are looked at
+        yield server
 
 
 def test_annotators_at_once_give_each_record_its_labels_and_none_too_many(server: Server) -> None:
     names = [f"{name}-{uuid4()}" for name in ("anna", "ben", "carla", "dora", "emil")]
-    with Argilla(server.url, KEY) as owner, contextlib.ExitStack() as pages:
+    with Argilla(server.url, server.api_key) as owner, contextlib.ExitStack() as pages:
         set_up(owner, "queue", annotators=names, min_submitted=2)
         dataset = find_datasets(owner, "queue")["retrieval"].id
         records = ours(texts(8, passages=2), "retrieval")
@@ -102,7 +71,7 @@ def test_annotators_at_once_give_each_record_its_labels_and_none_too_many(server
 
 
 def test_practice_opens_its_list_at_the_pass_mark_and_is_begun_anew(server: Server) -> None:
-    with Argilla(server.url, KEY) as owner:
+    with Argilla(server.url, server.api_key) as owner:
         work = practised(owner, tasks=["retrieval"], cases=1)
         work.practise("anna", "practice-1-retrieval-en", wrong=3)
         assert work.queue("anna", "1-retrieval-en") == []
@@ -119,7 +88,10 @@ def test_practice_opens_its_list_at_the_pass_mark_and_is_begun_anew(server: Serv
 
 
 def test_the_history_has_every_change_and_nobody_changes_it(server: Server) -> None:
-    with Argilla(server.url, KEY) as owner, contextlib.closing(psycopg2.connect(server.database)) as database:
+    with (
+        Argilla(server.url, server.api_key) as owner,
+        contextlib.closing(psycopg2.connect(server.database)) as database,
+    ):
         check_every_way_to_change_a_response(place(owner, server.url, database))
         check_cascades(place(owner, server.url, database))
         check_nothing_is_changed(place(owner, server.url, database), psycopg2.Error)
@@ -128,7 +100,7 @@ def test_the_history_has_every_change_and_nobody_changes_it(server: Server) -> N
 
 @pytest.mark.soak
 def test_the_text_index_is_made_anew_by_two_starts_at_once(server: Server) -> None:
-    with Argilla(server.url, KEY) as owner:
+    with Argilla(server.url, server.api_key) as owner:
         set_up(owner, "anew", annotators=[f"anna-{uuid4()}"])
         put(owner, find_datasets(owner, "anew")["retrieval"].id, ours(texts(3, passages=2), "retrieval"))
     with contextlib.closing(psycopg2.connect(server.database)) as connection, connection.cursor() as cursor:
@@ -172,7 +144,7 @@ def work_at_once(players: list[Player]) -> Counter[str]:
 
 def test_assigned_records_are_kept_in_step_on_postgresql_too(server: Server) -> None:
     names = [f"{name}-{uuid4()}" for name in ("anna", "ben", "carla")]
-    with Argilla(server.url, KEY) as owner, contextlib.ExitStack() as pages:
+    with Argilla(server.url, server.api_key) as owner, contextlib.ExitStack() as pages:
         set_up(owner, "assigned", annotators=names, min_submitted=2)
         dataset = find_datasets(owner, "assigned")["generation"].id
         users = {user["username"]: user for user in owner.request("GET", "/users")["items"]}
@@ -222,7 +194,7 @@ def test_assigned_records_are_kept_in_step_on_postgresql_too(server: Server) -> 
 
 
 def test_what_was_ended_opens_no_route_in_either_process(server: Server) -> None:
-    with Argilla(server.url, KEY) as owner, study(server.url, owner) as jury:
+    with Argilla(server.url, server.api_key) as owner, study(server.url, owner) as jury:
         kept = jury.kept()
         remove_user(owner, jury.people["removed"].name)
         forget_user(owner, jury.people["forgotten"].name)

@@ -7,21 +7,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from annotation.embedded.launch import ServerHandle
+from tests.support.postgresql import Server
 from tests.support.search_anything import SEARCHES, SIGNS
-from tests.support.search_jury import Jury, Server, created, server_on_postgresql, small_jury
+from tests.support.search_jury import Jury, created, small_jury
 
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def jury(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jury]:
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.rare)])
+def jury(request: pytest.FixtureRequest) -> Iterator[Jury]:
     if request.param == "sqlite":
         embedded: ServerHandle = request.getfixturevalue("argilla_server")
-        with small_jury(Server(embedded.url, embedded.owner_api_key)) as jury:
-            yield jury
+        server = Server(embedded.url, embedded.owner_api_key)
     else:
-        with server_on_postgresql(tmp_path_factory.mktemp("argilla")) as server, small_jury(server) as jury:
-            yield jury
+        server = request.getfixturevalue("postgresql_server")
+    with small_jury(server) as jury:
+        yield jury
 
 
 def text(q: str, field: str | None = None) -> dict[str, Any]:

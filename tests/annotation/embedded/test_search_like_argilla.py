@@ -13,8 +13,8 @@ import pytest
 
 from annotation.embedded.launch import ServerHandle
 from tests.support.places import ROOT
+from tests.support.postgresql import Server
 from tests.support.search_data import ANNOTATORS, RECORDS, Side, call, make_side, put_texts
-from tests.support.search_jury import server_on_postgresql
 from tests.support.search_queries import OWN_RATING, RECORD, known_here, searches, terms
 
 pytestmark = pytest.mark.server
@@ -70,14 +70,13 @@ def sqlite(argilla_server: ServerHandle) -> Iterator[Side]:
 
 
 @pytest.fixture(scope="module")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
-    with server_on_postgresql(tmp_path_factory.mktemp("argilla")) as server:
-        side = make_side(server.url, server.api_key, f"compared-{uuid4()}", seed=1)
-        yield side
-        close(side)
+def postgresql(postgresql_server: Server) -> Iterator[Side]:
+    side = make_side(postgresql_server.url, postgresql_server.api_key, f"compared-{uuid4()}", seed=1)
+    yield side
+    close(side)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.rare)])
 def side(request: pytest.FixtureRequest) -> Side:
     found: Side = request.getfixturevalue(request.param)
     return found
@@ -120,6 +119,7 @@ def tells_of_records(body: dict[str, Any]) -> bool:
     )
 
 
+@pytest.mark.rare
 def test_generated_searches_find_the_same_on_both_databases(sqlite: Side, postgresql: Side) -> None:
     check_searches(sqlite, postgresql, seed=2, number=200)
 
