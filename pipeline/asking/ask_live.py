@@ -397,4 +397,3 @@ def _preview(
     arms = {name: each for name, each in shown.items() if name}
     settled = questions.calls_each() - open_calls
     return Preview(provider, models, first["url"], open_calls, settled, cost, basis, first["body"], arms)
-
