@@ -29,7 +29,7 @@ from uuid import UUID
 import httpx
 from pydantic import SecretStr
 
-from pipeline.errors import (
+from pipeline.core.errors import (
     ArgillaError,
     NotAllowedError,
     NotFoundError,

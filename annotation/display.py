@@ -19,7 +19,7 @@ from annotation.labels import TaskName
 from annotation.rendering import one_line, plain_text, rendered_answer
 from annotation.tasks import COLUMN_FIELDS, short_hash
 from annotation.wording import Wording
-from pipeline.errors import ArgillaError
+from pipeline.core.errors import ArgillaError
 from pipeline.records import Passage, QueryResponse, Source
 from pipeline.text.urls import GROUNDING_REDIRECT_HOST, membership_key, source_domain
 

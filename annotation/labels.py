@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 TaskName = Literal["retrieval", "grounding", "generation"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)

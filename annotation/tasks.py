@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from annotation.client import load_sdk, unconnected
 from annotation.labels import EVIDENCE, TASKS, Evidence, TaskName
 from annotation.wording import FIELDS, NOTES, Wording, read_wording
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 if TYPE_CHECKING:
     import argilla as rg

@@ -17,8 +17,8 @@ from pydantic import Field, ValidationError
 from annotation.client import Argilla
 from annotation.labels import TaskName
 from annotation.wording import NOTES
-from pipeline.errors import ArgillaError, NotFoundError
-from pipeline.schema import Frozen
+from pipeline.core.errors import ArgillaError, NotFoundError
+from pipeline.core.schema import Frozen
 
 ASSIGNMENT = "citejury_assignment"
 """The metadata property of the record."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from annotation.labels import LABELS, MARKS, TASKS, Mark, TaskName
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.records import SourceState
 
 LOCALES = Path(__file__).parent / "locales"

@@ -27,10 +27,10 @@ from exports.results.measure import measure_results
 from exports.results.schema import Results
 from exports.results.study import Study
 from pipeline.asking.run_folder import MANIFEST, RunManifest, read_manifest
-from pipeline.errors import InputError
-from pipeline.schema import Frozen
+from pipeline.core.errors import InputError
+from pipeline.core.schema import Frozen
+from pipeline.core.terminal import counted, printable
 from pipeline.settings import read_settings
-from pipeline.terminal import counted, printable
 
 STUDY_FILE = "study.toml"
 

@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 
 from pydantic import Field
 
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 SourceState = Literal["read", "unread", "gone", "unresolved", "unfetched"]
 Origin = Literal["page", "snippet", "cited_text"]

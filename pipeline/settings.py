@@ -19,10 +19,10 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from pipeline.errors import SettingsError
-from pipeline.prompts import PromptSettings, Wording
+from pipeline.core.errors import SettingsError
+from pipeline.core.prompts import PromptSettings, Wording
+from pipeline.core.schema import Price, ProviderName
 from pipeline.providers import every_provider
-from pipeline.schema import Price, ProviderName
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from pipeline.errors import ServerStartError
+from pipeline.core.errors import ServerStartError
 from tests.support.skips import pytest_make_collect_report as pytest_make_collect_report
 from tests.support.skips import pytest_runtest_makereport as pytest_runtest_makereport
 

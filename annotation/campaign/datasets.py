@@ -36,7 +36,7 @@ from annotation.tasks import (
     task_of,
 )
 from annotation.wording import read_wording
-from pipeline.errors import ArgillaError, InputError, NotFoundError
+from pipeline.core.errors import ArgillaError, InputError, NotFoundError
 
 _POSITION = re.compile(r"position (\d+)")
 # One INSERT with 9 values for each suggestion, and PostgreSQL's driver takes 32,767 values (asyncpg).

@@ -12,8 +12,8 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator,
 from annotation.labels import TASKS, Evidence, TaskName
 from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION, ROUND_NAME
 from annotation.wording import locales as worded_locales
-from pipeline.errors import SettingsError
-from pipeline.schema import Frozen
+from pipeline.core.errors import SettingsError
+from pipeline.core.schema import Frozen
 from pipeline.settings import SETTINGS_FILE
 
 LONGEST_NAME = 100

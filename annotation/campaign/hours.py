@@ -21,7 +21,7 @@ from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.tasks import CALIBRATION
 from annotation.units import read_units, record_uuid_of, times_taken
-from pipeline.errors import NotFoundError
+from pipeline.core.errors import NotFoundError
 
 Cell = tuple[TaskName, str]
 """A task and the language of its questions."""

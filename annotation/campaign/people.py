@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from annotation.campaign.file import LONGEST_NAME, Annotator
 from annotation.client import Argilla, connected, load_sdk, user_handle, workspace_handle
-from pipeline.errors import InputError, NotFoundError, OutputError
-from pipeline.files import write_private
+from pipeline.core.errors import InputError, NotFoundError, OutputError
+from pipeline.core.files import write_private
 
 if TYPE_CHECKING:
     import argilla as rg

@@ -42,11 +42,11 @@ from annotation.campaign.power import (
     shared_narratives,
 )
 from annotation.labels import LABELS, TASKS, TaskName
-from pipeline.errors import InputError, OutputError
-from pipeline.files import staged_file
-from pipeline.schema import Frozen
-from pipeline.tables import Table, spreadsheet_cell
-from pipeline.terminal import counted
+from pipeline.core.errors import InputError, OutputError
+from pipeline.core.files import staged_file
+from pipeline.core.schema import Frozen
+from pipeline.core.tables import Table, spreadsheet_cell
+from pipeline.core.terminal import counted
 
 
 class Hours(Frozen):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from annotation.rendering import harmless_characters
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 REPLY_PROPERTY = "citejury_reply_"
 """How the names of the properties begin; a number follows."""

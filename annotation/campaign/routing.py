@@ -12,7 +12,7 @@ from typing import Any
 from annotation.campaign.file import Calibration, Campaign, Place, language_workspace, places, production_place
 from annotation.client import Argilla
 from annotation.tasks import CALIBRATION, PRODUCTION, lot, round_of, task_of
-from pipeline.errors import InputError, SettingsError
+from pipeline.core.errors import InputError, SettingsError
 
 _HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1
 _FLOOR = 3

@@ -58,7 +58,7 @@ from annotation.tasks import (
     round_of,
     task_of,
 )
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 
 def set_up(

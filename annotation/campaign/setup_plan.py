@@ -37,7 +37,7 @@ from annotation.tasks import (
     task_of,
 )
 from annotation.wording import read_wording
-from pipeline.errors import ArgillaError, InputError
+from pipeline.core.errors import ArgillaError, InputError
 
 Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
 Part = tuple[str, dict[str, Any]]

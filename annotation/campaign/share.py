@@ -16,8 +16,8 @@ from annotation.labels import LABELS, TaskName
 from annotation.pages import exact, markdown_to_html, render
 from annotation.tasks import CALIBRATION, ORDER, PRACTICE, lot
 from annotation.wording import LOCALES, Wording, read_texts, read_wording
-from pipeline.errors import NotFoundError, OutputError
-from pipeline.files import ANYBODY, OWNER_ONLY, staged_file
+from pipeline.core.errors import NotFoundError, OutputError
+from pipeline.core.files import ANYBODY, OWNER_ONLY, staged_file
 
 _SHEET_TEXTS = (
     "title",

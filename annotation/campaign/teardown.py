@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from annotation.client import Argilla, connected, dataset_handle, user_handle, workspace_handle
 from annotation.tasks import task_of
 from annotation.units import HISTORY_PATH, read_units
-from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
-from pipeline.terminal import counted
+from pipeline.core.errors import ArgillaError, NotAllowedError, NotFoundError
+from pipeline.core.terminal import counted
 
 if TYPE_CHECKING:
     import argilla as rg

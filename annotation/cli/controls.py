@@ -10,9 +10,9 @@ import click
 from annotation.cli.options import TASK_NAMES, api_url_option, named_server, tasks_option
 from annotation.cli.setup import named_again
 from pipeline.cli.options import SectionedCommand
-from pipeline.errors import BadRowsError, InputError, NotFoundError
-from pipeline.tables import Table
-from pipeline.terminal import ProgressBars, counted, printable
+from pipeline.core.errors import BadRowsError, InputError, NotFoundError
+from pipeline.core.tables import Table
+from pipeline.core.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
     from annotation.campaign.datasets import JuryDataset
@@ -77,7 +77,7 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
     from annotation.labels import TASKS
     from annotation.status.control_files import write_controls
     from annotation.status.planting import plant_controls
-    from pipeline.errors import InputError, OutputError
+    from pipeline.core.errors import InputError, OutputError
 
     if out.exists() and not force:
         raise OutputError(

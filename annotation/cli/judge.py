@@ -7,8 +7,8 @@ import click
 
 from annotation.cli.options import TASK_NAMES
 from pipeline.cli.options import SectionedCommand, named_model
-from pipeline.tables import Table
-from pipeline.terminal import SIGNAL_EXITS, ProgressBars
+from pipeline.core.tables import Table
+from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ def _choose(options: _JudgeOptions, settings: "Settings") -> "ChosenModel | None
 
 def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     from annotation.judge.run import beside, status_table
-    from pipeline.errors import BadRowsError, InputError
+    from pipeline.core.errors import BadRowsError, InputError
     from pipeline.models.structured import spent_words
 
     tally = outcome.tally

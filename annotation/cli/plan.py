@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from pipeline.cli.options import SectionedCommand, tell_next
-from pipeline.terminal import ProgressBars
+from pipeline.core.terminal import ProgressBars
 
 
 def _positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -108,9 +108,9 @@ def plan(
     from annotation.client import open_argilla
     from annotation.push.record_sources import read_source
     from annotation.tasks import PRODUCTION
-    from pipeline.errors import BadRowsError
+    from pipeline.core.errors import BadRowsError
+    from pipeline.core.terminal import printable
     from pipeline.settings import read_settings
-    from pipeline.terminal import printable
 
     check_plan_folder(folder)
     settings = read_settings(api_url=server)

@@ -11,8 +11,8 @@ import click
 from annotation.cli.options import api_url_option
 from annotation.cli.setup import named_again
 from pipeline.cli.options import SectionedCommand, tell_next
-from pipeline.tables import Table
-from pipeline.terminal import ProgressBars
+from pipeline.core.tables import Table
+from pipeline.core.terminal import ProgressBars
 
 if TYPE_CHECKING:
     from annotation.push.diff import Repair
@@ -177,7 +177,7 @@ def _round_for(suggestions: Path | None, round_name: str | None) -> str | None:
 
 
 def _tell_checked(checked: "CheckedPaths") -> None:
-    from pipeline.terminal import counted
+    from pipeline.core.terminal import counted
 
     if checked.unchosen:
         left = f"{checked.unchosen:,} of {checked.unchosen + len(checked.languages):,} records"
@@ -210,7 +210,7 @@ def _tell_checked(checked: "CheckedPaths") -> None:
 
 def _takes_known(lines: "Sequence[str]", known: "Known | None", dry_run: bool) -> bool:
     """Whether records go in whose answers are there already under another id; what is not said is asked."""
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
 
     what = "records hold an answer (same provider, model, narrative and text) that is there under another id"
     if not known and not dry_run and not sys.stdin.isatty():
@@ -233,7 +233,7 @@ def _takes_known(lines: "Sequence[str]", known: "Known | None", dry_run: bool) -
 
 def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
     """Say which answers are shown as written, wholly or in part, and write all of them to the file."""
-    from pipeline.files import staged_file
+    from pipeline.core.files import staged_file
 
     if repairs:
         given_up = sum(bool(repair.given_up) for repair in repairs)
@@ -261,7 +261,7 @@ def _tell_lines(what: str, lines: Sequence[str]) -> None:
 
 
 def _refuse_problems(problems: Sequence[str], dry_run: bool) -> None:
-    from pipeline.errors import BadRowsError
+    from pipeline.core.errors import BadRowsError
 
     if problems:
         rest = "would go in" if dry_run else "is in"

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import click
 
 from pipeline.cli.options import SectionedCommand
-from pipeline.errors import ServerStartError
-from pipeline.terminal import ProgressBars
+from pipeline.core.errors import ServerStartError
+from pipeline.core.terminal import ProgressBars
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle

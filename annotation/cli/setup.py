@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from annotation.cli.options import TASK_NAMES, api_url_option
 from pipeline.cli.options import SectionedCommand, tell_next
-from pipeline.tables import Table
+from pipeline.core.tables import Table
 
 if TYPE_CHECKING:
     from annotation.campaign.file import Campaign
@@ -244,8 +244,8 @@ def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: 
     from annotation.campaign.people import read_passwords
     from annotation.campaign.share import share_sheets
     from annotation.client import is_loopback, open_argilla
+    from pipeline.core.terminal import printable
     from pipeline.settings import read_settings
-    from pipeline.terminal import printable
 
     campaign = read_campaign()
     settings = read_settings(workspace=workspace, api_url=api_url)

@@ -9,8 +9,8 @@ import click
 
 from annotation.cli.options import api_url_option, named_server, rounds_option, tasks_option, workspaces_option
 from pipeline.cli.options import SectionedCommand
-from pipeline.tables import Table
-from pipeline.terminal import counted, printable
+from pipeline.core.tables import Table
+from pipeline.core.terminal import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -261,7 +261,7 @@ def _check_options(question: str | None, text: str | None, everyone: bool, guide
 
 def _list_waiting(found: "Sequence[Asked]") -> None:
     from annotation.status.text import question_lines
-    from pipeline.terminal import counted
+    from pipeline.core.terminal import counted
 
     waiting = [each.question for each in found if not each.question.reply]
     for each in waiting:

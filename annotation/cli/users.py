@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.options import api_url_option, named_server
-from pipeline.errors import InputError
-from pipeline.tables import Table
-from pipeline.terminal import printable
+from pipeline.core.errors import InputError
+from pipeline.core.tables import Table
+from pipeline.core.terminal import printable
 
 if TYPE_CHECKING:
     from annotation.campaign.file import Annotator, Campaign, Member

@@ -28,7 +28,7 @@ from annotation.embedded.patches import access, history
 from annotation.embedded.queue import practice
 from annotation.embedded.queue import tables as queue
 from annotation.embedded.search import filters, text_index
-from pipeline.errors import CitejuryError, InputError, OutputError, ServerStartError
+from pipeline.core.errors import CitejuryError, InputError, OutputError, ServerStartError
 
 _LOCK = 0x63697465  # any number; several web processes of ours may start at once on PostgreSQL
 

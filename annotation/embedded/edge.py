@@ -33,7 +33,7 @@ from urllib.parse import parse_qsl
 
 from annotation.embedded.home.folder import is_behind_tls
 from annotation.embedded.home.logs import repeats, tell_repeatedly
-from pipeline.errors import SettingsError
+from pipeline.core.errors import SettingsError
 
 ALLOW_HOSTS_VARIABLE = "CITEJURY_ALLOW_HOSTS"
 BOUND_HOST_VARIABLE = "CITEJURY_BOUND_HOST"

@@ -38,8 +38,8 @@ from annotation.embedded.home.folder import (
 )
 from annotation.embedded.home.logs import EVENTS_VARIABLE, following
 from annotation.embedded.upkeep import BackupsOnTime, looked_after
-from pipeline.errors import ServerStartError
-from pipeline.terminal import interrupted_by
+from pipeline.core.errors import ServerStartError
+from pipeline.core.terminal import interrupted_by
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 6900

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from annotation.embedded.guardian import ending_with_the_parent
 from annotation.embedded.home.folder import ENGINE_NAME, hold_seconds
-from pipeline.errors import CitejuryError, ServerStartError, SettingsError
+from pipeline.core.errors import CitejuryError, ServerStartError, SettingsError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL

@@ -26,7 +26,7 @@ from annotation.embedded.home.backups import KeptBackup, forget_backups, kept_ba
 from annotation.embedded.home.damage import is_noted, note_damage
 from annotation.embedded.home.folder import BACKUPS_FOLDER, DATABASE_FILE, EVENTS_FILE, problems, refuse_full_disk
 from annotation.embedded.home.logs import tell
-from pipeline.errors import CitejuryError, OutputError
+from pipeline.core.errors import CitejuryError, OutputError
 
 _NIGHT = 3  # o'clock, by this machine's clock and zone
 _LOOK_SECONDS = 60.0

@@ -19,7 +19,7 @@ from annotation.embedded.guardian import end_with_the_guardian
 from annotation.embedded.home.damage import noting_damage
 from annotation.embedded.home.folder import read_or_make_secrets
 from annotation.embedded.home.logs import log_short_entries
-from pipeline.errors import ServerStartError
+from pipeline.core.errors import ServerStartError
 
 _HUB_JOBS = "argilla_server.jobs.hub_jobs"
 _MIGRATION_LOCK = 0x6D696772  # any number but `_LOCK` in `database.py`, which is taken meanwhile

@@ -7,10 +7,10 @@ from pydantic import Field
 
 from annotation.labels import TASKS, TaskName
 from annotation.push.suggestions import Judgement
+from pipeline.core.schema import Frozen
 from pipeline.models.completion import Status
 from pipeline.models.evidence import NormalisedContext, Validated
 from pipeline.records import Passage, QueryResponse
-from pipeline.schema import Frozen
 from pipeline.text.urls import source_domain
 
 _NO_SITE = "-"

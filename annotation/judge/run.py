@@ -24,16 +24,16 @@ from annotation.labels import TASKS, TaskName
 from annotation.push.record_sources import read_source
 from pipeline.asking.questions import NO_LIMITS, Limits, Tell
 from pipeline.asking.run_state import RunState
-from pipeline.errors import BadRowsError, InputError, OutputError, ProviderError
-from pipeline.files import staged_file
+from pipeline.core.errors import BadRowsError, InputError, OutputError, ProviderError
+from pipeline.core.files import staged_file
+from pipeline.core.schema import Frozen
+from pipeline.core.terminal import stopping_on_signals
 from pipeline.models.asking import Replies, open_replies
 from pipeline.models.completion import STATUSES, Status, Structured
 from pipeline.models.structured import Asker, Asks, Spent, accept_body, ask_structured, spent_of
 from pipeline.providers import ChosenModel
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.recording.run import numbered_lines
-from pipeline.schema import Frozen
-from pipeline.terminal import stopping_on_signals
 
 
 class Work(NamedTuple):

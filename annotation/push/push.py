@@ -18,7 +18,7 @@ from annotation.push.record_sources import records_from_frame
 from annotation.push.send import counted, opened_waiting, send_waiting
 from annotation.tasks import PRACTICE, PRODUCTION, lacking_fields, takes_suggestions
 from annotation.wording import read_wording
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
 from pipeline.records import QueryResponse
 from pipeline.settings import read_settings
 

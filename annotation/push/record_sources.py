@@ -13,10 +13,12 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, NamedTuple
 
 from annotation.rendering import one_line
+from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.lines import delimiter_of, numbered_rows
+from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
+from pipeline.core.tables import unescaped
 from pipeline.csv_v2.file import is_answers_file
-from pipeline.csv_v2.lines import delimiter_of, numbered_rows
 from pipeline.csv_v2.rows import ANSWER_ID, AnswerParts
-from pipeline.errors import BadRowsError, InputError
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.http.request import writable
 from pipeline.recording.run import (
@@ -29,8 +31,6 @@ from pipeline.recording.run import (
     research_records,
 )
 from pipeline.records import Provenance, QueryResponse
-from pipeline.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
-from pipeline.tables import unescaped
 from pipeline.text.urls import document_id
 
 _COLUMN = "record_uuid"

@@ -16,9 +16,9 @@ from annotation.display import HIDDEN
 from annotation.labels import LABELS, TaskName
 from annotation.push.diff import SUGGESTION_HASH, Decorate, Target
 from annotation.tasks import short_hash
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.schema import Frozen
 from pipeline.recording.run import numbered_lines
-from pipeline.schema import Frozen
 
 _AGENT = "judge"  # annotators see it beside each proposal
 GOOD = "ok"

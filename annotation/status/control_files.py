@@ -14,13 +14,13 @@ from typing import NamedTuple
 from annotation.labels import LABELS, RULES, TASKS, TaskName, broken_rules
 from annotation.status.planting import Planted
 from annotation.tasks import lot
-from pipeline.csv_v2.lines import delimiter_of, numbered_rows
-from pipeline.errors import BadRowsError, InputError
-from pipeline.files import staged_file
+from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.files import staged_file
+from pipeline.core.lines import delimiter_of, numbered_rows
+from pipeline.core.tables import Table, unescaped
+from pipeline.core.terminal import counted
 from pipeline.recording.run import write_records
 from pipeline.records import QueryResponse
-from pipeline.tables import Table, unescaped
-from pipeline.terminal import counted
 
 _ALL_LABELS = tuple(label for task in TASKS for label in LABELS[task])
 _COLUMNS = (

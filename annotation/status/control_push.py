@@ -35,7 +35,7 @@ from annotation.units import (
     record_uuid_of,
 )
 from annotation.wording import read_wording
-from pipeline.errors import InputError, NotFoundError
+from pipeline.core.errors import InputError, NotFoundError
 
 Change = Literal["new", "unchanged", "updated", "refused"]
 KINDS: tuple[Change, ...] = get_args(Change)

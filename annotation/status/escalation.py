@@ -13,7 +13,7 @@ from annotation.labels import TaskName
 from annotation.status.tally import find_watched
 from annotation.tasks import PRACTICE
 from annotation.units import ASSIGNMENT, CHANGED_PATH, Unit, read_units
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 _IDS = 100  # ids in an address, as our server takes them
 

@@ -16,7 +16,7 @@ from annotation.status.schema import DatasetStatus, Notice, Question
 from annotation.status.scores import AnnotatorScores
 from annotation.status.submissions import Alike, Submission, alike, at_once, floor, highest_floor, too_fast
 from annotation.status.tally import Tally, WatchedDataset
-from pipeline.terminal import counted
+from pipeline.core.terminal import counted
 
 _DECIDING: Mapping[TaskName, str] = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}
 """The field without which a task's questions cannot be answered."""

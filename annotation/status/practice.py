@@ -21,9 +21,9 @@ from annotation.labels import LABELS, TASKS, TaskName, broken_rules
 from annotation.tasks import PRACTICE
 from annotation.units import ASSIGNMENT, Assignment
 from annotation.wording import LOCALES, read_wording
-from pipeline.errors import InputError, NotFoundError
+from pipeline.core.errors import InputError, NotFoundError
+from pipeline.core.schema import Frozen
 from pipeline.records import RECORD_NAMESPACE, Passage, QueryResponse, Source, SourceState, join_context
-from pipeline.schema import Frozen
 from pipeline.text.urls import document_id
 
 _ANSWERS = {"yes": True, "no": False}

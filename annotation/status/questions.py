@@ -32,7 +32,7 @@ from annotation.status.tally import Tally, read_tallies
 from annotation.tasks import define_dataset, evidence_of, lacking_fields, short_hash
 from annotation.units import record_uuid_of
 from annotation.wording import read_wording
-from pipeline.errors import InputError, NotFoundError
+from pipeline.core.errors import InputError, NotFoundError
 
 _MOST_CHARACTERS = 10_000  # argilla-server 2.8.0, of a dataset's guidelines
 _REPLIES_PATH = "/citejury/me/replies"

@@ -4,7 +4,7 @@ from typing import Literal
 
 from annotation.labels import TaskName
 from annotation.status.scores import AnnotatorScores
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 
 class AnnotatorStatus(Frozen):

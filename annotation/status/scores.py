@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.units import Answer, Unit
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 _Z = 1.959963984540054  # of 95 %, two-sided
 _FEWEST_OF_EACH = 5

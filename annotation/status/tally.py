@@ -12,7 +12,7 @@ from annotation.status.scores import ControlTally
 from annotation.status.submissions import Submission
 from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION
 from annotation.units import Answer, Unit, read_units, record_uuid_of
-from pipeline.errors import NotFoundError
+from pipeline.core.errors import NotFoundError
 
 _CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)
 

@@ -20,10 +20,10 @@ from rich.cells import cell_len
 from annotation.pages import render
 from annotation.status.schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
 from annotation.status.scores import AnnotatorScores, Share
-from pipeline.errors import OutputError
-from pipeline.files import staged_file
-from pipeline.tables import Table
-from pipeline.terminal import printable
+from pipeline.core.errors import OutputError
+from pipeline.core.files import staged_file
+from pipeline.core.tables import Table
+from pipeline.core.terminal import printable
 
 _NOTHING = "-"
 _WIDTH = 80

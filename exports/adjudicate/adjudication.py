@@ -22,7 +22,7 @@ from exports.agreement.disagreements import Disagreement
 from exports.agreement.judge import JudgedUnits
 from exports.agreement.ratings import EPOCH, MISSING, YES, Ratings, label_votes
 from exports.reading.decisions import Decision, Decisions
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.text.normal_form import normal_form, normalise
 
 AdjudicationKind = Literal["blind", "votes", "quotes"]

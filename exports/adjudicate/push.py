@@ -41,8 +41,8 @@ from exports.csv.fetch import Progress, is_ours
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from exports.reading.read import export_files, read_tables
-from pipeline.errors import InputError, NotFoundError
-from pipeline.terminal import counted
+from pipeline.core.errors import InputError, NotFoundError
+from pipeline.core.terminal import counted
 
 _KINDS: tuple[AdjudicationKind, ...] = ("blind", "votes", "quotes")
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from exports.agreement.distributions import rounded, student_cdf
 from exports.agreement.ratings import FloatArray, IntArray
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 EPSILON = 0.15
 """What a judge may be worse than a person and still be preferred, for trained annotators: .2 for experts, .1 for a

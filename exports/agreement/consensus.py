@@ -11,7 +11,7 @@ import numpy as np
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.distributions import wilson_interval
 from exports.agreement.ratings import YES, BoolArray, FloatArray, IntArray, LabelArray, Ratings, label_votes
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 _MIN_TRIPLED_UNITS = 10
 """Units with three ratings or more that the model must have: two raters leave two of its five figures open."""

@@ -13,7 +13,7 @@ from annotation.labels import LABELS, TaskName
 from exports.agreement.consensus import label_posterior
 from exports.agreement.ratings import MISSING, YES, Ratings, label_votes
 from exports.agreement.statistics import unit_sums
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 
 class Disagreement(Frozen):

@@ -9,7 +9,7 @@ from annotation.labels import TaskName
 from exports.agreement.alt_test import AltTest
 from exports.agreement.consensus import Audit
 from exports.agreement.statistics import LabelFigures, PairFigures, UndefinedReason
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 JudgeReason = Literal[
     "no_compared_units",

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 
 from exports.agreement.ratings import FloatArray, IntArray, Votes
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 UndefinedReason = Literal[
     "no_pairable_items", "single_annotator", "no_variation", "constant_both_raters", "no_exchange"

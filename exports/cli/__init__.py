@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import click
 
-from pipeline.errors import CitejuryError
-from pipeline.terminal import printable
+from pipeline.core.errors import CitejuryError
+from pipeline.core.terminal import printable
 
 
 class _Command(NamedTuple):

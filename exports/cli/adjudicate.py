@@ -12,8 +12,8 @@ import click
 from annotation.cli.options import api_url_option, tasks_option
 from exports.cli.figures import read_labels
 from pipeline.cli.options import SectionedCommand
-from pipeline.tables import Table
-from pipeline.terminal import ProgressBars, counted, printable
+from pipeline.core.tables import Table
+from pipeline.core.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
     from exports.adjudicate.adjudication import AdjudicationKind, Disputes, Undecided, UnitId
@@ -151,7 +151,7 @@ def push(
     from annotation.client import open_argilla
     from exports.adjudicate.adjudication import find_homes, refuse_annotators, split_units
     from exports.adjudicate.push import push_units
-    from pipeline.errors import BadRowsError
+    from pipeline.core.errors import BadRowsError
     from pipeline.settings import read_settings
 
     if disputes is None and blind is None:
@@ -279,7 +279,7 @@ def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
 def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequence[str]) -> "list[Disagreement]":
     """The disagreements in the files that the options choose, ranked."""
     from exports.agreement.disagreements import find_disagreements, rank_together
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
 
     tables = [ratings for ratings in _read_ratings(paths) if not tasks or ratings.task in tasks]
     found = rank_together(find_disagreements(ratings, labels) for ratings in tables)
@@ -295,7 +295,7 @@ def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Seque
     from exports.adjudicate.adjudication import find_disputes
     from exports.reading.controls import read_control_votes
     from exports.reading.judgements import read_judges
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
 
     read = read_judges([path])
     for remark in read.remarks:

@@ -20,8 +20,8 @@ from annotation.cli.options import (
     workspaces_option,
 )
 from pipeline.cli.options import SectionedCommand, tell_next
-from pipeline.tables import Table
-from pipeline.terminal import ProgressBars, counted, interrupted_by
+from pipeline.core.tables import Table
+from pipeline.core.terminal import ProgressBars, counted, interrupted_by
 
 if TYPE_CHECKING:
     from annotation.labels import TaskName
@@ -188,7 +188,7 @@ def csv_command(
 
 def _allow_changes(changes: "Changes", out: Path, yes: bool) -> None:
     """Say what changes in the folder, and ask where rows would vanish whose responses are gone."""
-    from pipeline.errors import OutputError
+    from pipeline.core.errors import OutputError
 
     click.echo(_change_table(changes, out), err=True)
     if yes or not changes.total("gone"):

@@ -12,8 +12,8 @@ from click.core import ParameterSource
 from annotation.cli.options import api_url_option, decisions_option
 from exports.cli.csv import SINCE, csv_command
 from pipeline.cli.options import SectionedCommand
-from pipeline.tables import Table
-from pipeline.terminal import ProgressBars, interrupted_by
+from pipeline.core.tables import Table
+from pipeline.core.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
     from exports.dataset.splits import SplitShares
@@ -225,7 +225,7 @@ def feedback(
     """
     from annotation.campaign.file import read_campaign
     from exports.report.feedback import write_feedback
-    from pipeline.terminal import counted, printable
+    from pipeline.core.terminal import counted, printable
 
     if paths and (workspaces or api_url):
         raise click.UsageError("`--workspace` and `--api-url` say what to read from Argilla; leave `--from` out.")

@@ -22,14 +22,14 @@ from exports.csv.fetch import Progress
 from exports.csv.write import export_csv
 from exports.report.files import AgreementOptions, Measured, measure_and_write
 from pipeline.asking.replay import replay_narratives
-from pipeline.errors import ArgillaError, OutputError
-from pipeline.files import write_private
+from pipeline.core.errors import ArgillaError, OutputError
+from pipeline.core.files import write_private
+from pipeline.core.terminal import ProgressBars
 from pipeline.recording.run import RESEARCH_RUN, read_records, write_records
 from pipeline.records import QueryResponse
 from pipeline.research.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.run import open_environment
 from pipeline.research.stages import research
-from pipeline.terminal import ProgressBars
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle

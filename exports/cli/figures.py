@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from pipeline.cli.options import SectionedCommand, tell_next
-from pipeline.terminal import ProgressBars, interrupted_by
+from pipeline.core.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
     from exports.agreement.schema import Agreement

@@ -17,10 +17,10 @@ from annotation.client import open_argilla
 from annotation.wording import locales, read_wording
 from exports.csv.fetch import check_server
 from exports.study import STUDY_FILE
-from pipeline.errors import CitejuryError, OutputError, ServerStartError
-from pipeline.files import staged_file
+from pipeline.core.errors import CitejuryError, OutputError, ServerStartError
+from pipeline.core.files import staged_file
+from pipeline.core.schema import PROVIDERS
 from pipeline.providers import every_provider, get_provider
-from pipeline.schema import PROVIDERS
 from pipeline.settings import SETTINGS_FILE, Settings, read_settings
 
 _NARRATIVES = 2

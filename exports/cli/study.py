@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.options import STUDY, tell_next
-from pipeline.terminal import SIGNAL_EXITS, counted, printable
+from pipeline.core.terminal import SIGNAL_EXITS, counted, printable
 
 if TYPE_CHECKING:
     from exports.report.files import ResultsOptions
@@ -64,7 +64,7 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
         read_study_file,
     )
     from pipeline.asking.run_folder import locked_folder
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
 
     now = month_now()
     only = checked_month(only, now) if only else None
@@ -98,7 +98,7 @@ def _work(
     """Go through the months; what each waits for, and those that something stopped, which keep no other waiting."""
     from exports.cli import plain_error
     from exports.study import CommandFailedError, month_now, work_at
-    from pipeline.errors import CitejuryError
+    from pipeline.core.errors import CitejuryError
 
     waiting, failed = [], []
     now = month_now()
@@ -204,7 +204,7 @@ def trend(path: Path) -> None:
 @contextmanager
 def _folder_of(path: Path) -> Iterator[Path]:
     """The study's file, as seen from its folder, in which the commands run; a `cd` is shown where that is another."""
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
 
     if not path.parent.is_dir():
         raise InputError(f"There is no study {str(path)!r}. `citejury init` writes one to begin with.")
@@ -237,7 +237,7 @@ def _check_part(told: "StudyFile", part: "Part", file: Path, month: "Month") -> 
     from difflib import get_close_matches
 
     from exports.study import COMMANDS, command_words
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
 
     words, where = COMMANDS[part], f"`[{part}]` in `{file}`"
     command = _command_of(words)

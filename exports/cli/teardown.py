@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.options import api_url_option
-from pipeline.terminal import ProgressBars, interrupted_by
+from pipeline.core.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
     from annotation.campaign.teardown import Teardown
@@ -64,9 +64,9 @@ def teardown(
     """
     from annotation.campaign.teardown import loss_lines, plan_teardown, tear_down
     from annotation.client import open_argilla
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
+    from pipeline.core.terminal import counted, printable
     from pipeline.settings import read_settings
-    from pipeline.terminal import counted, printable
 
     settings = read_settings(workspace=workspace, api_url=api_url)
     with interrupted_by(signal.SIGTERM), open_argilla(settings) as argilla:
@@ -98,7 +98,7 @@ def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:
 
 
 def _agree(workspace: str, yes: bool) -> None:
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
 
     if yes:
         return

@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import ValidationError
 
 from annotation.client import Argilla
-from pipeline.errors import InputError, OutputError
-from pipeline.files import OWNER_ONLY, staged_file
-from pipeline.schema import Frozen
+from pipeline.core.errors import InputError, OutputError
+from pipeline.core.files import OWNER_ONLY, staged_file
+from pipeline.core.schema import Frozen
 
 
 class KeyedAnnotator(Frozen):

@@ -20,8 +20,8 @@ from exports.csv.folder import file_name, mapping, read_manifest, sha256_of
 from exports.csv.rows import Piece, csv_line, utc
 from exports.csv.schema import ExportFilters
 from exports.csv.update import Index
-from pipeline.tables import unescaped
-from pipeline.terminal import counted
+from pipeline.core.tables import unescaped
+from pipeline.core.terminal import counted
 
 Kind = Literal["added", "changed", "withdrawn", "gone", "left out"]
 KINDS: tuple[Kind, ...] = ("added", "changed", "withdrawn", "gone", "left out")

@@ -30,7 +30,7 @@ from exports.csv.rows import (
 )
 from exports.csv.schema import COLUMNS, CONTROL_COLUMNS, ControlRow, EvidenceRow, ExportFilters
 from exports.csv.spool import KeptRecord, Spool, SpooledRow, Table
-from pipeline.errors import ArgillaError, NotFoundError, RecordsMovedError
+from pipeline.core.errors import ArgillaError, NotFoundError, RecordsMovedError
 
 _OLDEST_SERVER = 2
 

@@ -13,7 +13,7 @@ from typing import Any
 from annotation.labels import TASKS, TaskName
 from exports.csv.schema import Manifest
 from pipeline.asking.run_folder import locked_folder
-from pipeline.errors import OutputError
+from pipeline.core.errors import OutputError
 
 MANIFEST_FILE = "manifest.json"
 EVIDENCE_FILE = "evidence.jsonl"

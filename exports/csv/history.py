@@ -15,8 +15,8 @@ from exports.csv.annotators import Annotators, Pseudonyms, key_path
 from exports.csv.fetch import Progress, fetched_ahead
 from exports.csv.rows import LINE_END, csv_cells, csv_line, table_head, utc
 from exports.csv.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow
-from pipeline.errors import ArgillaError, InputError, NotFoundError, OutputError
-from pipeline.files import staged_file
+from pipeline.core.errors import ArgillaError, InputError, NotFoundError, OutputError
+from pipeline.core.files import staged_file
 
 _ANSWERS: Mapping[object, str] = {"yes": "True", "no": "False"}
 

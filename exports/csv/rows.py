@@ -18,9 +18,9 @@ from annotation.marks import marked_words
 from annotation.units import Assignment, labels_and_question
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.schema import COLUMNS, PROVENANCE_COLUMNS, ControlRow, EvidenceRow, ExportedFile, ExportFilters, in_utc
-from pipeline.errors import ArgillaError
+from pipeline.core.errors import ArgillaError
+from pipeline.core.tables import spreadsheet_cell
 from pipeline.records import Provenance, SourceState
-from pipeline.tables import spreadsheet_cell
 
 TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
     "retrieval": ("input_query", "chunk"),

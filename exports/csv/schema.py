@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from annotation.labels import GenerationLabels, GroundingLabels, Mark, RetrievalLabels, TaskName
-from pipeline.schema import Frozen
+from pipeline.core.schema import Frozen
 
 
 class RetrievalUnit(Frozen):

@@ -36,7 +36,7 @@ from exports.csv.folder import CONTROLS_FILE, EVIDENCE_FILE, INDEX_FILE, PROVENA
 from exports.csv.rows import Piece, Span
 from exports.csv.schema import ExportedFile
 from exports.csv.spool import KeptRecord, Spool
-from pipeline.errors import NotFoundError
+from pipeline.core.errors import NotFoundError
 
 _VERSION = 2
 _KIND_ENDS = len(b'["u",')

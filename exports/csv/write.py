@@ -51,8 +51,8 @@ from exports.csv.schema import (
 )
 from exports.csv.spool import Spool, Table
 from exports.csv.update import Index, IndexWriter, Update, read_changes, read_index
-from pipeline.errors import InputError, NotFoundError
-from pipeline.terminal import counted
+from pipeline.core.errors import InputError, NotFoundError
+from pipeline.core.terminal import counted
 
 
 def _warnings_about_the_past(filters: ExportFilters, unrestored: int) -> list[str]:

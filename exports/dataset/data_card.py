@@ -16,7 +16,7 @@ from exports.agreement.statistics import columns_at
 from exports.dataset.files import DatasetManifest
 from exports.dataset.splits import SPLITS, Placed, SplitName, SplitShares
 from exports.report.words import discard_sentence, figure_text, warning_sentences
-from pipeline.tables import Table, escape_markdown
+from pipeline.core.tables import Table, escape_markdown
 
 
 class TaskFacts(NamedTuple):

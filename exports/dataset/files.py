@@ -22,9 +22,9 @@ from exports.csv.folder import MANIFEST_FILE, folder_names, read_manifest, sha25
 from exports.csv.rows import PAIR_COLUMNS
 from exports.dataset.rows import TIME_COLUMNS
 from exports.dataset.splits import SPLITS, SplitName, SplitShares
-from pipeline.errors import OutputError
+from pipeline.core.errors import OutputError
+from pipeline.core.schema import Frozen
 from pipeline.records import Provenance
-from pipeline.schema import Frozen
 
 _KIND: Literal["citejury dataset"] = "citejury dataset"
 _BATCH_ROWS = 1000

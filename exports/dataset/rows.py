@@ -20,7 +20,7 @@ from exports.dataset.splits import RecordLink, digest
 from exports.reading.collection import Response, moment_or_none
 from exports.reading.provenance import ReadProvenance
 from exports.reading.read import csv_rows, holds_discarded, read_responses
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.records import CONTEXT_SEPARATOR, Provenance
 
 Row = dict[str, Any]

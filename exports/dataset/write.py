@@ -43,7 +43,7 @@ from exports.reading.decisions import read_decisions
 from exports.reading.provenance import provenance_files, read_provenance
 from exports.reading.read import export_files, input_file, read_tables, task_of
 from exports.report.files import measure_tables
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 _REPORTED_ROWS = 1000
 """Enough to read at the terminal; figures to be published want 10,000."""

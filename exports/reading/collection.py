@@ -12,7 +12,7 @@ import numpy as np
 from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES, IntArray, LabelArray, Ratings
 from exports.csv.rows import STATUS_COLUMN, utc
-from pipeline.tables import unescaped
+from pipeline.core.tables import unescaped
 
 _BOOLEANS: Mapping[str, int] = {
     **dict.fromkeys(("True", "true", "TRUE", "1", "yes"), YES),

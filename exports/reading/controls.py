@@ -11,8 +11,8 @@ from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE
 from exports.csv.schema import CONTROL_COLUMNS
 from exports.reading.read import column_rows, counted_cells, display_names
-from pipeline.errors import BadRowsError
-from pipeline.tables import unescaped
+from pipeline.core.errors import BadRowsError
+from pipeline.core.tables import unescaped
 
 _BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
 

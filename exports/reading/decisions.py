@@ -11,9 +11,9 @@ from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.rows import csv_line, utc
 from exports.reading.read import column_rows, counted_cells
-from pipeline.errors import BadRowsError, OutputError
-from pipeline.files import staged_file
-from pipeline.schema import Frozen
+from pipeline.core.errors import BadRowsError, OutputError
+from pipeline.core.files import staged_file
+from pipeline.core.schema import Frozen
 
 _BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from annotation.labels import LABELS
 from exports.results.study import SERIOUS_PROBLEM, FindingDefinition, Verdict, VerdictPatterns
-from pipeline.errors import SettingsError
+from pipeline.core.errors import SettingsError
 from pipeline.settings import SETTINGS_FILE
 from pipeline.text.normal_form import INVISIBLE, normal_form
 from pipeline.text.sentences import sentence_spans

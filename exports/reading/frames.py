@@ -25,7 +25,7 @@ from exports.reading.read import (
     read_tables,
     task_of,
 )
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 if TYPE_CHECKING:
     import pandas

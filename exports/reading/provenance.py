@@ -11,9 +11,9 @@ from typing import NamedTuple
 from exports.agreement.schema import InputFile
 from exports.csv.folder import PROVENANCE_FILE
 from exports.reading.read import counted_cells, csv_rows, display_names, input_file
-from pipeline.errors import BadRowsError, InputError
-from pipeline.tables import unescaped
-from pipeline.terminal import counted
+from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.tables import unescaped
+from pipeline.core.terminal import counted
 
 RECORD = "record_uuid"
 _COUNTS = frozenset(("n_sources", "n_read", "n_unread", "n_gone", "n_unresolved", "n_unfetched"))

@@ -17,7 +17,7 @@ from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, file_name, sha256
 from exports.csv.rows import STATUS_COLUMN
 from exports.csv.schema import COLUMNS
 from exports.reading.collection import Collection, Response, ResponseReader, TableRows
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
 
 _SEPARATORS = re.compile(r"[;\t|]")
 """What spreadsheets put between cells where the comma is a decimal point."""

@@ -34,10 +34,10 @@ from exports.reading.read import (
 )
 from exports.reading.runs import read_runs
 from exports.results.study import Judged, Study
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.tables import unescaped
+from pipeline.core.terminal import counted
 from pipeline.records import Provenance
-from pipeline.tables import unescaped
-from pipeline.terminal import counted
 
 _RECORD, _PROBABILITY = "record_uuid", "inclusion_probability"
 _SMALLEST = 1e-6

@@ -43,8 +43,8 @@ from exports.report.words import (
     warning_sentences,
 )
 from exports.results.schema import Results
-from pipeline.tables import Table
-from pipeline.terminal import counted
+from pipeline.core.tables import Table
+from pipeline.core.terminal import counted
 
 JUDGE_LEGEND = (
     "Judges: n: units with a majority of the jury, which counts as right; a single vote is one, and ties are left out. "

@@ -19,10 +19,10 @@ from exports.csv.rows import TEXT_COLUMNS
 from exports.csv.schema import EvidenceRow
 from exports.reading.collection import Response, ResponseReader, TableRows
 from exports.reading.read import csv_rows, export_files, read_responses, task_of
-from pipeline.errors import InputError, OutputError
-from pipeline.files import staged_file
+from pipeline.core.errors import InputError, OutputError
+from pipeline.core.files import staged_file
+from pipeline.core.tables import Table
 from pipeline.recording.run import numbered_lines
-from pipeline.tables import Table
 
 _UnitKey = tuple[TaskName, str, str]
 """Task, `record_uuid` and `chunk_id`."""

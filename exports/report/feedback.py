@@ -23,10 +23,10 @@ from exports.csv.rows import TEXT_COLUMNS
 from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
 from exports.reading.read import csv_rows, export_files, read_tables, task_of
-from pipeline.errors import InputError, OutputError
-from pipeline.files import staged_file
+from pipeline.core.errors import InputError, OutputError
+from pipeline.core.files import staged_file
+from pipeline.core.tables import unescaped
 from pipeline.records import CONTEXT_SEPARATOR
-from pipeline.tables import unescaped
 
 
 class Difference(NamedTuple):

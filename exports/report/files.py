@@ -37,8 +37,8 @@ from exports.results.schema import OPTIONAL as RESULTS_OPTIONAL
 from exports.results.schema import Results
 from exports.results.study import Consensus, Study
 from pipeline.asking.run_folder import locked_folder
-from pipeline.errors import InputError, OutputError, SettingsError
-from pipeline.schema import Frozen
+from pipeline.core.errors import InputError, OutputError, SettingsError
+from pipeline.core.schema import Frozen
 
 _HEAD = 4096
 _DISAGREEMENTS_FILE, REPORT_FILE, RESULTS_FILE = "disagreements.csv", "report.html", "results.json"

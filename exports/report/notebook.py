@@ -33,8 +33,8 @@ from exports.results.schema import (
     SiteOverlap,
 )
 from exports.results.study import Consensus
-from pipeline.errors import InputError
-from pipeline.tables import Table
+from pipeline.core.errors import InputError
+from pipeline.core.tables import Table
 
 if TYPE_CHECKING:
     import pandas

@@ -50,8 +50,8 @@ from exports.results.schema import (
     SiteOverlap,
 )
 from exports.results.study import STATES, VERDICTS
-from pipeline.tables import PART, Table, cut
-from pipeline.terminal import counted
+from pipeline.core.tables import PART, Table, cut
+from pipeline.core.terminal import counted
 
 TITLE = "Rates with the judge's help (people's labels correct it)"
 _REASONS: Mapping[NoHelp, str] = {

@@ -22,7 +22,7 @@ from exports.results.schema import (
     Results,
 )
 from exports.results.study import Consensus
-from pipeline.terminal import counted
+from pipeline.core.terminal import counted
 
 UNITS: dict[TaskName, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer"}
 """What one unit of each task is."""

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from pipeline.tables import Table, escape_latex, escape_markdown
-from pipeline.terminal import printable
+from pipeline.core.tables import Table, escape_latex, escape_markdown
+from pipeline.core.terminal import printable
 
 Place = Literal["terminal", "page", "paper"]
 """Where a table is shown: on 80 columns, on a page as wide as it needs, in a column of a paper."""

@@ -35,8 +35,8 @@ from exports.results.schema import (
     SiteCount,
     SiteOverlap,
 )
-from pipeline.schema import Frozen
-from pipeline.tables import Table
+from pipeline.core.schema import Frozen
+from pipeline.core.tables import Table
 
 Cells = dict[str, object]
 _SLICE_COLUMNS = ("task", "kind", "name", "n_records", "n_units", "label")

@@ -23,7 +23,7 @@ from exports.agreement.schema import (
     TaskAgreement,
 )
 from exports.agreement.statistics import STATISTICS, UndefinedReason
-from pipeline.terminal import counted
+from pipeline.core.terminal import counted
 
 GateEnd = Literal["lower", "point"]
 """What a threshold is held against: the lower end of α's interval, or α itself."""

@@ -8,8 +8,8 @@ from typing import Literal
 from annotation.labels import TaskName
 from exports.agreement.schema import InputFile
 from exports.results.study import Consensus, Verdict, VerdictPatterns
+from pipeline.core.schema import Frozen
 from pipeline.records import SourceState
-from pipeline.schema import Frozen
 
 Contexts = Literal["selected", "supplied", ""]
 

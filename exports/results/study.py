@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from annotation.labels import TaskName
 from exports.agreement.ratings import IntArray, Ratings, UnitKey
+from pipeline.core.schema import Frozen
 from pipeline.records import SourceState
-from pipeline.schema import Frozen
 
 STATES: tuple[SourceState, ...] = get_args(SourceState)
 """The states of a source, by their number in `Answers`."""

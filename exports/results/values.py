@@ -13,7 +13,7 @@ from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import BoolArray, FloatArray, IntArray, Ratings, count_votes
 from exports.results.groups import Grouping
 from exports.results.study import Consensus, FindingDefinition
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 _NOT = "not "
 _TASK_OF: Mapping[str, TaskName] = {label: task for task, labels in LABELS.items() for label in labels}

@@ -36,14 +36,14 @@ from pipeline.asking.run_folder import (
     locked_folder,
     look_into,
 )
-from pipeline.errors import InputError, ProviderError, SettingsError
-from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
+from pipeline.core.errors import InputError, ProviderError, SettingsError
+from pipeline.core.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
+from pipeline.core.schema import PROVIDERS, AskOptions, Price, ProviderName
 from pipeline.providers import every_provider, find_key, get_provider, read_base_urls, recognise
-from pipeline.providers.cost import Usage, cost_of, expected_usage, price_advice, price_of
+from pipeline.providers.cost import cost_of, expected_usage, price_advice, price_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.http.request import Endpoint, ProviderRequest, load_body
 from pipeline.providers.provider import Api
-from pipeline.schema import PROVIDERS, AskOptions, Price, ProviderName
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.redirects import resolve_citations
 

@@ -13,15 +13,15 @@ from pipeline.asking.questions import Call, Limits, Reply, Tell
 from pipeline.asking.run import settle_unread, store_failure, store_reply
 from pipeline.asking.run_folder import OpenRun, time_now
 from pipeline.asking.run_state import RunState, Settled
-from pipeline.errors import InputError, ProviderError
+from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.schema import ProviderName
+from pipeline.core.terminal import counted, printable
 from pipeline.providers import get_provider
 from pipeline.providers.batch import BatchApi, BatchItem, BatchLimits, BatchResult, BatchState, split_items
 from pipeline.providers.cost import batch_price, cost_of, expected_usage
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.failure import redact
 from pipeline.providers.http.request import ProviderRequest, load_body
-from pipeline.schema import ProviderName
-from pipeline.terminal import counted, printable
 
 Progress = Callable[[ProviderName, int, int, str], None]
 """Hears how many of a provider's calls are done, of how many, and what is waited for."""

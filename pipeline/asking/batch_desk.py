@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pipeline.asking.batch_calls import BatchCalls, BatchResults, BatchWork, Chunk
 from pipeline.asking.ledger import GONE, Batch, LostBatches
 from pipeline.asking.run_folder import time_now
-from pipeline.errors import InputError, ProviderError
+from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.schema import ProviderName
+from pipeline.core.terminal import counted, printable
 from pipeline.providers.batch import BatchApi, BatchState
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.failure import ends_the_provider, error_kind, redact
-from pipeline.schema import ProviderName
-from pipeline.terminal import counted, printable
 
 _PASSING = ("rate_limit", "server", "network", "timeout")
 _AWAY = ("network", "timeout")

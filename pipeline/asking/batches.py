@@ -23,14 +23,14 @@ from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Tell
 from pipeline.asking.run import settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest
 from pipeline.asking.run_state import RunState, StopReason
-from pipeline.errors import InputError, ProviderError
+from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.schema import PROVIDERS, Price, ProviderName
+from pipeline.core.terminal import stopping_on_signals
 from pipeline.providers import get_provider
 from pipeline.providers.batch import BatchApi
 from pipeline.providers.cost import batch_price
 from pipeline.providers.http.client import ApiClient
-from pipeline.schema import PROVIDERS, Price, ProviderName
 from pipeline.sources.guard import guarded_client
-from pipeline.terminal import stopping_on_signals
 
 DEFAULT_POLICY = BatchPolicy()
 

@@ -23,7 +23,7 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from pipeline.asking.gather import FoundPage, Gathered, Intake, Report, Wanted, find_page, missing_pages
 from pipeline.asking.run_sources import Tell
-from pipeline.errors import CitejuryError, ClusterError
+from pipeline.core.errors import CitejuryError, ClusterError
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy, SiteMemory, Trail, host_of
 from pipeline.sources.guard import guarded_client

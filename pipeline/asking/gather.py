@@ -11,7 +11,7 @@ import httpx
 
 from pipeline.asking.run_folder import CITATIONS
 from pipeline.asking.run_sources import Tell
-from pipeline.prompts import text_digest
+from pipeline.core.prompts import text_digest
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy, Trail, host_of
 from pipeline.sources.politeness import UNREACHABLE

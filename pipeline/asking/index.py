@@ -17,6 +17,11 @@ from zlib import crc32
 
 from pydantic import ValidationError
 
+from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.files import staged_file
+from pipeline.core.lines import PACKED, pack
+from pipeline.core.prompts import text_digest
+from pipeline.core.schema import PROVIDERS, Answer, Frozen, StoredAnswer
 from pipeline.csv_v2.file import (
     HEADER,
     Place,
@@ -27,15 +32,10 @@ from pipeline.csv_v2.file import (
     rows_as_bytes,
     stored_bytes,
 )
-from pipeline.csv_v2.lines import PACKED, pack
-from pipeline.errors import InputError, ProviderError
-from pipeline.files import staged_file
-from pipeline.prompts import text_digest
 from pipeline.providers import get_provider
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.providers.http.request import load_body, writable
 from pipeline.recording.run import read_stored
-from pipeline.schema import PROVIDERS, Answer, Frozen, StoredAnswer
 
 _PIECE = 1 << 20
 

@@ -16,11 +16,11 @@ from pydantic import Field
 
 from pipeline.asking.paid_replies import append_line, cut_torn, read_lines
 from pipeline.asking.run_folder import OpenRun, time_now
-from pipeline.errors import InputError, ProviderError
+from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.schema import Frozen, ProviderName
 from pipeline.providers import get_provider
 from pipeline.providers.batch import BatchApi, BatchState
 from pipeline.providers.http.client import ApiClient
-from pipeline.schema import Frozen, ProviderName
 
 LEDGER = "batches.jsonl"
 _DIGITS_OF_NAME = 12

@@ -11,9 +11,9 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.csv_v2.lines import delimiter_of, numbered_rows, open_csv
-from pipeline.errors import BadRowsError, InputError
-from pipeline.schema import Frozen, Narrative
+from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.lines import delimiter_of, numbered_rows, open_csv
+from pipeline.core.schema import Frozen, Narrative
 
 _TEXT_COLUMNS = ("prompt", "narrative_prompt")
 _TYPE_COLUMN = "narrative_type"

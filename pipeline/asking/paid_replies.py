@@ -15,14 +15,14 @@ from pydantic import ValidationError
 from pipeline.asking.index import read_index
 from pipeline.asking.questions import Call, Reply
 from pipeline.asking.run_folder import BAD_RESPONSES, csv_file
-from pipeline.errors import OutputError, ProviderError
-from pipeline.files import staged_file
-from pipeline.prompts import text_digest
+from pipeline.core.errors import OutputError, ProviderError
+from pipeline.core.files import staged_file
+from pipeline.core.prompts import text_digest
+from pipeline.core.schema import PROVIDERS, Frozen, Price, ProviderName
+from pipeline.core.terminal import counted
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.cost import Usage, batch_price, price_of
 from pipeline.providers.http.request import as_object, as_text, load_body, writable
-from pipeline.schema import PROVIDERS, Frozen, Price, ProviderName
-from pipeline.terminal import counted
 
 _Record = TypeVar("_Record", bound=Frozen)
 

@@ -15,11 +15,19 @@ from typing import Any, Literal, NamedTuple, Protocol
 from pydantic import Field, ValidationError
 
 from pipeline.asking.narratives import NarrativesCsv
+from pipeline.core.errors import InputError
+from pipeline.core.prompts import (
+    DEFAULT_PROMPTS,
+    SYSTEM_PROMPT,
+    Prompts,
+    PromptsAsked,
+    PromptSettings,
+    Wording,
+    text_digest,
+)
+from pipeline.core.schema import AskOptions, Frozen, Narrative, Price, ProviderName
 from pipeline.csv_v2.rows import identify_call
-from pipeline.errors import InputError
-from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts, PromptsAsked, PromptSettings, Wording, text_digest
 from pipeline.providers import provider_name
-from pipeline.schema import AskOptions, Frozen, Narrative, Price, ProviderName
 from pipeline.settings import what_is_needed
 from pipeline.text.urls import host_name
 from pipeline.text.words import text_language

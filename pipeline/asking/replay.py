@@ -16,10 +16,10 @@ from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NEW_TURN, Call, Questions, Reply, Report, Turn
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import RunManifest, csv_file, read_manifest
-from pipeline.errors import InputError, ProviderError
-from pipeline.prompts import text_digest
+from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.prompts import text_digest
+from pipeline.core.schema import PROVIDERS, ProviderName
 from pipeline.providers import get_provider
-from pipeline.schema import PROVIDERS, ProviderName
 
 # Providers also send errors as plain text or a page.
 _BODY_ENDINGS = (".json", ".txt", ".html")

@@ -39,13 +39,13 @@ from pipeline.asking.run_folder import (
 )
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.asking.summary import summarise_run
-from pipeline.errors import InputError, ProviderError
+from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
+from pipeline.core.terminal import stopping_on_signals
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of
 from pipeline.providers.http.failure import unreadable_error
 from pipeline.providers.http.request import load_body
-from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
-from pipeline.terminal import stopping_on_signals
 
 _UNKNOWN_MODEL = "unknown"
 

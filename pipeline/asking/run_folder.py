@@ -20,13 +20,13 @@ from pydantic import Field, ValidationError
 from pipeline.asking.index import IndexLine, begin_packed, cited_urls, pack_file, sync_index, whole_ids
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.questions import Arm, ArmAsked, Call, Questions, Tell, plan_calls, what_changed
+from pipeline.core.errors import InputError, OutputError
+from pipeline.core.files import staged_file
+from pipeline.core.lines import PACKED, is_packed
+from pipeline.core.prompts import DEFAULT_PROMPTS, PromptsAsked
+from pipeline.core.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName
 from pipeline.csv_v2.file import answers_file, error_bytes, read_answers
-from pipeline.csv_v2.lines import PACKED, is_packed
 from pipeline.csv_v2.rows import find_place
-from pipeline.errors import InputError, OutputError
-from pipeline.files import staged_file
-from pipeline.prompts import DEFAULT_PROMPTS, PromptsAsked
-from pipeline.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName
 
 MANIFEST = "manifest.json"
 ERRORS = "errors.jsonl"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.asking.index import cited_urls
 from pipeline.asking.run_folder import CITATIONS
-from pipeline.errors import InputError
-from pipeline.prompts import text_digest
+from pipeline.core.errors import InputError
+from pipeline.core.prompts import text_digest
 from pipeline.recording.run import answers_files, answers_of_run, records_from_run, resolved_earlier, write_records
 from pipeline.records import QueryResponse
 from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, cited_page, outcome_of

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 from pipeline.asking.paid_replies import PausedLine
 from pipeline.asking.questions import Call, Limits, Tell
 from pipeline.asking.run_folder import LastStart
+from pipeline.core.schema import PROVIDERS, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_of
-from pipeline.schema import PROVIDERS, ErrorLine, Price, ProviderName, StoredAnswer
 
 StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost", "batch"]
 

@@ -50,8 +50,8 @@ def check(paths: tuple[Path, ...]) -> None:
 
 def _csv_files(path: Path) -> list[Path]:
     """The file itself, or the CSV files of a folder, at least one, in order of their names."""
+    from pipeline.core.errors import InputError
     from pipeline.csv_v2.file import is_answers_file
-    from pipeline.errors import InputError
 
     if not path.is_dir():
         return [path]
@@ -100,7 +100,7 @@ def parse(provider: str, payload: Path) -> None:
     """
     import json
 
-    from pipeline.errors import ProviderError
+    from pipeline.core.errors import ProviderError
     from pipeline.providers import provider_name, read_payload
 
     name = provider_name(provider)
@@ -119,7 +119,7 @@ def parse(provider: str, payload: Path) -> None:
 
 
 def _read_payload_file(payload: Path) -> str:
-    from pipeline.errors import InputError, ProviderError
+    from pipeline.core.errors import InputError, ProviderError
 
     try:
         with click.open_file(str(payload), "rb") as file:

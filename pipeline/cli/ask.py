@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.cli.options import PATH, SectionedCommand, check_amount, json_bytes, log, tell_next, usage_errors
-from pipeline.terminal import SIGNAL_EXITS, ProgressBars, counted, printable
+from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars, counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pipeline.asking.ask_live import Preview, ProviderSelection
     from pipeline.asking.questions import Call
     from pipeline.asking.run_folder import LastStart, RunManifest
-    from pipeline.prompts import Prompts
-    from pipeline.schema import ProviderName
+    from pipeline.core.prompts import Prompts
+    from pipeline.core.schema import ProviderName
     from pipeline.settings import Settings
 
 _CHANGED_SHOWN = 5
@@ -141,7 +141,7 @@ def _print_batches(out: Path, selection: "ProviderSelection") -> None:
 
 def _chosen_providers(ctx: click.Context, param: click.Parameter, names: str | None) -> "list[ProviderName] | None":
     """The providers of `--providers`, each once, in the fixed order; None where it is not given."""
-    from pipeline.schema import PROVIDERS
+    from pipeline.core.schema import PROVIDERS
 
     if names is None:
         return None
@@ -163,7 +163,7 @@ def _chosen_models(ctx: click.Context, param: click.Parameter, options: tuple[st
 
 
 def _provider(name: str) -> "ProviderName":
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
     from pipeline.providers import provider_name
 
     try:
@@ -295,7 +295,7 @@ def ask(
     from pipeline.asking.questions import Arm, Limits, Questions, read_arms
     from pipeline.asking.replay import RecordedAnswers, changed_payloads, recorded_providers
     from pipeline.asking.run import ask_narratives
-    from pipeline.prompts import DEFAULT_PROMPTS, read_prompt_files
+    from pipeline.core.prompts import DEFAULT_PROMPTS, read_prompt_files
     from pipeline.providers.http.client import RetryPolicy
     from pipeline.settings import read_settings
     from pipeline.sources.guard import guarded_client
@@ -391,7 +391,7 @@ def _select(
 
 
 def _configured_models(configured: dict[str, str]) -> "dict[ProviderName, str]":
-    from pipeline.errors import InputError, SettingsError
+    from pipeline.core.errors import InputError, SettingsError
     from pipeline.providers import provider_name
 
     try:

@@ -118,7 +118,7 @@ def usage_errors() -> Iterator[None]:
     Raises:
         click.UsageError: the block raised an `InputError`.
     """
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
 
     try:
         yield

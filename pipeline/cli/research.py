@@ -13,8 +13,8 @@ import click
 
 from pipeline.cli.options import SectionedCommand, log
 from pipeline.cli.sources import allow_address_option, opened_store, tell_allowed
-from pipeline.tables import Table
-from pipeline.terminal import SIGNAL_EXITS, ProgressBars, counted, interrupted_by, printable
+from pipeline.core.tables import Table
+from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars, counted, interrupted_by, printable
 
 if TYPE_CHECKING:
     from pipeline.models.structured import Spent
@@ -125,7 +125,7 @@ def research(
     """
     import asyncio
 
-    from pipeline.errors import ProviderError
+    from pipeline.core.errors import ProviderError
     from pipeline.research.intake import ClarificationNeeded
     from pipeline.research.options import EXTRACTIVE, Limits, named_options
     from pipeline.research.run import Stopped

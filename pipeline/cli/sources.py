@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.cli.options import PATH, SectionedCommand, log, tell_next
-from pipeline.terminal import SIGNAL_EXITS, ProgressBars
+from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -126,7 +126,7 @@ def sources(
         citejury pipeline sources answers --out records.jsonl --add https://paper.example/article article.pdf
     """
     from pipeline.asking.run_sources import write_run_records
-    from pipeline.errors import InputError
+    from pipeline.core.errors import InputError
     from pipeline.sources.choose import PassageLimits
     from pipeline.sources.chunk import check_counts_tokens
 
@@ -205,7 +205,7 @@ def _run_fetch(
 ) -> "Fetch":
     """What fetches missing pages, here or on the scheduler's cluster; the run's redirects are looked up before."""
     from pipeline.asking.gather import fetch_missing, look_up_targets
-    from pipeline.errors import NotInstalledError
+    from pipeline.core.errors import NotInstalledError
     from pipeline.recording.run import read_told_run
 
     run_id = read_told_run(run).run_id

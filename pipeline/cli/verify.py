@@ -9,8 +9,8 @@ import click
 
 from pipeline.cli.options import PATH, SectionedCommand, log, named_model
 from pipeline.cli.sources import PagesBar, allow_address_option, open_web, opened_store, stoppable
-from pipeline.errors import InputError
-from pipeline.terminal import SIGNAL_EXITS, ProgressBars, counted, printable
+from pipeline.core.errors import InputError
+from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars, counted, printable
 
 if TYPE_CHECKING:
     from pipeline.verifying.model_verdicts import Asked, OpenClaims
@@ -202,7 +202,7 @@ def nearest_store(file: Path) -> Path:
 @contextmanager
 def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], object]]:
     """Writes values as lines of JSON to stdout, or into a file that appears whole at the end."""
-    from pipeline.files import staged_file
+    from pipeline.core.files import staged_file
     from pipeline.verifying.verify import json_line
 
     if out is None:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
-from pipeline.csv_v2.lines import (
+from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.files import staged_file
+from pipeline.core.lines import (
     PACKED,
     Frame,
     csv_reader,
@@ -22,10 +24,8 @@ from pipeline.csv_v2.lines import (
     pack,
     read_frames,
 )
+from pipeline.core.schema import CSV_COLUMNS, RESULTS_OF, ErrorLine, StoredAnswer
 from pipeline.csv_v2.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells
-from pipeline.errors import InputError, ProviderError
-from pipeline.files import staged_file
-from pipeline.schema import CSV_COLUMNS, RESULTS_OF, ErrorLine, StoredAnswer
 
 # RFC 4180, and the only line end with which Python before 3.13 quotes a lone carriage return in a cell.
 # https://github.com/python/cpython/issues/67230

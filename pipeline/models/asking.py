@@ -19,7 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
-from pipeline.errors import InputError, OutputError, ProviderError
+from pipeline.core.errors import InputError, OutputError, ProviderError
+from pipeline.core.schema import Price
 from pipeline.models.completion import CUT_SHORT_ERROR, Structured, model_content, plain_reason
 from pipeline.models.structured import (
     DATA_RULE,
@@ -34,7 +35,6 @@ from pipeline.models.structured import (
 from pipeline.providers import ChosenModel
 from pipeline.providers.cost import cost_of, price_of, usage_of
 from pipeline.providers.http.request import as_object, as_text, load_body
-from pipeline.schema import Price
 from pipeline.sources.chunk import check_counts_tokens, count_tokens
 
 Value = TypeVar("Value")

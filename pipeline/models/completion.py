@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.providers import find_shape, recognise
 from pipeline.providers.answer import clean_text
 from pipeline.providers.http.failure import is_error

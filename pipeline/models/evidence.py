@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.text.normal_form import NormalForm, normal_form, normalise, reference_at
 from pipeline.text.sentences import trim_snippet
 from pipeline.text.urls import membership_key

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
+from pipeline.core.schema import AskOptions, Price
 from pipeline.models.completion import (
     CUT_SHORT,
     MAX_ENVELOPES,
@@ -19,7 +20,6 @@ from pipeline.providers.cost import cost_of, price_of, usage_of
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.request import ProviderRequest, as_object, as_text, load_body
 from pipeline.providers.provider import Api, Form, StructuredQuestion
-from pipeline.schema import AskOptions, Price
 
 _SCHEMA_ORDER = "Answer with one JSON object and nothing else. It follows this JSON Schema:"
 _NAMED_SCHEMAS = ("properties", "$defs")

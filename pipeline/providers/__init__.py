@@ -1,8 +1,8 @@
 """Whom narratives are put to, a module each: prompts and options in, requests out; stored payloads in, answers out.
 
-Read `provider` first: it says what is known of a provider. Each name in `pipeline.schema.ProviderName` has a module
-here that holds one, its `PROVIDER`. A payload's shape is recognised by its keys. Nothing here touches a network or a
-file; `http` does.
+Read `provider` first: it says what is known of a provider. Each name in `pipeline.core.schema.ProviderName` has a
+module here that holds one, its `PROVIDER`. A payload's shape is recognised by its keys. Nothing here touches a network
+or a file; `http` does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,12 +12,12 @@ from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from pipeline.errors import InputError, ProviderError, SettingsError
+from pipeline.core.errors import InputError, ProviderError, SettingsError
+from pipeline.core.schema import PROVIDERS, RESULTS_OF, Answer, ProviderName
 from pipeline.providers.answer import read_shared
 from pipeline.providers.http.failure import is_error, payload_error
 from pipeline.providers.http.request import Endpoint, is_near, load_body, read_base_url
 from pipeline.providers.provider import Api, Provider, Shape
-from pipeline.schema import PROVIDERS, RESULTS_OF, Answer, ProviderName
 
 # Responses, which OpenAI, xAI and Perplexity speak, and the chat completions of any provider or proxy. The rules of the
 # provider that answered read them.

@@ -10,8 +10,8 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from pipeline.core.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object
-from pipeline.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.text.urls import Link, find_links, source_domain
 
 # Left over where search meets structured output: https://github.com/openai/openai-agents-python/issues/2051

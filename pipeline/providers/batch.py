@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from pipeline.errors import InputError, ProviderError
+from pipeline.core.errors import InputError, ProviderError
 from pipeline.providers.http.request import ProviderRequest, as_object, as_objects, encode_body, load_body
 
 if TYPE_CHECKING:

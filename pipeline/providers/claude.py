@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.schema import Answer, AskOptions, Occurrence
 from pipeline.providers.answer import build_answer, place
 from pipeline.providers.batch import (
     BatchApi,
@@ -41,7 +42,6 @@ from pipeline.providers.provider import (
     place_of_user,
     present,
 )
-from pipeline.schema import Answer, AskOptions, Occurrence
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from pipeline.core.schema import Price
+from pipeline.core.terminal import printable
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text
-from pipeline.schema import Price
-from pipeline.terminal import printable
 
 _PER_MILLION = 1_000_000
 _PER_THOUSAND = 1_000

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+from pipeline.core.schema import Answer, AskOptions, Occurrence
 from pipeline.providers.answer import ByteOffsets, build_answer, place
 from pipeline.providers.batch import (
     RPC_STATUSES,
@@ -42,7 +43,6 @@ from pipeline.providers.provider import (
     StructuredQuestion,
     present,
 )
-from pipeline.schema import Answer, AskOptions, Occurrence
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient

@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from pipeline.core.schema import Answer, AskOptions
 from pipeline.providers.answer import (
     NUMBER,
     Message,
@@ -59,7 +60,6 @@ from pipeline.providers.provider import (
     present,
     responses_format,
 )
-from pipeline.schema import Answer, AskOptions
 from pipeline.text.urls import find_links
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from pipeline.core.schema import AskOptions
 from pipeline.providers.batch import (
     BatchApi,
     BatchItem,
@@ -46,7 +47,6 @@ from pipeline.providers.provider import (
     present,
     responses_format,
 )
-from pipeline.schema import AskOptions
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.schema import Answer, AskOptions, SearchResult
 from pipeline.providers.answer import (
     REFERENCE,
     Message,
@@ -30,7 +31,6 @@ from pipeline.providers.provider import (
     chat_format,
     present,
 )
-from pipeline.schema import Answer, AskOptions, SearchResult
 
 # Whatever instructions it gets are all that it gets, and its answers cite by these marks alone.
 _ASK_FOR_MARKS = "Put the number of the search result that supports a statement in brackets behind it, such as [1]."

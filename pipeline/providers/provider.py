@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.schema import Answer, AskOptions, ProviderName
 from pipeline.providers.answer import read_shared
 from pipeline.providers.batch import BatchApi
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.providers.http.request import Endpoint, ProviderRequest
-from pipeline.schema import Answer, AskOptions, ProviderName
 
 Form = Literal["json_schema", "json_object", "prompt"]
 """How JSON is asked for: with the schema, as JSON of any form, or by words alone."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from pipeline.schema import Answer, Occurrence, StoredAnswer
+from pipeline.core.schema import Answer, Occurrence, StoredAnswer
 from pipeline.text.urls import Link, find_links, is_grounding_redirect
 
 # The full-width forms are there for reports that people have edited.

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from pipeline.core.errors import BadRowsError, InputError, ProviderError
+from pipeline.core.files import staged_file
+from pipeline.core.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
 from pipeline.csv_v2.file import answers_file, read_answers
 from pipeline.csv_v2.rows import place_of
-from pipeline.errors import BadRowsError, InputError, ProviderError
-from pipeline.files import staged_file
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.http.request import load_body, writable
 from pipeline.recording.citation_form import answer_from_report, to_one_form
@@ -24,7 +25,6 @@ from pipeline.records import (
     is_uuid,
     join_context,
 )
-from pipeline.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
 from pipeline.text.urls import document_id, find_links
 from pipeline.text.words import detect_language
 

@@ -16,8 +16,9 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
-from pipeline.errors import BadRowsError, InputError
-from pipeline.files import staged_file
+from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.files import staged_file
+from pipeline.core.schema import Frozen
 from pipeline.research.contracts import (
     CONTRACTS,
     PAYLOADS,
@@ -30,7 +31,6 @@ from pipeline.research.contracts import (
     contract_json,
 )
 from pipeline.research.values import Depth, Stage
-from pipeline.schema import Frozen
 from pipeline.sources.schema import CanonicalUrl, Chunk, Document, SearchResult
 
 CitationId = Annotated[str, Field(pattern=r"^C[0-9]{3}$")]

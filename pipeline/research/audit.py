@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
 from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.contracts import Claim, Report
 from pipeline.research.jury import numbers_in_order

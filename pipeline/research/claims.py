@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.models.completion import plain_reason
 from pipeline.research.passages import Passage, best_passages, claims_of, passages_of, readable_pages, reading_list

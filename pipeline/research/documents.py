@@ -17,7 +17,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from pipeline.asking.run_sources import MEDIA_TYPES, added_page, read_file
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.terminal import counted
 from pipeline.research.full_text import FullText, Weights, all_of, any_of, search_words
 from pipeline.research.search import RawResult, SearchResults, readable_results
 from pipeline.sources.extract import Extractor
@@ -25,7 +26,6 @@ from pipeline.sources.headings import Heading, headings_of
 from pipeline.sources.passages import is_index
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage
-from pipeline.terminal import counted
 from pipeline.text.urls import canonical_url
 from pipeline.text.words import content_words
 

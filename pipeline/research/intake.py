@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.models.asking import Model
 from pipeline.research.artefacts import Clarify, RunFolder
 from pipeline.research.contracts import MAX_TOPIC, clean_text

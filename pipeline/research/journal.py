@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.models.structured import Spent, added
 from pipeline.research.contracts import ToolCall, put_trace
 from pipeline.research.values import Stage

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid5
 
+from pipeline.core.schema import StoredAnswer
 from pipeline.csv_v2.file import write_answers
 from pipeline.recording.citation_form import read_marks
 from pipeline.recording.run import RESEARCH_RECORDS, RESEARCH_RUN, ToldRun, record_from_answer, write_records
@@ -15,7 +16,6 @@ from pipeline.records import RECORD_NAMESPACE, QueryResponse, join_context
 from pipeline.research.artefacts import RunFolder, json_text, write_text
 from pipeline.research.contracts import Report, ReportFile, contract_json
 from pipeline.research.values import Depth
-from pipeline.schema import StoredAnswer
 from pipeline.sources.choose import (
     Candidate,
     ChunkPlace,

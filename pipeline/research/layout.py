@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import quote, urldefrag
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.research.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.documents import is_document

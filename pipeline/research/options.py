@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.schema import Frozen
 from pipeline.models.asking import SpendLimits
 from pipeline.models.structured import Spent
 from pipeline.research.artefacts import MAX_SOURCES, checked_run_id, problems
@@ -17,7 +18,6 @@ from pipeline.research.documents import document_files
 from pipeline.research.journal import read_setup
 from pipeline.research.layout import CitationForm
 from pipeline.research.values import Depth
-from pipeline.schema import Frozen
 from pipeline.text.words import detect_language, known_languages
 
 StopReason = Literal["seconds", "tokens", "cost", "fetches"]

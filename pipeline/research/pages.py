@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
 from pipeline.asking.gather import Report, gather_pages, missing_pages
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.research.contracts import ERROR_CODES, Failure, FetchResult, Payload, ToolCall, put_trace
 from pipeline.research.contracts import SearchResults as Answered
 from pipeline.research.documents import is_document

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from pipeline.errors import InputError, ProviderError
+from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.terminal import counted
 from pipeline.models.asking import Model
 from pipeline.research.claims import ask_verdicts, extract_claims, verify, verify_passages
 from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified
@@ -29,7 +30,6 @@ from pipeline.research.search import RunSearch
 from pipeline.research.values import AskedQuery, FoundPage, Plan, Verified, plan_language
 from pipeline.research.write import stems_of
 from pipeline.sources.schema import READ
-from pipeline.terminal import counted
 from pipeline.text.asking import SubjectWord, subject_words
 from pipeline.verifying.values import Checked, Claim, Page
 

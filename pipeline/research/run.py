@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, TypeVar, get_args
 
 from pydantic import TypeAdapter
 
-from pipeline.errors import CitejuryError, InputError, ProviderError, SettingsError
+from pipeline.core.errors import CitejuryError, InputError, ProviderError, SettingsError
+from pipeline.core.schema import Price
+from pipeline.core.terminal import stopping_on_signals
 from pipeline.models.asking import Model, refuse_unknown_price
 from pipeline.models.structured import Asker, Spent, accept_body
 from pipeline.providers import choose_model
@@ -24,12 +26,10 @@ from pipeline.research.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.runs import STORE
 from pipeline.research.search import DuckDuckGo, SearchApi, SearchProvider, brave, tavily
 from pipeline.research.values import Stage
-from pipeline.schema import Price
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.store import Store, open_store
-from pipeline.terminal import stopping_on_signals
 
 Value = TypeVar("Value")
 

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from pipeline.asking.run_folder import locked_folder
-from pipeline.errors import InputError, OutputError
+from pipeline.core.errors import InputError, OutputError
 from pipeline.research.artefacts import RUN_ID, Clarify, RunFolder, StageEvent, VerifyResult, checked_run_id
 from pipeline.research.contracts import Metrics, Text, UtcTime, aware_time
 from pipeline.research.journal import JOURNAL, read_setup

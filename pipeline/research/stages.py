@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pydantic import TypeAdapter
 
 from pipeline.asking.run_folder import locked_folder
-from pipeline.errors import InputError, OutputError
+from pipeline.core.errors import InputError, OutputError
+from pipeline.core.terminal import counted
 from pipeline.models.asking import Meter
 from pipeline.models.structured import added, spent_of
 from pipeline.research.artefacts import PlanDetails, PlanFile, RunFolder
@@ -19,7 +20,6 @@ from pipeline.research.rounds import ResearchRounds
 from pipeline.research.run import SILENT, Environment, Progress, ResearchRun
 from pipeline.research.values import Intake, Plan
 from pipeline.sources.store import StoredRun
-from pipeline.terminal import counted
 
 _INTAKE = TypeAdapter(Intake)
 _PLAN = TypeAdapter(Plan)

@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import NamedTuple, get_args
 from urllib.parse import urldefrag
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.terminal import printable
 from pipeline.records import Passage, QueryResponse, Source, SourceState, defuse_separator, join_context
 from pipeline.sources.chunk import page_chunks
 from pipeline.sources.schema import READ, Chunk, state_of
 from pipeline.sources.store import Outcome, Store
-from pipeline.terminal import printable
 from pipeline.text.urls import (
     canonical_url,
     document_id,

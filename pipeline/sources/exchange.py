@@ -12,7 +12,7 @@ from urllib.parse import urldefrag, urljoin
 
 import httpx
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.sources.decode import decoded
 from pipeline.sources.guard import NoSuchHostError, web_target
 from pipeline.text.urls import canonical_url

@@ -19,7 +19,7 @@ from itertools import accumulate
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, NoReturn, Self, cast
 
-from pipeline.errors import NotInstalledError
+from pipeline.core.errors import NotInstalledError
 from pipeline.sources.address import Address
 from pipeline.sources.decode import decoded, stored_text, unwrapped
 from pipeline.sources.headings import (

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 
 import httpx
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.providers.http.failure import time_there, wait_seconds
 from pipeline.sources.decode import charset_of
 from pipeline.sources.exchange import (

@@ -17,7 +17,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 import httpcore
 import httpx
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.providers.http.transfer import NoCookies
 from pipeline.text.urls import MAX_URL_LENGTH, host_name
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import httpx
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.recording.run import read_citations, write_resolved
 from pipeline.sources.guard import web_target
 from pipeline.text.urls import is_grounding_redirect

@@ -9,9 +9,9 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.schema import Frozen
 from pipeline.records import SourceState
-from pipeline.schema import Frozen
 from pipeline.text.urls import canonical_url
 
 READ = ("page", "added")

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pipeline.errors import InputError, OutputError
+from pipeline.core.errors import InputError, OutputError
 from pipeline.sources.headings import Heading
 
 TraceKind = Literal[

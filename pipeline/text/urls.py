@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import idna
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 if TYPE_CHECKING:
     from pydantic import AnyHttpUrl, TypeAdapter

@@ -4,8 +4,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator
 
+from pipeline.core.schema import Frozen
 from pipeline.records import SourceState
-from pipeline.schema import Frozen
 from pipeline.sources.headings import Heading
 from pipeline.verifying.marks import Mark
 

@@ -9,11 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.terminal import counted, printable
 from pipeline.sources.choose import Tally, cited_page, failure_lines, outcome_of, pages_line
 from pipeline.sources.schema import READ, state_of
 from pipeline.sources.store import Outcome, Store
-from pipeline.terminal import counted, printable
 from pipeline.text.urls import site_key
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import SubmittedReport

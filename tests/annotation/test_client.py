@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from annotation.client import Argilla, open_argilla
-from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError, ServerUnreachableError, SettingsError
+from pipeline.core.errors import ArgillaError, NotAllowedError, NotFoundError, ServerUnreachableError, SettingsError
 from pipeline.settings import read_settings
 
 OK_JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"

@@ -15,7 +15,7 @@ from annotation.marks import MarkedPassage, add_passages, carried_passages, mark
 from annotation.rendering import plain_text
 from annotation.tasks import COLUMN_FIELDS
 from annotation.wording import FIELDS, read_wording
-from pipeline.errors import ArgillaError
+from pipeline.core.errors import ArgillaError
 from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse, Source, join_context
 
 UUID = "6f1c9a3e-7d52-4c5b-9a55-0f8f5f6b7c01"

@@ -19,7 +19,7 @@ from annotation.tasks import (
 )
 from annotation.wording import FIELDS, LOCALES, locales, read_wording
 from exports.csv.schema import ROW_MODELS
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 TITLE_LENGTH, DESCRIPTION_LENGTH, GUIDELINES_LENGTH = 500, 1000, 10_000
 """The limits of argilla-server 2.8.0."""

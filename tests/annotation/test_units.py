@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from annotation.units import ASSIGNMENT, COMMON, PAUSE, assignment_of, times_taken
-from pipeline.errors import ArgillaError
+from pipeline.core.errors import ArgillaError
 
 
 @pytest.mark.parametrize("said", ["control", [1], {"purpose": ["control"]}, {"needed": -1}, {"purpose": "theirs"}])

@@ -22,7 +22,7 @@ import httpx
 from pipeline.asking.ask_live import ProviderSelection, ask_providers, select_providers
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Limits
-from pipeline.schema import AskOptions
+from pipeline.core.schema import AskOptions
 
 NAME = "pipeline_ask"
 GOAL = 1.25

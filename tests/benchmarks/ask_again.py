@@ -28,9 +28,9 @@ from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NEW_TURN, Call, Limits, Questions, Reply, Turn
 from pipeline.asking.replay import recorded_providers
 from pipeline.asking.run import ask_narratives
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
+from pipeline.core.schema import PROVIDERS, ProviderName
 from pipeline.providers import get_provider, read_payload
-from pipeline.schema import PROVIDERS, ProviderName
 from tests.support.peak_memory import peak_bytes
 
 AGAIN, GOAL_AGAIN = "pipeline_ask_again", 0.10

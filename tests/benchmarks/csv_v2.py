@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from uuid import UUID
 
+from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, SearchResult, StoredAnswer
 from pipeline.csv_v2.file import read_answers, write_answers
 from pipeline.csv_v2.rows import answer_cells
-from pipeline.schema import CSV_COLUMNS, PROVIDERS, SearchResult, StoredAnswer
 from pipeline.text.urls import source_domain
 from tests.support.csv_check import check_file
 

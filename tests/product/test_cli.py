@@ -15,7 +15,7 @@ from exports.cli import COMMANDS as ROOT_COMMANDS
 from exports.cli import main
 from exports.cli.start import own_name
 from pipeline.cli.options import SectionedCommand
-from pipeline.errors import InputError, SettingsError
+from pipeline.core.errors import InputError, SettingsError
 from pipeline.settings import read_settings
 from tests.support.places import ROOT
 

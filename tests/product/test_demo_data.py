@@ -13,9 +13,9 @@ import pytest
 from annotation.labels import LABELS, TASKS, broken_rules
 from exports.cli.demo import ANSWER as RESEARCH
 from exports.cli.demo import document_name, read_jury, research_library, with_research
+from pipeline.core.schema import PROVIDERS, Answer, ProviderName
 from pipeline.providers import read_payload
 from pipeline.recording.run import passages
-from pipeline.schema import PROVIDERS, Answer, ProviderName
 from pipeline.text.words import detect_language
 
 DATA = files("exports") / "demo_data"

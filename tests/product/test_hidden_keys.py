@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.providers import get_provider
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.request import ProviderRequest

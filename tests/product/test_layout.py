@@ -28,7 +28,7 @@ MOVING = {
     "pipeline.records": "pipeline.records",
     "pipeline.recording": "pipeline.records",
     "pipeline.csv_v2": "pipeline.csv",
-    "pipeline.csv_v2.lines": "pipeline.core",
+    "pipeline.core.lines": "pipeline.core",
     "annotation": "annotation.argilla",
     "annotation.status": "annotation.quality",
     "annotation.embedded": "annotation.server",

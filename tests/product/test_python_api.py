@@ -13,7 +13,7 @@ import exports
 from annotation.labels import LABELS
 from exports import find_disagreements, measure_agreement, read_task
 from exports.csv.schema import COLUMNS
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
 from tests.support.places import ROOT
 from tests.support.python_api_data import CELLS, three_records, without_inputs, write_export
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from pipeline.asking.ask_live import LiveAnswers, ProviderSelection
 from pipeline.asking.questions import Arm, Call, Reply, plan_calls
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
+from pipeline.core.schema import PROVIDERS, AskOptions, Narrative, ProviderName
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.http.client import RetryPolicy
-from pipeline.schema import PROVIDERS, AskOptions, Narrative, ProviderName
 from tests.support.provider_server import Behaviour, ProviderServer
 
 RUN = "9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11"

@@ -13,8 +13,8 @@ from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NO_LIMITS, Limits
 from pipeline.asking.run_folder import RunManifest
+from pipeline.core.schema import AskOptions, ProviderName
 from pipeline.providers import get_provider, provider_name
-from pipeline.schema import AskOptions, ProviderName
 from tests.support.batch_books import good_answer
 from tests.support.batch_servers import BatchServers
 from tests.support.provider_server import claude_body

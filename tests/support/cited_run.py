@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import UUID, uuid5
 
+from pipeline.core.schema import StoredAnswer
 from pipeline.csv_v2.file import write_answers
-from pipeline.schema import StoredAnswer
 from pipeline.text.urls import source_domain
 
 NAMES = UUID("5d1c6f5e-0b0a-4d6c-9a55-3f0f6f0c2a11")

@@ -34,7 +34,8 @@ from pipeline.asking.ledger import LedgerLine
 from pipeline.asking.paid_replies import BadResponse, PausedLine
 from pipeline.asking.questions import ArmAsked, ArmFile
 from pipeline.asking.run_folder import LastStart, NarrativesFile, ProviderCounts, RunManifest
-from pipeline.prompts import PromptsAsked, PromptSettings
+from pipeline.core.prompts import PromptsAsked, PromptSettings
+from pipeline.core.schema import AnswerRow, AskOptions, ErrorLine
 from pipeline.providers import every_provider
 from pipeline.providers.provider import Api, Batches, Provider
 from pipeline.records import Passage, Provenance, QueryResponse, Source, SourceState
@@ -49,7 +50,6 @@ from pipeline.research.artefacts import (
     VerifyResult,
 )
 from pipeline.research.contracts import PAYLOADS, Citation, Claim, Config, Metrics, Reference, Report, Timeouts
-from pipeline.schema import AnswerRow, AskOptions, ErrorLine
 from pipeline.sources.schema import STATES, Chunk, Document, SearchResult, SourceMeta
 from pipeline.verifying.values import (
     PageQuote,

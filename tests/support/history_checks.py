@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from annotation.client import Argilla
 from annotation.units import HISTORY_PATH
-from pipeline.errors import ArgillaError
+from pipeline.core.errors import ArgillaError
 from tests.support.export_bench import answers, make_dataset, record
 
 _number = itertools.count()

@@ -11,7 +11,7 @@ from exports.results.schema import Results
 from exports.study import MONTH, Month
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.run_folder import ProviderCounts, RunManifest, write_manifest
-from pipeline.schema import ProviderName
+from pipeline.core.schema import ProviderName
 from tests.support.drawn_studies import draw_votes, study_of_votes
 from tests.support.export_folders import Answer, write_export, write_rows
 

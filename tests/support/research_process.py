@@ -10,13 +10,13 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.core.schema import Price
 from pipeline.research.options import ResearchOptions
 from pipeline.research.report import Finished
 from pipeline.research.run import Environment, Progress, open_model, search_provider
 from pipeline.research.runs import STORE
 from pipeline.research.stages import research
 from pipeline.research.values import Stage
-from pipeline.schema import Price
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client

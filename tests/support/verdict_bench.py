@@ -9,7 +9,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.prompts import text_digest
+from pipeline.core.prompts import text_digest
 from pipeline.sources.store import StoredPage, open_store
 from tests.support.provider_server import Behaviour, Received
 from tests.support.scripted_model import ScriptedModel, prompts_of, says

@@ -53,8 +53,8 @@ from annotation.embedded.home.versions import (
     schema_revision,
     software_versions,
 )
-from pipeline.errors import InputError, OutputError, ServerStartError, SettingsError
-from pipeline.files import write_private
+from pipeline.core.errors import InputError, OutputError, ServerStartError, SettingsError
+from pipeline.core.files import write_private
 
 _BUSY_SECONDS = 60.0
 ARCHIVE = "archive.zip"

@@ -25,9 +25,9 @@ from pydantic import AwareDatetime, Field, ValidationError
 
 from annotation.embedded.home.folder import BACKUPS_FILE, DATABASE_FILE, SECRETS_FILE, problems
 from annotation.embedded.home.versions import Versions
-from pipeline.errors import InputError
-from pipeline.files import write_private
-from pipeline.schema import Frozen
+from pipeline.core.errors import InputError
+from pipeline.core.files import write_private
+from pipeline.core.schema import Frozen
 
 MANIFEST_FILE = "manifest.json"
 STORED_FILES = (SECRETS_FILE, DATABASE_FILE)

@@ -19,9 +19,9 @@ from pydantic import ValidationError
 from annotation.embedded.home.backups import check_backup, kept_backups
 from annotation.embedded.home.folder import DAMAGE_FILE, DATABASE_FILE, EVENTS_FILE, is_damage, problems
 from annotation.embedded.home.logs import tell
-from pipeline.errors import InputError, ServerStartError
-from pipeline.files import write_private
-from pipeline.schema import Frozen
+from pipeline.core.errors import InputError, ServerStartError
+from pipeline.core.files import write_private
+from pipeline.core.schema import Frozen
 
 _FRAME_HEADER = 24  # bytes, https://www.sqlite.org/fileformat2.html#walformat
 _WAL_HEADER = 32

@@ -26,8 +26,8 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from annotation.embedded.home.logs import turn_log
-from pipeline.errors import OutputError, ServerStartError, SettingsError
-from pipeline.files import write_private
+from pipeline.core.errors import OutputError, ServerStartError, SettingsError
+from pipeline.core.files import write_private
 
 HOLD_SECONDS_SETTING = "CITEJURY_HOLD_SECONDS"
 BEHIND_TLS_VARIABLE = "CITEJURY_BEHIND_TLS"

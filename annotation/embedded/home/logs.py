@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Generic, TypeVar
 
-from pipeline.terminal import printable
+from pipeline.core.terminal import printable
 
 LARGEST_LOG = 10 * 2**20  # bytes of a file; with the one before it twice as much
 _LONGEST_LINE = 1_000  # characters

@@ -11,8 +11,8 @@ from typing import Annotated, NamedTuple
 from pydantic import Field, ValidationError
 
 from annotation.embedded.home.folder import VERSIONS_FILE
-from pipeline.errors import ServerStartError
-from pipeline.schema import Frozen
+from pipeline.core.errors import ServerStartError
+from pipeline.core.schema import Frozen
 
 UNKNOWN_RELEASE = "0"
 _MIGRATION = re.compile(r'^revision = "(\w+)"$.*?^down_revision = (?:"(\w+)"|None)$', re.MULTILINE | re.DOTALL)

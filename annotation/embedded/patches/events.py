@@ -14,7 +14,7 @@ from argilla_server.models import Record, Response
 from sqlalchemy import func, select
 
 from annotation.embedded.home.logs import MINUTE, EventCounts, repeats, tell, tell_repeatedly
-from pipeline.terminal import counted
+from pipeline.core.terminal import counted
 
 _SECONDS = 10.0  # a push sends its batches one after the other, and records are deleted a hundred at a time
 _LONGEST_NAME = 60  # of several in one line, so that none pushes the others out

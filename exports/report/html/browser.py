@@ -11,7 +11,7 @@ from exports.agreement.disagreements import Disagreement
 from exports.report.disagreement_files import Pattern, count_patterns
 from exports.report.html.elements import Child, cell, element, folded, head, is_web_address, quoted, row, table
 from exports.report.words import UNDEFINED, decimal, percent
-from pipeline.terminal import counted
+from pipeline.core.terminal import counted
 
 SHOWN = 50
 """So many disagreements are in the report, with their texts: all of a study would be hundreds of screens."""

@@ -19,7 +19,7 @@ from exports.agreement.schema import Interval, RefusedReason
 from exports.agreement.statistics import UndefinedReason
 from exports.report.sections import Section
 from exports.report.words import UNDEFINED, bounds, decimal
-from pipeline.tables import Table
+from pipeline.core.tables import Table
 
 SHORT_REASONS: dict[UndefinedReason, str] = {
     "no_pairable_items": "no overlap",

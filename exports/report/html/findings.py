@@ -46,7 +46,7 @@ from exports.report.results_words import (
 )
 from exports.report.words import UNDEFINED
 from exports.results.schema import Denominators, Finding, LabelResults, Rate, Results
-from pipeline.terminal import counted
+from pipeline.core.terminal import counted
 
 _WHOLE = Axis(0.0, 1.0)
 _TICKS = ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %"))

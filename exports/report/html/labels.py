@@ -57,7 +57,7 @@ from exports.report.words import (
     fitness,
     percent,
 )
-from pipeline.terminal import counted
+from pipeline.core.terminal import counted
 
 _CONDITIONAL_MEANING = (
     "Where a rule settles a label, its no says nothing about agreement and flatters AC1 and percent agreement. Here "

@@ -59,10 +59,10 @@ from exports.report.words import (
     warning_sentences,
 )
 from exports.results.schema import Results
-from pipeline.errors import OutputError
-from pipeline.files import staged_file
-from pipeline.tables import Table
-from pipeline.terminal import counted
+from pipeline.core.errors import OutputError
+from pipeline.core.files import staged_file
+from pipeline.core.tables import Table
+from pipeline.core.terminal import counted
 
 _CALIBRATION_MEANING = (
     "Each circle is a tenth of the scale of P(yes), the judge's own probability of yes: its place to the right is the "

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import httpx
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.providers.http.failure import (
     Decision,
     decide,

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
-from pipeline.errors import ProviderError, SettingsError
+from pipeline.core.errors import ProviderError, SettingsError
 
 
 class ProviderRequest(NamedTuple):

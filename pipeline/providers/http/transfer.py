@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import httpx
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.providers.http.failure import REDACTED
 
 _MAX_BODY_BYTES = 32 * 1024 * 1024

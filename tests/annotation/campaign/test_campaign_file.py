@@ -15,7 +15,7 @@ from annotation.campaign.routing import as_it_stands, check_routing, plan_routes
 from annotation.client import Argilla
 from annotation.labels import LABELS
 from exports.cli import main
-from pipeline.errors import InputError, SettingsError
+from pipeline.core.errors import InputError, SettingsError
 from pipeline.records import Passage, QueryResponse
 from pipeline.settings import read_settings
 from tests.support.setup_bench import make, workspaces

@@ -27,7 +27,7 @@ from annotation.wording import read_wording
 from exports.cli import main
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from pipeline.errors import ArgillaError, InputError, SettingsError
+from pipeline.core.errors import ArgillaError, InputError, SettingsError
 from pipeline.records import Passage, QueryResponse, join_context
 from tests.support.setup_bench import ANSWER, campaign, described, done, make, submit_first
 

@@ -12,7 +12,7 @@ from annotation.client import Argilla
 from annotation.push.push import push_records
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from tests.support.setup_bench import ANSWER, campaign, described, make, make_earlier_grounding, submit_first
 
 pytestmark = pytest.mark.server

@@ -30,7 +30,7 @@ from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS
 from annotation.wording import LOCALES, locales, read_wording
 from exports.cli import main
-from pipeline.errors import InputError, NotFoundError
+from pipeline.core.errors import InputError, NotFoundError
 from pipeline.records import QueryResponse
 from tests.support.page_driver import start_browser
 

@@ -19,7 +19,7 @@ from annotation.labels import TaskName
 from annotation.units import HISTORY_PATH
 from exports.cli import main
 from exports.cli.teardown import new_folder
-from pipeline.errors import ArgillaError, NotFoundError
+from pipeline.core.errors import ArgillaError, NotFoundError
 from tests.support.export_bench import Bench, answers, make_dataset, make_user, read_csv, record
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from annotation.labels import TaskName
 from annotation.units import ASSIGNMENT, Assignment, Purpose, read_units
-from pipeline.errors import NotAllowedError
+from pipeline.core.errors import NotAllowedError
 from tests.support.queue_player import Player, ours, put, texts
 
 pytestmark = pytest.mark.server

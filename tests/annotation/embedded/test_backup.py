@@ -26,7 +26,7 @@ from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, SECRETS_
 from annotation.embedded.launch import ServerHandle, start_server
 from annotation.labels import LABELS
 from exports.cli import main
-from pipeline.errors import ServerStartError
+from pipeline.core.errors import ServerStartError
 
 pytestmark = pytest.mark.server
 

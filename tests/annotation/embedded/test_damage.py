@@ -23,7 +23,7 @@ from annotation.embedded.home.folder import BACKUPS_FILE, DAMAGE_FILE, DATABASE_
 from annotation.embedded.launch import server_environment, start_server
 from annotation.labels import LABELS
 from exports.cli import main
-from pipeline.errors import ArgillaError, ServerStartError
+from pipeline.core.errors import ArgillaError, ServerStartError
 from tests.support.places import ROOT
 
 pytestmark = pytest.mark.server

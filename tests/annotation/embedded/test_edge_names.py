@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from annotation.embedded.edge import Edge, Names, is_answered_to, read_names, real_client
 from exports.cli import main
-from pipeline.errors import SettingsError
+from pipeline.core.errors import SettingsError
 from tests.support import caddy
 from tests.support.edge_server import running_edge, tell_client
 from tests.support.places import ROOT

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from annotation.embedded.launch import ServerHandle, start_server
-from pipeline.errors import OutputError, ServerStartError
+from pipeline.core.errors import OutputError, ServerStartError
 
 pytestmark = pytest.mark.server
 

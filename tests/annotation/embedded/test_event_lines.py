@@ -38,8 +38,8 @@ from annotation.embedded.patches.middleware import BehindTls, RequestEvents
 from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main
+from pipeline.core.terminal import printable
 from pipeline.records import Passage, QueryResponse
-from pipeline.terminal import printable
 
 PATIENCE_SECONDS = 120
 PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")

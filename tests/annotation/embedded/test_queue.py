@@ -20,7 +20,7 @@ from annotation.client import Argilla
 from annotation.embedded.home.folder import hold_seconds
 from annotation.embedded.launch import ServerHandle
 from annotation.labels import TaskName
-from pipeline.errors import SettingsError
+from pipeline.core.errors import SettingsError
 from tests.support.queue_player import Player, Shown, ours, put, texts
 
 pytestmark = pytest.mark.server

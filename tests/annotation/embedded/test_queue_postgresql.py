@@ -16,7 +16,7 @@ from annotation.campaign.people import Passwords, forget_user, remove_user, rene
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.units import ASSIGNMENT, Assignment, read_units, units_with_texts
-from pipeline.errors import NotAllowedError
+from pipeline.core.errors import NotAllowedError
 from tests.support.history_checks import (
     check_a_deleted_dataset_can_be_erased,
     check_cascades,

@@ -11,7 +11,7 @@ from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS, Evidence
 from annotation.push.push import push_records
-from pipeline.errors import ArgillaError
+from pipeline.core.errors import ArgillaError
 from tests.support.setup_bench import ANSWER
 
 pytestmark = pytest.mark.server

@@ -15,7 +15,7 @@ import pytest
 
 from annotation.embedded.home.folder import DATABASE_FILE
 from annotation.embedded.launch import ServerHandle, start_server, wait_until_it_answers
-from pipeline.errors import ServerStartError
+from pipeline.core.errors import ServerStartError
 
 pytestmark = pytest.mark.server
 

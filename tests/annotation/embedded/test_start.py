@@ -12,7 +12,7 @@ from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from annotation.push.push import push_records
 from annotation.wording import read_wording
-from pipeline.errors import NotAllowedError
+from pipeline.core.errors import NotAllowedError
 from tests.support.setup_bench import make
 from tests.support.start_bench import PEOPLE, Start, record, start, waiting
 

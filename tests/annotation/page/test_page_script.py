@@ -14,7 +14,7 @@ from annotation.client import Argilla
 from annotation.embedded.page import page_settings, page_texts
 from annotation.labels import RULES
 from annotation.wording import LOCALES, locales
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from tests.support.lossy_link import lossy_link
 from tests.support.page_campaign import CONTRADICTION, campaign, opened, passage, submit
 from tests.support.page_driver import (

@@ -14,7 +14,7 @@ from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import PushOptions, push_records
 from annotation.wording import read_wording
 from exports.cli import main
-from pipeline.errors import InputError, NotFoundError
+from pipeline.core.errors import InputError, NotFoundError
 from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 
 pytestmark = pytest.mark.server

@@ -17,7 +17,7 @@ from annotation.display import HIDDEN, original_text
 from annotation.labels import LABELS, TaskName
 from annotation.push.push import PushOptions, PushReport, push_campaign, push_records
 from exports.cli import main
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.records import Passage, QueryResponse
 
 pytestmark = pytest.mark.server

@@ -13,7 +13,7 @@ from annotation.labels import TASKS
 from annotation.push.push import push_records
 from annotation.tasks import define_dataset, round_of
 from annotation.wording import read_wording
-from pipeline.errors import InputError, NotFoundError
+from pipeline.core.errors import InputError, NotFoundError
 from pipeline.records import QueryResponse
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from annotation.labels import LABELS
 from annotation.tasks import define_dataset
 from annotation.wording import FIELDS, read_wording
 from exports.cli import main
-from pipeline.errors import ArgillaError, InputError, NotAllowedError
+from pipeline.core.errors import ArgillaError, InputError, NotAllowedError
 
 pytestmark = pytest.mark.server
 UUID = "0b9f6d1e-2c3a-4e5f-8a7b-{:012d}"

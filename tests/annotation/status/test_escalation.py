@@ -20,7 +20,7 @@ from annotation.units import ASSIGNMENT, Assignment, Unit, read_units
 from annotation.wording import read_wording
 from exports.adjudicate.adjudication import to_adjudicate
 from exports.cli import main
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from tests.support.lossy_link import Forward, lossy_link
 from tests.support.queue_player import Player, ours, put, texts
 

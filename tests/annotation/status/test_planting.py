@@ -15,7 +15,7 @@ from annotation.status.control_files import Known, balanced, read_controls, reco
 from annotation.status.planting import Kind, Planted, plant_controls
 from annotation.wording import read_wording
 from exports.cli import main
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
 from pipeline.recording.run import read_records, write_records
 from pipeline.records import Passage, QueryResponse, Source, join_context
 

@@ -10,7 +10,7 @@ from annotation.campaign.file import Campaign, Practice
 from annotation.labels import LABELS, TASKS, broken_rules
 from annotation.status.practice import Case, body_of, cases_of, standing
 from annotation.units import assignment_of
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 EVERY_LANGUAGE = ("en", "de", "ja")
 RETRIEVAL = """

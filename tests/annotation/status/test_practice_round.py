@@ -21,7 +21,7 @@ from annotation.status.practice import PASS_MARK, prepare_practice
 from exports.cli import main
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
+from pipeline.core.errors import ArgillaError, NotAllowedError, NotFoundError
 from tests.support.practice_campaign import Practised, practised, yes_to_all
 from tests.support.start_bench import record, waiting
 

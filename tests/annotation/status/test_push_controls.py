@@ -16,7 +16,7 @@ from annotation.labels import LABELS, TASKS
 from annotation.push.push import PushOptions, push_records
 from annotation.units import ASSIGNMENT, Assignment, assignment_of
 from exports.cli import main
-from pipeline.errors import ArgillaError
+from pipeline.core.errors import ArgillaError
 from pipeline.recording.run import write_records
 from tests.annotation.status.test_planting import made
 from tests.support.export_bench import make_user, read_csv

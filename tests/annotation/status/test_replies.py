@@ -14,7 +14,7 @@ from annotation.pages import markdown_to_html
 from annotation.status.schema import Status
 from annotation.units import read_units
 from exports.cli import main
-from pipeline.errors import NotAllowedError, NotFoundError
+from pipeline.core.errors import NotAllowedError, NotFoundError
 from tests.support.lossy_link import Forward, lossy_link
 from tests.support.page_campaign import Campaign, campaign
 

@@ -24,7 +24,7 @@ from annotation.status.summary import read_status
 from annotation.status.text import ANNOTATOR_HEAD, render_page, status_lines, table
 from annotation.units import read_units, rows_page, units_with_texts
 from exports.cli import main
-from pipeline.errors import ArgillaError, InputError, NotAllowedError, NotFoundError
+from pipeline.core.errors import ArgillaError, InputError, NotAllowedError, NotFoundError
 from tests.support.export_bench import Bench, answers, full_bench, make_user, record
 from tests.support.lossy_link import Forward, lossy_link
 from tests.support.page_driver import events, hosts_asked, screenshot, start_browser

@@ -24,7 +24,7 @@ from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from exports.reading.decisions import read_decisions, score_annotators
 from exports.reading.read import export_files, read_tables
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle

@@ -22,7 +22,7 @@ from exports.agreement.schema import JudgedLabel
 from exports.cli import main
 from exports.reading.judgements import BAD_LINES_TOLD, read_judges
 from exports.report.agreement_page import conclusion, left_out_sentences
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
 from tests.exports.report.test_agreement_command import response, write_export
 from tests.support.agreement_data import Row, ratings_of
 from tests.support.report_data import HOSTILE, drawn_ratings

@@ -10,7 +10,7 @@ import pytest
 from exports.csv.annotators import Pseudonyms
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from pipeline.errors import InputError, NotFoundError, OutputError
+from pipeline.core.errors import InputError, NotFoundError, OutputError
 from tests.support.export_bench import Bench, answered_by, manifest_of, pairs, read_csv, username
 
 PSEUDONYMS = ExportFilters(anonymized=True)

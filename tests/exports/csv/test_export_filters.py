@@ -15,7 +15,7 @@ from annotation.client import Argilla
 from exports.cli.csv import csv_command
 from exports.csv.schema import COLUMNS, ExportFilters
 from exports.csv.write import export_csv
-from pipeline.errors import ArgillaError, CitejuryError, NotFoundError
+from pipeline.core.errors import ArgillaError, CitejuryError, NotFoundError
 from tests.support.export_bench import (
     Bench,
     answered_by,

@@ -11,7 +11,7 @@ import pytest
 
 from exports.csv.folder import MANIFEST_FILE, check_folder, staged_folder
 from exports.csv.spool import Spool, SpooledRow
-from pipeline.errors import NotFoundError, OutputError
+from pipeline.core.errors import NotFoundError, OutputError
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "retrieval.csv", MANIFEST_FILE])

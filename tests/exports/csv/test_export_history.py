@@ -16,7 +16,7 @@ from exports.cli import main
 from exports.csv.history import export_history
 from exports.csv.schema import HISTORY_COLUMNS, ExportFilters
 from exports.csv.write import export_csv
-from pipeline.errors import NotFoundError
+from pipeline.core.errors import NotFoundError
 from tests.support.export_bench import (
     Bench,
     answered_by,

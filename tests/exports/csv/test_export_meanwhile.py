@@ -8,7 +8,7 @@ import pytest
 
 from annotation.client import Argilla
 from exports.csv.write import export_csv
-from pipeline.errors import ArgillaError
+from pipeline.core.errors import ArgillaError
 from tests.support.export_bench import Bench, answers, read_csv, record
 
 pytestmark = pytest.mark.server

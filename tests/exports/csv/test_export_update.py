@@ -19,7 +19,7 @@ from exports.csv.compare import KINDS, Changes
 from exports.csv.folder import INDEX_FILE, MANIFEST_FILE
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv, update_csv
-from pipeline.errors import InputError, NotAllowedError, NotFoundError
+from pipeline.core.errors import InputError, NotAllowedError, NotFoundError
 from tests.support.export_bench import (
     Bench,
     answered_by,

@@ -12,7 +12,7 @@ from annotation.labels import TASKS
 from annotation.tasks import task_of
 from exports.cli.dataset import dataset
 from exports.csv.write import export_csv
-from pipeline.errors import InputError, NotFoundError, OutputError
+from pipeline.core.errors import InputError, NotFoundError, OutputError
 from tests.support.dataset_export import make, row, rows_of, write_export
 from tests.support.export_bench import answers, full_bench, make_user, record, username
 

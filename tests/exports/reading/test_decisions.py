@@ -12,7 +12,7 @@ from exports.reading.decisions import (
     write_decisions,
     write_scores,
 )
-from pipeline.errors import BadRowsError, InputError, OutputError
+from pipeline.core.errors import BadRowsError, InputError, OutputError
 from tests.support.agreement_data import Row, ratings_of
 
 HEAD = "task,record_uuid,chunk_id,label,decision,adjudicator,created_at"

@@ -14,8 +14,8 @@ from exports.agreement.ratings import Ratings
 from exports.csv.rows import csv_line
 from exports.csv.schema import COLUMNS
 from exports.reading.read import export_files, read_responses, read_tables, task_of
-from pipeline.errors import BadRowsError, InputError
-from pipeline.tables import FORMULA_STARTS, spreadsheet_cell
+from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.tables import FORMULA_STARTS, spreadsheet_cell
 
 CELLS = {
     "proper_action": "True",

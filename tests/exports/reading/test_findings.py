@@ -6,7 +6,7 @@ import pytest
 
 from exports.reading.definitions import read_findings
 from exports.results.study import SERIOUS_PROBLEM, FindingDefinition
-from pipeline.errors import SettingsError
+from pipeline.core.errors import SettingsError
 from pipeline.settings import read_settings
 
 

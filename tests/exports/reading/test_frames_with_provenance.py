@@ -7,7 +7,7 @@ import pytest
 
 from exports import find_disagreements, measure_agreement, read_task
 from exports.csv.schema import COLUMNS, PROVENANCE_COLUMNS
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
 from tests.support.provenance_file import write_provenance
 from tests.support.python_api_data import three_records, without_inputs, write_export
 

@@ -5,7 +5,7 @@ import pytest
 
 from exports.reading.provenance import provenance_files, read_provenance
 from exports.reading.read import export_files
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
 
 HEAD = (
     "record_uuid,narrative_id,narrative_type,model_name,model_version,arm,repeat,run_id,language,answer_timestamp,"

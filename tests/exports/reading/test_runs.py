@@ -12,7 +12,7 @@ from exports.cli import main
 from exports.reading.definitions import verdict_readers
 from exports.reading.runs import ReadRuns, read_runs
 from exports.results.study import NO_VERDICT, STATES, VERDICTS, RunCounts, Study, VerdictPatterns
-from pipeline.errors import CitejuryError, InputError
+from pipeline.core.errors import CitejuryError, InputError
 from pipeline.recording.run import read_records, write_records
 from pipeline.records import QueryResponse
 from tests.support.told_runs import BROKEN, PAYLOADS, kill_run, said, write_run

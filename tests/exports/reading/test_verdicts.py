@@ -6,7 +6,7 @@ import pytest
 
 from exports.reading.definitions import VerdictReader, opening, read_verdict_patterns
 from exports.results.study import VerdictPatterns
-from pipeline.errors import SettingsError
+from pipeline.core.errors import SettingsError
 
 PATTERNS = {
     "en": VerdictPatterns(affirms=("yes", "true", "✅"), rejects=("no", "not true", "is a myth")),

@@ -14,7 +14,7 @@ from exports.agreement.schema import LabelAgreement
 from exports.cli import main
 from exports.csv.schema import COLUMNS
 from exports.report.files import agreement_json
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from tests.support.agreement_data import CASES, SINGLE_LABEL, ratings_of_case, ratings_of_matrix
 from tests.support.measured_files import measure_files
 from tests.support.places import NO_SHARED

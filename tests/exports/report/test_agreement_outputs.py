@@ -12,8 +12,8 @@ from markdown_it import MarkdownIt
 from exports.agreement.schema import LabelAgreement
 from exports.agreement.statistics import STATISTICS
 from exports.report.tables import agreement_tables
-from pipeline.tables import Table, escape_latex, escape_markdown
-from pipeline.terminal import printable
+from pipeline.core.tables import Table, escape_latex, escape_markdown
+from pipeline.core.terminal import printable
 from tests.support.figures_data import HOSTILE, RICH, agreement, label, task
 from tests.support.latex import assert_well_formed, compile_latex
 from tests.support.printed import agreement_latex, agreement_markdown

@@ -16,7 +16,7 @@ from exports.report.words import (
     macro_sentence,
     warning_sentences,
 )
-from pipeline.terminal import printable
+from pipeline.core.terminal import printable
 from tests.support.figures_data import RICH, against_rest, agreement, change, label, task
 from tests.support.printed import agreement_terminal
 from tests.support.results_data import results

@@ -10,7 +10,7 @@ from exports.csv.schema import COLUMNS, EvidenceRow
 from exports.reading.read import export_files, read_tables
 from exports.report.disagreement_files import count_patterns, with_details, write_disagreements_csv
 from exports.report.html.page import render_report
-from pipeline.errors import InputError, OutputError
+from pipeline.core.errors import InputError, OutputError
 from tests.support.report_data import drawn_agreement
 from tests.support.report_page import Page
 

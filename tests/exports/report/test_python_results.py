@@ -13,7 +13,7 @@ from annotation.labels import TASKS
 from exports import find_disagreements, measure_agreement, read_task
 from exports.csv.schema import COLUMNS
 from exports.report.files import agreement_json
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from tests.support.dataset_export import jury_export
 from tests.support.measured_files import measure_files
 from tests.support.places import NO_SHARED, SHARED

@@ -17,7 +17,7 @@ from exports.report.html.labels import week_panel
 from exports.report.html.page import render_report, write_report
 from exports.report.html.people import MOST_ANNOTATORS, most_shared, short_names, similar_order
 from exports.report.words import FITNESS, fitness
-from pipeline.errors import OutputError
+from pipeline.core.errors import OutputError
 from tests.support.agreement_data import CASES, Row, ratings_of
 from tests.support.measured_files import measure_files
 from tests.support.places import NO_SHARED

@@ -14,7 +14,7 @@ from exports.cli import main
 from exports.reading.runs import read_runs
 from exports.report.files import AgreementOptions, measure_and_write, results_json
 from exports.results.schema import Results
-from pipeline.terminal import counted
+from pipeline.core.terminal import counted
 from tests.support import told_runs
 from tests.support.export_folders import AT, Answer, campaign, write_export, write_rows
 

@@ -13,7 +13,7 @@ from exports.report.tables import results_tables
 from exports.results.measure import measure_results
 from exports.results.schema import Passages
 from exports.results.study import Study
-from pipeline.tables import Table
+from pipeline.core.tables import Table
 from tests.support.latex import compile_latex
 from tests.support.printed import results_latex, results_markdown, results_terminal
 from tests.support.results_data import HOSTILE_MODEL, results

@@ -9,7 +9,7 @@ from exports import measure_results
 from exports.reading.runs import read_runs
 from exports.report.files import ResultsOptions, results_json, results_of_files
 from exports.report.notebook import ResultsResult
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from tests.support import told_runs
 from tests.support.export_folders import Answer, campaign, write_export
 from tests.support.results_data import HOSTILE_MODEL, results

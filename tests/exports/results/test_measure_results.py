@@ -6,7 +6,7 @@ import pytest
 from exports.results.measure import measure_results
 from exports.results.schema import Difference, LabelResults, Results
 from exports.results.study import SERIOUS_PROBLEM, FindingDefinition, RunCounts, Study
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from tests.support.study_data import Answer, study_of
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from exports.cli.project import project_files, start_project
 from exports.study import Month, checked_month, command_words, read_study_file
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 
 
 def run(*words: str) -> Result:

@@ -24,7 +24,7 @@ from exports.cli import main
 from exports.cli.project import start_project
 from exports.study import CommandFailedError, Incomplete, Month, StudyFile, read_study_file, work_at
 from pipeline.asking.run_folder import locked_folder, read_manifest
-from pipeline.schema import PROVIDERS
+from pipeline.core.schema import PROVIDERS
 from tests.support.batch_runs import environment, write_narratives
 from tests.support.batch_servers import BatchServers
 from tests.support.provider_server import Good, Hang, ProviderServer, Status

@@ -21,8 +21,8 @@ from exports.study import MONTH, Month, measure_trend
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.questions import ArmAsked
 from pipeline.asking.run_folder import ProviderCounts, read_manifest, write_manifest
-from pipeline.errors import InputError
-from pipeline.schema import AskOptions
+from pipeline.core.errors import InputError
+from pipeline.core.schema import AskOptions
 from tests.support.export_folders import Answer, campaign
 from tests.support.monthly_study import STUDY, drawn_trend, finished_month
 

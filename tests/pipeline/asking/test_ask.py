@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pipeline.asking.questions import Reply
-from pipeline.errors import ProviderError, SettingsError
-from pipeline.prompts import SYSTEM_PROMPT
+from pipeline.core.errors import ProviderError, SettingsError
+from pipeline.core.prompts import SYSTEM_PROMPT
+from pipeline.core.schema import PROVIDERS, AskOptions, ProviderName
 from pipeline.providers import get_provider, provider_name, read_payload
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.support.ask_bench import KEY, SOON, Settled, ask, ask_one, calls_to, live, settle
 from tests.support.places import NO_SHARED, SHARED
 from tests.support.provider_server import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.asking.questions import Reply
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.providers.http.client import RetryPolicy
 from tests.support.ask_bench import ask, ask_one, calls_to, live, settle
 from tests.support.provider_server import Good, ProviderServer, Redirect, Status, claude_body

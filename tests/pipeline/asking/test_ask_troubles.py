@@ -8,7 +8,7 @@ from itertools import repeat
 import pytest
 
 from pipeline.asking.questions import Reply
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.providers.http.client import Gate, RetryPolicy
 from tests.support.ask_bench import QUICK, SOON, Settled, ask, ask_one, calls_to, live, settle
 from tests.support.provider_server import (

@@ -18,11 +18,11 @@ from pipeline.asking.paid_replies import PAUSED
 from pipeline.asking.questions import Call, Limits
 from pipeline.asking.replay import replay_narratives
 from pipeline.asking.run_folder import BAD_RESPONSES, csv_file, locked_folder, read_errors, read_manifest
+from pipeline.core.errors import InputError, OutputError
+from pipeline.core.schema import AskOptions, Price, ProviderName
 from pipeline.csv_v2.file import read_answers
-from pipeline.errors import InputError, OutputError
 from pipeline.providers import get_provider
 from pipeline.providers.http.request import ProviderRequest
-from pipeline.schema import AskOptions, Price, ProviderName
 from tests.support.batch_books import Asked, Refused, good_answer
 from tests.support.batch_dialects import openai_batch
 from tests.support.batch_runs import (

@@ -16,9 +16,9 @@ from pipeline.asking.ledger import LEDGER
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Limits
 from pipeline.asking.run_folder import BAD_RESPONSES, read_manifest
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.schema import AskOptions, Price
 from pipeline.providers import get_provider
-from pipeline.schema import AskOptions, Price
 from tests.support.batch_books import Asked, Refused, good_answer
 from tests.support.batch_runs import QUICK, body_by_narrative, narrative_of, run_batches, selection, write_narratives
 from tests.support.batch_servers import BatchServers

@@ -11,7 +11,7 @@ import pytest
 from pipeline.asking.ask_live import ask_providers, select_providers
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.summary import reparse_run
-from pipeline.schema import AskOptions
+from pipeline.core.schema import AskOptions
 from pipeline.sources.guard import guarded_client
 from tests.support.provider_server import ProviderServer, Status
 

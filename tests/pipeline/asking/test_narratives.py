@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.errors import BadRowsError, InputError
-from pipeline.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
-from pipeline.schema import Narrative
+from pipeline.core.errors import BadRowsError, InputError
+from pipeline.core.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
+from pipeline.core.schema import Narrative
 
 
 def written(folder: Path, content: str | bytes) -> Path:

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 from exports.cli import main
 from pipeline.asking.replay import replay_narratives
 from pipeline.asking.summary import Change, reparse_run
+from pipeline.core.errors import InputError
 from pipeline.csv_v2.file import read_answers, write_answers
-from pipeline.errors import InputError
 from tests.support.places import DATA
 
 PAYLOADS = DATA / "payloads"

@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from pipeline.asking.replay import recorded_providers, replay_narratives
 from pipeline.asking.run_folder import locked_folder
+from pipeline.core.errors import InputError, OutputError
+from pipeline.core.schema import StoredAnswer
 from pipeline.csv_v2.file import read_answers
 from pipeline.csv_v2.rows import identify_call
-from pipeline.errors import InputError, OutputError
-from pipeline.schema import StoredAnswer
 from tests.support.csv_check import check_file
 from tests.support.places import DATA, NO_SHARED, ROOT, SHARED
 

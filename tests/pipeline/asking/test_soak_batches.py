@@ -35,7 +35,7 @@ from pipeline.asking.ask_live import select_providers
 from pipeline.asking.batch_calls import BatchPolicy
 from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.schema import AskOptions
+from pipeline.core.schema import AskOptions
 from pipeline.settings import read_settings
 import pipeline.providers.http.client as client
 client._trusted_certificates()

@@ -17,7 +17,7 @@ from annotation.display import source_of
 from exports.cli import main
 from pipeline.asking.gather import HostQueues, Online, Wanted, fetch_missing
 from pipeline.asking.run_sources import RunSources, write_run_records
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.recording.run import read_records
 from pipeline.records import QueryResponse
 from pipeline.sources.choose import PassageLimits, Tally, tally_lines

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exports.cli import main
+from pipeline.core.errors import InputError
+from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from pipeline.csv_v2.check import Violation
 from pipeline.csv_v2.file import write_answers
-from pipeline.errors import InputError
-from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from pipeline.text.urls import source_domain
 from tests.support.csv_check import check_file
 

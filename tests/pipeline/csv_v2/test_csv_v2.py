@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.asking.index import sync_index
+from pipeline.core.errors import InputError
+from pipeline.core.schema import CSV_COLUMNS, AnswerRow, SearchResult, StoredAnswer
 from pipeline.csv_v2.file import append_answer, read_answers, read_cells, write_answers
 from pipeline.csv_v2.rows import answer_cells
-from pipeline.errors import InputError
-from pipeline.schema import CSV_COLUMNS, AnswerRow, SearchResult, StoredAnswer
 from pipeline.text.urls import source_domain
 
 FIRST = "550e8400-e29b-41d4-a716-446655440000"

@@ -8,6 +8,9 @@ import pytest
 import zstandard
 
 from pipeline.asking.index import sync_index
+from pipeline.core.errors import InputError
+from pipeline.core.lines import pack
+from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from pipeline.csv_v2.file import (
     HEADER,
     append_answer,
@@ -16,9 +19,6 @@ from pipeline.csv_v2.file import (
     whole_answers,
     write_answers,
 )
-from pipeline.csv_v2.lines import pack
-from pipeline.errors import InputError
-from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from tests.support.csv_check import check_file
 
 

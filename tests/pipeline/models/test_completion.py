@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.models.completion import extract_json, model_content, read_structured
 from pipeline.providers import provider_name, read_payload
 from tests.support.places import NO_SHARED, SHARED

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from pipeline.core.schema import AskOptions, Price
 from pipeline.models.asking import Meter, SpendLimits
 from pipeline.models.structured import Asker, Spent, accept_body, ask_structured, spent_of
 from pipeline.providers import choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.schema import AskOptions, Price
 from tests.support.provider_server import Behaviour, HalfBody, Received, Status
 from tests.support.scripted_model import ScriptedModel, prompts_of, refuses, says
 

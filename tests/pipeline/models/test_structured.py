@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.errors import InputError, SettingsError
+from pipeline.core.errors import InputError, SettingsError
+from pipeline.core.schema import PROVIDERS, AskOptions, ProviderName
 from pipeline.models.completion import REPAIR_ORDER, Structured
 from pipeline.models.structured import (
     Asker,
@@ -19,7 +20,6 @@ from pipeline.models.structured import (
 from pipeline.providers import ChosenModel, choose_model, get_provider
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.provider import SCHEMA_NAME, StructuredQuestion, is_closed
-from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.support.provider_server import (
     GOOD_BODIES,
     Behaviour,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pipeline.asking.questions import read_options
-from pipeline.errors import InputError, SettingsError
+from pipeline.core.errors import InputError, SettingsError
+from pipeline.core.schema import PROVIDERS, AskOptions, ProviderName
 from pipeline.providers import every_provider, get_provider, provider_name, read_base_urls
 from pipeline.providers.http.request import ProviderRequest
-from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from pipeline.settings import read_settings
 from tests.support.places import NO_SHARED, ROOT, SHARED
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
+from pipeline.core.schema import ProviderName
 from pipeline.providers import get_provider
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.http.request import ProviderRequest
-from pipeline.schema import ProviderName
 from tests.support.batch_servers import BatchServers
 
 ONCE = RetryPolicy(attempts=1, read_seconds=20, connect_seconds=5)

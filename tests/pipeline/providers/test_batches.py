@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pipeline.errors import InputError, ProviderError
+from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.schema import PROVIDERS, AskOptions, ProviderName
 from pipeline.providers import every_provider, get_provider, read_payload
 from pipeline.providers.batch import BatchApi, BatchItem, BatchLimits, BatchResult, BatchState, split_items
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.http.failure import unreadable_error
 from pipeline.providers.http.request import ProviderRequest
-from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.support.batch_books import MADE, HangUp
 from tests.support.batch_dialects import Raw
 from tests.support.batch_servers import BatchServers

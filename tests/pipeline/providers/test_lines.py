@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.providers import get_provider
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.http.request import ProviderRequest

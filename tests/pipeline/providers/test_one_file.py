@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.schema import PROVIDERS
 from pipeline.providers import every_provider
-from pipeline.schema import PROVIDERS
 from tests.support.places import ROOT
 
 # The list of the providers, and the one whose search results CSV v2 holds.
-THE_LIST = "pipeline/schema.py"
+THE_LIST = "pipeline/core/schema.py"
 NAMES = "|".join(sorted({*PROVIDERS, *(provider.title.lower() for provider in every_provider())}))
 # Neither the id of a model (`openai/gpt-oss-120b`) nor the name of a library.
 IN_TEXT = re.compile(rf"(?<![\w./-])(?:{NAMES})(?![\w/-])", re.IGNORECASE)
@@ -57,7 +57,7 @@ from typing import Any
 from pipeline.providers.answer import build_answer, place
 from pipeline.providers.http.request import ProviderRequest
 from pipeline.providers.provider import Api, Batches, Form, Names, Provider, Shape, StructuredQuestion
-from pipeline.schema import Answer, AskOptions
+from pipeline.core.schema import Answer, AskOptions
 
 
 def _read(body: dict[str, Any]) -> Answer:

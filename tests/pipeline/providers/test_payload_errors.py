@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
+from pipeline.core.schema import PROVIDERS, ProviderName
 from pipeline.providers import read_payload
 from pipeline.providers.http.failure import redact, unreadable_error
-from pipeline.schema import PROVIDERS, ProviderName
 from tests.support.places import DATA, NO_SHARED, SHARED
 
 PAYLOADS = DATA / "payloads"

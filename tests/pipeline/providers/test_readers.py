@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.schema import Answer, Occurrence, SearchResult
 from pipeline.providers import provider_name, read_payload
-from pipeline.schema import Answer, Occurrence, SearchResult
 from tests.support.batch_books import grok_chat
 from tests.support.places import DATA, NO_SHARED, SHARED
 

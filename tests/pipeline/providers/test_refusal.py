@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
+from pipeline.core.schema import ProviderName
 from pipeline.providers import read_payload
 from pipeline.providers.http.failure import is_refusal, is_refusal_error
-from pipeline.schema import ProviderName
 from tests.support.places import NO_SHARED, SHARED
 
 RECORDINGS = SHARED / "recordings"

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
+from pipeline.core.schema import AskOptions, ProviderName
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.gemini import ask_gemini
 from pipeline.providers.http.request import ProviderRequest
-from pipeline.schema import AskOptions, ProviderName
 
 PLAIN = AskOptions()
 PROMPT = '{note_text} "=cmd" 🚀 ويكي\n{0}'

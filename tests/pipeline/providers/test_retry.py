@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.providers.http.failure import (
     Decision,
     backoff_seconds,

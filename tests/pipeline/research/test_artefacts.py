@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pipeline.errors import BadRowsError, InputError
+from pipeline.core.errors import BadRowsError, InputError
 from pipeline.research.artefacts import (
     CitationEntry,
     Clarify,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.audit import Audit, audit, audit_run, verify_result
 from pipeline.research.contracts import Citation, Reference, Report

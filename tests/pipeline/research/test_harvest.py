@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.research.contracts import Payload, put_trace
 from pipeline.research.pages import Harvest, PagesRead, choose, fetch, harvest, page_key
 from pipeline.research.search import SEARCH_POLICY, SearchApi, tavily

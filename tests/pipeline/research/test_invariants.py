@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.research.artefacts import RunFolder, json_schemas
 from pipeline.research.audit import audit_run
 from pipeline.research.journal import JOURNAL

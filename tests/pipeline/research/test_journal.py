@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.models.structured import Spent
 from pipeline.research.journal import JOURNAL, Journal
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.research.documents import LocalSearch, PassageIndex, document_url
 from pipeline.research.run import search_provider
 from pipeline.research.search import SearchProvider

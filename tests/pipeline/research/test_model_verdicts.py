@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.models.asking import Model
 from pipeline.models.structured import Asker, accept_body
 from pipeline.providers import choose_model

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.research.artefacts import RunFolder
 from pipeline.research.intake import ClarificationNeeded, answered_depth, clarified_topic, clarify_topic, gate_questions
 from pipeline.research.options import ResearchOptions, new_run_id, topic_language

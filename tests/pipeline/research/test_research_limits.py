@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError, OutputError, ProviderError
+from pipeline.core.errors import InputError, OutputError, ProviderError
 from pipeline.models.structured import Spent
 from pipeline.research.artefacts import RunFolder
 from pipeline.research.options import Budget, Limits, ResearchOptions, checked_options

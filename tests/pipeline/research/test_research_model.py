@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pipeline.errors import ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.models.asking import USED_UP, Model
 from pipeline.models.structured import Asker, accept_body
 from pipeline.providers import choose_model

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import CitejuryError, InputError, ProviderError, SettingsError
+from pipeline.core.errors import CitejuryError, InputError, ProviderError, SettingsError
 from pipeline.research.run import search_provider
 from pipeline.research.search import (
     SEARCH_POLICY,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.sources.chunk import count_tokens, tokenize_chunk
 from pipeline.sources.extract import extract_document
 from pipeline.sources.schema import Chunk, Document, SourceMeta

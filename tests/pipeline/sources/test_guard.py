@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.sources.guard import address_of, host_addresses, is_public, resolve_host, web_target
 from tests.support.guard_bench import resolver
 

@@ -9,7 +9,7 @@ import httpcore
 import httpx
 import pytest
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.sources.exchange import Exchange, RequestLimits, exchange
 from pipeline.sources.guard import JudgedBackend, guarded_client
 from tests.support.guard_bench import resolver

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.recording.run import read_citations, resolved_earlier
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.redirects import Redirects, resolve_citations, resolve_redirects

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError, OutputError
+from pipeline.core.errors import InputError, OutputError
 from pipeline.sources.store import MIGRATIONS, PACKED, PACKED_ABOVE, PLAIN, VERSION, StoredRun, open_store
 from tests.support.store_bench import stored_page
 

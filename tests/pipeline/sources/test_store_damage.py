@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError, OutputError
+from pipeline.core.errors import InputError, OutputError
 from pipeline.sources.store import APPLICATION_ID, VERSION, open_store
 from tests.support.places import ROOT
 from tests.support.store_bench import stored_page
@@ -146,7 +146,7 @@ print(sorted(os.listdir(folder)))
 
 def test_a_full_disk_is_told_and_what_was_stored_before_is_safe(tmp_path: Path) -> None:
     code = """
-from pipeline.errors import OutputError
+from pipeline.core.errors import OutputError
 resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 with open_store(Path(sys.argv[1])) as store:
     kept = 0

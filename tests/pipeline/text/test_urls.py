@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import InputError
+from pipeline.core.errors import InputError
 from pipeline.text.urls import (
     Link,
     canonical_url,

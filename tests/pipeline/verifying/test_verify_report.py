@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from pipeline.asking.gather import Online, fetch_missing
 from pipeline.cli.verify import nearest_store
-from pipeline.prompts import text_digest
+from pipeline.core.prompts import text_digest
 from pipeline.sources.fetch import FetchPolicy
 from pipeline.sources.store import StoredPage, open_store
 from pipeline.verifying.read import SubmittedReport, read_report

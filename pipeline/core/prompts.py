@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from pipeline.errors import InputError
-from pipeline.schema import Frozen
+from pipeline.core.errors import InputError
+from pipeline.core.schema import Frozen
 
 NOTE_TEXT = "{note_text}"
 SYSTEM_PROMPT = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from pipeline.terminal import printable
+from pipeline.core.terminal import printable
 
 PART = "– "
 """What stands before the name of a row that is a part of the row above."""

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from pipeline.errors import OutputError
-from pipeline.files import staged_file, write_private
+from pipeline.core.errors import OutputError
+from pipeline.core.files import staged_file, write_private
 from tests.support.places import ROOT
 
 
@@ -178,7 +178,7 @@ def test_stdout_by_name_is_our_stdout_between_what_others_write_there(tmp_path: 
         pytest.skip("no /proc here")
     (tmp_path / "link").symlink_to("/proc/self/fd/1")
     (tmp_path / "link-to-link").symlink_to("link")
-    code = "import sys, pathlib, pipeline.files\npipeline.files.write_private(pathlib.Path(sys.argv[1]), 'new ')"
+    code = "import sys; from pipeline.core.files import write_private as w; w(__import__('pathlib').Path(sys.argv[1]), 'new ')"
     words = ["sh", "-c", 'echo before; "$@"; echo after', "sh", sys.executable, "-c", code, str(tmp_path / name)]
     with open(tmp_path / "out", "wb") as file:
         done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE if through == "pipe" else file, check=True)

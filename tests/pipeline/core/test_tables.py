@@ -2,7 +2,7 @@
 
 from rich.cells import cell_len
 
-from pipeline.tables import Table
+from pipeline.core.tables import Table
 
 HOSTILE = "a|b_*c*\x1b[31m\n<img src=x>\\input{x} & 50% \u202e@you"
 

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.errors import ErrorKind
+from pipeline.core.errors import ErrorKind
 
 ProviderName = Literal["openai", "claude", "gemini", "grok", "perplexity"]
 """The list of the providers, in their fixed order. All else that is known of one is in its module in `providers`."""

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.terminal import interrupted_by, stopping_on_signals
+from pipeline.core.terminal import interrupted_by, stopping_on_signals
 from tests.support.places import ROOT
 
 WORK = """
 import sys, time
-from pipeline.terminal import QUIET_SECONDS, ProgressBars
+from pipeline.core.terminal import QUIET_SECONDS, ProgressBars
 with ProgressBars("pages") as bars:
     bars.report("quick [red]")
     bars.tell("a line [red]" if sys.argv[1] != "wide" else "a line of words " * 8)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
-from pipeline.errors import OutputError
+from pipeline.core.errors import OutputError
 
 ANYBODY, OWNER_ONLY = 0o666, 0o600
 _MOST_LINKS = 40  # as many as Linux itself follows before it calls them a circle

@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from pipeline.errors import InputError, TornFrameError
+from pipeline.core.errors import InputError, TornFrameError
 
 if TYPE_CHECKING:
     from _csv import Reader
