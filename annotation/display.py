@@ -19,9 +19,9 @@ from annotation.labels import TaskName
 from annotation.rendering import one_line, plain_text, rendered_answer
 from annotation.tasks import COLUMN_FIELDS, short_hash
 from annotation.wording import Wording
+from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, membership_key, source_domain
 from pipeline.core.errors import ArgillaError
-from pipeline.records import Passage, QueryResponse, Source
-from pipeline.text.urls import GROUNDING_REDIRECT_HOST, membership_key, source_domain
+from pipeline.records.schema import Passage, QueryResponse, Source
 
 HIDDEN = "citejury"
 HIDDEN_VERSION = 2

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from annotation.display import HIDDEN, hidden_metadata, original_text, passage_bodies
 from annotation.tasks import MARKED_FIELD
-from pipeline.records import CONTEXT_SEPARATOR
+from pipeline.records.schema import CONTEXT_SEPARATOR
 
 _PASSAGES = "passages"
 """In the hidden metadata of a record that may be marked: its passages, in the order in which they are shown."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 
 from annotation.labels import LABELS, MARKS, TASKS, Mark, TaskName
 from pipeline.core.errors import InputError
-from pipeline.records import SourceState
+from pipeline.records.schema import SourceState
 
 LOCALES = Path(__file__).parent / "locales"
 

@@ -42,7 +42,7 @@ from tests.quick import ROOT, SLOW, git, touched_tests
 TARGETS = (
     "exports/agreement",
     "exports/reading/decisions.py",
-    "pipeline/recording/citation_form.py",
+    "pipeline/records/citation_form.py",
     "pipeline/text/normal_form.py",
     "pipeline/text/sentences.py",
     "pipeline/sources/guard.py",

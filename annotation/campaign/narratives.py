@@ -16,7 +16,7 @@ from typing import NamedTuple
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.tasks import lot
 from annotation.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS
-from pipeline.records import QueryResponse
+from pipeline.records.schema import QueryResponse
 
 _SEARCH_SPEED = 2.0
 """How many times faster a context is searched for what backs an answer than a text is read."""

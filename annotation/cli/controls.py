@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from annotation.campaign.file import Campaign
     from annotation.client import Argilla
     from annotation.status.control_push import ControlReport
-    from pipeline.records import QueryResponse
+    from pipeline.records.schema import QueryResponse
 
 
 _RATE = click.option(

@@ -18,7 +18,7 @@ from annotation.judge.judgements import FullJudgement, Judged, Unit, judgement_i
 from annotation.labels import TaskName
 from annotation.push.suggestions import ProposedLabel
 from pipeline.models.evidence import aggregate_context, read_context, validate_and_normalize_evidence
-from pipeline.records import Passage
+from pipeline.records.schema import Passage
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import Coverage, WordIndex, content_words, cover, without_marks, words_and_numbers
 from pipeline.verifying.page_text import PageText

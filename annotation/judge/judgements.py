@@ -7,11 +7,11 @@ from pydantic import Field
 
 from annotation.labels import TASKS, TaskName
 from annotation.push.suggestions import Judgement
+from pipeline.citations.addresses import source_domain
 from pipeline.core.schema import Frozen
 from pipeline.models.completion import Status
 from pipeline.models.evidence import NormalisedContext, Validated
-from pipeline.records import Passage, QueryResponse
-from pipeline.text.urls import source_domain
+from pipeline.records.schema import Passage, QueryResponse
 
 _NO_SITE = "-"
 """Stands for the site of a unit without passages, or of passages without URLs."""

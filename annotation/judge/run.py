@@ -33,7 +33,7 @@ from pipeline.models.completion import STATUSES, Status, Structured
 from pipeline.models.structured import Asker, Asks, Spent, accept_body, ask_structured, spent_of
 from pipeline.providers import ChosenModel
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.recording.run import numbered_lines
+from pipeline.records.run import numbered_lines
 
 
 class Work(NamedTuple):

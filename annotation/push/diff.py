@@ -20,7 +20,7 @@ from annotation.rendering import rendered_answer
 from annotation.tasks import MARKED_FIELD, short_hash
 from annotation.units import assignment_of
 from annotation.wording import Wording
-from pipeline.records import RECORD_NAMESPACE, QueryResponse, is_uuid
+from pipeline.records.schema import RECORD_NAMESPACE, QueryResponse, is_uuid
 
 _REVISION_OF = "revision_of"
 """In the hidden metadata of a revision: the `record_uuid` of the record that it is a later version of."""

@@ -19,7 +19,7 @@ from annotation.push.send import counted, opened_waiting, send_waiting
 from annotation.tasks import PRACTICE, PRODUCTION, lacking_fields, takes_suggestions
 from annotation.wording import read_wording
 from pipeline.core.errors import BadRowsError, InputError
-from pipeline.records import QueryResponse
+from pipeline.records.schema import QueryResponse
 from pipeline.settings import read_settings
 
 

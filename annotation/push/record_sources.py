@@ -13,15 +13,16 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, NamedTuple
 
 from annotation.rendering import one_line
+from pipeline.citations.addresses import document_id
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import delimiter_of, numbered_rows
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
 from pipeline.core.tables import unescaped
-from pipeline.csv_v2.file import is_answers_file
-from pipeline.csv_v2.rows import ANSWER_ID, AnswerParts
+from pipeline.csv.file import is_answers_file
+from pipeline.csv.rows import ANSWER_ID, AnswerParts
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.http.request import writable
-from pipeline.recording.run import (
+from pipeline.records.run import (
     ToldRun,
     answers_files,
     read_canonical,
@@ -30,8 +31,7 @@ from pipeline.recording.run import (
     record_from_answer,
     research_records,
 )
-from pipeline.records import Provenance, QueryResponse
-from pipeline.text.urls import document_id
+from pipeline.records.schema import Provenance, QueryResponse
 
 _COLUMN = "record_uuid"
 

@@ -18,7 +18,7 @@ from annotation.push.diff import SUGGESTION_HASH, Decorate, Target
 from annotation.tasks import short_hash
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.schema import Frozen
-from pipeline.recording.run import numbered_lines
+from pipeline.records.run import numbered_lines
 
 _AGENT = "judge"  # annotators see it beside each proposal
 GOOD = "ok"

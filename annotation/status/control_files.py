@@ -19,8 +19,8 @@ from pipeline.core.files import staged_file
 from pipeline.core.lines import delimiter_of, numbered_rows
 from pipeline.core.tables import Table, unescaped
 from pipeline.core.terminal import counted
-from pipeline.recording.run import write_records
-from pipeline.records import QueryResponse
+from pipeline.records.run import write_records
+from pipeline.records.schema import QueryResponse
 
 _ALL_LABELS = tuple(label for task in TASKS for label in LABELS[task])
 _COLUMNS = (

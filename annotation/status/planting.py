@@ -18,7 +18,7 @@ from annotation.display import source_of
 from annotation.labels import TASKS, TaskName
 from annotation.tasks import lot
 from annotation.wording import LOCALES, locales
-from pipeline.records import Passage, QueryResponse, is_uuid, join_context
+from pipeline.records.schema import Passage, QueryResponse, is_uuid, join_context
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 

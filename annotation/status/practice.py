@@ -21,10 +21,10 @@ from annotation.labels import LABELS, TASKS, TaskName, broken_rules
 from annotation.tasks import PRACTICE
 from annotation.units import ASSIGNMENT, Assignment
 from annotation.wording import LOCALES, read_wording
+from pipeline.citations.addresses import document_id
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.schema import Frozen
-from pipeline.records import RECORD_NAMESPACE, Passage, QueryResponse, Source, SourceState, join_context
-from pipeline.text.urls import document_id
+from pipeline.records.schema import RECORD_NAMESPACE, Passage, QueryResponse, Source, SourceState, join_context
 
 _ANSWERS = {"yes": True, "no": False}
 _OWN_KEYS = ("id", "language")

@@ -25,8 +25,8 @@ from pipeline.asking.replay import replay_narratives
 from pipeline.core.errors import ArgillaError, OutputError
 from pipeline.core.files import write_private
 from pipeline.core.terminal import ProgressBars
-from pipeline.recording.run import RESEARCH_RUN, read_records, write_records
-from pipeline.records import QueryResponse
+from pipeline.records.run import RESEARCH_RUN, read_records, write_records
+from pipeline.records.schema import QueryResponse
 from pipeline.research.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.run import open_environment
 from pipeline.research.stages import research

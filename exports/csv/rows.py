@@ -20,7 +20,7 @@ from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.schema import COLUMNS, PROVENANCE_COLUMNS, ControlRow, EvidenceRow, ExportedFile, ExportFilters, in_utc
 from pipeline.core.errors import ArgillaError
 from pipeline.core.tables import spreadsheet_cell
-from pipeline.records import Provenance, SourceState
+from pipeline.records.schema import Provenance, SourceState
 
 TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
     "retrieval": ("input_query", "chunk"),

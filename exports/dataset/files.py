@@ -24,7 +24,7 @@ from exports.dataset.rows import TIME_COLUMNS
 from exports.dataset.splits import SPLITS, SplitName, SplitShares
 from pipeline.core.errors import OutputError
 from pipeline.core.schema import Frozen
-from pipeline.records import Provenance
+from pipeline.records.schema import Provenance
 
 _KIND: Literal["citejury dataset"] = "citejury dataset"
 _BATCH_ROWS = 1000

@@ -21,7 +21,7 @@ from exports.reading.collection import Response, moment_or_none
 from exports.reading.provenance import ReadProvenance
 from exports.reading.read import csv_rows, holds_discarded, read_responses
 from pipeline.core.errors import InputError
-from pipeline.records import CONTEXT_SEPARATOR, Provenance
+from pipeline.records.schema import CONTEXT_SEPARATOR, Provenance
 
 Row = dict[str, Any]
 _RETRIEVAL_COLUMNS: Mapping[str, str] = {

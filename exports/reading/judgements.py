@@ -20,8 +20,8 @@ from exports.reading.read import input_file
 from exports.reading.runs import COLUMNS, column_of
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.terminal import counted, printable
-from pipeline.recording.run import numbered_lines, read_records
-from pipeline.records import QueryResponse
+from pipeline.records.run import numbered_lines, read_records
+from pipeline.records.schema import QueryResponse
 
 BAD_LINES_TOLD = 20
 """So many bad lines of a file are told one by one; how many there are is told of all."""

@@ -18,13 +18,14 @@ from exports.reading.provenance import RecordTraces, tell_narratives
 from exports.reading.read import input_file
 from exports.results.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, add_counts
 from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, csv_file, read_errors, read_manifest
+from pipeline.citations.addresses import is_grounding_redirect, site_key
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.schema import PROVIDERS, ErrorLine, StoredAnswer
 from pipeline.core.terminal import counted
-from pipeline.csv_v2.file import read_answers, whole_answers
-from pipeline.csv_v2.rows import identify_call
+from pipeline.csv.file import read_answers, whole_answers
+from pipeline.csv.rows import identify_call
 from pipeline.providers.http.failure import is_refusal, is_refusal_error
-from pipeline.recording.run import (
+from pipeline.records.run import (
     ToldRun,
     answers_of_run,
     read_records,
@@ -33,8 +34,7 @@ from pipeline.recording.run import (
     record_from_answer,
     research_records,
 )
-from pipeline.records import QueryResponse, Source
-from pipeline.text.urls import is_grounding_redirect, site_key
+from pipeline.records.schema import QueryResponse, Source
 from pipeline.text.words import detect_language
 
 COLUMNS = (

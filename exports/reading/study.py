@@ -37,7 +37,7 @@ from exports.results.study import Judged, Study
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
-from pipeline.records import Provenance
+from pipeline.records.schema import Provenance
 
 _RECORD, _PROBABILITY = "record_uuid", "inclusion_probability"
 _SMALLEST = 1e-6

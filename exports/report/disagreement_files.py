@@ -22,7 +22,7 @@ from exports.reading.read import csv_rows, export_files, read_responses, task_of
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.tables import Table
-from pipeline.recording.run import numbered_lines
+from pipeline.records.run import numbered_lines
 
 _UnitKey = tuple[TaskName, str, str]
 """Task, `record_uuid` and `chunk_id`."""

@@ -26,7 +26,7 @@ from exports.reading.read import csv_rows, export_files, read_tables, task_of
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.tables import unescaped
-from pipeline.records import CONTEXT_SEPARATOR
+from pipeline.records.schema import CONTEXT_SEPARATOR
 
 
 class Difference(NamedTuple):

@@ -9,7 +9,7 @@ from annotation.labels import TaskName
 from exports.agreement.schema import InputFile
 from exports.results.study import Consensus, Verdict, VerdictPatterns
 from pipeline.core.schema import Frozen
-from pipeline.records import SourceState
+from pipeline.records.schema import SourceState
 
 Contexts = Literal["selected", "supplied", ""]
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from annotation.labels import TaskName
 from exports.agreement.ratings import IntArray, Ratings, UnitKey
 from pipeline.core.schema import Frozen
-from pipeline.records import SourceState
+from pipeline.records.schema import SourceState
 
 STATES: tuple[SourceState, ...] = get_args(SourceState)
 """The states of a source, by their number in `Answers`."""

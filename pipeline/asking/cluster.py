@@ -23,13 +23,13 @@ from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from pipeline.asking.gather import FoundPage, Gathered, Intake, Report, Wanted, find_page, missing_pages
 from pipeline.asking.run_sources import Tell
+from pipeline.citations.addresses import site_key
 from pipeline.core.errors import CitejuryError, ClusterError
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy, SiteMemory, Trail, host_of
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.politeness import Network
 from pipeline.sources.store import Store
-from pipeline.text.urls import site_key
 
 # At one request a second, a quarter of a minute's work is what a worker that is killed can cost.
 _PAGES = 16

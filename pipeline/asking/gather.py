@@ -11,13 +11,13 @@ import httpx
 
 from pipeline.asking.run_folder import CITATIONS
 from pipeline.asking.run_sources import Tell
+from pipeline.citations.addresses import source_domain, url_host
 from pipeline.core.prompts import text_digest
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy, Trail, host_of
 from pipeline.sources.politeness import UNREACHABLE
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Outcome, Store, StoredPage, row_from_page
-from pipeline.text.urls import source_domain, url_host
 
 # Failures that another day may mend; a host name that is not found is one, for so it looks where the network is away.
 # A parser may run out of time because everything else on the machine is busy too.

@@ -22,7 +22,7 @@ from pipeline.core.files import staged_file
 from pipeline.core.lines import PACKED, pack
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Answer, Frozen, StoredAnswer
-from pipeline.csv_v2.file import (
+from pipeline.csv.file import (
     HEADER,
     Place,
     append_answer,
@@ -35,7 +35,7 @@ from pipeline.csv_v2.file import (
 from pipeline.providers import get_provider
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.providers.http.request import load_body, writable
-from pipeline.recording.run import read_stored
+from pipeline.records.run import read_stored
 
 _PIECE = 1 << 20
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from pydantic import Field, ValidationError
 
 from pipeline.asking.narratives import NarrativesCsv
+from pipeline.citations.addresses import host_name
 from pipeline.core.errors import InputError
 from pipeline.core.prompts import (
     DEFAULT_PROMPTS,
@@ -26,10 +27,9 @@ from pipeline.core.prompts import (
     text_digest,
 )
 from pipeline.core.schema import AskOptions, Frozen, Narrative, Price, ProviderName
-from pipeline.csv_v2.rows import identify_call
+from pipeline.csv.rows import identify_call
 from pipeline.providers import provider_name
 from pipeline.settings import what_is_needed
-from pipeline.text.urls import host_name
 from pipeline.text.words import text_language
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")

@@ -25,8 +25,8 @@ from pipeline.core.files import staged_file
 from pipeline.core.lines import PACKED, is_packed
 from pipeline.core.prompts import DEFAULT_PROMPTS, PromptsAsked
 from pipeline.core.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName
-from pipeline.csv_v2.file import answers_file, error_bytes, read_answers
-from pipeline.csv_v2.rows import find_place
+from pipeline.csv.file import answers_file, error_bytes, read_answers
+from pipeline.csv.rows import find_place
 
 MANIFEST = "manifest.json"
 ERRORS = "errors.jsonl"

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.asking.index import cited_urls
 from pipeline.asking.run_folder import CITATIONS
+from pipeline.citations.addresses import membership_key, site_key, source_domain, without_password
 from pipeline.core.errors import InputError
 from pipeline.core.prompts import text_digest
-from pipeline.recording.run import answers_files, answers_of_run, records_from_run, resolved_earlier, write_records
-from pipeline.records import QueryResponse
+from pipeline.records.run import answers_files, answers_of_run, records_from_run, resolved_earlier, write_records
+from pipeline.records.schema import QueryResponse
 from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, cited_page, outcome_of
 from pipeline.sources.store import Store, StoredPage
-from pipeline.text.urls import membership_key, site_key, source_domain, without_password
 
 if TYPE_CHECKING:
     from pipeline.asking.gather import Gathered

@@ -28,11 +28,11 @@ from pipeline.asking.run_folder import (
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import PROVIDERS, ErrorLine, Price, ProviderName, StoredAnswer
-from pipeline.csv_v2.file import rows_as_bytes
+from pipeline.csv.file import rows_as_bytes
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_of
 from pipeline.providers.http.request import load_body
-from pipeline.recording.run import read_stored, resolved_earlier
+from pipeline.records.run import read_stored, resolved_earlier
 
 # The words with which the five say that an answer came to its end, in lower case.
 _WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "reason_stop", "tool_calls", "tool_use"})

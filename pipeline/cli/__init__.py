@@ -32,7 +32,7 @@ def check(paths: tuple[Path, ...]) -> None:
         citejury pipeline check answers
         citejury pipeline check answers/openai.csv
     """
-    from pipeline.csv_v2.check import check_rows
+    from pipeline.csv.check import check_rows
 
     violations = 0
     files = [file for path in paths for file in _csv_files(path)]
@@ -51,7 +51,7 @@ def check(paths: tuple[Path, ...]) -> None:
 def _csv_files(path: Path) -> list[Path]:
     """The file itself, or the CSV files of a folder, at least one, in order of their names."""
     from pipeline.core.errors import InputError
-    from pipeline.csv_v2.file import is_answers_file
+    from pipeline.csv.file import is_answers_file
 
     if not path.is_dir():
         return [path]
@@ -75,7 +75,7 @@ def migrate(v1: Path, v2: Path) -> None:
     Example:
         citejury pipeline migrate llm_runs/openai.csv answers/openai.csv
     """
-    from pipeline.csv_v2.migrate import migrate_file
+    from pipeline.csv.migrate import migrate_file
 
     migrated = migrate_file(v1, v2)
     for note in migrated.notes:

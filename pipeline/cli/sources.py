@@ -206,7 +206,7 @@ def _run_fetch(
     """What fetches missing pages, here or on the scheduler's cluster; the run's redirects are looked up before."""
     from pipeline.asking.gather import fetch_missing, look_up_targets
     from pipeline.core.errors import NotInstalledError
-    from pipeline.recording.run import read_told_run
+    from pipeline.records.run import read_told_run
 
     run_id = read_told_run(run).run_id
     if scheduler is None:

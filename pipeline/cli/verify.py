@@ -117,7 +117,7 @@ def verify(
     with opened as held, PagesBar() as bar:
         if held and not offline:  # without the web, nothing that asks it is loaded
             from pipeline.asking.gather import fetch_missing
-            from pipeline.recording.run import read_told_run
+            from pipeline.records.run import read_told_run
 
             online = open_web(allowed, concurrency, bar.tell)
             keys = cited_keys(read_submitted(file))
@@ -191,7 +191,7 @@ def _log_asked(asked: "Asked") -> None:
 
 def nearest_store(file: Path) -> Path:
     """The store that is nearest above the file; without one, beside a report or the folder of a CSV file."""
-    from pipeline.csv_v2.file import is_answers_file
+    from pipeline.csv.file import is_answers_file
     from pipeline.research.runs import STORE
 
     folders = list(file.absolute().parents)[:3]

@@ -11,10 +11,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from pipeline.citations.addresses import membership_key
 from pipeline.core.errors import InputError
 from pipeline.text.normal_form import NormalForm, normal_form, normalise, reference_at
 from pipeline.text.sentences import trim_snippet
-from pipeline.text.urls import membership_key
 
 # Source: pipeline/contracts/evidence.md#the-context.
 _HEADER = re.compile(r"^### \[PAGE\] (\S+)[^\S\n]*$\n?", re.MULTILINE)

@@ -10,9 +10,9 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from pipeline.citations.addresses import Link, find_links, source_domain
 from pipeline.core.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object
-from pipeline.text.urls import Link, find_links, source_domain
 
 # Left over where search meets structured output: https://github.com/openai/openai-agents-python/issues/2051
 _ARTEFACT = re.compile("\ue200[^\ue200\ue201]*+\ue201|[\ue200-\ue2ff]")

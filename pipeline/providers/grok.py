@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from pipeline.citations.addresses import find_links
 from pipeline.core.schema import Answer, AskOptions
 from pipeline.providers.answer import (
     NUMBER,
@@ -60,7 +61,6 @@ from pipeline.providers.provider import (
     present,
     responses_format,
 )
-from pipeline.text.urls import find_links
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.research.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.contracts import Claim, Report
@@ -18,7 +19,6 @@ from pipeline.research.jury import numbers_in_order
 from pipeline.research.layout import LaidOut, cid
 from pipeline.research.values import Verified, Written
 from pipeline.text.normal_form import INVISIBLE
-from pipeline.text.urls import canonical_url
 from pipeline.text.words import UNSPACED, plain_number, without_marks
 from pipeline.verifying.marks import CID, Block, find_marks, heading_words, plain_words, read_blocks
 from pipeline.verifying.page_text import PageText

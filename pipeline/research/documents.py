@@ -17,6 +17,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from pipeline.asking.run_sources import MEDIA_TYPES, added_page, read_file
+from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import counted
 from pipeline.research.full_text import FullText, Weights, all_of, any_of, search_words
@@ -26,7 +27,6 @@ from pipeline.sources.headings import Heading, headings_of
 from pipeline.sources.passages import is_index
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage
-from pipeline.text.urls import canonical_url
 from pipeline.text.words import content_words
 
 _HOST = "documents.invalid"

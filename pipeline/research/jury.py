@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid5
 
+from pipeline.citations.addresses import document_id, source_domain
 from pipeline.core.schema import StoredAnswer
-from pipeline.csv_v2.file import write_answers
-from pipeline.recording.citation_form import read_marks
-from pipeline.recording.run import RESEARCH_RECORDS, RESEARCH_RUN, ToldRun, record_from_answer, write_records
-from pipeline.records import RECORD_NAMESPACE, QueryResponse, join_context
+from pipeline.csv.file import write_answers
+from pipeline.records.citation_form import read_marks
+from pipeline.records.run import RESEARCH_RECORDS, RESEARCH_RUN, ToldRun, record_from_answer, write_records
+from pipeline.records.schema import RECORD_NAMESPACE, QueryResponse, join_context
 from pipeline.research.artefacts import RunFolder, json_text, write_text
 from pipeline.research.contracts import Report, ReportFile, contract_json
 from pipeline.research.values import Depth
@@ -26,7 +27,6 @@ from pipeline.sources.choose import (
     rank_passages,
 )
 from pipeline.sources.chunk import page_chunks
-from pipeline.text.urls import document_id, source_domain
 from pipeline.verifying.rules import disagreements
 from pipeline.verifying.values import Checked, Page, Quote
 

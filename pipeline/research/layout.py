@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import quote, urldefrag
 
+from pipeline.citations.addresses import source_domain
 from pipeline.core.errors import InputError
 from pipeline.research.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.contracts import Citation, Reference, Report
@@ -24,7 +25,6 @@ from pipeline.sources.headings import headings_above
 from pipeline.sources.passages import lines_of
 from pipeline.text.asking import is_general, names_subject, subject_words
 from pipeline.text.normal_form import normalise
-from pipeline.text.urls import source_domain
 from pipeline.text.words import detect_language
 from pipeline.verifying.rules import disagreements
 from pipeline.verifying.scores import single_source

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
 from pipeline.asking.gather import Report, gather_pages, missing_pages
+from pipeline.citations.addresses import membership_key, site_key
 from pipeline.core.errors import ProviderError
 from pipeline.research.contracts import ERROR_CODES, Failure, FetchResult, Payload, ToolCall, put_trace
 from pipeline.research.contracts import SearchResults as Answered
@@ -25,7 +26,6 @@ from pipeline.sources.fetch import Fetcher
 from pipeline.sources.schema import READ, SearchResult
 from pipeline.sources.store import Outcome, Store, StoredPage
 from pipeline.text.asking import subject_words
-from pipeline.text.urls import membership_key, site_key
 from pipeline.text.words import UNSPACED
 from pipeline.verifying.values import Page
 

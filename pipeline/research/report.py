@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from pipeline.citations.addresses import site_key
 from pipeline.core.terminal import counted
 from pipeline.models.asking import NO_USE, USED_UP, Meter
 from pipeline.models.structured import added
@@ -26,7 +27,6 @@ from pipeline.research.values import Intake, Plan, Verified, Written, plan_langu
 from pipeline.research.write import write_report
 from pipeline.sources.chunk import ENCODING
 from pipeline.sources.store import Store, StoredRun
-from pipeline.text.urls import site_key
 from pipeline.verifying.rules import disagreements
 from pipeline.verifying.scores import Scores, citation_scores, cited_texts, single_source, weaker_sentences
 from pipeline.verifying.values import Page, StoredVerdict, Verdict

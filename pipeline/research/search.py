@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode
 
+from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import ErrorKind, InputError, NotInstalledError, ProviderError, SettingsError
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.http.failure import redact
@@ -24,7 +25,6 @@ from pipeline.sources.decode import stored_text
 from pipeline.sources.schema import SearchResult
 from pipeline.sources.store import Store
 from pipeline.text.sentences import trim_snippet
-from pipeline.text.urls import canonical_url
 
 _LONGEST_TITLE = 256
 _LONGEST_SNIPPET = 1024

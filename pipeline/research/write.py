@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from pipeline.citations.addresses import site_key, source_domain
 from pipeline.models.asking import Model
 from pipeline.research.claims import is_fit
 from pipeline.research.documents import is_document
@@ -18,7 +19,6 @@ from pipeline.sources.headings import headings_above
 from pipeline.text.asking import stem, subject_words
 from pipeline.text.normal_form import normalise
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.urls import site_key, source_domain
 from pipeline.text.words import content_words, numbers_in, without_marks
 from pipeline.verifying.page_text import read_page
 from pipeline.verifying.rules import Disagreement, check_sentence, disagreements, disputed_ids

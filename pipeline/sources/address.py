@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, cast
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from pipeline.text.urls import is_grounding_redirect, site_key, url_host
+from pipeline.citations.addresses import is_grounding_redirect, site_key, url_host
 
 _LEAST_LETTERS = 4
 _COMPARED_LETTERS = 5

@@ -12,13 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple, get_args
 from urllib.parse import urldefrag
 
-from pipeline.core.errors import InputError
-from pipeline.core.terminal import printable
-from pipeline.records import Passage, QueryResponse, Source, SourceState, defuse_separator, join_context
-from pipeline.sources.chunk import page_chunks
-from pipeline.sources.schema import READ, Chunk, state_of
-from pipeline.sources.store import Outcome, Store
-from pipeline.text.urls import (
+from pipeline.citations.addresses import (
     canonical_url,
     document_id,
     has_user_name,
@@ -26,6 +20,12 @@ from pipeline.text.urls import (
     source_domain,
     without_password,
 )
+from pipeline.core.errors import InputError
+from pipeline.core.terminal import printable
+from pipeline.records.schema import Passage, QueryResponse, Source, SourceState, defuse_separator, join_context
+from pipeline.sources.chunk import page_chunks
+from pipeline.sources.schema import READ, Chunk, state_of
+from pipeline.sources.store import Outcome, Store
 from pipeline.text.words import content_words, without_marks
 
 _SEARCH = "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"

@@ -12,10 +12,10 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipeline.citations.addresses import source_domain
 from pipeline.core.errors import InputError, NotInstalledError
 from pipeline.sources.schema import Chunk, Document, SourceMeta
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.urls import source_domain
 
 if TYPE_CHECKING:
     from importlib.abc import Loader

@@ -12,10 +12,10 @@ from urllib.parse import urldefrag, urljoin
 
 import httpx
 
+from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import InputError
 from pipeline.sources.decode import decoded
 from pipeline.sources.guard import NoSuchHostError, web_target
-from pipeline.text.urls import canonical_url
 
 # Brotli and others are not asked for, so nothing that they pack has to be unpacked.
 _ACCEPT_ENCODING = "gzip, deflate"

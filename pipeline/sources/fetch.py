@@ -12,6 +12,7 @@ from typing import NamedTuple, Self
 
 import httpx
 
+from pipeline.citations.addresses import canonical_url, has_user_name, site_key
 from pipeline.core.errors import InputError
 from pipeline.providers.http.failure import time_there, wait_seconds
 from pipeline.sources.decode import charset_of
@@ -30,7 +31,6 @@ from pipeline.sources.exchange import (
 from pipeline.sources.guard import web_target
 from pipeline.sources.politeness import MAX_BYTES as ROBOTS_BYTES
 from pipeline.sources.politeness import UNREACHABLE, HostMemory, HostQueue, Network, Rules, read_rules
-from pipeline.text.urls import canonical_url, has_user_name, site_key
 
 _REASONS = {401: "login", 402: "paywall", 407: "login"}
 _NOT_MODIFIED = 304

@@ -17,9 +17,9 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 import httpcore
 import httpx
 
+from pipeline.citations.addresses import MAX_URL_LENGTH, host_name
 from pipeline.core.errors import InputError
 from pipeline.providers.http.transfer import NoCookies
-from pipeline.text.urls import MAX_URL_LENGTH, host_name
 
 Address = IPv4Address | IPv6Address
 Allowed = frozenset[tuple[str, int]]

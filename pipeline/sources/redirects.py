@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import httpx
 
+from pipeline.citations.addresses import is_grounding_redirect
 from pipeline.core.errors import InputError
-from pipeline.recording.run import read_citations, write_resolved
+from pipeline.records.run import read_citations, write_resolved
 from pipeline.sources.guard import web_target
-from pipeline.text.urls import is_grounding_redirect
 
 _CONCURRENCY = 8
 _SECONDS = 20.0

@@ -9,10 +9,10 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Frozen
-from pipeline.records import SourceState
-from pipeline.text.urls import canonical_url
+from pipeline.records.schema import SourceState
 
 READ = ("page", "added")
 """The reasons of pages whose text is in the store."""

@@ -7,7 +7,7 @@ from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pipeline.text.urls import Link, find_links
+from pipeline.citations.addresses import Link, find_links
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

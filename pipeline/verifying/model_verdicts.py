@@ -17,6 +17,7 @@ from pydantic import BaseModel, field_validator, model_validator
 
 from pipeline.asking.questions import Limits, Tell
 from pipeline.asking.run_state import RunState
+from pipeline.citations.addresses import membership_key
 from pipeline.core.schema import Price
 from pipeline.core.terminal import stopping_on_signals
 from pipeline.models.asking import Meter, Model, Replies, SpendLimits, open_replies
@@ -26,7 +27,6 @@ from pipeline.models.structured import Asker, Spent, accept_body, spent_of
 from pipeline.providers import ChosenModel
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.text.normal_form import normal_form
-from pipeline.text.urls import membership_key
 from pipeline.text.words import STOP_WORDS, TOKEN, SentencePlace, content_words, without_marks, words_and_numbers
 from pipeline.verifying.figures import figures_of, in_figures, shown_figure
 from pipeline.verifying.page_text import PageText

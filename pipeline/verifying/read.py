@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from pipeline.asking.run_folder import CITATIONS
 from pipeline.core.errors import InputError
-from pipeline.csv_v2.file import is_answers_file, read_answers
-from pipeline.recording.citation_form import to_one_form
-from pipeline.recording.run import RESEARCH_RUN, read_stored, resolved_earlier
+from pipeline.csv.file import is_answers_file, read_answers
+from pipeline.records.citation_form import to_one_form
+from pipeline.records.run import RESEARCH_RUN, read_stored, resolved_earlier
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import detect_language
 from pipeline.verifying.marks import (

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from pipeline.citations.addresses import Link, canonical_url, find_links
 from pipeline.core.errors import InputError
-from pipeline.text.urls import Link, canonical_url, find_links
 from pipeline.verifying.marks import CID, Block, Mark, heading_words, plain_words
 from pipeline.verifying.values import (
     CitedSentence,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BeforeValidator
 
 from pipeline.core.schema import Frozen
-from pipeline.records import SourceState
+from pipeline.records.schema import SourceState
 from pipeline.sources.headings import Heading
 from pipeline.verifying.marks import Mark
 

@@ -9,12 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
+from pipeline.citations.addresses import site_key
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import counted, printable
 from pipeline.sources.choose import Tally, cited_page, failure_lines, outcome_of, pages_line
 from pipeline.sources.schema import READ, state_of
 from pipeline.sources.store import Outcome, Store
-from pipeline.text.urls import site_key
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import SubmittedReport
 from pipeline.verifying.rules import Finding, check_sentence

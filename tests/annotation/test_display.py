@@ -16,7 +16,7 @@ from annotation.rendering import plain_text
 from annotation.tasks import COLUMN_FIELDS
 from annotation.wording import FIELDS, read_wording
 from pipeline.core.errors import ArgillaError
-from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse, Source, join_context
+from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse, Source, join_context
 
 UUID = "6f1c9a3e-7d52-4c5b-9a55-0f8f5f6b7c01"
 TEXTS = ("Vaccines do <not> cause it & never did.", "Zweite Stelle.\n  Eingerückt.", "第三の抜粋")

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from uuid import UUID
 
+from pipeline.citations.addresses import source_domain
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, SearchResult, StoredAnswer
-from pipeline.csv_v2.file import read_answers, write_answers
-from pipeline.csv_v2.rows import answer_cells
-from pipeline.text.urls import source_domain
+from pipeline.csv.file import read_answers, write_answers
+from pipeline.csv.rows import answer_cells
 from tests.support.csv_check import check_file
 
 NAME = "csv_v2_write_read_check"

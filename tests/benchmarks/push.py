@@ -21,7 +21,7 @@ from annotation.embedded.launch import start_server
 from annotation.labels import TASKS
 from annotation.push.push import push_records
 from annotation.wording import read_wording
-from pipeline.records import QueryResponse
+from pipeline.records.schema import QueryResponse
 
 GOAL = 0.4
 RECORDS = 1250

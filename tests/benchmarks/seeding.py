@@ -20,7 +20,7 @@ from annotation.embedded.launch import ServerHandle
 from annotation.embedded.search.words import words_by_field
 from annotation.labels import LABELS
 from annotation.wording import read_wording
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 
 ANSWERED = ("anna", "ben")
 WAITING = "carla"

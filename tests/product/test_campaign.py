@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from annotation.client import Argilla
-from pipeline.records import Passage, QueryResponse, join_context
+from pipeline.records.schema import Passage, QueryResponse, join_context
 from tests.support.campaign_book import TASKS, Shelf, languages, record
 from tests.support.campaign_players import CALIBRATION, LOCALES, ROUNDS, Play, places, record_ids
 from tests.support.places import ROOT

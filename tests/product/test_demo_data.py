@@ -15,7 +15,7 @@ from exports.cli.demo import ANSWER as RESEARCH
 from exports.cli.demo import document_name, read_jury, research_library, with_research
 from pipeline.core.schema import PROVIDERS, Answer, ProviderName
 from pipeline.providers import read_payload
-from pipeline.recording.run import passages
+from pipeline.records.run import passages
 from pipeline.text.words import detect_language
 
 DATA = files("exports") / "demo_data"

@@ -15,7 +15,7 @@ from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import push_records
 from annotation.tasks import schema_part
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 from tests.support.places import ROOT
 
 if TYPE_CHECKING:

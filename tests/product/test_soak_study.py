@@ -24,7 +24,7 @@ from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName, broken_rules
 from annotation.units import Assignment, assignment_of
 from exports.cli import main
-from pipeline.records import Passage, Provenance, QueryResponse, Source, join_context
+from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, join_context
 from tests.support.planned_records import write_planned
 from tests.support.queue_player import PENDING
 

@@ -11,7 +11,7 @@ from annotation.campaign.datasets import find_datasets
 from annotation.client import Argilla
 from annotation.labels import LABELS
 from exports.cli import main
-from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
+from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle

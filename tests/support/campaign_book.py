@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
-from pipeline.records import Passage, Provenance, QueryResponse, Source, join_context
+from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, join_context
 
 NAMESPACE = UUID("0b9d1f5a-2f6e-4f0c-8f2c-6a1f5b8d7e21")
 TASKS = ("retrieval", "grounding", "generation")

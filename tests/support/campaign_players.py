@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from annotation.client import Argilla
 from exports.cli import main
-from pipeline.records import QueryResponse
+from pipeline.records.schema import QueryResponse
 from tests.support.campaign_book import TASKS, Book, Done, Shelf, answers
 
 if TYPE_CHECKING:

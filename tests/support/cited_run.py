@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import UUID, uuid5
 
+from pipeline.citations.addresses import source_domain
 from pipeline.core.schema import StoredAnswer
-from pipeline.csv_v2.file import write_answers
-from pipeline.text.urls import source_domain
+from pipeline.csv.file import write_answers
 
 NAMES = UUID("5d1c6f5e-0b0a-4d6c-9a55-3f0f6f0c2a11")
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.csv_v2.check import Violation, check_rows
+from pipeline.csv.check import Violation, check_rows
 
 
 def check_file(path: Path) -> list[Violation]:

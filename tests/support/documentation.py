@@ -38,7 +38,7 @@ from pipeline.core.prompts import PromptsAsked, PromptSettings
 from pipeline.core.schema import AnswerRow, AskOptions, ErrorLine
 from pipeline.providers import every_provider
 from pipeline.providers.provider import Api, Batches, Provider
-from pipeline.records import Passage, Provenance, QueryResponse, Source, SourceState
+from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, SourceState
 from pipeline.research.artefacts import (
     CitationEntry,
     Clarify,

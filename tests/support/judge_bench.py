@@ -8,8 +8,8 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.recording.run import write_records
-from pipeline.records import Passage, QueryResponse, Source
+from pipeline.records.run import write_records
+from pipeline.records.schema import Passage, QueryResponse, Source
 from tests.support.provider_server import Received
 from tests.support.scripted_model import ScriptedModel, prompts_of
 

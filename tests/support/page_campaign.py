@@ -12,7 +12,7 @@ from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.labels import TaskName
 from annotation.wording import read_wording
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 from tests.support.page_driver import RECORD_ID, answer, log_in, open_form, press, wait
 
 CONTRADICTION = {"topically_relevant": False, "evidence_sufficient": True, "misleading": False}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pipeline.records import Passage, Provenance, QueryResponse
+from pipeline.records.schema import Passage, Provenance, QueryResponse
 
 PROVIDERS = ("openai", "claude", "gemini")
 

@@ -12,7 +12,7 @@ from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.labels import LABELS, TaskName
 from annotation.wording import read_wording
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 
 MANY = 10
 PENDING = [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from annotation.rendering import rendered_answer
 from pipeline.providers import provider_name, read_payload
-from pipeline.recording.citation_form import to_one_form
+from pipeline.records.citation_form import to_one_form
 from tests.support.places import ROOT, SHARED
 
 _RECORDINGS = SHARED / "recordings"

@@ -12,7 +12,7 @@ from annotation.client import Argilla
 from annotation.labels import LABELS
 from annotation.tasks import PRODUCTION, define_dataset
 from annotation.wording import read_wording
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 
 PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")
 ANSWER = QueryResponse(

@@ -10,7 +10,7 @@ from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import push_records
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 
 PEOPLE: dict[str, list[str]] = {"anna": ["de"], "ben": ["de", "ja"], "cora": []}
 

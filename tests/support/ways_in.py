@@ -14,7 +14,7 @@ from annotation.campaign.setup import add_users, set_up
 from annotation.client import KEY_HEADER, Argilla
 from annotation.labels import LABELS
 from annotation.push.push import push_records
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 
 OPEN_TO_ANYBODY = {
     "GET /version",

@@ -16,7 +16,7 @@ from annotation.client import Argilla
 from annotation.labels import LABELS
 from exports.cli import main
 from pipeline.core.errors import InputError, SettingsError
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 from pipeline.settings import read_settings
 from tests.support.setup_bench import make, workspaces
 

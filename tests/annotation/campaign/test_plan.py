@@ -18,7 +18,7 @@ from annotation.push.record_sources import read_choice
 from annotation.tasks import CALIBRATION
 from exports.cli import main
 from exports.reading.study import read_weights
-from pipeline.records import QueryResponse
+from pipeline.records.schema import QueryResponse
 from tests.support.planned_records import PROVIDERS, planned_record, planned_study, write_planned
 
 CAMPAIGN = """

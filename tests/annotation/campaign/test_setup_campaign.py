@@ -28,7 +28,7 @@ from exports.cli import main
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from pipeline.core.errors import ArgillaError, InputError, SettingsError
-from pipeline.records import Passage, QueryResponse, join_context
+from pipeline.records.schema import Passage, QueryResponse, join_context
 from tests.support.setup_bench import ANSWER, campaign, described, done, make, submit_first
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from annotation.labels import LABELS, TASKS
 from annotation.wording import LOCALES, locales, read_wording
 from exports.cli import main
 from pipeline.core.errors import InputError, NotFoundError
-from pipeline.records import QueryResponse
+from pipeline.records.schema import QueryResponse
 from tests.support.page_driver import start_browser
 
 if TYPE_CHECKING:

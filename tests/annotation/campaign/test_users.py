@@ -17,7 +17,7 @@ from annotation.client import Argilla
 from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 from tests.support.export_bench import read_csv
 from tests.support.lossy_link import Forward, lossy_link
 

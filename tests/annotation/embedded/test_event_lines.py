@@ -39,7 +39,7 @@ from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main
 from pipeline.core.terminal import printable
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 
 PATIENCE_SECONDS = 120
 PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")

@@ -8,7 +8,7 @@ import pytest
 
 from annotation.judge.baseline import Index, baseline_judgement, sentences_of
 from annotation.judge.judgements import FullJudgement, units_of
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 from tests.support.places import NO_SHARED, SHARED
 
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"

@@ -25,7 +25,7 @@ from annotation.embedded.launch import ServerHandle
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.units import ROWS_PATH
 from annotation.wording import read_wording
-from pipeline.records import Passage, Provenance, QueryResponse, Source
+from pipeline.records.schema import Passage, Provenance, QueryResponse, Source
 from tests.support.page_driver import answer, focused, forget, log_in, press, wait
 
 pytestmark = pytest.mark.server

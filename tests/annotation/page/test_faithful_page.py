@@ -19,7 +19,7 @@ from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.rendering import rendered_answer
 from annotation.wording import read_wording
-from pipeline.records import Provenance, QueryResponse
+from pipeline.records.schema import Provenance, QueryResponse
 from tests.support.nasty_answers import NASTY_ANSWERS
 from tests.support.page_driver import RECORD_ID, click, events, log_in, open_form, press, screenshot, shown_text, wait
 from tests.support.real_answers import real_answers

@@ -19,7 +19,7 @@ from annotation.labels import LABELS, TASKS, TaskName
 from annotation.wording import read_wording
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from pipeline.records import Passage, QueryResponse, join_context
+from pipeline.records.schema import Passage, QueryResponse, join_context
 from tests.support.hostile_text import ATTACKS, listening_beacon
 from tests.support.lossy_link import lossy_link
 from tests.support.page_driver import (

@@ -20,7 +20,7 @@ from annotation.tasks import dataset_name
 from annotation.wording import read_wording
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
-from pipeline.records import Passage, Provenance, QueryResponse, Source, join_context
+from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, join_context
 from tests.support.page_driver import (
     answer,
     click,

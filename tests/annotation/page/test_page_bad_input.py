@@ -19,7 +19,7 @@ from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
 from annotation.rendering import harmless_characters
 from exports.csv.write import export_csv
-from pipeline.records import Passage, QueryResponse, Source, join_context
+from pipeline.records.schema import Passage, QueryResponse, Source, join_context
 from tests.support.hostile_text import ATTACKS, listening_beacon
 from tests.support.page_driver import answer, events, hosts_asked, log_in, open_form, press, screenshot, wait
 

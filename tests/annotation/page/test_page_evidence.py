@@ -15,7 +15,7 @@ from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.push.push import push_records
 from annotation.wording import read_wording
-from pipeline.records import Passage, QueryResponse, Source, join_context
+from pipeline.records.schema import Passage, QueryResponse, Source, join_context
 from tests.support.page_driver import (
     RECORD_ID,
     answer,

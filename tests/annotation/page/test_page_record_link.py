@@ -14,7 +14,7 @@ from annotation.labels import LABELS
 from annotation.wording import read_wording
 from exports.csv.write import export_csv
 from exports.report.files import collect_disagreements
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 from tests.support.measured_files import measure_files
 from tests.support.page_campaign import Campaign, campaign
 from tests.support.page_driver import RECORD_ID, enter_password, log_in, wait

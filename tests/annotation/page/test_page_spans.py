@@ -18,7 +18,7 @@ from annotation.client import Argilla
 from annotation.labels import LABELS, Evidence
 from annotation.push.push import push_records
 from exports.csv.write import export_csv
-from pipeline.records import Passage, QueryResponse, join_context
+from pipeline.records.schema import Passage, QueryResponse, join_context
 from tests.support.page_driver import (
     RECORD_ID,
     answer,

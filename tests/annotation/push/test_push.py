@@ -15,7 +15,7 @@ from annotation.push.push import PushOptions, push_records
 from annotation.wording import read_wording
 from exports.cli import main
 from pipeline.core.errors import InputError, NotFoundError
-from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
+from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 
 pytestmark = pytest.mark.server
 UUID = "0b9f6d1e-2c3a-4e5f-8a7b-{:012d}"

@@ -16,7 +16,7 @@ from annotation.client import Argilla
 from annotation.push.push import push_records
 from exports.cli import main
 from exports.cli.project import start_project
-from pipeline.records import Provenance, QueryResponse
+from pipeline.records.schema import Provenance, QueryResponse
 
 pytestmark = pytest.mark.server
 NUMBERS = count(1)

@@ -18,7 +18,7 @@ from annotation.labels import LABELS, TaskName
 from annotation.push.push import PushOptions, PushReport, push_campaign, push_records
 from exports.cli import main
 from pipeline.core.errors import InputError
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 
 pytestmark = pytest.mark.server
 

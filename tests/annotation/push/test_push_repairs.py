@@ -14,7 +14,7 @@ from annotation.labels import LABELS
 from annotation.push.push import push_records
 from annotation.rendering import rendered_answer
 from exports.cli import main
-from pipeline.records import QueryResponse
+from pipeline.records.schema import QueryResponse
 
 pytestmark = pytest.mark.server
 

@@ -16,7 +16,7 @@ from annotation.client import Argilla
 from annotation.display import original_text
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import PushOptions, push_records
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 
 pytestmark = pytest.mark.server
 RECORDS = 700

@@ -12,8 +12,8 @@ from annotation import push_frame
 from annotation.push.record_sources import check_naming, check_paths, kept_records, read_source, records_from_frame
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
-from pipeline.csv_v2.file import write_answers
-from pipeline.records import Provenance, QueryResponse
+from pipeline.csv.file import write_answers
+from pipeline.records.schema import Provenance, QueryResponse
 
 UUIDS = [f"7d7f3b52-5a6c-4d0e-9a35-00000000000{number}" for number in range(4)]
 

@@ -14,7 +14,7 @@ from annotation.push.push import push_records
 from annotation.tasks import define_dataset, round_of
 from annotation.wording import read_wording
 from pipeline.core.errors import InputError, NotFoundError
-from pipeline.records import QueryResponse
+from pipeline.records.schema import QueryResponse
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle

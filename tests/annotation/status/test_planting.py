@@ -16,8 +16,8 @@ from annotation.status.planting import Kind, Planted, plant_controls
 from annotation.wording import read_wording
 from exports.cli import main
 from pipeline.core.errors import BadRowsError, InputError
-from pipeline.recording.run import read_records, write_records
-from pipeline.records import Passage, QueryResponse, Source, join_context
+from pipeline.records.run import read_records, write_records
+from pipeline.records.schema import Passage, QueryResponse, Source, join_context
 
 WORDS = {
     "en": ("The {} bridge was opened in {}. It has {} lanes and a footway for everybody.", "Was it opened in {}?"),

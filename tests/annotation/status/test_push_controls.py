@@ -17,7 +17,7 @@ from annotation.push.push import PushOptions, push_records
 from annotation.units import ASSIGNMENT, Assignment, assignment_of
 from exports.cli import main
 from pipeline.core.errors import ArgillaError
-from pipeline.recording.run import write_records
+from pipeline.records.run import write_records
 from tests.annotation.status.test_planting import made
 from tests.support.export_bench import make_user, read_csv
 

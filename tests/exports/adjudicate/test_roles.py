@@ -16,7 +16,7 @@ from annotation.labels import LABELS
 from exports.cli import main
 from exports.cli.adjudicate import refused_by_reason
 from exports.reading.decisions import read_decisions
-from pipeline.records import QueryResponse
+from pipeline.records.schema import QueryResponse
 from tests.support.adjudication_data import read_csv
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from exports.csv.schema import COLUMNS
 from exports.csv.write import export_csv
 from exports.reading.read import export_files, read_tables
 from pipeline.core.errors import NotFoundError
-from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
+from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 from tests.support.export_bench import Bench, answers, full_bench, make_user, read_csv, record, username
 
 if TYPE_CHECKING:

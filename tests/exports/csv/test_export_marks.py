@@ -14,7 +14,7 @@ from annotation.marks import shown_text
 from annotation.push.push import push_records
 from exports.csv.schema import EvidenceRow, ExportFilters
 from exports.csv.write import Export, export_csv
-from pipeline.records import Passage, QueryResponse, join_context
+from pipeline.records.schema import Passage, QueryResponse, join_context
 from tests.support.export_bench import manifest_of, read_csv
 
 pytestmark = pytest.mark.server

@@ -15,7 +15,7 @@ from exports.csv.folder import MANIFEST_FILE, PROVENANCE_FILE
 from exports.csv.rows import merge_provenance
 from exports.csv.schema import PROVENANCE_COLUMNS, ExportFilters
 from exports.csv.write import Export, export_csv
-from pipeline.records import Passage, Provenance, QueryResponse, Source
+from pipeline.records.schema import Passage, Provenance, QueryResponse, Source
 from tests.support.export_bench import Bench, answered_by, make_dataset, manifest_of, read_csv, record
 
 pytestmark = pytest.mark.server

@@ -7,7 +7,7 @@ import pytest
 
 from annotation.labels import LABELS
 from exports.dataset.files import DatasetOptions
-from pipeline.records import Provenance
+from pipeline.records.schema import Provenance
 from tests.support.dataset_export import make, row, rows_of, write_export
 from tests.support.provenance_file import TOLD, write_provenance
 

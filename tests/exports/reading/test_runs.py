@@ -13,8 +13,8 @@ from exports.reading.definitions import verdict_readers
 from exports.reading.runs import ReadRuns, read_runs
 from exports.results.study import NO_VERDICT, STATES, VERDICTS, RunCounts, Study, VerdictPatterns
 from pipeline.core.errors import CitejuryError, InputError
-from pipeline.recording.run import read_records, write_records
-from pipeline.records import QueryResponse
+from pipeline.records.run import read_records, write_records
+from pipeline.records.schema import QueryResponse
 from tests.support.told_runs import BROKEN, PAYLOADS, kill_run, said, write_run
 
 COUNTS = {"gemini": RunCounts(4, 1, 1), "grok": RunCounts(4, 1, 2), "openai": RunCounts(4, 1, 0)}

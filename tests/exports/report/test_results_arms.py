@@ -15,7 +15,7 @@ from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main
 from exports.csv.write import export_csv
-from pipeline.recording.run import records_from_run
+from pipeline.records.run import records_from_run
 from tests.support.told_runs import said
 
 pytestmark = pytest.mark.server

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.recording.run import read_records, write_records
+from pipeline.records.run import read_records, write_records
 from tests.support.export_folders import Answer, write_export
 from tests.support.told_runs import PAYLOADS, kill_run, write_run
 

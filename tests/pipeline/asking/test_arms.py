@@ -13,10 +13,10 @@ from pipeline.asking.run_folder import read_errors, read_manifest
 from pipeline.asking.summary import reparse_run
 from pipeline.core.prompts import DEFAULT_PROMPTS
 from pipeline.core.schema import PROVIDERS
-from pipeline.csv_v2.file import read_answers
-from pipeline.csv_v2.rows import identify_call, place_of
+from pipeline.csv.file import read_answers
+from pipeline.csv.rows import identify_call, place_of
 from pipeline.providers import get_provider
-from pipeline.recording.run import records_from_run
+from pipeline.records.run import records_from_run
 from tests.support.csv_check import check_file
 from tests.support.places import ROOT
 from tests.support.provider_server import ProviderServer, Status, responses_body

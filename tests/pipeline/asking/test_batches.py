@@ -20,7 +20,7 @@ from pipeline.asking.replay import replay_narratives
 from pipeline.asking.run_folder import BAD_RESPONSES, csv_file, locked_folder, read_errors, read_manifest
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.schema import AskOptions, Price, ProviderName
-from pipeline.csv_v2.file import read_answers
+from pipeline.csv.file import read_answers
 from pipeline.providers import get_provider
 from pipeline.providers.http.request import ProviderRequest
 from tests.support.batch_books import Asked, Refused, good_answer

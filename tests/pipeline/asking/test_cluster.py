@@ -17,7 +17,7 @@ from exports.cli import main
 from pipeline.asking.gather import Online, fetch_missing
 from pipeline.asking.run_sources import write_run_records
 from pipeline.core.errors import InputError
-from pipeline.recording.run import read_records
+from pipeline.records.run import read_records
 from pipeline.sources.choose import PassageLimits
 from pipeline.sources.fetch import Fetcher, FetchPolicy, SiteMemory
 from pipeline.sources.guard import guarded_client

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.asking.gather import Online, fetch_missing
 from pipeline.asking.run_sources import RunSources, write_run_records
-from pipeline.recording.run import read_records
+from pipeline.records.run import read_records
 from pipeline.sources.choose import PassageLimits
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client

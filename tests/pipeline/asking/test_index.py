@@ -18,8 +18,8 @@ from pipeline.asking.replay import replay_narratives
 from pipeline.asking.run_folder import RunManifest, read_manifest
 from pipeline.asking.summary import reparse_run
 from pipeline.core.errors import InputError
-from pipeline.csv_v2.file import read_answers, rows_as_bytes, write_answers
-from pipeline.recording.run import read_records
+from pipeline.csv.file import read_answers, rows_as_bytes, write_answers
+from pipeline.records.run import read_records
 from tests.support.places import DATA
 
 STORED = {

@@ -13,7 +13,7 @@ from exports.cli import main
 from pipeline.asking.run_folder import BAD_RESPONSES, read_errors, read_manifest
 from pipeline.asking.run_state import Spending
 from pipeline.core.schema import PROVIDERS, ProviderName
-from pipeline.csv_v2.file import read_answers
+from pipeline.csv.file import read_answers
 from pipeline.providers import read_payload
 from tests.support.csv_check import check_file
 from tests.support.provider_server import (

@@ -15,9 +15,9 @@ from pipeline.asking.run_folder import read_manifest
 from pipeline.core.errors import InputError, SettingsError
 from pipeline.core.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, PromptSettings, read_prompt_files, text_digest
 from pipeline.core.schema import PROVIDERS, Narrative
-from pipeline.csv_v2.file import read_answers
+from pipeline.csv.file import read_answers
 from pipeline.providers import get_provider
-from pipeline.recording.run import records_from_run
+from pipeline.records.run import records_from_run
 from pipeline.settings import read_settings
 from tests.support.places import NO_SHARED, ROOT, SHARED
 from tests.support.provider_server import ProviderServer

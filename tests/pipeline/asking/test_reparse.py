@@ -8,7 +8,7 @@ from exports.cli import main
 from pipeline.asking.replay import replay_narratives
 from pipeline.asking.summary import Change, reparse_run
 from pipeline.core.errors import InputError
-from pipeline.csv_v2.file import read_answers, write_answers
+from pipeline.csv.file import read_answers, write_answers
 from tests.support.places import DATA
 
 PAYLOADS = DATA / "payloads"

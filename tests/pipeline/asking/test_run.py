@@ -15,8 +15,8 @@ from pipeline.asking.replay import recorded_providers, replay_narratives
 from pipeline.asking.run_folder import locked_folder
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.schema import StoredAnswer
-from pipeline.csv_v2.file import read_answers
-from pipeline.csv_v2.rows import identify_call
+from pipeline.csv.file import read_answers
+from pipeline.csv.rows import identify_call
 from tests.support.csv_check import check_file
 from tests.support.places import DATA, NO_SHARED, ROOT, SHARED
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from exports.cli import main
 from pipeline.asking.run_folder import LastStart, read_errors, read_manifest
-from pipeline.csv_v2.file import read_answers
-from pipeline.recording.run import records_from_run
+from pipeline.csv.file import read_answers
+from pipeline.records.run import records_from_run
 from tests.support.csv_check import check_file
 from tests.support.places import ROOT
 from tests.support.provider_server import Behaviour, Hang, ProviderServer, Status

@@ -17,7 +17,7 @@ import pytest
 
 from pipeline.asking.index import read_index, sync_index
 from pipeline.asking.run_folder import read_errors
-from pipeline.csv_v2.file import read_answers
+from pipeline.csv.file import read_answers
 from tests.support.csv_check import check_file
 from tests.support.places import DATA, ROOT
 from tests.support.provider_server import ProviderServer, Received, Status

@@ -18,8 +18,8 @@ from exports.cli import main
 from pipeline.asking.gather import HostQueues, Online, Wanted, fetch_missing
 from pipeline.asking.run_sources import RunSources, write_run_records
 from pipeline.core.errors import InputError
-from pipeline.recording.run import read_records
-from pipeline.records import QueryResponse
+from pipeline.records.run import read_records
+from pipeline.records.schema import QueryResponse
 from pipeline.sources.choose import PassageLimits, Tally, tally_lines
 from pipeline.sources.fetch import FetchPolicy
 from pipeline.sources.store import open_store

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipeline.recording.run import read_records
+from pipeline.records.run import read_records
 from pipeline.sources.schema import state_of
 from tests.support.cited_run import write_run
 from tests.support.hostile_web import ATTACKS, REFUSED, HostileWeb

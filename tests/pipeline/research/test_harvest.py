@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.citations.addresses import site_key
 from pipeline.core.errors import ProviderError
 from pipeline.research.contracts import Payload, put_trace
 from pipeline.research.pages import Harvest, PagesRead, choose, fetch, harvest, page_key
@@ -18,7 +19,6 @@ from pipeline.research.values import FoundPage, Plan
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.store import Store, open_store
-from pipeline.text.urls import site_key
 from tests.support.debian_web import debian_web
 from tests.support.scripted_search import Answer, Find, Hit, ScriptedSearch, SearchAsked, debian_search
 from tests.support.web import Page, Web

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import pytest
 
+from pipeline.citations.addresses import site_key
 from pipeline.core.errors import InputError
 from pipeline.research.documents import LocalSearch, PassageIndex, document_url
 from pipeline.research.run import search_provider
 from pipeline.research.search import SearchProvider
 from pipeline.sources.headings import Heading
 from pipeline.sources.store import Store, open_store
-from pipeline.text.urls import site_key
 
 DOCUMENTS = {
     "honey.txt": "Raw honey is safe for adults. Babies below one year must not eat it.",

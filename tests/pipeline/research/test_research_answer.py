@@ -12,9 +12,9 @@ from annotation.labels import LABELS, broken_rules
 from annotation.push.record_sources import check_paths, read_source
 from exports.cli import main
 from exports.reading.judgements import read_judges
-from pipeline.csv_v2.file import read_answers
-from pipeline.recording.run import record_from_answer
-from pipeline.records import QueryResponse
+from pipeline.csv.file import read_answers
+from pipeline.records.run import record_from_answer
+from pipeline.records.schema import QueryResponse
 from pipeline.research.artefacts import RunFolder
 from pipeline.research.jury import VERIFIER, FinishedRun, write_for_jury
 from pipeline.research.layout import CitationForm, LaidOut, lay_out

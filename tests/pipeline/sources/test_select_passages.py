@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipeline.records import Passage, QueryResponse
+from pipeline.records.schema import Passage, QueryResponse
 from pipeline.sources.choose import PageChunks, PassageLimits, rank_passages, select_passages
 from pipeline.sources.chunk import tokenize_chunk
 from pipeline.sources.schema import Chunk, Document, SourceMeta

@@ -4,9 +4,9 @@ from itertools import chain
 
 import pytest
 
+from pipeline.citations.addresses import site_key
 from pipeline.research.claims import verify
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.urls import site_key
 from pipeline.verifying.rules import Disagreement, disagreements, disputed_ids
 from pipeline.verifying.values import Checked, Claim, Page, Quote
 

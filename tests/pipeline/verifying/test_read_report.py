@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from pipeline.text.urls import canonical_url
+from pipeline.citations.addresses import canonical_url
 from pipeline.verifying.read import read_report
 from pipeline.verifying.values import ReadReport
 from tests.support.places import NO_SHARED, SHARED

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.asking.index import sync_index
+from pipeline.citations.addresses import source_domain
 from pipeline.core.errors import InputError
 from pipeline.core.schema import CSV_COLUMNS, AnswerRow, SearchResult, StoredAnswer
-from pipeline.csv_v2.file import append_answer, read_answers, read_cells, write_answers
-from pipeline.csv_v2.rows import answer_cells
-from pipeline.text.urls import source_domain
+from pipeline.csv.file import append_answer, read_answers, read_cells, write_answers
+from pipeline.csv.rows import answer_cells
 
 FIRST = "550e8400-e29b-41d4-a716-446655440000"
 SECOND = "7f3e8400-e29b-41d4-a716-446655440001"

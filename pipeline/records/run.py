@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from pipeline.citations.addresses import document_id, find_links
 from pipeline.core.errors import BadRowsError, InputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
-from pipeline.csv_v2.file import answers_file, read_answers
-from pipeline.csv_v2.rows import place_of
+from pipeline.csv.file import answers_file, read_answers
+from pipeline.csv.rows import place_of
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.http.request import load_body, writable
-from pipeline.recording.citation_form import answer_from_report, to_one_form
-from pipeline.records import (
+from pipeline.records.citation_form import answer_from_report, to_one_form
+from pipeline.records.schema import (
     Passage,
     Provenance,
     QueryResponse,
@@ -25,7 +26,6 @@ from pipeline.records import (
     is_uuid,
     join_context,
 )
-from pipeline.text.urls import document_id, find_links
 from pipeline.text.words import detect_language
 
 RESEARCH_RUN = "pipeline"

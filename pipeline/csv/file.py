@@ -25,7 +25,7 @@ from pipeline.core.lines import (
     read_frames,
 )
 from pipeline.core.schema import CSV_COLUMNS, RESULTS_OF, ErrorLine, StoredAnswer
-from pipeline.csv_v2.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells
+from pipeline.csv.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells
 
 # RFC 4180, and the only line end with which Python before 3.13 quotes a lone carriage return in a cell.
 # https://github.com/python/cpython/issues/67230

@@ -12,10 +12,11 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, host_name, source_domain
 from pipeline.core.errors import TornFrameError
 from pipeline.core.lines import csv_reader, decoded_lines, likely_encoding, open_csv
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, RESULTS_OF
-from pipeline.csv_v2.rows import (
+from pipeline.csv.rows import (
     ANSWER_ID,
     CITATION_LIST,
     MODEL_NAME,
@@ -26,7 +27,6 @@ from pipeline.csv_v2.rows import (
     SOURCE_START,
     citation_list,
 )
-from pipeline.text.urls import GROUNDING_REDIRECT_HOST, host_name, source_domain
 
 _Problem = tuple[str, str, str]
 """Column, what was found, what was wanted."""

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from exports.cli import main
 from pipeline.core.errors import BadRowsError, InputError, OutputError
 from pipeline.core.schema import CSV_COLUMNS, StoredAnswer
-from pipeline.csv_v2.file import read_answers
-from pipeline.csv_v2.migrate import MAPPING, V1_COLUMNS, migrate_file
+from pipeline.csv.file import read_answers
+from pipeline.csv.migrate import MAPPING, V1_COLUMNS, migrate_file
 from tests.support.csv_check import check_file
 from tests.support.places import NO_SHARED, SHARED
 

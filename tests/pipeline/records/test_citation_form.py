@@ -4,7 +4,7 @@ import json
 
 from pipeline.core.schema import Answer, Occurrence
 from pipeline.providers import read_payload
-from pipeline.recording.citation_form import Mark, answer_from_report, read_marks, to_one_form
+from pipeline.records.citation_form import Mark, answer_from_report, read_marks, to_one_form
 from tests.support.cited_run import cited_answer
 
 WHO = "https://www.who.int/a?utm_source=openai"

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
+from pipeline.citations.addresses import find_links, source_domain
 from pipeline.core.errors import BadRowsError, ErrorKind, InputError, OutputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.lines import numbered_rows, open_csv
 from pipeline.core.schema import CSV_COLUMNS, RESULTS_OF, Answer, ErrorLine, ProviderName, SearchResult, StoredAnswer
-from pipeline.csv_v2.check import shown, wanted_json, wanted_time, wanted_uuid
-from pipeline.csv_v2.file import error_bytes, write_answers
+from pipeline.csv.check import shown, wanted_json, wanted_time, wanted_uuid
+from pipeline.csv.file import error_bytes, write_answers
 from pipeline.providers import provider_name, read_payload
 from pipeline.providers.http.failure import error_kind, redact
-from pipeline.text.urls import find_links, source_domain
 
 # The contract's table, row by row: the v1 column (None: new in v2) and the v2 column (None: dropped; of
 # `search_results_json` the `source_*` and `result_*` columns take the place).

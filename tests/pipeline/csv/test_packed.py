@@ -11,7 +11,7 @@ from pipeline.asking.index import sync_index
 from pipeline.core.errors import InputError
 from pipeline.core.lines import pack
 from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
-from pipeline.csv_v2.file import (
+from pipeline.csv.file import (
     HEADER,
     append_answer,
     read_answers,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from pipeline.citations.addresses import Link, find_links, is_grounding_redirect
 from pipeline.core.schema import Answer, Occurrence, StoredAnswer
-from pipeline.text.urls import Link, find_links, is_grounding_redirect
 
 # The full-width forms are there for reports that people have edited.
 _ID_MARK = re.compile(r"[(（](C[0-9]{3}(?:[,，、] ?C[0-9]{3}){0,998})[)）]", re.ASCII)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.errors import InputError
-from pipeline.text.urls import (
+from pipeline.citations.addresses import (
     Link,
     canonical_url,
     find_links,
@@ -16,6 +15,7 @@ from pipeline.text.urls import (
     site_key,
     source_domain,
 )
+from pipeline.core.errors import InputError
 
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZIYQ"
 HOSTS = st.one_of(

@@ -11,9 +11,9 @@ from itertools import product
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
+from pipeline.citations.addresses import source_domain
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import CSV_COLUMNS, RESULTS_OF, SearchResult, StoredAnswer
-from pipeline.text.urls import source_domain
 
 SHARED_COLUMNS = CSV_COLUMNS[:11]
 SOURCE_COLUMNS = CSV_COLUMNS[11:14]

@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
+from pipeline.citations.addresses import document_id
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.schema import StoredAnswer
-from pipeline.csv_v2.file import write_answers
+from pipeline.csv.file import write_answers
 from pipeline.providers import provider_name, read_payload
-from pipeline.recording.run import read_records, record_from_answer, write_records
-from pipeline.records import Passage, QueryResponse, derived_uuid
-from pipeline.text.urls import document_id
+from pipeline.records.run import read_records, record_from_answer, write_records
+from pipeline.records.schema import Passage, QueryResponse, derived_uuid
 from pipeline.text.words import detect_language
 from tests.support.places import NO_SHARED, SHARED
 

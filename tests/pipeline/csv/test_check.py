@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exports.cli import main
+from pipeline.citations.addresses import source_domain
 from pipeline.core.errors import InputError
 from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
-from pipeline.csv_v2.check import Violation
-from pipeline.csv_v2.file import write_answers
-from pipeline.text.urls import source_domain
+from pipeline.csv.check import Violation
+from pipeline.csv.file import write_answers
 from tests.support.csv_check import check_file
 
 OPENAI = "550e8400-e29b-41d4-a716-446655440000"
