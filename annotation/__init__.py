@@ -7,8 +7,8 @@ commands start at once.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from annotation.argilla.tasks import task_settings
     from annotation.push.push import push_frame
-    from annotation.tasks import task_settings
 
 __all__ = ["push_frame", "task_settings"]
 
@@ -24,7 +24,7 @@ def __getattr__(name: str) -> object:
 
         return push_frame
     if name == "task_settings":
-        from annotation.tasks import task_settings
+        from annotation.argilla.tasks import task_settings
 
         return task_settings
     raise AttributeError(f"module 'annotation' has no attribute {name!r}")

@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from pydantic import Field
 
+from annotation.argilla.client import open_argilla
 from annotation.campaign.file import read_campaign
 from annotation.campaign.plan import SAMPLE_FILE
 from annotation.campaign.routing import standing_workspaces
-from annotation.client import open_argilla
 from annotation.status.summary import read_status
 from exports.csv.folder import exported_datasets
 from exports.reading.definitions import read_findings

@@ -19,7 +19,7 @@ from tests.support.skips import pytest_runtest_makereport as pytest_runtest_make
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-    from annotation.client import Argilla
+    from annotation.argilla.client import Argilla
     from annotation.embedded.launch import ServerHandle
     from tests.support.export_bench import Bench
     from tests.support.postgresql import Server
@@ -142,7 +142,7 @@ def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Ser
 @pytest.fixture(scope="session")
 def client(argilla_server: "ServerHandle") -> "Iterator[Argilla]":
     """The server's owner, connected."""
-    from annotation.client import Argilla
+    from annotation.argilla.client import Argilla
 
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
         yield connection

@@ -16,12 +16,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from annotation.campaign.file import Place
-from annotation.campaign.replies import replies_in, rules_in
-from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
-from annotation.display import HIDDEN, hidden_metadata, shown_query
-from annotation.labels import TASKS, Evidence, TaskName
-from annotation.tasks import (
+from annotation.argilla.client import BATCH_BYTES, BATCH_RECORDS, Argilla
+from annotation.argilla.display import HIDDEN, hidden_metadata, shown_query
+from annotation.argilla.labels import TASKS, Evidence, TaskName
+from annotation.argilla.tasks import (
     CALIBRATION,
     ORDER,
     PRACTICE,
@@ -35,7 +33,9 @@ from annotation.tasks import (
     takes_suggestions,
     task_of,
 )
-from annotation.wording import read_wording
+from annotation.argilla.wording import read_wording
+from annotation.campaign.file import Place
+from annotation.campaign.replies import replies_in, rules_in
 from pipeline.core.errors import ArgillaError, InputError, NotFoundError
 
 _POSITION = re.compile(r"position (\d+)")

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
-from annotation.labels import TASKS, Evidence, TaskName
-from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION, ROUND_NAME
-from annotation.wording import locales as worded_locales
+from annotation.argilla.labels import TASKS, Evidence, TaskName
+from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION, ROUND_NAME
+from annotation.argilla.wording import locales as worded_locales
 from pipeline.core.errors import SettingsError
 from pipeline.core.schema import Frozen
 from pipeline.settings import SETTINGS_FILE

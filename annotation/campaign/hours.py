@@ -13,14 +13,14 @@ from statistics import median
 from types import MappingProxyType
 from typing import NamedTuple
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.tasks import CALIBRATION
+from annotation.argilla.units import read_units, record_uuid_of, times_taken
 from annotation.campaign.datasets import jury_dataset
 from annotation.campaign.file import Campaign, Place
 from annotation.campaign.narratives import PlannedNarrative, PlannedRecord, Population
 from annotation.campaign.routing import expected_calibration, plan_routes
-from annotation.client import Argilla
-from annotation.labels import TASKS, TaskName
-from annotation.tasks import CALIBRATION
-from annotation.units import read_units, record_uuid_of, times_taken
 from pipeline.core.errors import NotFoundError
 
 Cell = tuple[TaskName, str]

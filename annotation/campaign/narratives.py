@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import variance
 from typing import NamedTuple
 
-from annotation.labels import LABELS, TASKS, TaskName
-from annotation.tasks import lot
-from annotation.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS
+from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.tasks import lot
+from annotation.argilla.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS
 from pipeline.records.schema import QueryResponse
 
 _SEARCH_SPEED = 2.0

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from annotation.argilla.client import Argilla, connected, load_sdk, user_handle, workspace_handle
 from annotation.campaign.file import LONGEST_NAME, Annotator
-from annotation.client import Argilla, connected, load_sdk, user_handle, workspace_handle
 from pipeline.core.errors import InputError, NotFoundError, OutputError
 from pipeline.core.files import write_private
 

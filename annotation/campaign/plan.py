@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from pydantic import Field
 
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.campaign.file import Campaign
 from annotation.campaign.hours import FEWEST_TIMED, Cell, Jury, Pace, Work, measured_likeness
 from annotation.campaign.narratives import (
@@ -41,7 +42,6 @@ from annotation.campaign.power import (
     finds_difference,
     shared_narratives,
 )
-from annotation.labels import LABELS, TASKS, TaskName
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import Frozen

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from annotation.rendering import harmless_characters
+from annotation.argilla.rendering import harmless_characters
 from pipeline.core.schema import Frozen
 
 REPLY_PROPERTY = "citejury_reply_"

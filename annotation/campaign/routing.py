@@ -9,9 +9,9 @@ each language has a workspace of its own, and by which rule records are chosen f
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.tasks import CALIBRATION, PRODUCTION, lot, round_of, task_of
 from annotation.campaign.file import Calibration, Campaign, Place, language_workspace, places, production_place
-from annotation.client import Argilla
-from annotation.tasks import CALIBRATION, PRODUCTION, lot, round_of, task_of
 from pipeline.core.errors import InputError, SettingsError
 
 _HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1

@@ -9,6 +9,20 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from annotation.argilla.client import Argilla, connected, load_sdk, user_handle, workspace_handle
+from annotation.argilla.display import HIDDEN, shown_anew
+from annotation.argilla.labels import TASKS, Evidence, TaskName
+from annotation.argilla.marks import add_passages, can_be_marked, carried_passages
+from annotation.argilla.tasks import (
+    CALIBRATION,
+    PRACTICE,
+    PRODUCTION,
+    DatasetDefinition,
+    evidence_of,
+    locale_of,
+    round_of,
+    task_of,
+)
 from annotation.campaign.datasets import (
     CARRYING,
     Batch,
@@ -43,20 +57,6 @@ from annotation.campaign.setup_plan import (
     plan_setup,
     refuse_other_schema,
     refuse_strangers,
-)
-from annotation.client import Argilla, connected, load_sdk, user_handle, workspace_handle
-from annotation.display import HIDDEN, shown_anew
-from annotation.labels import TASKS, Evidence, TaskName
-from annotation.marks import add_passages, can_be_marked, carried_passages
-from annotation.tasks import (
-    CALIBRATION,
-    PRACTICE,
-    PRODUCTION,
-    DatasetDefinition,
-    evidence_of,
-    locale_of,
-    round_of,
-    task_of,
 )
 from pipeline.core.errors import InputError
 

@@ -8,6 +8,19 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import EVIDENCE, TASKS, Evidence, TaskName
+from annotation.argilla.tasks import (
+    PRACTICE,
+    DatasetDefinition,
+    check_round,
+    define_dataset,
+    evidence_of,
+    lacking_fields,
+    schema_part,
+    task_of,
+)
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import (
     CARRIED_FROM,
     JURY,
@@ -24,19 +37,6 @@ from annotation.campaign.datasets import (
 from annotation.campaign.file import Annotator, Member, Place
 from annotation.campaign.replies import closing_rules
 from annotation.campaign.routing import ROUTING
-from annotation.client import Argilla
-from annotation.labels import EVIDENCE, TASKS, Evidence, TaskName
-from annotation.tasks import (
-    PRACTICE,
-    DatasetDefinition,
-    check_round,
-    define_dataset,
-    evidence_of,
-    lacking_fields,
-    schema_part,
-    task_of,
-)
-from annotation.wording import read_wording
 from pipeline.core.errors import ArgillaError, InputError
 
 Done = Literal["created", "finished", "updated", "added", "removed", "kept"]

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.pages import exact, markdown_to_html, render
+from annotation.argilla.tasks import CALIBRATION, ORDER, PRACTICE, lot
+from annotation.argilla.wording import LOCALES, Wording, read_texts, read_wording
 from annotation.campaign.datasets import Series, count_records, datasets_in, place_in_order
 from annotation.campaign.file import Annotator, Campaign, Member, members
 from annotation.campaign.routing import as_it_stands
-from annotation.client import Argilla
-from annotation.labels import LABELS, TaskName
-from annotation.pages import exact, markdown_to_html, render
-from annotation.tasks import CALIBRATION, ORDER, PRACTICE, lot
-from annotation.wording import LOCALES, Wording, read_texts, read_wording
 from pipeline.core.errors import NotFoundError, OutputError
 from pipeline.core.files import ANYBODY, OWNER_ONLY, staged_file
 

@@ -10,9 +10,9 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from annotation.client import Argilla, connected, dataset_handle, user_handle, workspace_handle
-from annotation.tasks import task_of
-from annotation.units import HISTORY_PATH, read_units
+from annotation.argilla.client import Argilla, connected, dataset_handle, user_handle, workspace_handle
+from annotation.argilla.tasks import task_of
+from annotation.argilla.units import HISTORY_PATH, read_units
 from pipeline.core.errors import ArgillaError, NotAllowedError, NotFoundError
 from pipeline.core.terminal import counted
 

@@ -15,9 +15,9 @@ from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
+    from annotation.argilla.client import Argilla
     from annotation.campaign.datasets import JuryDataset
     from annotation.campaign.file import Campaign
-    from annotation.client import Argilla
     from annotation.status.control_push import ControlReport
     from pipeline.records.schema import QueryResponse
 
@@ -74,7 +74,7 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
         citejury annotation controls plant spare.jsonl --out controls.csv
         citejury annotation controls plant spare.jsonl --out controls.csv --number 30 --task grounding
     """
-    from annotation.labels import TASKS
+    from annotation.argilla.labels import TASKS
     from annotation.status.control_files import write_controls
     from annotation.status.planting import plant_controls
     from pipeline.core.errors import InputError, OutputError
@@ -163,7 +163,7 @@ def push(
         citejury annotation controls push controls.csv --rate 0.1
         citejury annotation controls push known.csv records.jsonl
     """
-    from annotation.labels import LABELS
+    from annotation.argilla.labels import LABELS
     from annotation.status.control_files import read_controls, records_path
     from annotation.status.control_push import push_controls
 

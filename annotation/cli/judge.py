@@ -13,8 +13,8 @@ from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from annotation.argilla.labels import TaskName
     from annotation.judge.run import Outcome, Work
-    from annotation.labels import TaskName
     from pipeline.providers import ChosenModel
     from pipeline.settings import Settings
 
@@ -69,8 +69,8 @@ def judge(**given: Any) -> None:
         citejury annotation judge records.jsonl --out judgements.jsonl
         citejury annotation judge records.jsonl --out by_model.jsonl --model openai/gpt-oss-120b --max-cost 5
     """
+    from annotation.argilla.labels import TASKS
     from annotation.judge.run import Work, judge_by_model, judge_by_words
-    from annotation.labels import TASKS
     from pipeline.asking.questions import Limits
     from pipeline.settings import read_settings
 

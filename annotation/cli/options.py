@@ -9,12 +9,12 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from annotation.argilla.client import Argilla
     from annotation.campaign.file import Campaign
-    from annotation.client import Argilla
     from pipeline.settings import Settings
 
 TASK_NAMES = ("retrieval", "grounding", "generation")
-"""What `annotation.labels` calls `TASKS`; its models would load pydantic for `--help`."""
+"""What `annotation.argilla.labels` calls `TASKS`; its models would load pydantic for `--help`."""
 tasks_option = click.option(
     "--task", "tasks", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; may be given more than once."
 )
@@ -61,8 +61,8 @@ def named_server(
     workspace: str | None = None, api_url: str | None = None
 ) -> "Iterator[tuple[Argilla, Settings, Campaign | None]]":
     """The connection, the settings and the campaign that options, environment and citejury.toml name."""
+    from annotation.argilla.client import open_argilla
     from annotation.campaign.file import read_campaign
-    from annotation.client import open_argilla
     from pipeline.settings import read_settings
 
     settings, campaign = read_settings(workspace=workspace, api_url=api_url), read_campaign()

@@ -100,14 +100,14 @@ def plan(
         citejury annotation plan records.jsonl --out plan --power .1
         citejury annotation plan records.jsonl --out plan --hours 60 --from http://127.0.0.1:6900
     """
+    from annotation.argilla.client import open_argilla
+    from annotation.argilla.tasks import PRODUCTION
     from annotation.campaign.file import places, read_campaign
     from annotation.campaign.hours import read_work
     from annotation.campaign.narratives import read_population
     from annotation.campaign.plan import SAMPLE_FILE, PlanOptions, check_plan_folder, make_plan, plan_lines, write_plan
     from annotation.campaign.routing import as_it_stands, locale_for, standing_workspaces
-    from annotation.client import open_argilla
     from annotation.push.record_sources import read_source
-    from annotation.tasks import PRODUCTION
     from pipeline.core.errors import BadRowsError
     from pipeline.core.terminal import printable
     from pipeline.settings import read_settings

@@ -105,12 +105,12 @@ def push(
         citejury annotation push records.jsonl --sample plan/sample.csv
         citejury annotation push records.jsonl --suggestions judgements.jsonl
     """
+    from annotation.argilla.client import open_argilla
+    from annotation.argilla.tasks import PRODUCTION
     from annotation.campaign.file import read_campaign
-    from annotation.client import open_argilla
     from annotation.push.push import PushOptions, push_where_named
     from annotation.push.record_sources import check_paths, kept_records, read_choice
     from annotation.push.suggestions import Proposals, read_judgements
-    from annotation.tasks import PRODUCTION
     from pipeline.settings import read_settings
 
     chosen = _round_for(suggestions, round_name)
@@ -166,7 +166,7 @@ def push(
 
 def _round_for(suggestions: Path | None, round_name: str | None) -> str | None:
     """The round that is named, `suggested` where suggestions need one; None where none is named."""
-    from annotation.tasks import SUGGESTED, check_takes_suggestions, takes_suggestions
+    from annotation.argilla.tasks import SUGGESTED, check_takes_suggestions, takes_suggestions
 
     if suggestions:
         check_takes_suggestions(round_name or SUGGESTED)

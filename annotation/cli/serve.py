@@ -138,7 +138,7 @@ def serve(
         citejury annotation serve --home citejury-home --backup-every 6h --keep 14
     """
     check_has_server()
-    from annotation.client import is_loopback
+    from annotation.argilla.client import is_loopback
     from annotation.embedded.edge import clean_name
     from annotation.embedded.launch import ServerOptions
     from annotation.embedded.launch import serve as serve_in_foreground
@@ -189,7 +189,7 @@ def check_has_server() -> None:
 
 def port_of(api_url: str) -> int:
     """The port that an address of this machine names, so that a server started here is found there; else 6900."""
-    from annotation.client import is_loopback
+    from annotation.argilla.client import is_loopback
 
     parts = urlsplit(api_url)
     try:

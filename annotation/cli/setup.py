@@ -14,11 +14,11 @@ from pipeline.cli.options import SectionedCommand, tell_next
 from pipeline.core.tables import Table
 
 if TYPE_CHECKING:
+    from annotation.argilla.client import Argilla
+    from annotation.argilla.labels import Evidence
     from annotation.campaign.file import Campaign
     from annotation.campaign.people import NewUser
     from annotation.campaign.setup_plan import Plan
-    from annotation.client import Argilla
-    from annotation.labels import Evidence
 
 _IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap", "evidence": "--evidence"}
 _TO_DO = {
@@ -101,15 +101,15 @@ def setup(
         citejury annotation setup --locale de --annotator ana --annotator ben --overlap 2
         citejury annotation setup --round suggested
     """
+    from annotation.argilla.client import open_argilla
+    from annotation.argilla.labels import TASKS
+    from annotation.argilla.tasks import takes_suggestions
     from annotation.campaign.file import read_campaign
     from annotation.campaign.people import Passwords
     from annotation.campaign.routing import as_it_stands
     from annotation.campaign.setup import apply_plan, plan_campaign, wanted_of, wanted_of_round
     from annotation.campaign.setup_plan import plan_setup
-    from annotation.client import open_argilla
-    from annotation.labels import TASKS
     from annotation.status.practice import cases_of, prepare_practice
-    from annotation.tasks import takes_suggestions
     from pipeline.settings import read_settings
 
     campaign = read_campaign()
@@ -185,9 +185,9 @@ def _show_plan(plan: "Plan", campaign: "Campaign | None") -> None:
 
 def _tell_empty(argilla: "Argilla", plan: "Plan") -> None:
     """Say which languages and rounds have no work, once anything was pushed; a dataset that is not there is empty."""
+    from annotation.argilla.tasks import PRACTICE, locale_of, round_of
     from annotation.campaign.datasets import count_records, empty_rounds
     from annotation.campaign.file import Place
-    from annotation.tasks import PRACTICE, locale_of, round_of
 
     counts = {}
     for each in plan.datasets:
@@ -240,10 +240,10 @@ def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: 
     Example:
         citejury annotation share --out sheets --passwords passwords.json
     """
+    from annotation.argilla.client import is_loopback, open_argilla
     from annotation.campaign.file import read_campaign
     from annotation.campaign.people import read_passwords
     from annotation.campaign.share import share_sheets
-    from annotation.client import is_loopback, open_argilla
     from pipeline.core.terminal import printable
     from pipeline.settings import read_settings
 

@@ -15,7 +15,7 @@ from pipeline.core.terminal import counted, printable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from annotation.labels import TaskName
+    from annotation.argilla.labels import TaskName
     from annotation.status.questions import Asked
 
 

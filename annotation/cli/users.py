@@ -13,9 +13,9 @@ from pipeline.core.tables import Table
 from pipeline.core.terminal import printable
 
 if TYPE_CHECKING:
+    from annotation.argilla.client import Argilla
     from annotation.campaign.file import Annotator, Campaign, Member
     from annotation.campaign.people import NewUser, Revocation
-    from annotation.client import Argilla
 
 _passwords_option = click.option(
     "--passwords",

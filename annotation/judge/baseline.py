@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, get_args
 
+from annotation.argilla.labels import TaskName
 from annotation.judge.judgements import FullJudgement, Judged, Unit, judgement_identity, kept_evidence, pages_of, url_of
-from annotation.labels import TaskName
 from annotation.push.suggestions import ProposedLabel
 from pipeline.models.evidence import aggregate_context, read_context, validate_and_normalize_evidence
 from pipeline.records.schema import Passage

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from annotation.labels import TASKS, TaskName
+from annotation.argilla.labels import TASKS, TaskName
 from annotation.push.suggestions import Judgement
 from pipeline.citations.addresses import source_domain
 from pipeline.core.schema import Frozen

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from annotation.display import host_of, source_line, source_list, source_of
+from annotation.argilla.display import host_of, source_line, source_list, source_of
+from annotation.argilla.labels import LABEL_MODELS, LABELS, RULES, TaskName, broken_rules
+from annotation.argilla.wording import read_wording
 from annotation.judge.judgements import (
     FullJudgement,
     Judged,
@@ -24,9 +26,7 @@ from annotation.judge.judgements import (
     kept_evidence,
     pages_of,
 )
-from annotation.labels import LABEL_MODELS, LABELS, RULES, TaskName, broken_rules
 from annotation.push.suggestions import ProposedLabel, field_problems
-from annotation.wording import read_wording
 from pipeline.models.completion import Structured
 from pipeline.models.evidence import Forms, Rejected, aggregate_context, read_context, validate_and_normalize_evidence
 from pipeline.models.structured import DATA_RULE, marked_texts, marking_words

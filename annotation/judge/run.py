@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from annotation.argilla.labels import TASKS, TaskName
 from annotation.judge.baseline import BASELINE, JUDGES, baseline_judgement
 from annotation.judge.judgements import FullJudgement, Judged, Unit, units_of
 from annotation.judge.model import ModelAnswer, Prompt, answer_reader, build_prompt, digest, judgement_of
-from annotation.labels import TASKS, TaskName
 from annotation.push.record_sources import read_source
 from pipeline.asking.questions import NO_LIMITS, Limits, Tell
 from pipeline.asking.run_state import RunState

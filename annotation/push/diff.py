@@ -10,16 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 from uuid import UUID, uuid5
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import HIDDEN, HIDDEN_VERSION, content_hash, original_text, to_records
+from annotation.argilla.labels import TaskName
+from annotation.argilla.marks import MarkedPassage, add_passages, can_be_marked
+from annotation.argilla.rendering import rendered_answer
+from annotation.argilla.tasks import MARKED_FIELD, short_hash
+from annotation.argilla.units import assignment_of
+from annotation.argilla.wording import Wording
 from annotation.campaign.datasets import JuryDataset
 from annotation.campaign.file import Place
-from annotation.client import Argilla
-from annotation.display import HIDDEN, HIDDEN_VERSION, content_hash, original_text, to_records
-from annotation.labels import TaskName
-from annotation.marks import MarkedPassage, add_passages, can_be_marked
-from annotation.rendering import rendered_answer
-from annotation.tasks import MARKED_FIELD, short_hash
-from annotation.units import assignment_of
-from annotation.wording import Wording
 from pipeline.records.schema import RECORD_NAMESPACE, QueryResponse, is_uuid
 
 _REVISION_OF = "revision_of"

@@ -8,16 +8,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple, get_args
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.tasks import PRACTICE, PRODUCTION, lacking_fields, takes_suggestions
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import JuryDataset, current_datasets, empty_rounds, find_datasets
 from annotation.campaign.file import Campaign, Place, language_workspace, places, read_campaign
 from annotation.campaign.routing import as_it_stands, check_routing, locale_for, plan_routes
-from annotation.client import Argilla
-from annotation.labels import TASKS, TaskName
 from annotation.push.diff import Change, Decorate, Diff, KnownAnswers, Progress, Repair, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
 from annotation.push.send import counted, opened_waiting, send_waiting
-from annotation.tasks import PRACTICE, PRODUCTION, lacking_fields, takes_suggestions
-from annotation.wording import read_wording
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.records.schema import QueryResponse
 from pipeline.settings import read_settings
@@ -271,7 +271,7 @@ def push_frame(
         SettingsError: `ARGILLA_API_KEY` is missing, or the campaign cannot be used or is another than Argilla's.
         ArgillaError: Argilla refused a batch; pushing again goes on from there.
     """
-    from annotation.client import open_argilla
+    from annotation.argilla.client import open_argilla
 
     if round_name and takes_suggestions(round_name):
         raise InputError(

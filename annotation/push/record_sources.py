@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, NamedTuple
 
-from annotation.rendering import one_line
+from annotation.argilla.rendering import one_line
 from pipeline.citations.addresses import document_id
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import delimiter_of, numbered_rows

@@ -6,12 +6,12 @@ from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
 
+from annotation.argilla.client import BATCH_RECORDS, Argilla
+from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.tasks import takes_suggestions
+from annotation.argilla.units import ASSIGNMENT
 from annotation.campaign.datasets import Batch, JuryDataset
-from annotation.client import BATCH_RECORDS, Argilla
-from annotation.labels import TASKS, TaskName
 from annotation.push.diff import Progress, Stored, Target, Unit, is_answered_change, moves_marks, stored_unit
-from annotation.tasks import takes_suggestions
-from annotation.units import ASSIGNMENT
 
 _WRITTEN = frozenset({"new", "updated", "revised"})
 _SUGGESTION = ("question_id", "value", "score", "type", "agent")

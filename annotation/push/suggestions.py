@@ -10,12 +10,12 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, ValidationError, model_validator
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import HIDDEN
+from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.tasks import short_hash
 from annotation.campaign.setup_plan import parts_of
-from annotation.client import Argilla
-from annotation.display import HIDDEN
-from annotation.labels import LABELS, TaskName
 from annotation.push.diff import SUGGESTION_HASH, Decorate, Target
-from annotation.tasks import short_hash
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.schema import Frozen
 from pipeline.records.run import numbered_lines

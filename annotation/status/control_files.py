@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.labels import LABELS, RULES, TASKS, TaskName, broken_rules
+from annotation.argilla.labels import LABELS, RULES, TASKS, TaskName, broken_rules
+from annotation.argilla.tasks import lot
 from annotation.status.planting import Planted
-from annotation.tasks import lot
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.files import staged_file
 from pipeline.core.lines import delimiter_of, numbered_rows

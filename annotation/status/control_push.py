@@ -12,18 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-from annotation.campaign.datasets import Batch, JuryDataset, datasets_in, find_datasets
-from annotation.campaign.file import Campaign, Place, places
-from annotation.campaign.routing import as_it_stands, locale_for
-from annotation.client import Argilla
-from annotation.display import HIDDEN, to_records
-from annotation.labels import TASKS, TaskName
-from annotation.marks import add_passages
-from annotation.push.diff import Progress, passages_of
-from annotation.status.control_files import Balanced, Known, balanced
-from annotation.status.planting import control_uuid
-from annotation.tasks import PRODUCTION, lacking_fields, lot
-from annotation.units import (
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import HIDDEN, to_records
+from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.marks import add_passages
+from annotation.argilla.tasks import PRODUCTION, lacking_fields, lot
+from annotation.argilla.units import (
     ASSIGNMENT,
     DEFAULT_RATE,
     MIXED_IN,
@@ -34,7 +28,13 @@ from annotation.units import (
     read_units,
     record_uuid_of,
 )
-from annotation.wording import read_wording
+from annotation.argilla.wording import read_wording
+from annotation.campaign.datasets import Batch, JuryDataset, datasets_in, find_datasets
+from annotation.campaign.file import Campaign, Place, places
+from annotation.campaign.routing import as_it_stands, locale_for
+from annotation.push.diff import Progress, passages_of
+from annotation.status.control_files import Balanced, Known, balanced
+from annotation.status.planting import control_uuid
 from pipeline.core.errors import InputError, NotFoundError
 
 Change = Literal["new", "unchanged", "updated", "refused"]

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.client import Argilla
-from annotation.labels import TaskName
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TaskName
+from annotation.argilla.tasks import PRACTICE
+from annotation.argilla.units import ASSIGNMENT, CHANGED_PATH, Unit, read_units
 from annotation.status.tally import find_watched
-from annotation.tasks import PRACTICE
-from annotation.units import ASSIGNMENT, CHANGED_PATH, Unit, read_units
 from pipeline.core.errors import InputError
 
 _IDS = 100  # ids in an address, as our server takes them

@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
-from annotation.client import Argilla
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TaskName
 from annotation.status.schema import DatasetStatus, Notice, Question
 from annotation.status.scores import AnnotatorScores
 from annotation.status.submissions import Alike, Submission, alike, at_once, floor, highest_floor, too_fast

@@ -14,10 +14,10 @@ from random import Random
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-from annotation.display import source_of
-from annotation.labels import TASKS, TaskName
-from annotation.tasks import lot
-from annotation.wording import LOCALES, locales
+from annotation.argilla.display import source_of
+from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.tasks import lot
+from annotation.argilla.wording import LOCALES, locales
 from pipeline.records.schema import Passage, QueryResponse, is_uuid, join_context
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words

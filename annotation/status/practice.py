@@ -12,15 +12,15 @@ from uuid import uuid5
 
 from pydantic import Field, ValidationError
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import HIDDEN, to_records
+from annotation.argilla.labels import LABELS, TASKS, TaskName, broken_rules
+from annotation.argilla.tasks import PRACTICE
+from annotation.argilla.units import ASSIGNMENT, Assignment
+from annotation.argilla.wording import LOCALES, read_wording
 from annotation.campaign.datasets import JuryDataset, datasets_in, read_value, write_value
 from annotation.campaign.file import Campaign, Practice, practice_places
 from annotation.campaign.routing import as_it_stands
-from annotation.client import Argilla
-from annotation.display import HIDDEN, to_records
-from annotation.labels import LABELS, TASKS, TaskName, broken_rules
-from annotation.tasks import PRACTICE
-from annotation.units import ASSIGNMENT, Assignment
-from annotation.wording import LOCALES, read_wording
 from pipeline.citations.addresses import document_id
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.schema import Frozen

@@ -6,6 +6,11 @@ A reply is kept beside its dataset, and put into the guidelines where it is of u
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TaskName
+from annotation.argilla.tasks import define_dataset, evidence_of, lacking_fields, short_hash
+from annotation.argilla.units import record_uuid_of
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import (
     JuryDataset,
     add_property,
@@ -25,13 +30,8 @@ from annotation.campaign.replies import (
     replies_in,
     without_rules,
 )
-from annotation.client import Argilla
-from annotation.labels import TaskName
 from annotation.status.schema import Question
 from annotation.status.tally import Tally, read_tallies
-from annotation.tasks import define_dataset, evidence_of, lacking_fields, short_hash
-from annotation.units import record_uuid_of
-from annotation.wording import read_wording
 from pipeline.core.errors import InputError, NotFoundError
 
 _MOST_CHARACTERS = 10_000  # argilla-server 2.8.0, of a dataset's guidelines

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from annotation.status.scores import AnnotatorScores
 from pipeline.core.schema import Frozen
 

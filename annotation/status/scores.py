@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from annotation.labels import LABELS, TASKS, TaskName
-from annotation.units import Answer, Unit
+from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.units import Answer, Unit
 from pipeline.core.schema import Frozen
 
 _Z = 1.959963984540054  # of 95 %, two-sided

@@ -12,8 +12,8 @@ from itertools import pairwise
 from math import exp, lgamma
 from typing import NamedTuple
 
-from annotation.labels import LABELS, TaskName
-from annotation.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS, PAUSE, times_taken
+from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.units import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS, PAUSE, times_taken
 
 _TODAY = timedelta(hours=24)
 _LONGEST_FORECAST = timedelta(days=3650)

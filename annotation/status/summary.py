@@ -9,7 +9,8 @@ from datetime import datetime
 from functools import partial
 from importlib.metadata import version
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
+from annotation.argilla.tasks import PRACTICE
 from annotation.status.notices import notices_of_datasets, notices_of_people, notices_of_practice, notices_of_questions
 from annotation.status.questions import find_questions
 from annotation.status.schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
@@ -26,7 +27,6 @@ from annotation.status.submissions import (
     work_today,
 )
 from annotation.status.tally import Tally, read_tallies
-from annotation.tasks import PRACTICE
 
 
 def read_status(

@@ -4,14 +4,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TASKS, TaskName, broken_rules
+from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION
+from annotation.argilla.units import Answer, Unit, read_units, record_uuid_of
 from annotation.campaign.datasets import JuryDataset, jury_dataset
-from annotation.client import Argilla
-from annotation.labels import TASKS, TaskName, broken_rules
 from annotation.status.practice import standings_of
 from annotation.status.scores import ControlTally
 from annotation.status.submissions import Submission
-from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION
-from annotation.units import Answer, Unit, read_units, record_uuid_of
 from pipeline.core.errors import NotFoundError
 
 _CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)

@@ -17,7 +17,7 @@ from textwrap import wrap
 from markupsafe import Markup
 from rich.cells import cell_len
 
-from annotation.pages import render
+from annotation.argilla.pages import render
 from annotation.status.schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
 from annotation.status.scores import AnnotatorScores, Share
 from pipeline.core.errors import OutputError

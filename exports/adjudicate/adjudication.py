@@ -8,15 +8,15 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import HIDDEN, shown_anew
+from annotation.argilla.labels import DISPUTED, LABELS, TaskName
+from annotation.argilla.rendering import one_line, plain_text
+from annotation.argilla.tasks import DatasetDefinition, define_dataset
+from annotation.argilla.wording import ANSWERS, NOTES, Wording
 from annotation.campaign.file import Campaign, language_workspace
 from annotation.campaign.people import checked_names
 from annotation.campaign.routing import as_it_stands, standing_workspaces
-from annotation.client import Argilla
-from annotation.display import HIDDEN, shown_anew
-from annotation.labels import DISPUTED, LABELS, TaskName
-from annotation.rendering import one_line, plain_text
-from annotation.tasks import DatasetDefinition, define_dataset
-from annotation.wording import ANSWERS, NOTES, Wording
 from exports.agreement.consensus import ControlLabel, ControlVotes
 from exports.agreement.disagreements import Disagreement
 from exports.agreement.judge import JudgedUnits

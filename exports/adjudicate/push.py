@@ -9,15 +9,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import hidden_metadata, original_text
+from annotation.argilla.labels import DISPUTED, LABELS, TaskName
+from annotation.argilla.tasks import DatasetDefinition, dataset_name, lacking_fields, locale_of, round_of, task_of
+from annotation.argilla.units import Purpose, assignment_of
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import Batch, jury_dataset, read_queries, show_property
 from annotation.campaign.setup import add_members, create_workspace, make_dataset, refuse_other_dataset
 from annotation.campaign.setup_plan import parts_of
-from annotation.client import Argilla
-from annotation.display import hidden_metadata, original_text
-from annotation.labels import DISPUTED, LABELS, TaskName
-from annotation.tasks import DatasetDefinition, dataset_name, lacking_fields, locale_of, round_of, task_of
-from annotation.units import Purpose, assignment_of
-from annotation.wording import read_wording
 from exports.adjudicate.adjudication import (
     OWN,
     ROUND,

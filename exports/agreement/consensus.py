@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.distributions import wilson_interval
 from exports.agreement.ratings import YES, BoolArray, FloatArray, IntArray, LabelArray, Ratings, label_votes
 from pipeline.core.schema import Frozen

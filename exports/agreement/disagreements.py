@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from exports.agreement.consensus import label_posterior
 from exports.agreement.ratings import MISSING, YES, Ratings, label_votes
 from exports.agreement.statistics import unit_sums

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.alt_test import EPSILON, Answers, alternative_annotator_test
 from exports.agreement.annotators import FEW_SHARED, kappas
 from exports.agreement.distributions import holm, rounded, student_quantile

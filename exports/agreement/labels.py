@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS, RULES, LabelRule
+from annotation.argilla.labels import LABELS, RULES, LabelRule
 from exports.agreement.annotators import FEW_SHARED, PairEstimators
 from exports.agreement.distributions import rounded
 from exports.agreement.patterns import LabelPatterns, TaskPatterns, core_entries, dense

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import RULES, TASKS
+from annotation.argilla.labels import RULES, TASKS
 from exports.agreement.annotators import (
     AnnotatorEstimators,
     PairEstimators,

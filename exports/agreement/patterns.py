@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.agreement.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings
 from exports.agreement.resampling import Estimator, SparseSums, exact_addends
 from exports.agreement.statistics import unit_sums

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

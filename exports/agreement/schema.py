@@ -5,7 +5,7 @@ Source: exports/contracts/agreement.md.
 
 from typing import Literal
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from exports.agreement.alt_test import AltTest
 from exports.agreement.consensus import Audit
 from exports.agreement.statistics import LabelFigures, PairFigures, UndefinedReason

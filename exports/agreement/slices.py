@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.agreement.distributions import holm
 from exports.agreement.labels import alpha_intervals
 from exports.agreement.ratings import EPOCH, BoolArray, FloatArray, IntArray, Ratings, Votes, count_votes

@@ -147,8 +147,8 @@ def push(
         citejury exports adjudicate push export --votes --annotator dora --label misleading --top 50
         citejury exports adjudicate push export --disputes judgements.jsonl
     """
+    from annotation.argilla.client import open_argilla
     from annotation.campaign.file import read_campaign
-    from annotation.client import open_argilla
     from exports.adjudicate.adjudication import find_homes, refuse_annotators, split_units
     from exports.adjudicate.push import push_units
     from pipeline.core.errors import BadRowsError
@@ -235,8 +235,8 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
         citejury exports adjudicate read --out decisions.csv
         citejury exports adjudicate read --out decisions.csv --export export
     """
+    from annotation.argilla.client import open_argilla
     from annotation.campaign.file import read_campaign
-    from annotation.client import open_argilla
     from exports.adjudicate.adjudication import find_homes
     from exports.adjudicate.push import read_outcome
     from exports.reading.decisions import score_annotators, write_decisions, write_scores

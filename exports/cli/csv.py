@@ -24,7 +24,7 @@ from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, interrupted_by
 
 if TYPE_CHECKING:
-    from annotation.labels import TaskName
+    from annotation.argilla.labels import TaskName
     from exports.csv.compare import Changes
     from exports.csv.schema import Manifest
 
@@ -155,9 +155,9 @@ def csv_command(
         citejury exports csv in-march --as-of 2026-03-31T18:00+02:00
         citejury exports csv to-publish --round production --anonymize --key-file keys/jury.json
     """
+    from annotation.argilla.client import open_argilla
     from annotation.campaign.file import read_campaign
     from annotation.campaign.routing import standing_workspaces
-    from annotation.client import open_argilla
     from exports.csv.schema import ExportFilters
     from exports.csv.write import export_csv, update_csv
     from pipeline.settings import read_settings
@@ -270,9 +270,9 @@ def history(
         citejury exports history history.csv
         citejury exports history grounding.csv --task grounding --annotator anna
     """
+    from annotation.argilla.client import open_argilla
     from annotation.campaign.file import read_campaign
     from annotation.campaign.routing import standing_workspaces
-    from annotation.client import open_argilla
     from exports.csv.history import export_history
     from exports.csv.schema import ExportFilters
     from pipeline.settings import read_settings

@@ -138,9 +138,9 @@ def source_of(
     if paths:
         yield lambda work: paths
         return
+    from annotation.argilla.client import open_argilla
     from annotation.campaign.file import read_campaign
     from annotation.campaign.routing import standing_workspaces
-    from annotation.client import open_argilla
     from exports.csv.annotators import key_path
     from exports.csv.schema import ExportFilters
     from exports.csv.write import export_csv

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import hidden_metadata
+from annotation.argilla.labels import LABELS, TaskName
 from annotation.campaign.datasets import JuryDataset, find_datasets
 from annotation.campaign.people import NewUser
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import hidden_metadata
-from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
 from exports.csv.fetch import Progress
 from exports.csv.write import export_csv

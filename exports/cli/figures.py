@@ -71,7 +71,7 @@ def read_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     Raises:
         click.BadParameter: one of them is no label of any task.
     """
-    from annotation.labels import LABELS
+    from annotation.argilla.labels import LABELS
 
     known = [label for labels in LABELS.values() for label in labels]
     for value in values:

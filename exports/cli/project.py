@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from annotation.argilla.client import open_argilla
+from annotation.argilla.wording import locales, read_wording
 from annotation.campaign.file import read_campaign
 from annotation.cli.serve import check_has_server, port_of
-from annotation.client import open_argilla
-from annotation.wording import locales, read_wording
 from exports.csv.fetch import check_server
 from exports.study import STUDY_FILE
 from pipeline.core.errors import CitejuryError, OutputError, ServerStartError

@@ -16,8 +16,8 @@ from annotation.cli.options import api_url_option
 from pipeline.core.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
+    from annotation.argilla.client import Argilla
     from annotation.campaign.teardown import Teardown
-    from annotation.client import Argilla
 
 
 @click.command()
@@ -62,8 +62,8 @@ def teardown(
         citejury annotation teardown --workspace pilot --users
         citejury annotation teardown --dataset calibration-1-retrieval-en --yes
     """
+    from annotation.argilla.client import open_argilla
     from annotation.campaign.teardown import loss_lines, plan_teardown, tear_down
-    from annotation.client import open_argilla
     from pipeline.core.errors import InputError
     from pipeline.core.terminal import counted, printable
     from pipeline.settings import read_settings

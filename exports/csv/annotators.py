@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import OWNER_ONLY, staged_file
 from pipeline.core.schema import Frozen

@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
-from annotation.labels import TASKS, TaskName
+from annotation.argilla.labels import TASKS, TaskName
 from exports.csv.folder import file_name, mapping, read_manifest, sha256_of
 from exports.csv.rows import Piece, csv_line, utc
 from exports.csv.schema import ExportFilters

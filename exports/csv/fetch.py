@@ -8,12 +8,12 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import HIDDEN, hidden_metadata
+from annotation.argilla.labels import LABELS, TASKS
+from annotation.argilla.tasks import PRACTICE, takes_suggestions
+from annotation.argilla.units import Purpose, assignment_of
 from annotation.campaign.datasets import JuryDataset, current_datasets, guideline_version_at, jury_dataset
-from annotation.client import Argilla
-from annotation.display import HIDDEN, hidden_metadata
-from annotation.labels import LABELS, TASKS
-from annotation.tasks import PRACTICE, takes_suggestions
-from annotation.units import Purpose, assignment_of
 from exports.csv.annotators import Annotators
 from exports.csv.rows import (
     LINE_END,

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from annotation.labels import TASKS, TaskName
+from annotation.argilla.labels import TASKS, TaskName
 from exports.csv.schema import Manifest
 from pipeline.asking.run_folder import locked_folder
 from pipeline.core.errors import OutputError

@@ -7,10 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from annotation.client import Argilla
-from annotation.labels import LABELS, TaskName
-from annotation.tasks import round_of, task_of
-from annotation.units import HISTORY_PATH, HISTORY_STATE_PATH
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.tasks import round_of, task_of
+from annotation.argilla.units import HISTORY_PATH, HISTORY_STATE_PATH
 from exports.csv.annotators import Annotators, Pseudonyms, key_path
 from exports.csv.fetch import Progress, fetched_ahead
 from exports.csv.rows import LINE_END, csv_cells, csv_line, table_head, utc

@@ -11,11 +11,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from annotation.argilla.display import hidden_metadata, original_text
+from annotation.argilla.labels import EVIDENCE, LABELS, TaskName, broken_rules
+from annotation.argilla.marks import marked_words
+from annotation.argilla.units import Assignment, labels_and_question
 from annotation.campaign.datasets import JuryDataset
-from annotation.display import hidden_metadata, original_text
-from annotation.labels import EVIDENCE, LABELS, TaskName, broken_rules
-from annotation.marks import marked_words
-from annotation.units import Assignment, labels_and_question
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.schema import COLUMNS, PROVENANCE_COLUMNS, ControlRow, EvidenceRow, ExportedFile, ExportFilters, in_utc
 from pipeline.core.errors import ArgillaError

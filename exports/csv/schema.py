@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from annotation.labels import GenerationLabels, GroundingLabels, Mark, RetrievalLabels, TaskName
+from annotation.argilla.labels import GenerationLabels, GroundingLabels, Mark, RetrievalLabels, TaskName
 from pipeline.core.schema import Frozen
 
 

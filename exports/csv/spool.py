@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
-from annotation.labels import TaskName
-from annotation.units import Purpose
+from annotation.argilla.labels import TaskName
+from annotation.argilla.units import Purpose
 from exports.csv.rows import Piece
 
 _SCHEMA = """

@@ -17,11 +17,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TaskName
+from annotation.argilla.tasks import short_hash
+from annotation.argilla.units import CHANGED_PATH, PAGE_RECORDS, STATES_PATH, Purpose
 from annotation.campaign.datasets import JuryDataset
-from annotation.client import Argilla
-from annotation.labels import TaskName
-from annotation.tasks import short_hash
-from annotation.units import CHANGED_PATH, PAGE_RECORDS, STATES_PATH, Purpose
 from exports.csv.fetch import (
     ReadDataset,
     Reading,

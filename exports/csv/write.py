@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TASKS, TaskName
 from annotation.campaign.datasets import JuryDataset
-from annotation.client import Argilla
-from annotation.labels import TASKS, TaskName
 from exports.csv.annotators import Annotators, Pseudonyms, key_path
 from exports.csv.compare import Changes, Now, compare_exports
 from exports.csv.fetch import Progress, ReadDataset, Reading, check_server, choose_datasets, has, in_words, read_dataset

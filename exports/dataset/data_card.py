@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jinja2 import Environment, StrictUndefined
 
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.agreement.statistics import columns_at

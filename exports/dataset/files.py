@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, List, Value
 from datasets.table import MemoryMappedTable
 
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from exports.agreement.consensus import ConsensusRule
 from exports.agreement.schema import InputFile
 from exports.csv.folder import MANIFEST_FILE, folder_names, read_manifest, sha256_of

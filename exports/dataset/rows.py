@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Self
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import ConsensusLabel
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES
 from exports.csv.folder import PROVENANCE_FILE

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from datasets import Features, Value
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import ConsensusLabel, UnitLabel, consensus, unused_decisions
 from exports.agreement.measure import RESAMPLES
 from exports.agreement.ratings import Ratings

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES, IntArray, LabelArray, Ratings
 from exports.csv.rows import STATUS_COLUMN, utc
 from pipeline.core.tables import unescaped

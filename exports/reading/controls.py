@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.status.scores import AnnotatorScores, ControlAnswer, score_answers
 from exports.agreement.consensus import ControlLabel, ControlVotes
 from exports.agreement.ratings import MISSING, YES, Ratings

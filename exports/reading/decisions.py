@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.rows import csv_line, utc

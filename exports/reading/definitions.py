@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.results.study import SERIOUS_PROBLEM, FindingDefinition, Verdict, VerdictPatterns
 from pipeline.core.errors import SettingsError
 from pipeline.settings import SETTINGS_FILE

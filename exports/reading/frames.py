@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, YES
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.rows import STATUS_COLUMN

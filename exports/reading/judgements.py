@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.display import shown_units
-from annotation.labels import TASKS, TaskName
+from annotation.argilla.display import shown_units
+from annotation.argilla.labels import TASKS, TaskName
 from annotation.push.suggestions import GOOD, Judgement, external_id, read_judgement
 from exports.agreement.judge import JudgedUnits
 from exports.agreement.ratings import Ratings, UnitKey

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, file_name, sha256_of

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import InputFile

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from annotation.labels import TASKS, TaskName
+from annotation.argilla.labels import TASKS, TaskName
 from exports.agreement.disagreements import Disagreement
 from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
 from exports.csv.rows import TEXT_COLUMNS

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.pages import render
+from annotation.argilla.tasks import COLUMN_FIELDS, PRACTICE
+from annotation.argilla.wording import LOCALES, locales, read_texts, read_wording
 from annotation.campaign.file import Campaign
 from annotation.campaign.share import sheet_names
-from annotation.labels import LABELS, TASKS, TaskName
-from annotation.pages import render
-from annotation.tasks import COLUMN_FIELDS, PRACTICE
-from annotation.wording import LOCALES, locales, read_texts, read_wording
 from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, NO, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE, read_manifest

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin, overload
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement import schema as figures
 from exports.agreement.disagreements import Disagreement, rank_together
 from exports.agreement.disagreements import find_disagreements as disagreements_of_task

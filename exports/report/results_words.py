@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from exports.report.words import UNDEFINED, decimal, p_phrase
 from exports.results.comparisons import narratives_needed, within_reach
 from exports.results.schema import (

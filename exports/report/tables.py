@@ -7,7 +7,7 @@ that of a missing interval of a label in `refused_intervals`.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from exports.agreement.schema import (
     Agreement,
     AgreementSlice,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import version
 from typing import Literal
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from exports.agreement.labels import ADVICE
 from exports.agreement.schema import (
     Agreement,

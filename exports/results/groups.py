@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from exports.agreement.ratings import FloatArray, IntArray
 from exports.results.schema import Denominators
 from exports.results.study import RunCounts, Study

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from exports.agreement.distributions import NORMAL_QUANTILE, rounded
 from exports.agreement.ratings import BoolArray, FloatArray, IntArray, Ratings
 from exports.results.comparisons import independent_units, share_ends

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from annotation.labels import LABELS, TASKS
+from annotation.argilla.labels import LABELS, TASKS
 from exports.agreement.schema import InputFile
 from exports.results.groups import MOST_PAIRS, Grouping, study_records
 from exports.results.judge_help import Helped

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from exports.agreement.ratings import BoolArray, FloatArray, IntArray
 from exports.results.groups import study_records
 from exports.results.rates import MeasuredColumn, measure_columns

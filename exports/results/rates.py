@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from exports.agreement.distributions import holm, rounded
 from exports.results.comparisons import LEVEL, Comparison, compare, difference_ends, flip_p, n_flips, rate_ends
 from exports.results.groups import Grouping, Pair, Records

@@ -5,7 +5,7 @@ Source: exports/contracts/results.md.
 
 from typing import Literal
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from exports.agreement.schema import InputFile
 from exports.results.study import Consensus, Verdict, VerdictPatterns
 from pipeline.core.schema import Frozen

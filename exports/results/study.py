@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from exports.agreement.ratings import IntArray, Ratings, UnitKey
 from pipeline.core.schema import Frozen
 from pipeline.records.schema import SourceState

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import BoolArray, FloatArray, IntArray, Ratings, count_votes
 from exports.results.groups import Grouping

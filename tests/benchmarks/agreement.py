@@ -14,7 +14,7 @@ from collections.abc import Callable
 import krippendorff
 import numpy as np
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import IntArray, LabelArray, Ratings
 

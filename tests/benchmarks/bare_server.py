@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.embedded.guardian import valkey_command
 from annotation.embedded.home.folder import read_or_make_secrets
 from annotation.embedded.launch import listen, server_environment, url_of, wait_until_it_answers

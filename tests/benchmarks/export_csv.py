@@ -15,7 +15,7 @@ from pathlib import Path
 from bare_server import unpatched_server
 from seeding import make_many
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.embedded.launch import start_server
 from exports.csv.write import export_csv
 

@@ -17,15 +17,15 @@ from typing import Any
 
 from seeding import made_up
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import to_records
+from annotation.argilla.labels import LABELS
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import to_records
 from annotation.embedded.home.folder import DATABASE_FILE
 from annotation.embedded.launch import start_server
 from annotation.embedded.patches.history import statements
-from annotation.labels import LABELS
-from annotation.wording import read_wording
 
 GOAL = 1.10
 ROUNDS = 14

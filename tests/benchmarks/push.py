@@ -13,14 +13,14 @@ from typing import Any
 from bare_server import unpatched_server
 from seeding import made_up
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import to_records
+from annotation.argilla.labels import TASKS
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import to_records
 from annotation.embedded.launch import start_server
-from annotation.labels import TASKS
 from annotation.push.push import push_records
-from annotation.wording import read_wording
 from pipeline.records.schema import QueryResponse
 
 GOAL = 0.4

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seeding import make_many
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.embedded.launch import start_server
 
 GOAL = 2.0

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from seeding import make_many
 
+from annotation.argilla.client import Argilla
 from annotation.campaign.datasets import find_datasets
-from annotation.client import Argilla
 from annotation.embedded.launch import start_server
 from exports.csv.write import export_csv
 

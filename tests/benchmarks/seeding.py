@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import to_records
+from annotation.argilla.labels import LABELS
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import to_records
 from annotation.embedded.launch import ServerHandle
 from annotation.embedded.search.words import words_by_field
-from annotation.labels import LABELS
-from annotation.wording import read_wording
 from pipeline.records.schema import Passage, QueryResponse
 
 ANSWERED = ("anna", "ben")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from seeding import make_many
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.embedded.launch import start_server
 from annotation.status.summary import read_status
 

@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from selenium.webdriver.common.keys import Keys
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.embedded.launch import start_server
-from annotation.labels import LABELS, TASKS, TaskName
 from tests.support.page_campaign import campaign, opened
 from tests.support.page_driver import answer, forget, press, start_browser, wait
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from seeding import ANSWERED, make_many
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.embedded.launch import start_server
-from annotation.labels import LABELS
 from exports.csv.write import export_csv, update_csv
 
 GOAL = 0.3

@@ -14,7 +14,7 @@ import psutil
 import psycopg2
 import pytest
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from tests.support.big_stack import (
     ANNOTATORS,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.embedded.home.folder import EVENTS_FILE
 from exports.cli import main
 from tests.support.export_bench import Bench, answers, full_bench, record

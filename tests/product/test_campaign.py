@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import Result
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from pipeline.records.schema import Passage, QueryResponse, join_context
 from tests.support.campaign_book import TASKS, Shelf, languages, record
 from tests.support.campaign_players import CALIBRATION, LOCALES, ROUNDS, Play, places, record_ids

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from exports.cli import main
 from tests.support.campaign_book import TASKS, record, units_of
 from tests.support.campaign_players import Player, record_ids

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.labels import LABELS, TASKS
+from annotation.argilla.labels import LABELS, TASKS
 from exports.cli import main
 from exports.csv.schema import COLUMNS
 from tests.support.csv_check import check_file

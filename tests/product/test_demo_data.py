@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from annotation.labels import LABELS, TASKS, broken_rules
+from annotation.argilla.labels import LABELS, TASKS, broken_rules
 from exports.cli.demo import ANSWER as RESEARCH
 from exports.cli.demo import document_name, read_jury, research_library, with_research
 from pipeline.core.schema import PROVIDERS, Answer, ProviderName

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
+from annotation.argilla.client import Argilla
 from annotation.campaign.datasets import find_datasets
-from annotation.client import Argilla
 from exports.cli import main
 from exports.cli.project import project_files, start_project
 from tests.support import caddy

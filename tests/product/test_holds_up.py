@@ -14,7 +14,7 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.embedded.home.folder import EVENTS_FILE
 from tests.support.crowd import (
     Crowd,

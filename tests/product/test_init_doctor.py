@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
 from annotation.campaign.file import read_campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.cli.serve import port_of
-from annotation.client import Argilla
 from exports.cli import main
 from exports.cli.project import Check, check_clock, project_files, start_project
 from exports.cli.start import WIDTH, table_lines

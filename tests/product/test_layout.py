@@ -54,7 +54,7 @@ HEAVY = {
 }
 HELP_PAGES = ([], ["pipeline"], ["annotation", "push"], ["exports", "csv"], ["demo"])
 HTTP_FOLDERS = (
-    "annotation.client",
+    "annotation.argilla.client",
     "annotation.embedded",
     "pipeline.asking",
     "pipeline.providers.http",

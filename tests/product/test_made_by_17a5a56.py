@@ -9,10 +9,10 @@ import pytest
 from click.testing import Result
 from pydantic import SecretStr
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.wording import read_wording
 from annotation.campaign.file import read_campaign
 from annotation.campaign.routing import as_it_stands, plan_routes, routing_metadata
-from annotation.client import Argilla
-from annotation.wording import read_wording
 from tests.support import made_before
 from tests.support.made_before import (
     DRAFTER,

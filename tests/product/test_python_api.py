@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import exports
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports import find_disagreements, measure_agreement, read_task
 from exports.csv.schema import COLUMNS
 from pipeline.core.errors import BadRowsError, InputError

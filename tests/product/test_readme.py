@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from annotation.client import Argilla
-from annotation.labels import LABELS, TASKS
-from annotation.tasks import task_of
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TASKS
+from annotation.argilla.tasks import task_of
 from exports.csv.schema import COLUMNS
 from tests.support.places import ROOT
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.tasks import schema_part
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import push_records
-from annotation.tasks import schema_part
 from pipeline.records.schema import Passage, QueryResponse
 from tests.support.places import ROOT
 

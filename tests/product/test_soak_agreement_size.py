@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.csv.schema import COLUMNS
 from tests.support.peak_memory import needs_proc
 from tests.support.places import ROOT

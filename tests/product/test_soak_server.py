@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
+from annotation.argilla.units import HISTORY_PATH
 from annotation.embedded.home.folder import read_or_make_secrets
-from annotation.units import HISTORY_PATH
 from tests.support.crowd import (
     PATIENCE_SECONDS,
     Answers,

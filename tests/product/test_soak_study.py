@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.client import Argilla
-from annotation.labels import LABELS, TASKS, TaskName, broken_rules
-from annotation.units import Assignment, assignment_of
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TASKS, TaskName, broken_rules
+from annotation.argilla.units import Assignment, assignment_of
 from exports.cli import main
 from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, join_context
 from tests.support.planned_records import write_planned

@@ -15,8 +15,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from exports.cli import main
 from tests.support.places import DATA

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
-from annotation.client import Argilla
-from annotation.labels import LABELS
 from exports.cli import main
 from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.units import CHARACTERS_A_MINUTE
 from annotation.status.submissions import Submission
-from annotation.units import CHARACTERS_A_MINUTE
 
 BEGIN = datetime(2026, 11, 23, 8, tzinfo=UTC)
 Answers = list[tuple[str, frozenset[str]]]

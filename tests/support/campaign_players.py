@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 from click.testing import CliRunner, Result
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from exports.cli import main
 from pipeline.records.schema import QueryResponse
 from tests.support.campaign_book import TASKS, Book, Done, Shelf, answers

@@ -10,10 +10,10 @@ from uuid import uuid4
 
 import httpx
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS
 
 TASK = "generation"
 PATIENCE_SECONDS = 240

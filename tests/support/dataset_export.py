@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.csv.schema import COLUMNS
 from exports.dataset.files import DatasetOptions
 from exports.dataset.splits import read_shares

@@ -10,8 +10,8 @@ import click
 import yaml
 from pydantic import BaseModel
 
+from annotation.argilla.labels import RULES, TASKS
 from annotation.judge.judgements import Evidence, FullJudgement
-from annotation.labels import RULES, TASKS
 from exports.agreement.statistics import PAIR_STATISTICS, STATISTICS, Statistic
 from exports.cli import main
 from exports.csv.rows import EXTENDED_COLUMNS

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import MISSING, FloatArray, LabelArray, Ratings
 from exports.results.study import Study
 

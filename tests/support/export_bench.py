@@ -6,11 +6,11 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.tasks import COLUMN_FIELDS, PRODUCTION, define_dataset, task_of
+from annotation.argilla.wording import FIELDS, read_wording
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS, TaskName
-from annotation.tasks import COLUMN_FIELDS, PRODUCTION, define_dataset, task_of
-from annotation.wording import FIELDS, read_wording
 from exports.csv.folder import MANIFEST_FILE, PROVENANCE_FILE
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from exports.csv.schema import COLUMNS
 
 AT = "2026-03-01T12:00:00+00:00"

@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from annotation.client import Argilla
-from annotation.units import HISTORY_PATH
+from annotation.argilla.client import Argilla
+from annotation.argilla.units import HISTORY_PATH
 from pipeline.core.errors import ArgillaError
 from tests.support.export_bench import answers, make_dataset, record
 

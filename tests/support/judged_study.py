@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS, TaskName
+from annotation.argilla.labels import LABELS, TaskName
 from tests.support.export_folders import Answer, write_export
 from tests.support.planned_records import planned_record, write_planned
 

@@ -6,12 +6,12 @@ from uuid import uuid4
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import to_records
+from annotation.argilla.labels import TaskName
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import to_records
-from annotation.labels import TaskName
-from annotation.wording import read_wording
 from pipeline.records.schema import Passage, QueryResponse
 from tests.support.page_driver import RECORD_ID, answer, log_in, open_form, press, wait
 

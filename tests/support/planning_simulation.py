@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from annotation.argilla.labels import TASKS
 from annotation.campaign.hours import Cell, Work
 from annotation.campaign.narratives import Population, read_population
 from annotation.campaign.plan import PlannedSample, PlanOptions, make_plan
 from annotation.campaign.power import LEVEL, Likeness, detectable_difference, shared_narratives
-from annotation.labels import TASKS
 from exports.agreement.ratings import FloatArray
 from exports.results.comparisons import flip_p, n_flips
 from tests.support.drawn_studies import draw_votes

@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TaskName
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
-from annotation.client import Argilla
-from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
 from annotation.status.practice import Case, cases_of, prepare_practice
 from tests.support.start_bench import record, waiting

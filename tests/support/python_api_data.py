@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.csv.schema import COLUMNS
 from exports.report.notebook import AgreementResult
 

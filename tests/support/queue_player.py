@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from annotation.client import Argilla
-from annotation.display import to_records
-from annotation.labels import LABELS, TaskName
-from annotation.wording import read_wording
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import to_records
+from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.wording import read_wording
 from pipeline.records.schema import Passage, QueryResponse
 
 MANY = 10

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from annotation.rendering import rendered_answer
+from annotation.argilla.rendering import rendered_answer
 from pipeline.providers import provider_name, read_payload
 from pipeline.records.citation_form import to_one_form
 from tests.support.places import ROOT, SHARED

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.measure import measure_agreement
 from exports.agreement.ratings import Ratings

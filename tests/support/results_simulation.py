@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.distributions import holm
 from exports.agreement.ratings import MISSING, FloatArray, LabelArray
 from exports.results.comparisons import difference_ends, rate_ends

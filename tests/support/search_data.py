@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from annotation.client import API_PATH, KEY_HEADER
+from annotation.argilla.client import API_PATH, KEY_HEADER
 
 RECORDS = 40
 ONE_BY_ONE = 6  # records that are answered by single calls; the answers to the others come with the records

@@ -2,16 +2,16 @@
 
 from typing import Any
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
+from annotation.argilla.tasks import PRODUCTION, define_dataset
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import current_datasets, with_version
 from annotation.campaign.file import Campaign, places
 from annotation.campaign.people import Passwords
 from annotation.campaign.routing import ROUTING
 from annotation.campaign.setup import apply_plan, make_dataset, plan_campaign
 from annotation.campaign.setup_plan import Plan
-from annotation.client import Argilla
-from annotation.labels import LABELS
-from annotation.tasks import PRODUCTION, define_dataset
-from annotation.wording import read_wording
 from pipeline.records.schema import Passage, QueryResponse
 
 PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
-from annotation.client import Argilla
-from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import push_records
 from pipeline.records.schema import Passage, QueryResponse
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import MISSING
 from exports.results.study import Study
 from tests.support.agreement_data import Row, ratings_of

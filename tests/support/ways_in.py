@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import httpx
 
+from annotation.argilla.client import KEY_HEADER, Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Annotator, Member
 from annotation.campaign.people import NewUser, Passwords
 from annotation.campaign.setup import add_users, set_up
-from annotation.client import KEY_HEADER, Argilla
-from annotation.labels import LABELS
 from annotation.push.push import push_records
 from pipeline.records.schema import Passage, QueryResponse
 

@@ -9,8 +9,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from annotation.labels import DISPUTED, MARKED_LABELS, RULES
-from annotation.wording import LOCALES, locales, read_texts, read_wording
+from annotation.argilla.labels import DISPUTED, MARKED_LABELS, RULES
+from annotation.argilla.wording import LOCALES, locales, read_texts, read_wording
 
 _SCRIPTS = (
     "words.js",  # the texts in her language, the dataset that is open, and small helpers for the others; comes first

@@ -7,7 +7,7 @@
   if (!window.citejury?.watch || !window.Highlight) return; // a script before this one did not come, or an old browser
   const { say, locale, element, onKey, watch, recordShown } = window.citejury;
   const MARKS = /\[(\d{1,4}(?:, ?\d{1,4})*)\]|[(（](C\d{3}(?:[,，、] ?C\d{3})*)[)）]/g;
-  const HEADS = /^━━ [^\d\n]*\d+ · (?:\[(\d+)\] )?.* ━━(?=\n)/gm; // `━━` stands nowhere else: annotation/display.py
+  const HEADS = /^━━ [^\d\n]*\d+ · (?:\[(\d+)\] )?.* ━━(?=\n)/gm; // `━━` stands nowhere else: annotation/argilla/display.py
   const STATE = /^\[(\d+)\] (.+?) ┃ /;
   const OLD_STATE = /^\[(\d+)\] .* — (.+)$/; // of datasets pushed by earlier versions
   const [MANY, BESIDE] = [6, 600]; // lines of sources that are shown at once; width from which panes stand side by side

@@ -5,8 +5,8 @@
   if (!window.citejury?.form) return; // a script before this one did not come
   const { say, locale, element, onKey, watch, recordShown, token } = window.citejury;
   const API = new URL("api/v1/", document.baseURI).pathname;
-  const RENDERED = '<div class="citejury-answer"'; // annotation/rendering.py
-  // What could reorder or cover what is around it: annotation/rendering.py.
+  const RENDERED = '<div class="citejury-answer"'; // annotation/argilla/rendering.py
+  // What could reorder or cover what is around it: annotation/argilla/rendering.py.
   const [CONTROLS, TOWERS] = [/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, /(\p{M}{4})\p{M}+/gu];
   const BLOCKS = "p, div, li, tr, pre, blockquote, h1, h2, h3, h4, h5, h6, hr";
   let page = null; // the answer's element, its button, and its elements while it is shown as written

@@ -23,17 +23,17 @@ from fastapi.responses import JSONResponse
 from sqlalchemy import func, select
 from sqlalchemy.orm.attributes import set_committed_value
 
+from annotation.argilla.display import HIDDEN
+from annotation.argilla.pages import markdown_to_html
+from annotation.argilla.units import ASSIGNMENT
 from annotation.campaign.datasets import is_carrying, jury_in, newest_versions, place_in_order, series_of
 from annotation.campaign.replies import REPLY_PROPERTY, Reply, last_replies, replies_in
-from annotation.display import HIDDEN
 from annotation.embedded.patches.practice import standing_as_json
 from annotation.embedded.patches.routes import Asking, Database, serve_first
 from annotation.embedded.queue.own_work import OwnWork, own_work, with_records
 from annotation.embedded.queue.page import kept_from
 from annotation.embedded.queue.practice import closing_practice, is_practice, standing_in
 from annotation.embedded.search.filters import is_pending_record, split_queue
-from annotation.pages import markdown_to_html
-from annotation.units import ASSIGNMENT
 
 _HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
 

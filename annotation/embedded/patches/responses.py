@@ -14,9 +14,9 @@ from argilla_server.enums import ResponseStatus
 from argilla_server.errors.future import UnprocessableEntityError
 from fastapi.encoders import jsonable_encoder
 
-from annotation.labels import DISPUTED, EVIDENCE, missing_marks
-from annotation.marks import is_on_words
-from annotation.tasks import MARKED_FIELD
+from annotation.argilla.labels import DISPUTED, EVIDENCE, missing_marks
+from annotation.argilla.marks import is_on_words
+from annotation.argilla.tasks import MARKED_FIELD
 
 _LONGEST_NOTE = 20_000  # characters; about eight pages
 _MOST_MARKS = 1_000

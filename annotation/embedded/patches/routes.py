@@ -28,12 +28,8 @@ from fastapi.responses import Response
 from sqlalchemy import String, cast, func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.client import AS_OF_PATH
-from annotation.embedded.patches import history
-from annotation.embedded.patches.events import tell_erased
-from annotation.embedded.patches.history import hyphenated
-from annotation.embedded.queue.tables import assignments_in
-from annotation.units import (
+from annotation.argilla.client import AS_OF_PATH
+from annotation.argilla.units import (
     AT_ONCE,
     CHANGED_PATH,
     HISTORY_PATH,
@@ -43,6 +39,10 @@ from annotation.units import (
     STATES_PATH,
     labels_and_question,
 )
+from annotation.embedded.patches import history
+from annotation.embedded.patches.events import tell_erased
+from annotation.embedded.patches.history import hyphenated
+from annotation.embedded.queue.tables import assignments_in
 
 Database = Annotated[AsyncSession, Depends(get_async_db)]
 Asking = Annotated[User, Security(auth.get_current_user)]  # whoever sends the request, logged in
@@ -331,7 +331,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
 
     `items` are lists: id, external id, whether it is pending, and responses, each a list as well: the number of its
     user in `users`, its status, when it was changed last, whether it is as it was first sent, and the number of what it
-    says in `values`, of which there are few. `assignments` are by record id. `annotation.units` reads them.
+    says in `values`, of which there are few. `assignments` are by record id. `annotation.argilla.units` reads them.
     """
     place = tuple_(Record.inserted_at, Record.id)
     here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]

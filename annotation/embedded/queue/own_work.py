@@ -16,13 +16,13 @@ from argilla_server.models import Response
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from annotation.argilla.units import times_taken
 from annotation.embedded.home.folder import hold_seconds
 from annotation.embedded.queue.holds import wait_for_turn
 from annotation.embedded.queue.mixed import is_begun, read_mixed
 from annotation.embedded.queue.page import count_waiting, lacking, read_queue
 from annotation.embedded.queue.practice import is_practice, practice_queue
 from annotation.embedded.queue.tables import HOLDS, QUEUE
-from annotation.units import times_taken
 
 _DONE = (ResponseStatus.submitted, ResponseStatus.discarded)
 _TIMED = 500

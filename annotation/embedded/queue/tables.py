@@ -32,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.units import ASSIGNMENT, MIXED_IN
+from annotation.argilla.units import ASSIGNMENT, MIXED_IN
 
 _queue_metadata = MetaData()
 

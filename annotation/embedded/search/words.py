@@ -16,7 +16,7 @@ from typing import Any
 # https://spec.commonmark.org/0.31.2/#entity-and-numeric-character-references
 ENTITY = "&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{0,31});"
 RENDERED = '<div class="citejury-answer"'
-"""How a rendered answer begins (annotation/rendering); all other fields have `<` before a letter escaped."""
+"""How a rendered answer begins (annotation/argilla/rendering.py); all other fields have `<` before a letter escaped."""
 WITHIN_WORDS = "</?(?:strong|em|code)>"
 NUMBERED = '<li value="([0-9]+)">'
 ASSIGNED = (*range(0x32400), *range(0xE0000, 0xE0200))  # between them and after them is nothing but private use

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from annotation.labels import TASKS, TaskName
-from annotation.rendering import one_line
+from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.rendering import one_line
 from exports.agreement.disagreements import Disagreement
 from exports.report.disagreement_files import Pattern, count_patterns
 from exports.report.html.elements import Child, cell, element, folded, head, is_web_address, quoted, row, table

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, tostring
 
-from annotation.rendering import harmless_characters
+from annotation.argilla.rendering import harmless_characters
 from exports.agreement.schema import Interval, RefusedReason
 from exports.agreement.statistics import UndefinedReason
 from exports.report.sections import Section

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from annotation.labels import TaskName
-from annotation.wording import read_wording
+from annotation.argilla.labels import TaskName
+from annotation.argilla.wording import read_wording
 from exports.agreement.schema import Agreement
 from exports.report.html.elements import (
     Axis,

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from exports.agreement.schema import (
     Agreement,
     AgreementSlice,

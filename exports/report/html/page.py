@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from annotation.labels import TaskName
+from annotation.argilla.labels import TaskName
 from annotation.status.scores import AnnotatorScores
 from exports.agreement.disagreements import Disagreement
 from exports.agreement.schema import (

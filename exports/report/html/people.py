@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from annotation.rendering import one_line
+from annotation.argilla.rendering import one_line
 from exports.agreement.annotators import FEW_SHARED
 from exports.agreement.schema import Agreement, AnnotatorAgreement, PairAgreement, TaskAgreement
 from exports.report.html.elements import (

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Campaign, Place, members, places, practice_places, read_campaign
 from annotation.campaign.routing import as_it_stands, check_routing, plan_routes, routing_metadata
-from annotation.client import Argilla
-from annotation.labels import LABELS
 from exports.cli import main
 from pipeline.core.errors import InputError, SettingsError
 from pipeline.records.schema import Passage, QueryResponse

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.tasks import CALIBRATION
 from annotation.campaign.file import read_campaign
 from annotation.campaign.routing import expected_calibration, plan_routes
 from annotation.push.record_sources import read_choice
-from annotation.tasks import CALIBRATION
 from exports.cli import main
 from exports.reading.study import read_weights
 from pipeline.records.schema import QueryResponse

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.hours import read_work
 from annotation.campaign.narratives import Population, read_population
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.record_sources import read_source
 from exports.cli import main
 from tests.support.export_bench import make_user

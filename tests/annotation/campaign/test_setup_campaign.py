@@ -10,6 +10,10 @@ from uuid import uuid4
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TASKS
+from annotation.argilla.marks import marked_words, shown_text
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import (
     append_to_log,
     current_datasets,
@@ -19,11 +23,7 @@ from annotation.campaign.datasets import (
 )
 from annotation.campaign.people import NewUser, Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign, set_up
-from annotation.client import Argilla
-from annotation.labels import TASKS
-from annotation.marks import marked_words, shown_text
 from annotation.push.push import push_records
-from annotation.wording import read_wording
 from exports.cli import main
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from annotation.argilla.client import Argilla
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
-from annotation.client import Argilla
 from annotation.push.push import push_records
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.push.push import push_records
 from tests.support.lossy_link import Forward, LossyLink, lossy_link
 from tests.support.places import ROOT

@@ -14,6 +14,9 @@ import pytest
 from click.testing import CliRunner
 from selenium import webdriver
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TASKS
+from annotation.argilla.wording import LOCALES, locales, read_wording
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign, wanted_of_round
@@ -26,9 +29,6 @@ from annotation.campaign.share import (
     sheet_wording,
     work_by_annotator,
 )
-from annotation.client import Argilla
-from annotation.labels import LABELS, TASKS
-from annotation.wording import LOCALES, locales, read_wording
 from exports.cli import main
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.records.schema import QueryResponse

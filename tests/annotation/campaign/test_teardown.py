@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TaskName
+from annotation.argilla.units import HISTORY_PATH
 from annotation.campaign.teardown import Teardown, check_exported, plan_teardown, tear_down
-from annotation.client import Argilla
-from annotation.labels import TaskName
-from annotation.units import HISTORY_PATH
 from exports.cli import main
 from exports.cli.teardown import new_folder
 from pipeline.core.errors import ArgillaError, NotFoundError

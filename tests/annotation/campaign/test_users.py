@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.cells import cell_len
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main
 from pipeline.records.schema import Passage, QueryResponse

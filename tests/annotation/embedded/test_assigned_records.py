@@ -8,12 +8,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TaskName
+from annotation.argilla.units import ASSIGNMENT, Assignment, Purpose, read_units
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
-from annotation.labels import TaskName
-from annotation.units import ASSIGNMENT, Assignment, Purpose, read_units
 from pipeline.core.errors import NotAllowedError
 from tests.support.queue_player import Player, ours, put, texts
 

@@ -17,14 +17,14 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import KEY_HEADER, Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import NewUser, Passwords, renew_password
 from annotation.campaign.setup import set_up
-from annotation.client import KEY_HEADER, Argilla
 from annotation.embedded.home.archive import bring_up_to_date
 from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, SECRETS_FILE, VERSIONS_FILE
 from annotation.embedded.launch import ServerHandle, start_server
-from annotation.labels import LABELS
 from exports.cli import main
 from pipeline.core.errors import ServerStartError
 

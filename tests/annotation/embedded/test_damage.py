@@ -16,12 +16,12 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
 from annotation.embedded.home.folder import BACKUPS_FILE, DAMAGE_FILE, DATABASE_FILE, EVENTS_FILE
 from annotation.embedded.launch import server_environment, start_server
-from annotation.labels import LABELS
 from exports.cli import main
 from pipeline.core.errors import ArgillaError, ServerStartError
 from tests.support.places import ROOT

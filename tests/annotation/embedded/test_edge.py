@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from annotation.client import BATCH_BYTES
+from annotation.argilla.client import BATCH_BYTES
 from annotation.embedded.launch import ServerHandle, start_server
 from tests.support.edge_server import HEAD, connected, read_to_the_end
 from tests.support.places import ROOT

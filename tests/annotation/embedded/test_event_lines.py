@@ -23,9 +23,10 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
 from annotation.embedded.home.folder import (
     BEHIND_TLS_VARIABLE,
     DATABASE_FILE,
@@ -35,7 +36,6 @@ from annotation.embedded.home.folder import (
 )
 from annotation.embedded.home.logs import EVENTS_VARIABLE, LONGEST, LogPipe, ShortEntries, following, tell
 from annotation.embedded.patches.middleware import BehindTls, RequestEvents
-from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main
 from pipeline.core.terminal import printable

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from annotation.client import AS_OF_PATH, Argilla
+from annotation.argilla.client import AS_OF_PATH, Argilla
+from annotation.argilla.units import HISTORY_PATH, HISTORY_STATE_PATH
 from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE
-from annotation.units import HISTORY_PATH, HISTORY_STATE_PATH
 from pipeline.core.errors import ArgillaError, NotAllowedError
 from tests.support.export_bench import record
 from tests.support.history_checks import (

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from annotation.embedded.patches.passwords import FairThreads, TooManyWaitingError, WrongPasswords, network_of
 from tests.support.logins import MOST, WRONG, login, wrong

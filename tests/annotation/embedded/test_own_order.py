@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
-from annotation.labels import LABELS
 
 pytestmark = pytest.mark.server
 
@@ -77,7 +77,7 @@ def test_a_long_queue_holds_each_record_once_in_an_order_of_her_own_that_stays(q
 
 
 if TYPE_CHECKING:
-    from annotation.client import Argilla
+    from annotation.argilla.client import Argilla
 
 
 RANKS = (3, 1, None, 2, 1, 3, None, 2, 1)

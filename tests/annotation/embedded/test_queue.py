@@ -14,12 +14,12 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TaskName
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
 from annotation.embedded.home.folder import hold_seconds
 from annotation.embedded.launch import ServerHandle
-from annotation.labels import TaskName
 from pipeline.core.errors import SettingsError
 from tests.support.queue_player import Player, Shown, ours, put, texts
 

@@ -11,11 +11,11 @@ from uuid import uuid4
 import psycopg2
 import pytest
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.units import ASSIGNMENT, Assignment, read_units, units_with_texts
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import Passwords, forget_user, remove_user, renew_password
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.units import ASSIGNMENT, Assignment, read_units, units_with_texts
 from pipeline.core.errors import NotAllowedError
 from tests.support.history_checks import (
     check_a_deleted_dataset_can_be_erased,

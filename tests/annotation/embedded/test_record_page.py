@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.embedded.launch import server_environment
 from tests.support.export_bench import make_user
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, Evidence
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS, Evidence
 from annotation.push.push import push_records
 from pipeline.core.errors import ArgillaError
 from tests.support.setup_bench import ANSWER

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from jose import jwt
 
+from annotation.argilla.client import KEY_HEADER, Argilla
 from annotation.campaign.people import NewUser, Passwords, forget_user, remove_user, renew_password
-from annotation.client import KEY_HEADER, Argilla
 from annotation.embedded.home.folder import read_or_make_secrets
 from tests.support.ways_in import OPEN_TO_ANYBODY, Study, study
 

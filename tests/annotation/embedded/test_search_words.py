@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 psycopg2 = pytest.importorskip("psycopg2", reason="The `postgresql` extra is not installed.")
 
+from annotation.argilla.rendering import rendered_answer  # noqa: E402
 from annotation.embedded.search.query import EVERYTHING, NOTHING, Group, Not, ParsedQuery, Phrase, read_query  # noqa: E402
 from annotation.embedded.search.words import visible, words_by_field, words_of  # noqa: E402
-from annotation.rendering import rendered_answer  # noqa: E402
 from tests.support.nasty_answers import NASTY_ANSWERS  # noqa: E402
 from tests.support.postgresql import running_postgresql  # noqa: E402
 

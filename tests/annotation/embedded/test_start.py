@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.wording import read_wording
 from annotation.campaign.file import Campaign
-from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from annotation.push.push import push_records
-from annotation.wording import read_wording
 from pipeline.core.errors import NotAllowedError
 from tests.support.setup_bench import make
 from tests.support.start_bench import PEOPLE, Start, record, start, waiting

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from annotation.argilla.labels import LABELS, TaskName
 from annotation.judge.judgements import pages_of, units_of
 from annotation.judge.model import build_prompt
-from annotation.labels import LABELS, TaskName
 from annotation.push.suggestions import read_judgements
 from pipeline.models.completion import REPAIR_ORDER
 from tests.support.judge_bench import PAGE, lines_of, proper, record_of, run, written

@@ -16,15 +16,15 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import to_records
+from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.units import ROWS_PATH
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import NewUser
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import to_records
 from annotation.embedded.launch import ServerHandle
-from annotation.labels import LABELS, TASKS, TaskName
-from annotation.units import ROWS_PATH
-from annotation.wording import read_wording
 from pipeline.records.schema import Passage, Provenance, QueryResponse, Source
 from tests.support.page_driver import answer, focused, forget, log_in, press, wait
 

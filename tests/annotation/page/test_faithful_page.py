@@ -13,12 +13,12 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import to_records
+from annotation.argilla.rendering import rendered_answer
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import to_records
-from annotation.rendering import rendered_answer
-from annotation.wording import read_wording
 from pipeline.records.schema import Provenance, QueryResponse
 from tests.support.nasty_answers import NASTY_ANSWERS
 from tests.support.page_driver import RECORD_ID, click, events, log_in, open_form, press, screenshot, shown_text, wait

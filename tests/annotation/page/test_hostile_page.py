@@ -11,12 +11,12 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import to_records
+from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import to_records
-from annotation.labels import LABELS, TASKS, TaskName
-from annotation.wording import read_wording
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from pipeline.records.schema import Passage, QueryResponse, join_context

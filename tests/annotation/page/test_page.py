@@ -11,13 +11,13 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.tasks import dataset_name
+from annotation.argilla.wording import read_wording
 from annotation.campaign.setup import NewUser, set_up
-from annotation.client import Argilla
 from annotation.embedded.page import page_texts
-from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import push_records
-from annotation.tasks import dataset_name
-from annotation.wording import read_wording
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, join_context

@@ -12,12 +12,12 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.rendering import harmless_characters
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import NewUser, set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
-from annotation.rendering import harmless_characters
 from exports.csv.write import export_csv
 from pipeline.records.schema import Passage, QueryResponse, Source, join_context
 from tests.support.hostile_text import ATTACKS, listening_beacon

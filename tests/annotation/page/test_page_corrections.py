@@ -7,7 +7,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from tests.support.lossy_link import LossyLink, lossy_link
 from tests.support.page_campaign import CONTRADICTION, Campaign, campaign, opened, submit
 from tests.support.page_driver import (

@@ -9,12 +9,12 @@ from selenium import webdriver
 from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TASKS, TaskName
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import NewUser, set_up
-from annotation.client import Argilla
-from annotation.labels import TASKS, TaskName
 from annotation.push.push import push_records
-from annotation.wording import read_wording
 from pipeline.records.schema import Passage, QueryResponse, Source, join_context
 from tests.support.page_driver import (
     RECORD_ID,

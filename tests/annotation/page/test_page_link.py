@@ -8,8 +8,8 @@ import pytest
 from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver.common.keys import Keys
 
-from annotation.client import Argilla
-from annotation.labels import LABELS
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from tests.support.lossy_link import LossyLink, lossy_link
 from tests.support.page_campaign import Campaign, campaign
 from tests.support.page_driver import (

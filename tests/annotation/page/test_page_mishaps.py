@@ -7,7 +7,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from annotation.embedded.home.folder import DAMAGE_FILE
 from annotation.embedded.launch import ServerHandle
 from tests.support.lossy_link import Forward, lossy_link

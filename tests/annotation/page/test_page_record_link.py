@@ -8,10 +8,10 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from annotation.client import Argilla
-from annotation.display import to_records
-from annotation.labels import LABELS
-from annotation.wording import read_wording
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import to_records
+from annotation.argilla.labels import LABELS
+from annotation.argilla.wording import read_wording
 from exports.csv.write import export_csv
 from exports.report.files import collect_disagreements
 from pipeline.records.schema import Passage, QueryResponse

@@ -7,9 +7,9 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from annotation.client import Argilla
-from annotation.labels import LABELS
-from annotation.wording import read_wording
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
+from annotation.argilla.wording import read_wording
 from tests.support.page_campaign import CONTRADICTION, campaign, opened, submit
 from tests.support.page_driver import (
     RECORD_ID,

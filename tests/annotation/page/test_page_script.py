@@ -10,10 +10,10 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import RULES
+from annotation.argilla.wording import LOCALES, locales
 from annotation.embedded.page import page_settings, page_texts
-from annotation.labels import RULES
-from annotation.wording import LOCALES, locales
 from pipeline.core.errors import InputError
 from tests.support.lossy_link import lossy_link
 from tests.support.page_campaign import CONTRADICTION, campaign, opened, passage, submit

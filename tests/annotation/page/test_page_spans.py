@@ -12,10 +12,10 @@ from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, Evidence
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import NewUser, set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS, Evidence
 from annotation.push.push import push_records
 from exports.csv.write import export_csv
 from pipeline.records.schema import Passage, QueryResponse, join_context

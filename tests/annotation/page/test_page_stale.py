@@ -6,7 +6,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from tests.support.lossy_link import Forward, LossyLink, lossy_link
 from tests.support.page_campaign import CONTRADICTION, campaign, opened
 from tests.support.page_driver import (

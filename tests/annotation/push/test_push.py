@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import HIDDEN, original_text
+from annotation.argilla.labels import LABELS, TASKS, TaskName
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import NewUser, set_up
-from annotation.client import Argilla
-from annotation.display import HIDDEN, original_text
-from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import PushOptions, push_records
-from annotation.wording import read_wording
 from exports.cli import main
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
 from annotation.push.push import push_records
 from exports.cli import main
 from exports.cli.project import start_project

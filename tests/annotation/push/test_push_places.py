@@ -7,14 +7,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from annotation import push_frame
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import HIDDEN, original_text
+from annotation.argilla.labels import LABELS, TaskName
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Calibration, Campaign, Place
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign, set_up, wanted_of_round
 from annotation.campaign.setup_plan import plan_setup
-from annotation.client import Argilla
-from annotation.display import HIDDEN, original_text
-from annotation.labels import LABELS, TaskName
 from annotation.push.push import PushOptions, PushReport, push_campaign, push_records
 from exports.cli import main
 from pipeline.core.errors import InputError

@@ -6,13 +6,13 @@ from uuid import uuid4
 import pytest
 from click.testing import CliRunner
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import HIDDEN, original_text, shown_anew
+from annotation.argilla.labels import LABELS
+from annotation.argilla.rendering import rendered_answer
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import HIDDEN, original_text, shown_anew
-from annotation.labels import LABELS
 from annotation.push.push import push_records
-from annotation.rendering import rendered_answer
 from exports.cli import main
 from pipeline.records.schema import QueryResponse
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
 from exports.cli import main
 from tests.support.planned_records import planned_study, write_planned
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import original_text
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Place
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import original_text
-from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import PushOptions, push_records
 from pipeline.records.schema import Passage, QueryResponse
 

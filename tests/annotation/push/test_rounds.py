@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TASKS
+from annotation.argilla.tasks import define_dataset, round_of
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.cli import annotation
-from annotation.client import Argilla
-from annotation.labels import TASKS
 from annotation.push.push import push_records
-from annotation.tasks import define_dataset, round_of
-from annotation.wording import read_wording
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.records.schema import QueryResponse
 

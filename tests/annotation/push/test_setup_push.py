@@ -4,12 +4,12 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
+from annotation.argilla.tasks import define_dataset
+from annotation.argilla.wording import FIELDS, read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import NewUser, set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS
-from annotation.tasks import define_dataset
-from annotation.wording import FIELDS, read_wording
 from exports.cli import main
 from pipeline.core.errors import ArgillaError, InputError, NotAllowedError
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from annotation.labels import TASKS, TaskName
+from annotation.argilla.labels import TASKS, TaskName
 from annotation.status.submissions import Submission, alike, at_once, floor, highest_floor, too_fast
 from tests.support.behaviours import Answers, always, given, guessed_seconds, honest_seconds, jury
 

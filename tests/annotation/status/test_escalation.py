@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.tasks import PRODUCTION
+from annotation.argilla.units import ASSIGNMENT, Assignment, Unit, read_units
+from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, set_up, wanted_of
 from annotation.campaign.setup_plan import plan_setup
-from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from annotation.push.push import push_records
 from annotation.status.escalation import escalate
-from annotation.tasks import PRODUCTION
-from annotation.units import ASSIGNMENT, Assignment, Unit, read_units
-from annotation.wording import read_wording
 from exports.adjudicate.adjudication import to_adjudicate
 from exports.cli import main
 from pipeline.core.errors import InputError

@@ -9,12 +9,12 @@ from uuid import UUID, uuid4
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
 from annotation.campaign.datasets import properties_of, read_value, write_value
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.campaign.share import share_sheets
-from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from annotation.push.push import push_records
 from annotation.status.practice import PASS_MARK, prepare_practice

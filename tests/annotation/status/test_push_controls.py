@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TASKS
+from annotation.argilla.units import ASSIGNMENT, Assignment, assignment_of
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS, TASKS
 from annotation.push.push import PushOptions, push_records
-from annotation.units import ASSIGNMENT, Assignment, assignment_of
 from exports.cli import main
 from pipeline.core.errors import ArgillaError
 from pipeline.records.run import write_records

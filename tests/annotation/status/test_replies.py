@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.pages import markdown_to_html
+from annotation.argilla.units import read_units
 from annotation.campaign.replies import closing_rules, question_id, without_rules
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.pages import markdown_to_html
 from annotation.status.schema import Status
-from annotation.units import read_units
 from exports.cli import main
 from pipeline.core.errors import NotAllowedError, NotFoundError
 from tests.support.lossy_link import Forward, lossy_link

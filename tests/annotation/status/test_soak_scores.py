@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.status.scores import ControlAnswer, Habit, score_answers
 
 SEED = 20261123

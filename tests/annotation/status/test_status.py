@@ -12,17 +12,17 @@ import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TaskName
+from annotation.argilla.units import read_units, rows_page, units_with_texts
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
-from annotation.labels import LABELS, TaskName
 from annotation.status.escalation import escalate
 from annotation.status.schema import DatasetStatus, Status
 from annotation.status.scores import ControlAnswer, score_answers
 from annotation.status.submissions import Backlog, Submission, Work, forecasts, last_of, work_today
 from annotation.status.summary import read_status
 from annotation.status.text import ANNOTATOR_HEAD, render_page, status_lines, table
-from annotation.units import read_units, rows_page, units_with_texts
 from exports.cli import main
 from pipeline.core.errors import ArgillaError, InputError, NotAllowedError, NotFoundError
 from tests.support.export_bench import Bench, answers, full_bench, make_user, record

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.tasks import round_of
+from annotation.argilla.wording import LOCALES, read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
 from annotation.push.push import push_records
-from annotation.tasks import round_of
-from annotation.wording import LOCALES, read_wording
 from exports.adjudicate.adjudication import Asked, Home, UnitId, votes_text
 from exports.adjudicate.push import push_units
 from exports.agreement.consensus import consensus

@@ -7,8 +7,8 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
+from annotation.argilla.client import Argilla
 from annotation.campaign.setup import NewUser, set_up
-from annotation.client import Argilla
 from annotation.push.push import push_records
 from exports.adjudicate.adjudication import Home, UnitId
 from exports.adjudicate.push import push_units

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.wording import read_wording
+from annotation.argilla.wording import read_wording
 from exports.adjudicate.adjudication import UnitId, dispute_text, find_disputes, standing_quotes
 from exports.agreement.consensus import ControlVotes
 from exports.agreement.judge import JudgedUnits

@@ -9,10 +9,10 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.people import read_passwords
 from annotation.campaign.setup import add_members, create_workspace
-from annotation.client import Argilla
-from annotation.labels import LABELS
 from exports.cli import main
 from exports.cli.adjudicate import refused_by_reason
 from exports.reading.decisions import read_decisions

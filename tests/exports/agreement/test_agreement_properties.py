@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.agreement.measure import measure_figures, measure_task
 from exports.agreement.ratings import MISSING, NO, YES, FloatArray, count_votes
 from exports.agreement.resampling import Estimator, bootstrap, distinct_rows

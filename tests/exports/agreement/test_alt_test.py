@@ -12,7 +12,7 @@ from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.agreement.alt_test import LEAST_UNITS, AltTest, Answers, alternative_annotator_test, by_rejections
 from exports.agreement.distributions import student_cdf
 from exports.agreement.judge import JudgedUnits, measure_judge

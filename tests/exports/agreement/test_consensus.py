@@ -4,7 +4,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.agreement.consensus import ConsensusLabel, consensus, unused_decisions
 from exports.agreement.ratings import Ratings
 

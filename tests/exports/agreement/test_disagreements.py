@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.agreement.disagreements import Disagreement, find_disagreements, rank_together
 from exports.agreement.ratings import Ratings
 from exports.agreement.statistics import coefficients, totals

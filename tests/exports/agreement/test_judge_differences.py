@@ -11,7 +11,7 @@ from hypothesis import settings as run_settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, permutation_test
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.agreement.judge import JudgedUnits, compare_judges, exchange_p
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import JudgeDifference

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from annotation.labels import TASKS
+from annotation.argilla.labels import TASKS
 from exports.agreement.exchange import Exchange, measure_exchange
 from exports.agreement.measure import SIGNIFICANT
 from exports.agreement.ratings import Ratings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from exports.cli.csv import csv_command
 from exports.csv.compare import Changes
 from exports.csv.folder import INDEX_FILE, MANIFEST_FILE, PROVENANCE_FILE

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from annotation.client import Argilla
-from annotation.labels import LABELS
-from annotation.units import ASSIGNMENT, Assignment
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
+from annotation.argilla.units import ASSIGNMENT, Assignment
 from exports.csv.folder import CONTROLS_FILE, INDEX_FILE, MANIFEST_FILE
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv, update_csv

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from annotation.client import Argilla
-from annotation.labels import TASKS
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TASKS
+from annotation.argilla.tasks import define_dataset
+from annotation.argilla.wording import read_wording
 from annotation.push.push import push_records
-from annotation.tasks import define_dataset
-from annotation.wording import read_wording
 from exports.cli.csv import csv_command
 from exports.csv.folder import MANIFEST_FILE
 from exports.csv.rows import csv_line

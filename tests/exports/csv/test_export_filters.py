@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from exports.cli.csv import csv_command
 from exports.csv.schema import COLUMNS, ExportFilters
 from exports.csv.write import export_csv

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
 from annotation.campaign.people import forget_user
-from annotation.client import Argilla
-from annotation.labels import LABELS
 from exports.cli import main
 from exports.csv.history import export_history
 from exports.csv.schema import HISTORY_COLUMNS, ExportFilters

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, Evidence
+from annotation.argilla.marks import shown_text
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.labels import LABELS, Evidence
-from annotation.marks import shown_text
 from annotation.push.push import push_records
 from exports.csv.schema import EvidenceRow, ExportFilters
 from exports.csv.write import Export, export_csv

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from annotation.client import Argilla
+from annotation.argilla.client import Argilla
 from exports.csv.write import export_csv
 from pipeline.core.errors import ArgillaError
 from tests.support.export_bench import Bench, answers, read_csv, record

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from annotation.argilla.client import Argilla
+from annotation.argilla.display import HIDDEN
+from annotation.argilla.labels import LABELS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
-from annotation.display import HIDDEN
-from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.csv.folder import MANIFEST_FILE, PROVENANCE_FILE
 from exports.csv.rows import merge_provenance

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.client import Argilla
-from annotation.labels import LABELS
-from annotation.units import CHANGED_PATH, STATES_PATH
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS
+from annotation.argilla.units import CHANGED_PATH, STATES_PATH
 from exports.cli.csv import csv_command
 from exports.csv.compare import KINDS, Changes
 from exports.csv.folder import INDEX_FILE, MANIFEST_FILE

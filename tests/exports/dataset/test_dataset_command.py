@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.client import Argilla
-from annotation.labels import TASKS
-from annotation.tasks import task_of
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TASKS
+from annotation.argilla.tasks import task_of
 from exports.cli.dataset import dataset
 from exports.csv.write import export_csv
 from pipeline.core.errors import InputError, NotFoundError, OutputError

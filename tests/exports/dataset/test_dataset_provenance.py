@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.dataset.files import DatasetOptions
 from pipeline.records.schema import Provenance
 from tests.support.dataset_export import make, row, rows_of, write_export

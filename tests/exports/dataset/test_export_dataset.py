@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.agreement.consensus import UnitLabel
 from exports.csv.rows import csv_line
 from exports.dataset.files import DatasetOptions

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.labels import LABELS
+from annotation.argilla.labels import LABELS
 from exports.agreement.ratings import MISSING
 from exports.reading.decisions import (
     Decision,

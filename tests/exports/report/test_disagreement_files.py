@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.labels import LABELS as LABEL_COLUMNS
+from annotation.argilla.labels import LABELS as LABEL_COLUMNS
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.csv.rows import csv_line
 from exports.csv.schema import COLUMNS, EvidenceRow

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from annotation.labels import TASKS
+from annotation.argilla.labels import TASKS
 from exports import find_disagreements, measure_agreement, read_task
 from exports.csv.schema import COLUMNS
 from exports.report.files import agreement_json

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.labels import TASKS
+from annotation.argilla.labels import TASKS
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.schema import Agreement, Interval
 from exports.report.html.browser import LONGEST_TEXT, PRINTED, SHOWN

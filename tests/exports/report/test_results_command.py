@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.labels import TASKS
+from annotation.argilla.labels import TASKS
 from exports.cli import main
 from exports.reading.runs import read_runs
 from exports.report.files import AgreementOptions, measure_and_write, results_json

@@ -17,9 +17,9 @@ from uuid import uuid4
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.client import Argilla
-from annotation.labels import LABELS, TASKS
-from annotation.tasks import round_of, task_of
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import LABELS, TASKS
+from annotation.argilla.tasks import round_of, task_of
 from exports.cli import main
 from exports.cli.project import start_project
 from exports.study import CommandFailedError, Incomplete, Month, StudyFile, read_study_file, work_at

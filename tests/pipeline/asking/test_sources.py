@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.display import source_of
+from annotation.argilla.display import source_of
 from exports.cli import main
 from pipeline.asking.gather import HostQueues, Online, Wanted, fetch_missing
 from pipeline.asking.run_sources import RunSources, write_run_records

@@ -178,7 +178,9 @@ def test_stdout_by_name_is_our_stdout_between_what_others_write_there(tmp_path: 
         pytest.skip("no /proc here")
     (tmp_path / "link").symlink_to("/proc/self/fd/1")
     (tmp_path / "link-to-link").symlink_to("link")
-    code = "import pathlib, sys; from pipeline.core import files; files.write_private(pathlib.Path(sys.argv[1]), 'new ')"
+    code = (
+        "import pathlib, sys; from pipeline.core import files as f; f.write_private(pathlib.Path(sys.argv[1]), 'new ')"
+    )
     words = ["sh", "-c", 'echo before; "$@"; echo after', "sh", sys.executable, "-c", code, str(tmp_path / name)]
     with open(tmp_path / "out", "wb") as file:
         done = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE if through == "pipe" else file, check=True)

@@ -108,9 +108,9 @@ PAYLOADS = {
 BLIND = """
 import json, sys
 from pathlib import Path
-from annotation.display import to_records
+from annotation.argilla.display import to_records
 from annotation.push.record_sources import check_paths
-from annotation.wording import read_wording
+from annotation.argilla.wording import read_wording
 
 records = []
 found = check_paths([Path(sys.argv[1])], skip_self_naming=True, keep=records.append)

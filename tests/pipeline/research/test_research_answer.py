@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from annotation.argilla.labels import LABELS, broken_rules
 from annotation.judge.judgements import FullJudgement
-from annotation.labels import LABELS, broken_rules
 from annotation.push.record_sources import check_paths, read_source
 from exports.cli import main
 from exports.reading.judgements import read_judges

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from annotation import task_settings
-from annotation.client import load_sdk
-from annotation.labels import LABELS, TASKS
-from annotation.tasks import (
+from annotation.argilla.client import load_sdk
+from annotation.argilla.labels import LABELS, TASKS
+from annotation.argilla.tasks import (
     COLUMN_FIELDS,
     check_takes_suggestions,
     define_dataset,
@@ -17,7 +17,7 @@ from annotation.tasks import (
     schema_part,
     task_of,
 )
-from annotation.wording import FIELDS, LOCALES, locales, read_wording
+from annotation.argilla.wording import FIELDS, LOCALES, locales, read_wording
 from exports.csv.schema import ROW_MODELS
 from pipeline.core.errors import InputError
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from annotation.rendering import harmless_characters
+from annotation.argilla.rendering import harmless_characters
 
 
 def _clean(value: object) -> object:

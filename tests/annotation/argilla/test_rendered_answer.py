@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.rendering import rendered_answer
+from annotation.argilla.rendering import rendered_answer
 from tests.support.nasty_answers import NASTY_ANSWERS
 from tests.support.real_answers import real_answers
 

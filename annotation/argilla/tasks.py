@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from annotation.client import load_sdk, unconnected
-from annotation.labels import EVIDENCE, TASKS, Evidence, TaskName
-from annotation.wording import FIELDS, NOTES, Wording, read_wording
+from annotation.argilla.client import load_sdk, unconnected
+from annotation.argilla.labels import EVIDENCE, TASKS, Evidence, TaskName
+from annotation.argilla.wording import FIELDS, NOTES, Wording, read_wording
 from pipeline.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def define_dataset(
     settings = rg.Settings(
         fields=[
             # Only what a model wrote is rendered as Markdown. A field without Markdown goes into the page as raw HTML
-            # (argilla-frontend 2.8.0, TextField: `innerHTML`), so annotation/display.py escapes it.
+            # (argilla-frontend 2.8.0, TextField: `innerHTML`), so annotation/argilla/display.py escapes it.
             rg.TextField(name, title=title, use_markdown=name == "answer", client=client)
             for name, title in titles.items()
         ],

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.display import HIDDEN, content_hash, original_text, passage_bodies, to_records
-from annotation.labels import TASKS, missing_marks
-from annotation.marks import MarkedPassage, add_passages, carried_passages, marked_words, shown_text
-from annotation.rendering import plain_text
-from annotation.tasks import COLUMN_FIELDS
-from annotation.wording import FIELDS, read_wording
+from annotation.argilla.display import HIDDEN, content_hash, original_text, passage_bodies, to_records
+from annotation.argilla.labels import TASKS, missing_marks
+from annotation.argilla.marks import MarkedPassage, add_passages, carried_passages, marked_words, shown_text
+from annotation.argilla.rendering import plain_text
+from annotation.argilla.tasks import COLUMN_FIELDS
+from annotation.argilla.wording import FIELDS, read_wording
 from pipeline.core.errors import ArgillaError
 from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse, Source, join_context
 

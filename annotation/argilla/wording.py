@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from annotation.labels import LABELS, MARKS, TASKS, Mark, TaskName
+from annotation.argilla.labels import LABELS, MARKS, TASKS, Mark, TaskName
 from pipeline.core.errors import InputError
 from pipeline.records.schema import SourceState
 
-LOCALES = Path(__file__).parent / "locales"
+LOCALES = Path(__file__).parents[1] / "locales"
 
 FIELDS: dict[TaskName, tuple[str, ...]] = {
     "retrieval": ("query", "source", "chunk"),

@@ -1,10 +1,10 @@
 """Marks on a context: which characters of which original passage stand behind a selection in Argilla's page.
 
 The page gives a mark as two offsets into the field's one text node, in UTF-16 units. That text is not the original: it
-has a heading over each passage, `annotation.rendering` takes characters out and puts others in, and entities stand for
-what would be markup. So a dataset with the span question keeps beside each record where each passage begins in the
-shown text and which of its runs of characters are which of the original's; it is made when the record is pushed, and
-stays as it is as long as anybody's marks rest on it (`annotation.push.diff`).
+has a heading over each passage, `annotation.argilla.rendering` takes characters out and puts others in, and entities
+stand for what would be markup. So a dataset with the span question keeps beside each record where each passage begins
+in the shown text and which of its runs of characters are which of the original's; it is made when the record is pushed,
+and stays as it is as long as anybody's marks rest on it (`annotation.push.diff`).
 
 Source: annotation/contracts/datasets.md#marks.
 """
@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from annotation.display import HIDDEN, hidden_metadata, original_text, passage_bodies
-from annotation.tasks import MARKED_FIELD
+from annotation.argilla.display import HIDDEN, hidden_metadata, original_text, passage_bodies
+from annotation.argilla.tasks import MARKED_FIELD
 from pipeline.records.schema import CONTEXT_SEPARATOR
 
 _PASSAGES = "passages"
@@ -177,8 +177,8 @@ def _code_points(text: str, units: int, up: bool = False) -> int:
 def _runs(shown: str, original: str) -> list[Run]:
     """The runs of characters that the shown passage has of the original, in order.
 
-    Each shown character is the next of the original that it can stand for: what `annotation.rendering` drops is never
-    like what follows it there.
+    Each shown character is the next of the original that it can stand for: what `annotation.argilla.rendering` drops is
+    never like what follows it there.
     """
     if shown == original:
         return [(0, 0, len(shown))] if shown else []

@@ -5,11 +5,11 @@ Argilla's page puts a text field without Markdown into `innerHTML` as it is (arg
 its search take the text as it is stored.
 
 Answers are Markdown, which Argilla's page renders by rules that renumber dates, strike out numbers and take backslashes
-away. So it is read here (`annotation.markdown`), and the page gets finished HTML of a few elements: it takes all of it
-for one block, because it begins with a `div` and has no blank line (marked 5, rule `html`), so no rule of its Markdown
-and no formula is looked for in it, and its sanitiser keeps these elements and attributes (DOMPurify 3, both read in
-argilla-frontend 2.8.0's bundle, 2026-11). Every character of the answer is visible in its order except markup that took
-effect, and nothing is added. What could be read in two ways is shown as it was written.
+away. So it is read here (`annotation.argilla.markdown`), and the page gets finished HTML of a few elements: it takes
+all of it for one block, because it begins with a `div` and has no blank line (marked 5, rule `html`), so no rule of its
+Markdown and no formula is looked for in it, and its sanitiser keeps these elements and attributes (DOMPurify 3, both
+read in argilla-frontend 2.8.0's bundle, 2026-11). Every character of the answer is visible in its order except markup
+that took effect, and nothing is added. What could be read in two ways is shown as it was written.
 
 Source: SECURITY.md#text-of-models-and-pages.
 """
@@ -24,7 +24,7 @@ from html.parser import HTMLParser
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from annotation.markdown import COUNTS, KINDS, OUR_CHARACTERS, PIPE, guarded, reader
+from annotation.argilla.markdown import COUNTS, KINDS, OUR_CHARACTERS, PIPE, guarded, reader
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

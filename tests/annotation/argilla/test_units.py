@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from annotation.units import ASSIGNMENT, COMMON, PAUSE, assignment_of, times_taken
+from annotation.argilla.units import ASSIGNMENT, COMMON, PAUSE, assignment_of, times_taken
 from pipeline.core.errors import ArgillaError
 
 

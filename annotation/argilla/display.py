@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.labels import TaskName
-from annotation.rendering import one_line, plain_text, rendered_answer
-from annotation.tasks import COLUMN_FIELDS, short_hash
-from annotation.wording import Wording
+from annotation.argilla.labels import TaskName
+from annotation.argilla.rendering import one_line, plain_text, rendered_answer
+from annotation.argilla.tasks import COLUMN_FIELDS, short_hash
+from annotation.argilla.wording import Wording
 from pipeline.citations.addresses import GROUNDING_REDIRECT_HOST, membership_key, source_domain
 from pipeline.core.errors import ArgillaError
 from pipeline.records.schema import Passage, QueryResponse, Source

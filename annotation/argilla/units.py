@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import Field, ValidationError
 
-from annotation.client import Argilla
-from annotation.labels import TaskName
-from annotation.wording import NOTES
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TaskName
+from annotation.argilla.wording import NOTES
 from pipeline.core.errors import ArgillaError, NotFoundError
 from pipeline.core.schema import Frozen
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from pydantic import SecretStr
 
-from annotation.client import Argilla, open_argilla
+from annotation.argilla.client import Argilla, open_argilla
 from pipeline.core.errors import ArgillaError, NotAllowedError, NotFoundError, ServerUnreachableError, SettingsError
 from pipeline.settings import read_settings
 
