@@ -17,7 +17,7 @@ from annotation.argilla.client import open_argilla
 from annotation.campaign.file import read_campaign
 from annotation.campaign.plan import SAMPLE_FILE
 from annotation.campaign.routing import standing_workspaces
-from annotation.status.summary import read_status
+from annotation.quality.summary import read_status
 from exports.csv.folder import exported_datasets
 from exports.reading.definitions import read_findings
 from exports.reading.read import export_files, read_tables

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from annotation.argilla.client import Argilla
     from annotation.campaign.datasets import JuryDataset
     from annotation.campaign.file import Campaign
-    from annotation.status.control_push import ControlReport
+    from annotation.quality.control_push import ControlReport
     from pipeline.records.schema import QueryResponse
 
 
@@ -75,8 +75,8 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
         citejury annotation controls plant spare.jsonl --out controls.csv --number 30 --task grounding
     """
     from annotation.argilla.labels import TASKS
-    from annotation.status.control_files import write_controls
-    from annotation.status.planting import plant_controls
+    from annotation.quality.control_files import write_controls
+    from annotation.quality.planting import plant_controls
     from pipeline.core.errors import InputError, OutputError
 
     if out.exists() and not force:
@@ -164,8 +164,8 @@ def push(
         citejury annotation controls push known.csv records.jsonl
     """
     from annotation.argilla.labels import LABELS
-    from annotation.status.control_files import read_controls, records_path
-    from annotation.status.control_push import push_controls
+    from annotation.quality.control_files import read_controls, records_path
+    from annotation.quality.control_push import push_controls
 
     unknown = [label for label in skipped if not any(label in labels for labels in LABELS.values())]
     if unknown:
@@ -208,7 +208,7 @@ def push(
 
 
 def _tell_controls(report: "ControlReport") -> None:
-    from annotation.status.control_push import KINDS
+    from annotation.quality.control_push import KINDS
 
     rows = [
         (task, place.locale, place.workspace, *(found.get(kind, 0) for kind in KINDS), report.people[place])
@@ -293,7 +293,7 @@ def repeat(
         citejury annotation controls repeat --share 0.05 --distance 50
     """
     from annotation.campaign.routing import standing_workspaces
-    from annotation.status.control_push import datasets_of, push_repeats
+    from annotation.quality.control_push import datasets_of, push_repeats
 
     with named_server(workspace, api_url) as (argilla, settings, campaign), ProgressBars("units") as bars:
         names = standing_workspaces(argilla, campaign, settings.workspace)
@@ -346,7 +346,7 @@ def show(workspace: str | None, api_url: str | None) -> None:
     Example:
         citejury annotation practice show
     """
-    from annotation.status.practice import standings_of
+    from annotation.quality.practice import standings_of
 
     rows = []
     with named_server(workspace, api_url) as (argilla, settings, campaign):
@@ -381,7 +381,7 @@ def open_list(
         citejury annotation practice open anna --task grounding
     """
     from annotation.campaign.people import find_user
-    from annotation.status.practice import open_for
+    from annotation.quality.practice import open_for
 
     with named_server(workspace, api_url) as (argilla, settings, campaign):
         users = [find_user(argilla, name) for name in names]
@@ -401,7 +401,7 @@ def open_list(
 
 def _practices(argilla: "Argilla", campaign: "Campaign | None", workspace: str) -> "tuple[JuryDataset, ...]":
     from annotation.campaign.routing import standing_workspaces
-    from annotation.status.practice import practice_datasets
+    from annotation.quality.practice import practice_datasets
 
     known = argilla.workspaces()
     named = standing_workspaces(argilla, campaign, workspace)

@@ -109,7 +109,7 @@ def setup(
     from annotation.campaign.routing import as_it_stands
     from annotation.campaign.setup import apply_plan, plan_campaign, wanted_of, wanted_of_round
     from annotation.campaign.setup_plan import plan_setup
-    from annotation.status.practice import cases_of, prepare_practice
+    from annotation.quality.practice import cases_of, prepare_practice
     from pipeline.settings import read_settings
 
     campaign = read_campaign()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from annotation.argilla.labels import TaskName
-    from annotation.status.questions import Asked
+    from annotation.quality.questions import Asked
 
 
 @click.command()
@@ -64,8 +64,8 @@ def status(
     from datetime import UTC, datetime
 
     from annotation.campaign.routing import standing_workspaces
-    from annotation.status.summary import read_status
-    from annotation.status.text import status_lines, write_page
+    from annotation.quality.summary import read_status
+    from annotation.quality.text import status_lines, write_page
 
     told: list[None] = []
 
@@ -138,7 +138,7 @@ def escalate(
         citejury annotation escalate --task grounding --round production
     """
     from annotation.campaign.routing import standing_workspaces
-    from annotation.status.escalation import escalate as escalate_split_units
+    from annotation.quality.escalation import escalate as escalate_split_units
 
     with named_server(api_url=api_url) as (argilla, settings, campaign):
         people = campaign.annotators if campaign else ()
@@ -228,7 +228,7 @@ def reply(
         citejury annotation reply 3fa2c1 "Yes." --guidelines --as "Does a snippet count as a source?"
     """
     from annotation.campaign.routing import standing_workspaces
-    from annotation.status.questions import question_named, read_questions, reply_to
+    from annotation.quality.questions import question_named, read_questions, reply_to
 
     _check_options(question, text, everyone, guidelines, rule)
     with named_server(api_url=api_url) as (argilla, settings, campaign):
@@ -260,7 +260,7 @@ def _check_options(question: str | None, text: str | None, everyone: bool, guide
 
 
 def _list_waiting(found: "Sequence[Asked]") -> None:
-    from annotation.status.text import question_lines
+    from annotation.quality.text import question_lines
     from pipeline.core.terminal import counted
 
     waiting = [each.question for each in found if not each.question.reply]

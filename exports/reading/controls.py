@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from annotation.status.scores import AnnotatorScores, ControlAnswer, score_answers
+from annotation.quality.scores import AnnotatorScores, ControlAnswer, score_answers
 from exports.agreement.consensus import ControlLabel, ControlVotes
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from annotation.argilla.labels import TaskName
-from annotation.status.scores import AnnotatorScores, Scores, Share
+from annotation.quality.scores import AnnotatorScores, Scores, Share
 from exports.agreement.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
 from exports.agreement.consensus import Audit, AuditedLabel, RightShare
 from exports.agreement.schema import (

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.status.scores import AnnotatorScores
+from annotation.quality.scores import AnnotatorScores
 from exports.agreement.alt_test import EPSILON
 from exports.agreement.consensus import Audit, measure_audit
 from exports.agreement.disagreements import Disagreement, find_disagreements

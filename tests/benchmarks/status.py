@@ -15,7 +15,7 @@ from seeding import make_many
 
 from annotation.argilla.client import Argilla
 from annotation.embedded.launch import start_server
-from annotation.status.summary import read_status
+from annotation.quality.summary import read_status
 
 GOAL = 0.5
 RECORDS = 20_000

@@ -30,7 +30,7 @@ MOVING = {
     "pipeline.csv": "pipeline.csv",
     "pipeline.core.lines": "pipeline.core",
     "annotation": "annotation.argilla",
-    "annotation.status": "annotation.quality",
+    "annotation.quality": "annotation.quality",
     "annotation.embedded": "annotation.server",
     "exports.agreement": "exports.statistics",
     "exports.results": "exports.statistics",

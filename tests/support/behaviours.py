@@ -7,7 +7,7 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.units import CHARACTERS_A_MINUTE
-from annotation.status.submissions import Submission
+from annotation.quality.submissions import Submission
 
 BEGIN = datetime(2026, 11, 23, 8, tzinfo=UTC)
 Answers = list[tuple[str, frozenset[str]]]

@@ -9,7 +9,7 @@ from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.push.push import push_records
-from annotation.status.practice import Case, cases_of, prepare_practice
+from annotation.quality.practice import Case, cases_of, prepare_practice
 from tests.support.start_bench import record, waiting
 
 

@@ -23,7 +23,7 @@ from annotation.embedded.queue.practice import (
     standing_in,
     standings_in,
 )
-from annotation.status.practice import STANDINGS_PATH, Standing
+from annotation.quality.practice import STANDINGS_PATH, Standing
 
 
 def standing_as_json(standing: Standing) -> dict[str, Any]:

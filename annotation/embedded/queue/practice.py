@@ -32,7 +32,7 @@ from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION, round_of
 from annotation.argilla.units import Assignment, assignment_of, labels_and_question
 from annotation.campaign.datasets import series_of, value_in, version_of
 from annotation.embedded.queue.tables import QUEUE, UUID_COLUMN, trigger_statements
-from annotation.status.practice import OPENED, PASS_MARK, Standing, standing
+from annotation.quality.practice import OPENED, PASS_MARK, Standing, standing
 
 _FIRST = Table(
     "citejury_first_answers",

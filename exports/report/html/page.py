@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from annotation.argilla.labels import TaskName
-from annotation.status.scores import AnnotatorScores
+from annotation.quality.scores import AnnotatorScores
 from exports.agreement.disagreements import Disagreement
 from exports.agreement.schema import (
     Agreement,

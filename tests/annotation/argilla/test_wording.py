@@ -13,7 +13,7 @@ from annotation.argilla.labels import TASKS
 from annotation.argilla.wording import LOCALES, locales, read_wording
 from annotation.campaign.file import Campaign, Practice
 from annotation.embedded.page import page_texts
-from annotation.status.practice import cases_of
+from annotation.quality.practice import cases_of
 
 EVERY_LANGUAGE = pytest.mark.parametrize("locale", ["en", "de", "ja"])
 # For one line each below the questions and beside the record, at 1366 × 768.

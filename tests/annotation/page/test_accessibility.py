@@ -13,8 +13,8 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.argilla.wording import read_wording
 from annotation.campaign.share import render_page, share_sheets
-from annotation.status.summary import read_status
-from annotation.status.text import render_page as render_status
+from annotation.quality.summary import read_status
+from annotation.quality.text import render_page as render_status
 from exports.report.html.page import render_report
 from tests.support.accessibility import harmful_barriers, in_light_and_dark, load_axe
 from tests.support.page_campaign import CONTRADICTION, campaign, opened

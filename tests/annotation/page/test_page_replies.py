@@ -8,7 +8,7 @@ from selenium.webdriver.common.by import By
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.units import read_units
-from annotation.status.questions import read_questions, reply_to
+from annotation.quality.questions import read_questions, reply_to
 from tests.support.page_campaign import campaign
 from tests.support.page_driver import RECORD_ID, complaints, log_in, shown_text, wait, window_size
 

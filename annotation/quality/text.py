@@ -18,8 +18,8 @@ from markupsafe import Markup
 from rich.cells import cell_len
 
 from annotation.argilla.pages import render
-from annotation.status.schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
-from annotation.status.scores import AnnotatorScores, Share
+from annotation.quality.schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
+from annotation.quality.scores import AnnotatorScores, Share
 from pipeline.core.errors import OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.tables import Table
@@ -206,10 +206,10 @@ def render_page(status: Status) -> str:
         """The dataset's name, with its workspace where there are several."""
         return f"{dataset.workspace}/{dataset.dataset}" if several else dataset.dataset
 
-    style = files("annotation.status").joinpath("status_page.css").read_text(encoding="utf-8")
+    style = files("annotation.quality").joinpath("status_page.css").read_text(encoding="utf-8")
     digest = b64encode(sha256(style.encode()).digest()).decode()
     return render(
-        "annotation.status",
+        "annotation.quality",
         "status_page.html",
         status=status,
         style=Markup(style),  # our own file

@@ -12,7 +12,7 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TaskName
 from annotation.argilla.tasks import PRACTICE
 from annotation.argilla.units import ASSIGNMENT, CHANGED_PATH, Unit, read_units
-from annotation.status.tally import find_watched
+from annotation.quality.tally import find_watched
 from pipeline.core.errors import InputError
 
 _IDS = 100  # ids in an address, as our server takes them

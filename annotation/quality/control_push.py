@@ -33,8 +33,8 @@ from annotation.campaign.datasets import Batch, JuryDataset, datasets_in, find_d
 from annotation.campaign.file import Campaign, Place, places
 from annotation.campaign.routing import as_it_stands, locale_for
 from annotation.push.diff import Progress, passages_of
-from annotation.status.control_files import Balanced, Known, balanced
-from annotation.status.planting import control_uuid
+from annotation.quality.control_files import Balanced, Known, balanced
+from annotation.quality.planting import control_uuid
 from pipeline.core.errors import InputError, NotFoundError
 
 Change = Literal["new", "unchanged", "updated", "refused"]

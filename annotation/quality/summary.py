@@ -11,11 +11,11 @@ from importlib.metadata import version
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.tasks import PRACTICE
-from annotation.status.notices import notices_of_datasets, notices_of_people, notices_of_practice, notices_of_questions
-from annotation.status.questions import find_questions
-from annotation.status.schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
-from annotation.status.scores import score_tallies
-from annotation.status.submissions import (
+from annotation.quality.notices import notices_of_datasets, notices_of_people, notices_of_practice, notices_of_questions
+from annotation.quality.questions import find_questions
+from annotation.quality.schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
+from annotation.quality.scores import score_tallies
+from annotation.quality.submissions import (
     KEPT_OUT,
     NOBODY_LEFT,
     Backlog,
@@ -26,7 +26,7 @@ from annotation.status.submissions import (
     together,
     work_today,
 )
-from annotation.status.tally import Tally, read_tallies
+from annotation.quality.tally import Tally, read_tallies
 
 
 def read_status(

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from annotation.argilla.display import to_records
 from annotation.argilla.labels import LABELS, TASKS, broken_rules
 from annotation.argilla.wording import read_wording
-from annotation.status.control_files import Known, balanced, read_controls, records_path, write_controls
-from annotation.status.planting import Kind, Planted, plant_controls
+from annotation.quality.control_files import Known, balanced, read_controls, records_path, write_controls
+from annotation.quality.planting import Kind, Planted, plant_controls
 from exports.cli import main
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.records.run import read_records, write_records

@@ -30,8 +30,8 @@ from annotation.campaign.replies import (
     replies_in,
     without_rules,
 )
-from annotation.status.schema import Question
-from annotation.status.tally import Tally, read_tallies
+from annotation.quality.schema import Question
+from annotation.quality.tally import Tally, read_tallies
 from pipeline.core.errors import InputError, NotFoundError
 
 _MOST_CHARACTERS = 10_000  # argilla-server 2.8.0, of a dataset's guidelines

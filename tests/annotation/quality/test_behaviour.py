@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from annotation.argilla.labels import TASKS, TaskName
-from annotation.status.submissions import Submission, alike, at_once, floor, highest_floor, too_fast
+from annotation.quality.submissions import Submission, alike, at_once, floor, highest_floor, too_fast
 from tests.support.behaviours import Answers, always, given, guessed_seconds, honest_seconds, jury
 
 TEXTS: tuple[tuple[TaskName, str, int], ...] = (

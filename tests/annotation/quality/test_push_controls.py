@@ -18,7 +18,7 @@ from annotation.push.push import PushOptions, push_records
 from exports.cli import main
 from pipeline.core.errors import ArgillaError
 from pipeline.records.run import write_records
-from tests.annotation.status.test_planting import made
+from tests.annotation.quality.test_planting import made
 from tests.support.export_bench import make_user, read_csv
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from annotation.argilla.labels import TASKS, TaskName, broken_rules
 from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION
 from annotation.argilla.units import Answer, Unit, read_units, record_uuid_of
 from annotation.campaign.datasets import JuryDataset, jury_dataset
-from annotation.status.practice import standings_of
-from annotation.status.scores import ControlTally
-from annotation.status.submissions import Submission
+from annotation.quality.practice import standings_of
+from annotation.quality.scores import ControlTally
+from annotation.quality.submissions import Submission
 from pipeline.core.errors import NotFoundError
 
 _CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)

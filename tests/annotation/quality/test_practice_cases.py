@@ -9,7 +9,7 @@ import pytest
 from annotation.argilla.labels import LABELS, TASKS, broken_rules
 from annotation.argilla.units import assignment_of
 from annotation.campaign.file import Campaign, Practice
-from annotation.status.practice import Case, body_of, cases_of, standing
+from annotation.quality.practice import Case, body_of, cases_of, standing
 from pipeline.core.errors import InputError
 
 EVERY_LANGUAGE = ("en", "de", "ja")

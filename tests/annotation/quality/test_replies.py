@@ -12,7 +12,7 @@ from annotation.argilla.pages import markdown_to_html
 from annotation.argilla.units import read_units
 from annotation.campaign.replies import closing_rules, question_id, without_rules
 from annotation.campaign.setup import set_up
-from annotation.status.schema import Status
+from annotation.quality.schema import Status
 from exports.cli import main
 from pipeline.core.errors import NotAllowedError, NotFoundError
 from tests.support.lossy_link import Forward, lossy_link

@@ -1,6 +1,6 @@
 """What needs a look, in plain sentences: of datasets, of questions, and of how people answer.
 
-What is said of people are the rules of `annotation.status.submissions` and `annotation.status.scores`, and how often
+What is said of people are the rules of `annotation.quality.submissions` and `annotation.quality.scores`, and how often
 each is wrong stands in annotation/contracts/status.md#what-needs-a-look. The sentences say what was seen, not why.
 """
 
@@ -12,10 +12,10 @@ from statistics import median
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TaskName
-from annotation.status.schema import DatasetStatus, Notice, Question
-from annotation.status.scores import AnnotatorScores
-from annotation.status.submissions import Alike, Submission, alike, at_once, floor, highest_floor, too_fast
-from annotation.status.tally import Tally, WatchedDataset
+from annotation.quality.schema import DatasetStatus, Notice, Question
+from annotation.quality.scores import AnnotatorScores
+from annotation.quality.submissions import Alike, Submission, alike, at_once, floor, highest_floor, too_fast
+from annotation.quality.tally import Tally, WatchedDataset
 from pipeline.core.terminal import counted
 
 _DECIDING: Mapping[TaskName, str] = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from annotation.argilla.labels import TaskName
-from annotation.status.scores import AnnotatorScores
+from annotation.quality.scores import AnnotatorScores
 from pipeline.core.schema import Frozen
 
 

@@ -17,12 +17,12 @@ from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.units import read_units, rows_page, units_with_texts
 from annotation.campaign.setup import set_up
 from annotation.embedded.launch import ServerHandle
-from annotation.status.escalation import escalate
-from annotation.status.schema import DatasetStatus, Status
-from annotation.status.scores import ControlAnswer, score_answers
-from annotation.status.submissions import Backlog, Submission, Work, forecasts, last_of, work_today
-from annotation.status.summary import read_status
-from annotation.status.text import ANNOTATOR_HEAD, render_page, status_lines, table
+from annotation.quality.escalation import escalate
+from annotation.quality.schema import DatasetStatus, Status
+from annotation.quality.scores import ControlAnswer, score_answers
+from annotation.quality.submissions import Backlog, Submission, Work, forecasts, last_of, work_today
+from annotation.quality.summary import read_status
+from annotation.quality.text import ANNOTATOR_HEAD, render_page, status_lines, table
 from exports.cli import main
 from pipeline.core.errors import ArgillaError, InputError, NotAllowedError, NotFoundError
 from tests.support.export_bench import Bench, answers, full_bench, make_user, record
@@ -479,7 +479,7 @@ def test_a_dataset_that_waits_for_nobody_else_has_no_finish_and_that_reason(owne
 
 @pytest.mark.server
 def test_practice_keeps_nobody_out_once_it_is_passed_or_opened(owner: Argilla) -> None:
-    from annotation.status.practice import open_for, practice_datasets
+    from annotation.quality.practice import open_for, practice_datasets
 
     work = keeping_out(owner)
     (dataset,) = practice_datasets(owner, [work.workspace])

@@ -17,7 +17,7 @@ from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.campaign.share import share_sheets
 from annotation.embedded.launch import ServerHandle
 from annotation.push.push import push_records
-from annotation.status.practice import PASS_MARK, prepare_practice
+from annotation.quality.practice import PASS_MARK, prepare_practice
 from exports.cli import main
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
@@ -173,7 +173,7 @@ def test_cases_come_once_follow_their_file_and_stay_where_they_are_wanted_no_lon
 
 
 def test_the_lead_opens_a_list_to_somebody_who_has_not_passed(owner: Argilla) -> None:
-    from annotation.status.practice import open_for, practice_datasets
+    from annotation.quality.practice import open_for, practice_datasets
 
     work = practised(owner, tasks=["retrieval"], cases=1)
     (dataset,) = practice_datasets(owner, [work.workspace])

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from annotation.argilla.units import Answer, Assignment, Unit
-from annotation.status.scores import AnnotatorScores, ControlTally, score_tallies, share
+from annotation.quality.scores import AnnotatorScores, ControlTally, score_tallies, share
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 RELEVANT = {"topically_relevant": True, "evidence_sufficient": False, "misleading": False}

@@ -1,7 +1,8 @@
 """How often the rules about controls find who does not look, and how often they reproach who does: simulated people.
 
-Controls come as `annotation.status.planting` makes them: each label has both answers among them, at least a third each.
-It is looked again and again whether anything is said, as by somebody who looks at `citejury annotation status` often.
+Controls come as `annotation.quality.planting` makes them: each label has both answers among them, at least a third
+each. It is looked again and again whether anything is said, as by somebody who looks at `citejury annotation status`
+often.
 """
 
 import sys
@@ -11,7 +12,7 @@ from random import Random
 import pytest
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from annotation.status.scores import ControlAnswer, Habit, score_answers
+from annotation.quality.scores import ControlAnswer, Habit, score_answers
 
 SEED = 20261123
 PEOPLE, SAMPLE = 600, 20

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, RULES, TASKS, TaskName, broken_rules
 from annotation.argilla.tasks import lot
-from annotation.status.planting import Planted
+from annotation.quality.planting import Planted
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.files import staged_file
 from pipeline.core.lines import delimiter_of, numbered_rows

@@ -17,7 +17,7 @@ from annotation.campaign.setup import apply_plan, set_up, wanted_of
 from annotation.campaign.setup_plan import plan_setup
 from annotation.embedded.launch import ServerHandle
 from annotation.push.push import push_records
-from annotation.status.escalation import escalate
+from annotation.quality.escalation import escalate
 from exports.adjudicate.adjudication import to_adjudicate
 from exports.cli import main
 from pipeline.core.errors import InputError

@@ -1,7 +1,7 @@
 """Controls made from records: one thing in each is changed so that some of its answers are known.
 
 Whoever plants knows what was done, not what the record said before: a person reads each control and confirms it
-before it is used (`annotation.status.control_files`). What is changed, and what is put in, is decided by a seed.
+before it is used (`annotation.quality.control_files`). What is changed, and what is put in, is decided by a seed.
 
 Source: annotation/contracts/controls.md#planted-controls.
 """
