@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
     from annotation.argilla.client import Argilla
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
     from tests.support.export_bench import Bench
     from tests.support.postgresql import Server
 
@@ -116,7 +116,7 @@ def argilla_library() -> None:
 @pytest.fixture(scope="session")
 def argilla_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ServerHandle]":
     """A running embedded Argilla in a folder of its own; its data are shared, so tests use workspaces of their own."""
-    from annotation.embedded.launch import check_installed, start_server
+    from annotation.server.launch import check_installed, start_server
 
     try:
         check_installed()

@@ -19,7 +19,7 @@ from pipeline.core.errors import ServerStartError
 from pipeline.core.terminal import ProgressBars
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 _home_option = click.option(
     "--home",
@@ -139,10 +139,10 @@ def serve(
     """
     check_has_server()
     from annotation.argilla.client import is_loopback
-    from annotation.embedded.edge import clean_name
-    from annotation.embedded.launch import ServerOptions
-    from annotation.embedded.launch import serve as serve_in_foreground
-    from annotation.embedded.upkeep import BackupsOnTime
+    from annotation.server.edge import clean_name
+    from annotation.server.launch import ServerOptions
+    from annotation.server.launch import serve as serve_in_foreground
+    from annotation.server.upkeep import BackupsOnTime
     from pipeline.settings import read_settings
 
     if not behind_tls and not is_loopback(host):
@@ -180,7 +180,7 @@ def check_has_server() -> None:
     Raises:
         ServerStartError: it is not.
     """
-    if find_spec("annotation.embedded") is None:
+    if find_spec("annotation.server") is None:
         raise ServerStartError(
             "This installation of citejury is without its server. Install the whole of citejury, or set "
             "`ARGILLA_API_URL` to an Argilla that runs elsewhere."
@@ -267,9 +267,9 @@ def backup(file: Path, home: Path) -> None:
         citejury annotation backup kept/monday.zip --home citejury-home
     """
     check_has_server()
-    from annotation.embedded.home.archive import write_backup
-    from annotation.embedded.home.folder import EVENTS_FILE
-    from annotation.embedded.home.logs import tell
+    from annotation.server.home.archive import write_backup
+    from annotation.server.home.folder import EVENTS_FILE
+    from annotation.server.home.logs import tell
 
     with ProgressBars() as bars:
         bars.report("Copying the database")
@@ -298,7 +298,7 @@ def restore(file: Path, home: Path) -> None:
         citejury annotation restore kept/monday.zip --home citejury-again
     """
     check_has_server()
-    from annotation.embedded.home.archive import restore_home
+    from annotation.server.home.archive import restore_home
 
     manifest = restore_home(file, home)
     made = manifest.created_at.astimezone()

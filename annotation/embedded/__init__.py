@@ -1,12 +1,5 @@
-"""Argilla on one machine, without Docker, or its parts on PostgreSQL: started by `annotation serve` and by `docker/`.
+"""The server's name of before: guardians that run and images that were built still start its parts by it."""
 
-    annotation serve ── launch ──pipe── guardian ─┬─ web      argilla-server under uvicorn, changed as `patches` says
-                                                  ├─ worker   Argilla's background jobs
-                                                  └─ valkey   the job queue
-                               └─ upkeep   a look through the database each night, and backups on time
-    docker/compose.yaml ── service ── migrate, web, worker …, one container each
+from annotation import server
 
-A home folder and an address come in; a running server and the owner's key go out. Read `launch` first. From the lowest
-up: `home` (files), `search` and `queue` (SQL), `database` (what we add to Argilla's), `engine` (what answers its
-searches), `backup`, `patches`.
-"""
+__path__ = server.__path__

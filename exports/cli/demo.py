@@ -32,7 +32,7 @@ from pipeline.research.run import open_environment
 from pipeline.research.stages import research
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 # How often an annotator departs from the verdict on a label that people honestly see differently.
 _HARD_SHARE = 0.3

@@ -230,7 +230,7 @@ def _check_startable(port: int) -> Check:
     """Whether `citejury annotation serve` would start here, at this port."""
     try:
         check_has_server()
-        from annotation.embedded.launch import check_installed
+        from annotation.server.launch import check_installed
 
         check_installed()
     except ServerStartError as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
     from exports.cli.demo import DemoReport
     from exports.cli.project import Check
 
@@ -46,7 +46,7 @@ def demo(home: Path, port: int, end: bool) -> None:
     from annotation.cli.serve import check_has_server, tell_that_it_starts
 
     check_has_server()
-    from annotation.embedded.launch import DEFAULT_HOST, serve, start_server
+    from annotation.server.launch import DEFAULT_HOST, serve, start_server
     from exports.cli.demo import SERVER, check_home
     from pipeline.sources.chunk import check_counts_tokens
 

@@ -23,8 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from annotation.embedded.home.folder import read_or_make_secrets
-from annotation.embedded.launch import start_server
+from annotation.server.home.folder import read_or_make_secrets
+from annotation.server.launch import start_server
 from tests.benchmarks.bare_server import unpatched_server
 
 GOALS = {"log-in loops": 5.0}
@@ -234,8 +234,8 @@ def serve_unguarded(descriptor: int) -> None:
 
     import uvicorn
 
-    from annotation.embedded.patches import table
-    from annotation.embedded.web import loading, make_owner, migrate_database
+    from annotation.server.patches import table
+    from annotation.server.web import loading, make_owner, migrate_database
 
     names = tuple(each for each in table.PATCHES if getattr(each[2], "__name__", "") not in PASSWORD_PATCHES)
     table.PATCHES = names  # type: ignore[assignment]

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 from annotation.argilla.client import Argilla
-from annotation.embedded.guardian import valkey_command
-from annotation.embedded.home.folder import read_or_make_secrets
-from annotation.embedded.launch import listen, server_environment, url_of, wait_until_it_answers
+from annotation.server.guardian import valkey_command
+from annotation.server.home.folder import read_or_make_secrets
+from annotation.server.launch import listen, server_environment, url_of, wait_until_it_answers
 
 AS_IT_COMES = MappingProxyType({"ARGILLA_SEARCH_ENGINE": "empty"})
 
@@ -56,7 +56,7 @@ def serve_unpatched(descriptor: int) -> None:
     from argilla_server.search_engine import SearchEngine
     from argilla_server.settings import settings
 
-    from annotation.embedded.web import make_owner
+    from annotation.server.web import make_owner
 
     async def nothing(*_: Any, **__: Any) -> bool:
         return True

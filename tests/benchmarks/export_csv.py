@@ -16,7 +16,7 @@ from bare_server import unpatched_server
 from seeding import make_many
 
 from annotation.argilla.client import Argilla
-from annotation.embedded.launch import start_server
+from annotation.server.launch import start_server
 from exports.csv.write import export_csv
 
 GOAL = 1.25

@@ -23,9 +23,9 @@ from annotation.argilla.labels import LABELS
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.embedded.home.folder import DATABASE_FILE
-from annotation.embedded.launch import start_server
-from annotation.embedded.patches.history import statements
+from annotation.server.home.folder import DATABASE_FILE
+from annotation.server.launch import start_server
+from annotation.server.patches.history import statements
 
 GOAL = 1.10
 ROUNDS = 14

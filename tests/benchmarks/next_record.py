@@ -17,7 +17,7 @@ import pytest
 from seeding import WAITING, make_many, make_many_on_postgresql
 
 from annotation.argilla.client import Argilla
-from annotation.embedded.launch import start_server
+from annotation.server.launch import start_server
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

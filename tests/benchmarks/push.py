@@ -19,8 +19,8 @@ from annotation.argilla.labels import TASKS
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.embedded.launch import start_server
 from annotation.push.push import push_records
+from annotation.server.launch import start_server
 from pipeline.records.schema import QueryResponse
 
 GOAL = 0.4

@@ -9,7 +9,7 @@ from pathlib import Path
 from seeding import make_many
 
 from annotation.argilla.client import Argilla
-from annotation.embedded.launch import start_server
+from annotation.server.launch import start_server
 
 GOAL = 2.0
 FEW, MANY = 1_000, 100_000

@@ -20,7 +20,7 @@ from seeding import make_many
 
 from annotation.argilla.client import Argilla
 from annotation.campaign.datasets import find_datasets
-from annotation.embedded.launch import start_server
+from annotation.server.launch import start_server
 from exports.csv.write import export_csv
 
 GOAL = 1.5

@@ -18,8 +18,8 @@ from annotation.argilla.labels import LABELS
 from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.embedded.launch import ServerHandle
-from annotation.embedded.search.words import words_by_field
+from annotation.server.launch import ServerHandle
+from annotation.server.search.words import words_by_field
 from pipeline.records.schema import Passage, QueryResponse
 
 ANSWERED = ("anna", "ben")

@@ -14,8 +14,8 @@ from pathlib import Path
 from seeding import make_many
 
 from annotation.argilla.client import Argilla
-from annotation.embedded.launch import start_server
 from annotation.quality.summary import read_status
+from annotation.server.launch import start_server
 
 GOAL = 0.5
 RECORDS = 20_000

@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from annotation.embedded.launch import start_server
+from annotation.server.launch import start_server
 from tests.support.page_campaign import campaign, opened
 from tests.support.page_driver import answer, forget, press, start_browser, wait
 

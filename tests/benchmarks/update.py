@@ -15,7 +15,7 @@ from seeding import ANSWERED, make_many
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS
-from annotation.embedded.launch import start_server
+from annotation.server.launch import start_server
 from exports.csv.write import export_csv, update_csv
 
 GOAL = 0.3

@@ -15,7 +15,7 @@ import psycopg2
 import pytest
 
 from annotation.argilla.client import Argilla
-from annotation.embedded.launch import ServerHandle
+from annotation.server.launch import ServerHandle
 from tests.support.big_stack import (
     ANNOTATORS,
     Server,

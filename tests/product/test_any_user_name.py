@@ -14,12 +14,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from annotation.argilla.client import Argilla
-from annotation.embedded.home.folder import EVENTS_FILE
+from annotation.server.home.folder import EVENTS_FILE
 from exports.cli import main
 from tests.support.export_bench import Bench, answers, full_bench, record
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
 

@@ -19,7 +19,7 @@ from tests.support.campaign_book import TASKS, record, units_of
 from tests.support.campaign_players import Player, record_ids
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

@@ -23,7 +23,7 @@ from tests.support.places import ROOT
 from tests.support.queue_player import PENDING, Player
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from annotation.argilla.client import Argilla
-from annotation.embedded.home.folder import EVENTS_FILE
+from annotation.server.home.folder import EVENTS_FILE
 from tests.support.crowd import (
     Crowd,
     acknowledged_of,
@@ -28,7 +28,7 @@ from tests.support.crowd import (
 )
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 
@@ -122,7 +122,7 @@ def web_of(server: "ServerHandle") -> int:
     (web,) = (
         part
         for part in parts
-        if "annotation.embedded.web" in part.cmdline() and Path(part.cwd()) == server.home / "queue"
+        if "annotation.server.web" in part.cmdline() and Path(part.cwd()) == server.home / "queue"
     )
     return web.pid
 

@@ -22,7 +22,7 @@ from exports.results.study import SERIOUS_PROBLEM
 from pipeline.core.errors import OutputError
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 
 def run(*words: str) -> Result:

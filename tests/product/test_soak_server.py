@@ -14,7 +14,7 @@ import pytest
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.units import HISTORY_PATH
-from annotation.embedded.home.folder import read_or_make_secrets
+from annotation.server.home.folder import read_or_make_secrets
 from tests.support.crowd import (
     PATIENCE_SECONDS,
     Answers,
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.server
 
 WORKSPACE = "soak"
 MIN_SUBMITTED = 2
-PARTS = ("cli_serve", "embedded.guardian", "embedded.web")
+PARTS = ("cli_serve", "server.guardian", "server.web")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from tests.support.planned_records import write_planned
 from tests.support.queue_player import PENDING
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.soak]
 PROVIDERS = ("openai", "claude", "gemini")

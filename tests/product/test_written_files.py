@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from annotation.argilla.client import Argilla
 from annotation.campaign.setup import set_up
-from annotation.embedded.launch import ServerHandle
+from annotation.server.launch import ServerHandle
 from exports.cli import main
 from tests.support.places import DATA
 
@@ -80,7 +80,7 @@ FOLDERS = {
 """A folder, or many files in one."""
 ELSEWHERE = {
     "annotation teardown --export",  # as `exports csv`
-    "annotation serve --backup-to",  # tests/annotation/embedded/test_upkeep.py
+    "annotation serve --backup-to",  # tests/annotation/server/test_upkeep.py
     "exports adjudicate read --out",  # by the writer of `list`, after a whole adjudication
     "exports adjudicate read --scores",
     "exports csv --key-file",  # kept for ever, read before it is written

@@ -14,7 +14,7 @@ from exports.cli import main
 from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 NOTE = "<img src=x onerror=alert(1)> I doubt it\nYes: 99"
 

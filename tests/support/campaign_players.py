@@ -20,7 +20,7 @@ from pipeline.records.schema import QueryResponse
 from tests.support.campaign_book import TASKS, Book, Done, Shelf, answers
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 LOCALES = ("en", "de", "ja")
 ROUNDS = ("calibration", "production")

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import uvicorn
 
-from annotation.embedded.connections import Connection, Crowd, Limits
+from annotation.server.connections import Connection, Crowd, Limits
 
 PATIENCE_SECONDS = 60
 LONG_BYTES = 1024 * 65536

@@ -16,7 +16,7 @@ from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 
 class Bench(NamedTuple):

@@ -2,7 +2,7 @@
 
 import httpx
 
-from annotation.embedded.launch import ServerHandle
+from annotation.server.launch import ServerHandle
 
 MOST = 10  # wrong passwords a minute
 WRONG = "not-her-password"

@@ -19,7 +19,7 @@ USER = "jury"
 SYSTEM_USER = "postgres"
 STARTS = 5
 PATIENCE_SECONDS = 120
-SERVICE = [sys.executable, "-P", "-m", "annotation.embedded.service"]
+SERVICE = [sys.executable, "-P", "-m", "annotation.server.service"]
 
 
 class Server(NamedTuple):

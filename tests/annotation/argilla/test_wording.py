@@ -12,8 +12,8 @@ import pytest
 from annotation.argilla.labels import TASKS
 from annotation.argilla.wording import LOCALES, locales, read_wording
 from annotation.campaign.file import Campaign, Practice
-from annotation.embedded.page import page_texts
 from annotation.quality.practice import cases_of
+from annotation.server.page import page_texts
 
 EVERY_LANGUAGE = pytest.mark.parametrize("locale", ["en", "de", "ja"])
 # For one line each below the questions and beside the record, at 1366 × 768.
@@ -47,7 +47,7 @@ def nested(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]
 
 
 def first_sentence(text: str) -> str:
-    """What the page shows under the question (annotation/embedded/page/rules.js)."""
+    """What the page shows under the question (annotation/server/page/rules.js)."""
     return re.split(r"(?<=[。！？])|(?<=[.!?]) ", text, maxsplit=1)[0]
 
 
@@ -129,7 +129,7 @@ def test_guidelines_name_the_same_keys_in_every_language(locale: str, task) -> N
 
 @EVERY_LANGUAGE
 def test_annotators_are_told_of_the_letters_that_the_pages_scripts_hear(locale: str) -> None:
-    scripts = (LOCALES.parent / "embedded" / "page").glob("*.js")
+    scripts = (LOCALES.parent / "server" / "page").glob("*.js")
     heard = {key for path in scripts for key in re.findall(r'\bonKey\("(\D)"', path.read_text(encoding="utf-8"))}
     wording = read_wording(locale)
     told = [*keys_in(wording.guidelines["grounding"]), *re.findall(r"\bm\b|\w+\+M", wording.marks.description)]
@@ -158,5 +158,5 @@ def test_every_language_is_held_to_this() -> None:
 @EVERY_LANGUAGE
 def test_the_round_of_adjudication_has_a_word_of_its_own_on_the_page(locale: str) -> None:
     assert locale_file(locale)["page"]["round_adjudication"] not in ("", "adjudication")
-    script = LOCALES.parent / "embedded" / "page" / "place.js"
+    script = LOCALES.parent / "server" / "page" / "place.js"
     assert 'adjudication: "round_adjudication"' in script.read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ from pipeline.settings import read_settings
 from tests.support.setup_bench import make, workspaces
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 
 PEOPLE = [{"name": "anna"}, {"name": "ben", "locales": ["de"]}, {"name": "kei", "locales": ["de", "ja"]}]

@@ -26,7 +26,7 @@ from tests.support.places import ROOT
 from tests.support.planned_records import planned_record, planned_study, write_planned
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 NUMBERS = count(1)

@@ -32,7 +32,7 @@ from pipeline.records.schema import Passage, QueryResponse, join_context
 from tests.support.setup_bench import ANSWER, campaign, described, done, make, submit_first
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 
 Command = Callable[..., Result]

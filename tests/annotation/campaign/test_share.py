@@ -35,7 +35,7 @@ from pipeline.records.schema import QueryResponse
 from tests.support.page_driver import start_browser
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 
 def set_up(owner: Argilla, workspace: str) -> Campaign:

@@ -23,7 +23,7 @@ from pipeline.core.errors import ArgillaError, NotFoundError
 from tests.support.export_bench import Bench, answers, make_dataset, make_user, read_csv, record
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

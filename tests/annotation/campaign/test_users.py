@@ -22,7 +22,7 @@ from tests.support.export_bench import read_csv
 from tests.support.lossy_link import Forward, lossy_link
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 Command = Callable[..., Result]
 pytestmark = pytest.mark.server

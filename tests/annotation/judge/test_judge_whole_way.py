@@ -11,7 +11,7 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TASKS
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
-from annotation.embedded.launch import ServerHandle
+from annotation.server.launch import ServerHandle
 from exports.cli import main
 from tests.support.judge_bench import lines_of, proper, record_of, run, written
 from tests.support.provider_server import Behaviour, Received

@@ -33,7 +33,7 @@ from tests.support.report_data import whole_report_parts
 from tests.support.results_data import results
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 

@@ -24,7 +24,7 @@ from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import NewUser
 from annotation.campaign.setup import set_up
-from annotation.embedded.launch import ServerHandle
+from annotation.server.launch import ServerHandle
 from pipeline.records.schema import Passage, Provenance, QueryResponse, Source
 from tests.support.page_driver import answer, focused, forget, log_in, press, wait
 

@@ -16,8 +16,8 @@ from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.argilla.tasks import dataset_name
 from annotation.argilla.wording import read_wording
 from annotation.campaign.setup import NewUser, set_up
-from annotation.embedded.page import page_texts
 from annotation.push.push import push_records
+from annotation.server.page import page_texts
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, join_context

@@ -14,7 +14,7 @@ from selenium.webdriver.common.keys import Keys
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS
 from annotation.argilla.wording import read_wording
-from annotation.embedded.launch import ServerHandle
+from annotation.server.launch import ServerHandle
 from tests.support.lossy_link import Forward, lossy_link
 from tests.support.page_driver import answer, click, focused, log_in, press, shown_text, wait
 from tests.support.start_bench import Start, start, waiting

@@ -7,7 +7,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from annotation.embedded.launch import ServerHandle
+from annotation.server.launch import ServerHandle
 from tests.support.logins import MOST, wrong
 from tests.support.page_driver import shown_text, wait
 

@@ -8,8 +8,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from annotation.argilla.client import Argilla
-from annotation.embedded.home.folder import DAMAGE_FILE
-from annotation.embedded.launch import ServerHandle
+from annotation.server.home.folder import DAMAGE_FILE
+from annotation.server.launch import ServerHandle
 from tests.support.lossy_link import Forward, lossy_link
 from tests.support.page_campaign import CONTRADICTION, campaign, opened, submit
 from tests.support.page_driver import RECORD_ID, answer, focused, kept, log_in, notice, open_form, press, wait

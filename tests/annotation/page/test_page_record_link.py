@@ -20,7 +20,7 @@ from tests.support.page_campaign import Campaign, campaign
 from tests.support.page_driver import RECORD_ID, enter_password, log_in, wait
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 

@@ -13,7 +13,7 @@ from tests.support.page_campaign import campaign
 from tests.support.page_driver import RECORD_ID, complaints, log_in, shown_text, wait, window_size
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 

@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import RULES
 from annotation.argilla.wording import LOCALES, locales
-from annotation.embedded.page import page_settings, page_texts
+from annotation.server.page import page_settings, page_texts
 from pipeline.core.errors import InputError
 from tests.support.lossy_link import lossy_link
 from tests.support.page_campaign import CONTRADICTION, campaign, opened, passage, submit
@@ -35,10 +35,10 @@ from tests.support.page_driver import (
 from tests.support.places import ROOT
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 HINT = "#citejury-hint"
-SCRIPTS = (ROOT / "annotation" / "embedded" / "page").glob("*.js")
+SCRIPTS = (ROOT / "annotation" / "server" / "page").glob("*.js")
 SERVER = [pytest.mark.server, pytest.mark.browser]
 # The driver itself says yes to the browser's question.
 ASKS_BEFORE_LEAVING = "return !window.dispatchEvent(new Event('beforeunload', { cancelable: true }))"

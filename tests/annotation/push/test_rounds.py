@@ -17,7 +17,7 @@ from pipeline.core.errors import InputError, NotFoundError
 from pipeline.records.schema import QueryResponse
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 ANSWER = QueryResponse(record_uuid="r1", query="Who?", answer="Nobody.", language="en")
 

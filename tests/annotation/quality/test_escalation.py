@@ -15,9 +15,9 @@ from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, set_up, wanted_of
 from annotation.campaign.setup_plan import plan_setup
-from annotation.embedded.launch import ServerHandle
 from annotation.push.push import push_records
 from annotation.quality.escalation import escalate
+from annotation.server.launch import ServerHandle
 from exports.adjudicate.adjudication import to_adjudicate
 from exports.cli import main
 from pipeline.core.errors import InputError

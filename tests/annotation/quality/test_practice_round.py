@@ -15,9 +15,9 @@ from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.campaign.share import share_sheets
-from annotation.embedded.launch import ServerHandle
 from annotation.push.push import push_records
 from annotation.quality.practice import PASS_MARK, prepare_practice
+from annotation.server.launch import ServerHandle
 from exports.cli import main
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv

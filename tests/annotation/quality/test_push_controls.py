@@ -22,7 +22,7 @@ from tests.annotation.quality.test_planting import made
 from tests.support.export_bench import make_user, read_csv
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

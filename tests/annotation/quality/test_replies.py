@@ -19,7 +19,7 @@ from tests.support.lossy_link import Forward, lossy_link
 from tests.support.page_campaign import Campaign, campaign
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 QUESTION = "? Does <b>a snippet</b> count,\nor *only* pages?"
 

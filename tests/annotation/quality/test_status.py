@@ -16,13 +16,13 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.units import read_units, rows_page, units_with_texts
 from annotation.campaign.setup import set_up
-from annotation.embedded.launch import ServerHandle
 from annotation.quality.escalation import escalate
 from annotation.quality.schema import DatasetStatus, Status
 from annotation.quality.scores import ControlAnswer, score_answers
 from annotation.quality.submissions import Backlog, Submission, Work, forecasts, last_of, work_today
 from annotation.quality.summary import read_status
 from annotation.quality.text import ANNOTATOR_HEAD, render_page, status_lines, table
+from annotation.server.launch import ServerHandle
 from exports.cli import main
 from pipeline.core.errors import ArgillaError, InputError, NotAllowedError, NotFoundError
 from tests.support.export_bench import Bench, answers, full_bench, make_user, record

@@ -27,7 +27,7 @@ from exports.reading.read import export_files, read_tables
 from pipeline.core.errors import InputError
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 from tests.support.adjudication_data import NOTE, Jury, answer, everything_shown, judge_everything, read_csv
 from tests.support.agreement_data import Row, ratings_of
 from tests.support.setup_bench import make_earlier_grounding

@@ -17,7 +17,7 @@ from tests.support.page_driver import RECORD_ID, complaints, log_in, open_form, 
 from tests.support.page_driver import answer as choose
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 ASKED = """return [...document.querySelectorAll('form.questions-form .questions > div')]

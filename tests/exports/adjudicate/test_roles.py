@@ -20,7 +20,7 @@ from pipeline.records.schema import QueryResponse
 from tests.support.adjudication_data import read_csv
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 Say = Callable[..., Result]

@@ -23,7 +23,7 @@ from pipeline.records.schema import CONTEXT_SEPARATOR, Passage, Provenance, Quer
 from tests.support.export_bench import Bench, answers, full_bench, make_user, read_csv, record, username
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

@@ -29,7 +29,7 @@ from tests.support.export_bench import (
 )
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

@@ -17,7 +17,7 @@ from tests.support.dataset_export import make, row, rows_of, write_export
 from tests.support.export_bench import answers, full_bench, make_user, record, username
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 pytest.importorskip("datasets", reason="needs the extra data")
 

@@ -30,7 +30,7 @@ from tests.support.batch_servers import BatchServers
 from tests.support.provider_server import Good, Hang, ProviderServer, Status
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.server.launch import ServerHandle
 
 PEOPLE = ("anna", "ben", "cem")
 ARMS = ("neutral", "leading")

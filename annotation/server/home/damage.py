@@ -1,0 +1,225 @@
+"""A database that SQLite finds damaged: how all parts of the server learn of it, and what is done about it.
+
+What is damaged is read as far as it goes and written no more: the file `damaged.json` in the home says so to each part,
+with the newest good backup.
+"""
+
+import contextlib
+import os
+import shlex
+import sqlite3
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from annotation.server.home.backups import check_backup, kept_backups
+from annotation.server.home.folder import DAMAGE_FILE, DATABASE_FILE, EVENTS_FILE, is_damage, problems
+from annotation.server.home.logs import tell
+from pipeline.core.errors import InputError, ServerStartError
+from pipeline.core.files import write_private
+from pipeline.core.schema import Frozen
+
+_FRAME_HEADER = 24  # bytes, https://www.sqlite.org/fileformat2.html#walformat
+_WAL_HEADER = 32
+_INDEX_HEADER = 48  # bytes, https://www.sqlite.org/walformat.html#the_wal_index_file_format
+_QUIET_SECONDS = 2.0
+_SECONDS_BETWEEN_LINES = 10.0
+_ANSWER = "The server's database is damaged, so nothing was stored and nothing more is taken. Whoever runs the server"
+_UNTIL_LOOKED_THROUGH = f"{_ANSWER} finds in its events which backup to go back to."
+_noting = threading.Lock()
+
+
+class Damage(Frozen):
+    """What is said of a damaged database."""
+
+    found: str
+    """What SQLite says of it."""
+    advice: str = ""
+    """For who runs the server: which backup to go back to, and how; empty while backups are still looked through."""
+    answer: str
+    """For whoever sends something: that nothing is taken. It names no path of this machine."""
+
+
+def read_damage(home: Path) -> Damage | None:
+    """What was found in the home's database since its server started; None where nothing was."""
+    try:
+        return Damage.model_validate_json((home / DAMAGE_FILE).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError):
+        return Damage(found="a damage that could not be written down", answer="The server's database is damaged.")
+
+
+def is_noted(home: Path) -> bool:
+    """Whether the home's database is known to be damaged: quick enough to be asked all the time."""
+    return os.path.exists(home / DAMAGE_FILE)
+
+
+def _write_damage(home: Path, damage: Damage) -> None:
+    """Where the home takes no more files, each part goes by what it finds itself."""
+    with contextlib.suppress(OSError):
+        write_private(home / DAMAGE_FILE, damage.model_dump_json(indent=2) + "\n")
+
+
+def home_of_this_part() -> Path | None:
+    """The home whose database this part of the server uses; None where that is PostgreSQL."""
+    data, database = os.environ.get("ARGILLA_HOME_PATH"), os.environ.get("ARGILLA_DATABASE_URL", "")
+    return Path(data).parent if data and database.startswith("sqlite") else None
+
+
+def stop_writing_once_damaged(_: object = None) -> None:
+    """Let this part's connections read only as long as a damage is noted."""
+    from sqlalchemy import Engine, event
+
+    home = home_of_this_part()
+    if home is None:
+        return
+
+    def set_mode(connection: Any, record: Any, _: object) -> None:
+        damaged = is_noted(home)
+        if damaged != record.info.get("citejury reads only", False):
+            cursor = connection.cursor()
+            cursor.execute(f"PRAGMA query_only = {int(damaged)}")
+            cursor.close()
+            record.info["citejury reads only"] = damaged
+
+    event.listen(Engine, "checkout", set_mode)
+
+
+def _lost_from_the_log(database: Path) -> int:
+    """How many bytes of SQLite's write-ahead log were there when the server was last killed and are not there now.
+
+    SQLite itself takes a log that was cut for one that ends there, and says nothing. What was committed stands in the
+    index beside it, which a process that is killed leaves behind; where it is of another log, nothing is known.
+    """
+    try:
+        log, index = (Path(f"{database}{ending}") for ending in ("-wal", "-shm"))
+        with open(index, "rb") as file:
+            head = file.read(_INDEX_HEADER)
+        with open(log, "rb") as file:
+            start = file.read(_WAL_HEADER)
+        size = log.stat().st_size
+    except FileNotFoundError:
+        return 0
+    if len(head) < _INDEX_HEADER or not head[12]:
+        return 0
+    page_size, frames = struct.unpack_from("=HI", head, 14)
+    page_size = 65536 if page_size == 1 else page_size
+    if len(start) == _WAL_HEADER and start[16:24] != head[32:40]:  # another log's salt
+        return 0
+    return max(0, _WAL_HEADER + frames * (_FRAME_HEADER + page_size) - size) if frames else 0
+
+
+def _damage_of(home: Path, found: str) -> Damage:
+    """What to say of a home whose database is damaged, with its newest backup that is in its place and whole."""
+    for backup in reversed(kept_backups(home)):
+        with contextlib.suppress(InputError):
+            if check_backup(Path(backup.path)).created_at != backup.created_at:
+                continue
+            moment = f"{backup.created_at:%Y-%m-%d %H:%M} UTC"
+            return Damage(
+                found=found,
+                advice=f"The newest good backup is of {moment}; stop the server and make a new home from it: `citejury "
+                f"annotation restore {shlex.quote(backup.path)} --home NEW`.",
+                answer=f"{_ANSWER} can go back to the backup of {moment}.",
+            )
+    return Damage(
+        found=found,
+        advice="No good backup of it is known here. Where you have one, stop the server and make a new home from it: "
+        "`citejury annotation restore FILE --home NEW`.",
+        answer=f"{_ANSWER} knows of no backup that is in its place and whole.",
+    )
+
+
+def damage_sentence(home: Path, damage: Damage) -> str:
+    """The damage and what to do, for who runs the server."""
+    return f"The database `{home / DATABASE_FILE}` is damaged ({damage.found}). {damage.advice}".rstrip()
+
+
+def note_damage(home: Path, found: str) -> Damage:
+    """Stop all parts of the server from writing, tell it among the events, and give what to say of it."""
+    with _noting:
+        known = read_damage(home)
+        if known and known.advice:
+            return known
+        _write_damage(home, Damage(found=found, answer=_UNTIL_LOOKED_THROUGH))
+        tell(f"the database is damaged, and nothing more is written to it: {found}", home / EVENTS_FILE)
+        damage = _damage_of(home, found)
+        _write_damage(home, damage)
+        tell(damage.advice, home / EVENTS_FILE)
+    return damage
+
+
+def note_damage_soon(home: Path, found: str) -> Damage:
+    """What to say of the damage now; backups are looked through meanwhile, by a thread of its own."""
+    known = read_damage(home)
+    if known is None:
+        known = Damage(found=found, answer=_UNTIL_LOOKED_THROUGH)
+        _write_damage(home, known)
+        threading.Thread(target=note_damage, args=(home, found), daemon=True).start()
+    return known
+
+
+@contextlib.contextmanager
+def noting_damage(home: Path) -> Iterator[None]:
+    """Note what SQLite, or SQLAlchemy for it, finds damaged in the block.
+
+    Raises:
+        ServerStartError: it found something.
+    """
+    try:
+        yield
+    except Exception as error:
+        cause = getattr(error, "orig", None) or error
+        if not is_damage(cause):
+            raise
+        raise ServerStartError(damage_sentence(home, note_damage(home, str(cause)))) from error
+
+
+def refuse_damaged_home(home: Path, waiting: Callable[[str], None]) -> None:
+    """Look through the home's database before anything is done with it; `waiting` is told where that takes a while.
+
+    Raises:
+        ServerStartError: it is damaged, or cannot be read.
+    """
+    database = home / DATABASE_FILE
+    if not database.exists():
+        return
+    lost = _lost_from_the_log(database)
+    found = _look_through(database, is_noted(home), waiting)
+    if found:
+        raise ServerStartError(damage_sentence(home, _damage_of(home, found)))
+    (home / DAMAGE_FILE).unlink(missing_ok=True)
+    if lost:
+        said = f"{lost:,} bytes are missing from the log of the database: what was stored last may be lost"
+        tell(said, home / EVENTS_FILE)
+        waiting(f"{said[0].upper()}{said[1:]}. Compare with the newest backup.")
+
+
+def _look_through(database: Path, thorough: bool, waiting: Callable[[str], None]) -> str:
+    """What is wrong in the database; by a thread, because SQLite hears no Ctrl-C."""
+    result: list[str | sqlite3.Error] = []
+
+    def look() -> None:
+        try:
+            result.append(problems(database, thorough=thorough))
+        except sqlite3.Error as error:
+            result.append(error)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(_QUIET_SECONDS)
+    if thread.is_alive():
+        waiting(f"Looking through the database for damage ({database.stat().st_size / 1e6:,.0f} MB).")
+    while thread.is_alive():
+        thread.join(_SECONDS_BETWEEN_LINES)
+        if thread.is_alive():
+            waiting("Still looking through the database.")
+    (found,) = result
+    if isinstance(found, sqlite3.Error):
+        raise ServerStartError(f"The database `{database}` cannot be looked through: {found}.") from found
+    return found

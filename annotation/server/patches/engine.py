@@ -1,0 +1,199 @@
+"""Argilla's search engine without an index: every answer comes from Argilla's own tables.
+
+argilla-server calls a search engine after each write, to keep its index in step, and for each search, progress and
+metric. Here the writes need nothing, so that nothing can be out of step.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from argilla_server.enums import MetadataPropertyType
+from argilla_server.models import Record, Response, Vector
+from argilla_server.search_engine import (
+    AndFilter,
+    FloatMetadataMetrics,
+    IntegerMetadataMetrics,
+    SearchEngine,
+    SearchResponseItem,
+    SearchResponses,
+    TermsMetrics,
+    TextQuery,
+)
+from sqlalchemy import ColumnElement, func, select, true
+
+from annotation.server.home.folder import ENGINE_NAME
+from annotation.server.queue.page import filters_beside_the_queue, kept_from, queue_page
+from annotation.server.queue.practice import closing_practice
+from annotation.server.search.filters import (
+    SearchSession,
+    answered_by,
+    elements_at,
+    filter_condition,
+    number_in,
+    split_queue,
+    storable,
+    text_in,
+)
+from annotation.server.search.orders import check_vector, nearest, own_page, sorted_page
+from annotation.server.search.text_index import text_condition
+
+
+class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has no types
+    """Search, progress and metrics by SQL; connections are the session's, and it holds nothing itself."""
+
+    @classmethod
+    async def new_instance(cls) -> "_SqlSearchEngine":
+        return cls()
+
+    async def ping(self) -> bool:
+        return True  # the database is reached by each answer itself
+
+    async def info(self) -> dict[str, str]:
+        return {"name": ENGINE_NAME, "description": "answers from the server's own database"}
+
+    async def keep_no_index(self, *_: Any, **__: Any) -> None:
+        """Do nothing after a write, because there is no index to keep in step."""
+
+    close = create_index = delete_index = configure_metadata_property = configure_index_vectors = keep_no_index
+    index_records = partial_record_update = delete_records = keep_no_index
+    update_record_response = delete_record_response = keep_no_index
+    update_record_suggestion = delete_record_suggestion = keep_no_index
+
+    async def get_dataset_progress(self, dataset: Any) -> dict[str, int]:
+        """`total` and the number of records by status; empty for a draft."""
+        if dataset.is_draft:
+            return {}
+        counts = await _count_by(Record.status, Record.dataset_id == dataset.id)
+        return {"total": sum(counts.values()), **counts}
+
+    async def get_dataset_user_progress(self, dataset: Any, user: Any) -> dict[str, int]:
+        """`total` records and the number of this user's responses by status; empty for a draft."""
+        if dataset.is_draft:
+            return {}
+        records = await _count_by(Record.status, Record.dataset_id == dataset.id)
+        mine = (Response.user_id == user.id, Response.record_id == Record.id, Record.dataset_id == dataset.id)
+        return {"total": sum(records.values()), **await _count_by(Response.status, *mine)}
+
+    async def search(
+        self,
+        dataset: Any,
+        query: Any = None,
+        filter: Any = None,
+        sort: Any = None,
+        offset: int = 0,
+        limit: int = 100,
+        user_id: UUID | None = None,
+    ) -> Any:
+        """The records of one page and the number of all that match.
+
+        Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival. A
+        user who searches for a record's whole id gets that record. An annotator gets nothing that is for others only.
+        """
+        text = query if isinstance(query, str) else getattr(query, "q", None)
+        if user_id is not None and text:  # as links to a record search for it
+            named = select(Record.id).where(Record.dataset_id == dataset.id, Record.external_id == storable(text))
+            async with SearchSession() as db:
+                found = await db.scalar(named.where(*await kept_from(db, dataset, user_id)))
+            if found is not None:
+                return SearchResponses(items=[SearchResponseItem(record_id=found)][offset:], total=1)
+        beside = filters_beside_the_queue(filter)
+        if user_id is not None and not sort and beside is not None:
+            narrowing = _conditions(dataset, query, AndFilter(filters=beside)) if query or beside else []
+            async with SearchSession() as db:
+                page, total = await queue_page(db, dataset, user_id, narrowing, offset, limit)
+            return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
+        wanted = _conditions(dataset, query, filter)
+        async with SearchSession() as db:
+            waits = split_queue(filter)[1] is not None
+            if user_id is not None and waits and await closing_practice(db, dataset, user_id) is not None:
+                return SearchResponses(items=[], total=0)
+            kept = await kept_from(db, dataset, user_id) if user_id is not None else []
+            wanted += kept
+            total = await _count_matching(db, dataset, query, filter, kept)
+            if user_id is not None and not sort:
+                page = await own_page(db, user_id, wanted, total, offset, limit)
+            else:
+                page = await sorted_page(
+                    db, dataset.id, wanted, sort or (), total, offset, limit, by_arrival=user_id is None
+                )
+        return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
+
+    async def similarity_search(
+        self,
+        dataset: Any,
+        vector_settings: Any,
+        value: list[float] | None = None,
+        record: Any = None,
+        query: Any = None,
+        filter: Any = None,
+        max_results: int = 100,
+        order: Any = None,
+        threshold: float | None = None,
+    ) -> Any:
+        """The records nearest to a vector, or to a record's own, by the cosine; the record itself is left out."""
+        target = value if value else record.vector_value_by_vector_settings(vector_settings)
+        check_vector(target, vector_settings)
+        wanted = [Vector.vector_settings_id == vector_settings.id, *_conditions(dataset, query, filter)]
+        if record is not None:
+            wanted.append(Vector.record_id != record.id)
+        rows = select(Vector.record_id, Vector.value).join(Record, Record.id == Vector.record_id).where(*wanted)
+        async with SearchSession() as db:
+            candidates = (await db.execute(rows)).tuples().all()
+        found = nearest(target, candidates, str(getattr(order, "value", order)) == "least_similar")
+        kept = [pair for pair in found if threshold is None or pair[1] >= threshold][:max_results]
+        items = [SearchResponseItem(record_id=each, score=score) for each, score in kept]
+        return SearchResponses(items=items, total=len(items))
+
+    async def compute_metrics_for(self, metadata_property: Any) -> Any:
+        """How often each term occurs, the most frequent first, or the smallest and the largest number."""
+        here = Record.dataset_id == metadata_property.dataset_id
+        each = elements_at(Record.metadata_, metadata_property.name)
+        number, term = number_in(each), text_in(each)
+        async with SearchSession() as db:
+            if metadata_property.type == MetadataPropertyType.terms:  # those of a list count one by one
+                rows = select(term, func.count()).select_from(Record, each).where(here, term.is_not(None))
+                found = await db.execute(rows.group_by(term).order_by(func.count().desc(), term))
+                values = [TermsMetrics.TermCount(term=text, count=count) for text, count in found.tuples()]
+                return TermsMetrics(total=sum(value.count for value in values), values=values)
+            ends = select(func.min(number), func.max(number)).select_from(Record, each)
+            low, high = (await db.execute(ends.where(here))).one()
+        whole = metadata_property.type == MetadataPropertyType.integer
+        return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
+
+
+def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = [Record.dataset_id == dataset.id]
+    if query is not None:
+        text = TextQuery(q=query) if isinstance(query, str) else query
+        found.append(text_condition(text.q, text.field))
+    if wanted is not None:
+        found.append(filter_condition(wanted, dataset.id))
+    return found
+
+
+async def _count_matching(
+    db: Any, dataset: Any, query: Any, wanted: Any, kept: Sequence[ColumnElement[bool]] = ()
+) -> int:
+    """Number of the records that the text query and the filter ask for, and that meet the other conditions.
+
+    For a user's queue that is all of them less those that she has answered: both counts are much cheaper than to look
+    at each record for her response.
+    """
+    filters, user_id = split_queue(wanted)
+    found = [*_conditions(dataset, query, AndFilter(filters=filters)), *kept]
+    total = await db.scalar(select(func.count(Record.id)).where(*found))
+    if user_id is not None:
+        total -= await db.scalar(select(func.count(Record.id)).where(*found, answered_by(user_id, true())))
+    return int(total)
+
+
+async def _count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]:
+    async with SearchSession() as db:
+        rows = await db.execute(select(status, func.count()).where(*wanted).group_by(status))
+        return {each.value: count for each, count in rows.tuples()}
+
+
+def register_engine(_: object = None) -> None:
+    """Make argilla-server find our engine by its name; the server and its worker must have called this."""
+    SearchEngine.register(ENGINE_NAME)(_SqlSearchEngine)

@@ -1,0 +1,272 @@
+"""What people are told where argilla-server 2.8.0 answers with a text that is not meant for them.
+
+An error of the database (a full disk, a read-only one, two of the same at once) gets the status that it means and a
+plain sentence instead of status 500 and its statement with the values, and `serve` shows it too. A database that SQLite
+finds damaged is written no more. The annotator's page keeps what was not stored and sends it again
+(`annotation/server/page/keep.js`), so that work goes on by itself once the trouble is mended. A malformed search
+(`filters` without a list, a range from a number to a word or of numbers between words, a sort by nothing, NUL in a
+name, which PostgreSQL does not take) is refused with 422 as others are. The reason of any other failure stays in the
+log.
+
+Of a request that is not valid is said what is wrong and where, and no more of its text than shows which:
+argilla-server writes such a request's values into its log twice, with a traceback, and names of fields and values of
+answers whole into its refusals: 5 MB of them become 10 MB of log.
+"""
+
+import logging
+import sqlite3
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+from argilla_server.api.policies.v1 import RecordPolicy, authorize
+from argilla_server.api.routes import api_v1
+from argilla_server.api.schemas.v1.responses import Response, ResponseBulk, ResponseBulkError
+from argilla_server.contexts import datasets
+from argilla_server.enums import MetadataPropertyType, QuestionType
+from argilla_server.errors.base_errors import ServerError, ValidationError
+from argilla_server.errors.future import NotFoundError, NotUniqueError, UnprocessableEntityError
+from argilla_server.models import MetadataProperty, Question
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError, TimeoutError
+
+from annotation.server.home.damage import Damage, home_of_this_part, note_damage_soon, read_damage
+from annotation.server.home.folder import is_damage
+from annotation.server.home.logs import repeats, tell_repeatedly
+from annotation.server.patches.middleware import TOLD
+from annotation.server.search.filters import number_or_none
+
+_LONGEST = 1_000  # characters of a refusal
+_LONGEST_NAME = 100
+_MOST_ERRORS = 20
+_NOT_SENT = "asyncpg.exceptions.DataError"  # what the driver itself refuses has no code
+_DATA_EXCEPTION = "22"
+_RANGE_CHECK = "check_ge_and_le"
+_UNEXPECTED = "The server failed. Its log has the reason under the id in the header X-Request-Id."
+_logger = logging.getLogger(__name__)
+_repeated = repeats()
+
+
+class _Trouble(NamedTuple):
+    """What an error of the database means to people."""
+
+    status: int
+    sentence: str
+    is_damage: bool = False  # whether the database is damaged; the page tells annotators that nothing is taken
+
+
+_TWICE = _Trouble(409, "Something of that kind is there already; it came at the same moment. Nothing was stored")
+_MEANWHILE = _Trouble(503, "Somebody stored the same at the same moment, so nothing was stored. Try again")
+_GONE = _Trouble(409, "What this belongs to was deleted at the same moment. Nothing was stored")
+_FULL = _Trouble(507, "The server's disk is full, so nothing was stored. Make room on it; work then goes on by itself")
+_UNWRITABLE = _Trouble(
+    507, "The server cannot write its database, so nothing was stored. Look at its disk, and at who may write there"
+)
+_BUSY = _Trouble(503, "The server is too busy just now, so nothing was stored. Try again")
+_LOST = _Trouble(503, "The server's database does not answer, so nothing was stored. Try again")
+_UNKEPT = _Trouble(422, "A number or a text in this is one that the server's database cannot hold")
+_CORRUPT = _Trouble(
+    503, "The server's database is damaged, so nothing was stored. Stop it, and look at its log and its last dump"
+)
+_REFUSED = _Trouble(500, "The server's database does not take this, so nothing was stored")
+_NOT_TRIED = "Not tried, because the server could not store an answer before it. Send it again"
+
+# https://www.sqlite.org/rescode.html; a file that may not grow, by a quota say, is an I/O error there.
+_SQLITE = {
+    **{787: _GONE, 1555: _TWICE, 2067: _TWICE},
+    **{5: _BUSY, 6: _BUSY, 8: _UNWRITABLE, 10: _UNWRITABLE, 13: _FULL, 14: _UNWRITABLE},
+}
+_PRIMARY = 0xFF  # the part of SQLite's code that says which kind of error it is
+# https://www.postgresql.org/docs/15/errcodes-appendix.html
+_POSTGRESQL = {
+    **{"23503": _GONE, "23505": _TWICE, "25006": _UNWRITABLE, "53100": _FULL},
+    **{"XX001": _CORRUPT, "XX002": _CORRUPT},
+    **{"40001": _BUSY, "40P01": _BUSY, "53300": _BUSY, "55P03": _BUSY},
+}
+
+
+def answer_database_errors(_: Any) -> None:
+    """Let argilla-server answer an error of the database with what it means."""
+
+    async def answer(request: Any, error: Exception) -> Any:
+        trouble = _trouble_of(error)
+        if trouble is None:
+            raise error
+        if trouble is _TWICE and request.method == "PUT":  # which would change what it finds, the next time
+            trouble = _MEANWHILE
+        _log_trouble(trouble, f"{request.method} {request.url.path}", error)
+        damaged = {"damaged": True} if trouble.is_damage else {}
+        return JSONResponse({"detail": trouble.sentence, **damaged}, trouble.status)
+
+    api_v1.exception_handler(DBAPIError)(answer)
+    api_v1.exception_handler(TimeoutError)(answer)
+
+
+def _log_trouble(trouble: _Trouble, where: str, error: Exception) -> None:
+    """Write the database's own error into the log, and its meaning among the events, if people can do something."""
+    if trouble.status in TOLD or trouble is _REFUSED:
+        _logger.error("%s: %s", where, _cause(error))
+        tell_repeatedly(_repeated, trouble.sentence)
+
+
+async def store_in_turn(use_case: Any, responses: Sequence[Any], user: Any) -> list[Any]:
+    """Store each of many responses in turn; after an error of the database the rest is not tried.
+
+    argilla-server 2.8.0 goes on in a transaction that has failed, and gives the texts of the database for each
+    (`argilla_server/use_cases/responses/upsert_responses_in_bulk.py`).
+    """
+    db = use_case.db
+    records = await datasets.get_records_by_ids(db, [item.record_id for item in responses])
+    await datasets.preload_records_relationships_before_validate(db, [each for each in records if each is not None])
+    stored: list[Any] = []
+    for item, record in zip(responses, records, strict=True):
+        try:
+            if record is None:
+                raise NotFoundError(f"Record with id `{item.record_id}` not found")
+            await authorize(user, RecordPolicy.create_response(record))
+            response = await datasets.upsert_response(db, use_case.search_engine, record, user, item)
+            stored.append(ResponseBulk(item=Response.model_validate(response)))
+        except SQLAlchemyError as error:
+            trouble = _trouble_of(error) or _REFUSED
+            _log_trouble(trouble, "POST /api/v1/me/responses/bulk", error)
+            details = [trouble.sentence, *[_NOT_TRIED] * (len(responses) - len(stored) - 1)]
+            return stored + [ResponseBulk(error=ResponseBulkError(detail=detail)) for detail in details]
+        except (ServerError, NotFoundError, NotUniqueError, UnprocessableEntityError) as error:
+            # What one response lacks is no matter of the others.
+            stored.append(ResponseBulk(error=ResponseBulkError(detail=str(error))))
+    return stored
+
+
+def _trouble_of(error: Exception) -> _Trouble | None:
+    """What the error means; None where it is not of the database's state, but of what it was asked."""
+    if isinstance(error, TimeoutError):  # no connection became free
+        return _BUSY
+    code = getattr(_cause(error), "sqlite_errorcode", None)
+    if code is not None:
+        damage = _damage_of(_cause(error), code)
+        if damage:
+            return _Trouble(503, damage.answer, is_damage=True)
+        return _SQLITE.get(code) or _SQLITE.get(code & _PRIMARY)
+    state = getattr(_cause(error), "sqlstate", None) or ""
+    if state.startswith(_DATA_EXCEPTION) or _NOT_SENT in str(_cause(error)):
+        return _UNKEPT
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    return _POSTGRESQL.get(state, _LOST if lost else None)
+
+
+def _damage_of(cause: Exception, code: int) -> Damage | None:
+    """The damage that SQLite finds, or that was found before and stops its writing; else None."""
+    home = home_of_this_part()
+    if home is None:
+        return None
+    if is_damage(cause):
+        return note_damage_soon(home, str(cause))
+    return read_damage(home) if code & _PRIMARY == sqlite3.SQLITE_READONLY else None
+
+
+def _cause(error: Exception) -> Exception:
+    """The database's own error, without the statement and its values."""
+    original = getattr(error, "orig", None)
+    return original if isinstance(original, Exception) else error
+
+
+async def check_search_first(check_names: Callable[..., Awaitable[None]], db: Any, query: Any, dataset: Any) -> None:
+    """Check a search as the server does its names, and with checks of ours before and after it."""
+    _check_query(query)
+    await check_names(db, query, dataset)
+    for each in query.filters.and_ if query.filters else ():  # a range of numbers does not go from or to a word
+        ends = [end for end in (getattr(each, "ge", None), getattr(each, "le", None)) if end is not None]
+        words = [end for end in ends if number_or_none(end) is None]
+        if words and await _holds_numbers(db, each.scope, dataset):
+            raise UnprocessableEntityError(f"`{words[0]}` is not a number to compare with.")
+
+
+def _check_query(query: Any) -> None:
+    """Refuse a search that cannot be looked up; filters without a list are taken for none."""
+    if query.filters and query.filters.and_ is None:
+        query.filters = None
+    scopes = [each.scope for each in (*(query.filters.and_ if query.filters else ()), *(query.sort or ()))]
+    for scope in scopes:
+        if scope.entity in ("response", "suggestion") and not (scope.question or scope.property):
+            raise UnprocessableEntityError(f"A scope of a {scope.entity} needs a `question` or a `property`.")
+        if scope.entity == "suggestion" and not scope.property:
+            raise UnprocessableEntityError("A scope of a suggestion needs a `property`.")
+    asked = query.query
+    texts = [asked.text.field or ""] if asked and asked.text else []
+    vectors = [asked.vector.name] if asked and asked.vector else []
+    names = [str(getattr(scope, name, "")) for scope in scopes for name in ("question", "metadata_property")]
+    if any("\0" in name for name in (*texts, *vectors, *names)):
+        raise UnprocessableEntityError("No field, question, property or vector has a name with the character NUL.")
+
+
+async def _holds_numbers(db: Any, scope: Any, dataset: Any) -> bool:
+    """Whether what the scope names is a number in every record that has it."""
+    if scope.entity == "metadata":
+        named = await MetadataProperty.get_by_or_raise(db, name=scope.metadata_property, dataset_id=dataset.id)
+        return bool(named.type != MetadataPropertyType.terms)
+    if scope.entity == "record" or not scope.question:
+        return False
+    if scope.entity == "suggestion" and scope.property != "value":
+        return bool(scope.property == "score")
+    question = await Question.get_by_or_raise(db, name=scope.question, dataset_id=dataset.id)
+    return bool(question.type == QuestionType.rating)
+
+
+def answer_type_errors(_: Any) -> None:
+    """Let argilla-server answer 422 for a range whose ends cannot be compared; any other such error stays one."""
+
+    async def answer(request: Any, error: Exception) -> Any:
+        if traceback.extract_tb(error.__traceback__)[-1].name != _RANGE_CHECK:
+            raise error
+        return JSONResponse({"detail": "'ge' and 'le' must be two numbers or two texts"}, status_code=422)
+
+    api_v1.add_exception_handler(TypeError, answer)
+
+
+def name_the_kind(answer: Any, error: Exception) -> None:
+    """Make the answer to a failure: its kind, without its text, which stays in the log."""
+    answer.type = f"{type(error).__module__}.{type(error).__name__}"
+    answer.message = _UNEXPECTED
+
+
+def name_first_errors(answer: Any, error: Any) -> None:
+    """Make the answer to an invalid request: the first things that are wrong, each in short."""
+
+    def short_place(part: Any) -> Any:  # a number, or a name, which clients make up
+        return _short(part, _LONGEST_NAME) if isinstance(part, str) else part
+
+    errors = error.errors()
+    answer.errors = [
+        {"type": each["type"], "loc": tuple(map(short_place, each["loc"])), "msg": _short(each["msg"], _LONGEST)}
+        for each in errors[:_MOST_ERRORS]
+    ]
+    left_out = len(errors) - len(answer.errors)
+    if left_out:
+        answer.errors.append({"type": "more", "loc": (), "msg": f"and {left_out:,} more"})
+
+
+def log_without_values(convert: Any) -> Any:
+    """A class method that makes an error what is answered; what is not valid gets one line in the log, not its text."""
+
+    def make_answer(_: Any, error: Exception) -> Any:
+        if not isinstance(error, RequestValidationError):
+            return convert(error)
+        answer = ValidationError(error)
+        first = answer.errors[0]
+        place = ".".join(map(str, first["loc"]))
+        _logger.warning("not valid, %d errors, the first at %s: %s", len(error.errors()), ascii(place), first["type"])
+        return answer
+
+    return classmethod(make_answer)
+
+
+def shorten_message(init: Any, refusal: Any, message: Any, *args: Any, **named: Any) -> None:
+    """Make a refusal whose text is not longer than people read."""
+    short = _short(message, _LONGEST) if isinstance(message, str) else message
+    init(refusal, short, *args, **named)
+    refusal.args = (short,)
+
+
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -1,0 +1,175 @@
+"""What is told of argilla-server's own doings: logins, datasets, records, submissions, and who deleted what.
+
+Its functions are wrapped where it calls them; what they do and return is not changed. The history of responses keeps
+what deleted answers said; this is where somebody sees that they went.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from argilla_server.contexts import accounts
+from argilla_server.models import Record, Response
+from sqlalchemy import func, select
+
+from annotation.server.home.logs import MINUTE, EventCounts, repeats, tell, tell_repeatedly
+from pipeline.core.terminal import counted
+
+_SECONDS = 10.0  # a push sends its batches one after the other, and records are deleted a hundred at a time
+_LONGEST_NAME = 60  # of several in one line, so that none pushes the others out
+
+_Call = Callable[..., Awaitable[Any]]
+_asking: ContextVar[str] = ContextVar("_asking", default="somebody")  # the user name of whoever sent the request
+
+
+def _submission_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:
+    """A line for each dataset: how many were submitted in a minute, and by whom, the busiest first."""
+    people: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for (dataset, username), count in counts.items():
+        people[dataset].append((count, username))
+    return [
+        f"{sum(count for count, _ in each)} submitted in {dataset}: "
+        + ", ".join(f"{username} {count}" for count, username in sorted(each, key=lambda one: (-one[0], one[1])))
+        for dataset, each in sorted(people.items())
+    ]
+
+
+def _push_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:
+    """A line for each dataset and kind: how many records came."""
+    words = {"new": "pushed to", "known": "sent again to"}
+    return [f"{counted(count, 'record')} {words[kind]} {dataset}" for (dataset, kind), count in counts.items()]
+
+
+def _response_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
+    """A line for each who deleted, whose and where."""
+    return [
+        f"{_name(who)} deleted {counted(count, 'answer')} of {_name(whose)} in {_name(dataset)}"
+        for (who, whose, dataset), count in counts.items()
+    ]
+
+
+def _record_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
+    """A line for each who deleted and where: records, and the answers that went with them."""
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for (who, dataset, what), count in counts.items():
+        found.setdefault((who, dataset), {})[what] = count
+    return [
+        f"{_name(who)} deleted {counted(each.get('record', 0), 'record')} with "
+        f"{counted(each.get('answer', 0), 'answer')} from {_name(dataset)}"
+        for (who, dataset), each in found.items()
+    ]
+
+
+def _name(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+_failures = repeats()
+_pushed: EventCounts[tuple[str, str]] = EventCounts(_SECONDS, _push_lines)
+_submissions: EventCounts[tuple[str, str]] = EventCounts(MINUTE, _submission_lines)
+_responses: EventCounts[tuple[str, str, str]] = EventCounts(_SECONDS, _response_lines)
+_records: EventCounts[tuple[str, str, str]] = EventCounts(_SECONDS, _record_lines)
+
+
+async def log_login(authenticate: _Call, db: Any, username: str, password: str) -> Any:
+    """Tell who logged in by password, and who failed to; of failures like each other the first, then how many."""
+    user = await authenticate(db, username, password)
+    if user:
+        tell(f"{user.username} logged in")
+        return user
+    # Whoever mistypes may have typed her password into the field for the name, so an unknown one is not told.
+    # PostgreSQL takes no NUL.
+    known = "\0" not in username and await accounts.get_user_by_username(db, username) is not None
+    tell_repeatedly(_failures, f"login failed: {f'wrong password for {username}' if known else 'unknown user name'}")
+    return user
+
+
+async def log_published_dataset(publish: _Call, *arguments: Any, **named: Any) -> Any:
+    """Tell of a dataset that opens."""
+    dataset = await publish(*arguments, **named)
+    tell(f"dataset {dataset.name} published")
+    return dataset
+
+
+async def log_push(push: _Call, bulk: Any, dataset: Any, *arguments: Any, **named: Any) -> Any:
+    """Tell how many records came, some seconds after the first of them."""
+    pushed = await push(bulk, dataset, *arguments, **named)
+    known = len(getattr(pushed, "updated_item_ids", ()))
+    for kind, count in (("new", len(pushed.items) - known), ("known", known)):
+        if count:
+            _pushed.add((dataset.name, kind), count)
+    return pushed
+
+
+async def log_submission(store: _Call, *arguments: Any, **named: Any) -> Any:
+    """Tell who submitted how many in a minute."""
+    response = await store(*arguments, **named)
+    if response.status == "submitted":  # its record, dataset and user are loaded: search engines need them
+        _submissions.add((response.record.dataset.name, response.user.username))
+    return response
+
+
+def note_who_asks(set_request_user: Callable[..., None], request: Any, user: Any) -> None:
+    """Remember who sends a request once she is known."""
+    _asking.set(user.username)
+    set_request_user(request, user)
+
+
+async def _count(db: Any, *wanted: Any) -> int:
+    found = select(func.count(Response.id)).join(Record, Record.id == Response.record_id).where(*wanted)
+    return int(await db.scalar(found))
+
+
+async def log_deleted_response(delete: _Call, db: Any, search_engine: Any, response: Any) -> Any:
+    """Tell whose answers were deleted, some seconds after the first."""
+    dataset = response.record.dataset.name
+    gone = await delete(db, search_engine, response)
+    _responses.add((_asking.get(), gone.user.username, dataset))
+    return gone
+
+
+async def log_deleted_record(delete: _Call, db: Any, search_engine: Any, record: Any) -> Any:
+    """Tell of a record that is deleted, and of the answers that go with it."""
+    answers, dataset = await _count(db, Record.id == record.id), record.dataset.name
+    gone = await delete(db, search_engine, record)
+    _add_records(dataset, 1, answers)
+    return gone
+
+
+async def log_deleted_records(delete: _Call, db: Any, search_engine: Any, dataset: Any, records_ids: Any) -> None:
+    """Tell of records that are deleted, and of the answers that go with them."""
+    which = (Record.id.in_(records_ids), Record.dataset_id == dataset.id)
+    records = int(await db.scalar(select(func.count(Record.id)).where(*which)))
+    answers, name = await _count(db, *which), dataset.name
+    await delete(db, search_engine, dataset, records_ids)
+    _add_records(name, records, answers)
+
+
+def _add_records(dataset: str, records: int, answers: int) -> None:
+    for what, count in (("record", records), ("answer", answers)):
+        if count:
+            _records.add((_asking.get(), dataset, what), count)
+
+
+async def log_deleted_dataset(delete: _Call, db: Any, search_engine: Any, dataset: Any) -> Any:
+    """Tell of a dataset that is deleted, and of the answers that go with it."""
+    answers = await _count(db, Record.dataset_id == dataset.id)
+    gone = await delete(db, search_engine, dataset)
+    said = f"dataset {_name(gone.name)} deleted with everything in it"
+    tell(f"{said}, {counted(answers, 'answer')}, by {_name(_asking.get())}")
+    return gone
+
+
+def tell_erased(datasets: Collection[str]) -> None:
+    """Tell of each deleted dataset whose history is erased, and by whom."""
+    for name in datasets:
+        tell(f"history of the deleted dataset {_name(name)} erased by {_name(_asking.get())}")
+
+
+async def log_deleted_user(delete: _Call, db: Any, user: Any) -> Any:
+    """Tell of a user who is deleted, and of the answers that go with her."""
+    answers, name = await _count(db, Response.user_id == user.id), user.username
+    gone = await delete(db, user)
+    tell(f"user {_name(name)} deleted with {counted(answers, 'answer')} by {_name(_asking.get())}")
+    return gone

@@ -1,0 +1,380 @@
+"""Our routes before argilla-server's own, for owners, admins and their programs: records, who answered what, history.
+
+They are for those who may read a dataset's records with all responses: owners, and admins of the workspace; to erase
+history, for owners. A stock server answers 404 on those that it does not have. A page, and the rows of answers, are
+written straight from the tables; what makes them follows below the routes.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from argilla_server.api.handlers.v1.datasets import records as stock
+from argilla_server.api.policies.v1 import DatasetPolicy, WorkspacePolicy, authorize
+from argilla_server.api.routes import api_v1
+from argilla_server.api.schemas.v1.records import RecordIncludeParam, Records
+from argilla_server.database import get_async_db
+from argilla_server.enums import RecordInclude
+from argilla_server.errors import ForbiddenOperationError
+from argilla_server.models import Dataset, Record, Suggestion, User
+from argilla_server.models import Response as Answer
+from argilla_server.security import auth
+from fastapi import Depends, HTTPException, Query, Security
+from fastapi.responses import Response
+from sqlalchemy import String, cast, func, select, tuple_
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from annotation.argilla.client import AS_OF_PATH
+from annotation.argilla.units import (
+    AT_ONCE,
+    CHANGED_PATH,
+    HISTORY_PATH,
+    HISTORY_STATE_PATH,
+    PAGE_RECORDS,
+    ROWS_PATH,
+    STATES_PATH,
+    labels_and_question,
+)
+from annotation.server.patches import history
+from annotation.server.patches.events import tell_erased
+from annotation.server.patches.history import hyphenated
+from annotation.server.queue.tables import assignments_in
+
+Database = Annotated[AsyncSession, Depends(get_async_db)]
+Asking = Annotated[User, Security(auth.get_current_user)]  # whoever sends the request, logged in
+
+_MOST_NAMED = 100
+_PAGE_CHANGES = 500  # more would keep whoever works at the moment waiting
+_ODD_JSON = {
+    "NaN": re.compile(r"[\[:,] ?NaN"),
+    "Infinity": re.compile(r"[\[:,] ?-?Infinity"),
+    "\\ud": re.compile(r"\\ud(?:[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..\\ud)[c-f])"),
+}
+"""What Python writes and no other reader of JSON takes: numbers that are none, and halves of a character.
+
+Each after what is found quickly, and in texts it may mean nothing; a page that it is in by chance only takes longer.
+"""
+
+
+def serve_first(path: str, endpoint: Callable[..., Any], method: str = "GET", **options: Any) -> None:
+    """Serve requests for the path, before any route of argilla-server's gets them."""
+    api_v1.api_route(path, methods=[method], **options)(endpoint)
+    api_v1.router.routes.insert(0, api_v1.router.routes.pop())
+
+
+def serve_record_pages(list_dataset_records: Any) -> None:
+    """List a dataset's records in a fraction of the time: for the same people, with the same parameters and refusals.
+
+    argilla-server parses the JSON of each row, makes objects of it for the database and for validation, and writes JSON
+    again. Here the database's own text goes into the answer, which means the same, value by value. Vectors, which
+    citejury does not use, and pages with texts that are no proper JSON are left to argilla-server.
+    """
+
+    async def list_record_page(
+        dataset_id: UUID,
+        db: Database,
+        current_user: Asking,
+        include: Annotated[RecordIncludeParam | None, Depends(stock.parse_record_include_param)],
+        offset: int = 0,
+        limit: int = Query(
+            default=stock.LIST_DATASET_RECORDS_LIMIT_DEFAULT, ge=1, le=stock.LIST_DATASET_RECORDS_LIMIT_LE
+        ),
+    ) -> Any:
+        await _check_may_read(dataset_id, db, current_user)
+        wanted = set(include.relationships or ()) if include else set()
+        if not (include and include.vectors) and RecordInclude.vectors not in wanted:
+            page = await _record_page(db, dataset_id, offset, limit, wanted)
+            if not any(mark in page and odd.search(page) for mark, odd in _ODD_JSON.items()):
+                return Response(page, media_type="application/json")
+        return await list_dataset_records(
+            db=db, dataset_id=dataset_id, include=include, offset=offset, limit=limit, current_user=current_user
+        )
+
+    path = "/datasets/{dataset_id}/records"
+    serve_first(path, list_record_page, response_model=Records, response_model_exclude_unset=True)
+
+
+async def _check_may_read(dataset_id: UUID, db: Any, user: Any) -> None:
+    """Check that the user may read the dataset's records with all responses."""
+    dataset = await Dataset.get_or_raise(db, dataset_id)
+    await authorize(user, DatasetPolicy.list_records_with_all_responses(dataset))
+
+
+def serve_status_rows(_: Any) -> None:
+    """List who answered which record how, without any text, for `citejury annotation status`.
+
+    argilla-server sends a record's fields and metadata with each list of its responses, which for 20,000 records are
+    hundreds of megabytes. Here come ids, states, times and answers, straight from its tables.
+    """
+    _serve_pages(ROWS_PATH, _rows_page)
+
+
+def _serve_pages(path: str, page_of: Callable[..., Awaitable[str]]) -> None:
+    """Serve pages of a dataset's records, each from the `next` of the one before on.
+
+    `page_of` gives the page as JSON, from the database, the dataset, the place before it (None for the first) and how
+    many records it has.
+    """
+
+    async def list_page(
+        dataset_id: UUID,
+        db: Database,
+        current_user: Asking,
+        after: str | None = None,
+        limit: int = Query(default=PAGE_RECORDS, ge=1, le=PAGE_RECORDS),
+    ) -> Any:
+        await _check_may_read(dataset_id, db, current_user)
+        try:
+            place = _read_cursor(after) if after else None
+        except ValueError as error:
+            raise HTTPException(422, "`after` is not the `next` of a page.") from error
+        return Response(await page_of(db, dataset_id, place, limit), media_type="application/json")
+
+    serve_first(path, list_page, response_class=Response)
+
+
+def serve_changes(_: Any) -> None:
+    """Tell what state records are in without their texts, and give some of them whole, for `exports csv --update`."""
+
+    async def list_named_records(dataset_id: UUID, ids: str, db: Database, current_user: Asking) -> Any:
+        await _check_may_read(dataset_id, db, current_user)
+        try:
+            named = [UUID(record_id) for record_id in ids.split(",")]
+        except ValueError as error:
+            raise HTTPException(422, "`ids` are not ids of records.") from error
+        if len(named) > _MOST_NAMED:
+            raise HTTPException(422, f"`ids` are more than {_MOST_NAMED}.")
+        items = await _record_items(db, dataset_id, named, {"responses"})
+        return Response(f'{{"items":[{items}]}}', media_type="application/json")
+
+    _serve_pages(STATES_PATH, _states_page)
+    serve_first(CHANGED_PATH, list_named_records, response_class=Response)
+
+
+def serve_history(_: Any) -> None:
+    """Serve the history of a workspace's responses, and let that of a dataset go that is deleted."""
+
+    async def list_changes(
+        workspace: str,
+        db: Database,
+        current_user: Asking,
+        after: int = Query(default=0, ge=0, lt=1 << 63),
+        limit: int = Query(default=_PAGE_CHANGES, ge=1, le=_PAGE_CHANGES),
+    ) -> Any:
+        workspace_id = await _named_workspace(db, workspace, current_user)
+        page = await history.changes_page(db, workspace_id, after, limit)
+        return Response(page, media_type="application/json")
+
+    async def report_state(workspace: str, moment: str, db: Database, current_user: Asking) -> Any:
+        workspace_id = await _named_workspace(db, workspace, current_user)
+        state = {
+            "begins": (await history.read_begin(db)).replace(tzinfo=UTC).isoformat(),
+            "now": datetime.now(UTC).isoformat(),
+            "lost": await history.count_lost(db, workspace_id, _read_moment(moment)),
+        }
+        return Response(json.dumps(state), media_type="application/json")
+
+    async def erase_history(workspace: str, db: Database, current_user: Asking, dataset_id: UUID | None = None) -> Any:
+        workspace_id = await _named_workspace(db, workspace, current_user)
+        await authorize(current_user, WorkspacePolicy.delete)
+        deleted = await history.deleted_datasets(db, workspace_id)
+        if dataset_id is not None and dataset_id not in deleted:
+            raise HTTPException(404, "No such dataset was deleted there, or its history is gone.")
+        erased = deleted if dataset_id is None else {dataset_id: deleted[dataset_id]}
+        for each in erased:
+            await history.erase(db, each, current_user.id)
+        await db.commit()
+        tell_erased(erased.values())
+        return Response(status_code=204)
+
+    serve_first(HISTORY_PATH, list_changes, response_class=Response)
+    serve_first(HISTORY_PATH, erase_history, "DELETE", response_class=Response)
+    serve_first(HISTORY_STATE_PATH, report_state, response_class=Response)
+
+
+async def _named_workspace(db: Any, name: str, user: Any) -> UUID:
+    """The id of the workspace of that name, in which the user may read everything."""
+    if user.is_annotator:
+        raise ForbiddenOperationError
+    found = await history.find_workspace(db, name)
+    if found is None:
+        if not user.is_owner:
+            raise ForbiddenOperationError
+        raise HTTPException(404, "There is no such workspace, and no history of one.")
+    await authorize(user, DatasetPolicy.create(found))
+    return found
+
+
+def serve_past_responses(_: Any) -> None:
+    """Serve a dataset's records with the responses of an earlier moment."""
+
+    async def list_records_at(
+        dataset_id: UUID,
+        moment: str,
+        db: Database,
+        current_user: Asking,
+        offset: int = Query(default=0, ge=0, lt=1 << 63),
+        limit: int = Query(default=500, ge=1, le=PAGE_RECORDS),
+    ) -> Any:
+        await _check_may_read(dataset_id, db, current_user)
+        at = _read_moment(moment)
+        if at < await history.read_begin(db):
+            raise HTTPException(422, "The history of responses begins later than `moment`.")
+        page = await _record_page(db, dataset_id, offset, limit, {"responses"}, at)
+        return Response(page, media_type="application/json")
+
+    serve_first(AS_OF_PATH, list_records_at, response_class=Response)
+
+
+def _read_moment(written: str) -> datetime:
+    """The moment, UTC without offset, as the database keeps it."""
+    try:
+        moment = datetime.fromisoformat(written)
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError) as error:
+        raise HTTPException(422, "`moment` is no time in ISO 8601.") from error
+
+
+async def _record_page(
+    db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str], moment: datetime | None = None
+) -> str:
+    """The page as JSON: its records in order of arrival, with what is wanted of each, and the dataset's total.
+
+    Responses are those of the moment, UTC without offset, where one is named.
+    The rows before the page are counted in the index alone, so that its records are the only ones that are read.
+    """
+    of_dataset = select(Record.id).where(Record.dataset_id == dataset_id).order_by(Record.inserted_at, Record.id)
+    on_page = of_dataset.offset(offset).limit(limit).subquery()
+    items = await _record_items(db, dataset_id, select(on_page.c.id), wanted, moment)
+    total = await db.scalar(select(func.count(Record.id)).where(Record.dataset_id == dataset_id))
+    return f'{{"items":[{items}],"total":{total}}}'
+
+
+async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str], moment: datetime | None = None) -> str:
+    """The named records (ids, or a query for them) that the dataset holds, as JSON between commas, as they arrived."""
+    texts = (cast(Record.fields, String), cast(Record.metadata_, String))
+    columns = (Record.id, Record.status, *texts, Record.external_id, Record.inserted_at, Record.updated_at)
+    found = select(*columns).where(Record.dataset_id == dataset_id, Record.id.in_(named))
+    rows = (await db.execute(found.order_by(Record.inserted_at, Record.id))).all()
+    ids = [row.id for row in rows]
+    related = [(name, await rows_of(db, ids, moment)) for name, rows_of in _RELATED.items() if name in wanted]
+    items = []
+    for record_id, status, fields, metadata, external_id, inserted_at, updated_at in rows:
+        key = str(record_id)
+        lists = "".join(f'"{name}":[{",".join(by_record[key])}],' for name, by_record in related)
+        items.append(
+            f'{{"id":"{key}","status":"{status}","fields":{fields},"metadata":{metadata or "null"},'
+            f'"external_id":{json.dumps(external_id)},{lists}"dataset_id":"{dataset_id}",'
+            f'"inserted_at":"{inserted_at.isoformat()}","updated_at":"{updated_at.isoformat()}"}}'
+        )
+    return ",".join(items)
+
+
+async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> str:
+    """A page of the records in order of arrival, without texts, as JSON; `next` is the cursor of the next page."""
+    place = tuple_(Record.inserted_at, Record.id)
+    here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
+    wanted = select(Record.id, Record.status, Record.inserted_at, Record.updated_at).where(*here)
+    records = (await db.execute(wanted.order_by(Record.inserted_at, Record.id).limit(limit))).all()
+    if not records:
+        return '{"items":[],"next":null}'
+    last = records[-1]
+    ids = (cast(each, String) for each in (Answer.id, Answer.record_id, Answer.user_id))
+    answers = select(*ids, Answer.status, Answer.updated_at).join(Record, Record.id == Answer.record_id)
+    of_page = answers.where(*here, place <= (last.inserted_at, last.id))
+    by_record: defaultdict[str, list[str]] = defaultdict(list)
+    for response_id, record_id, user_id, status, updated_at in await db.execute(of_page):
+        by_record[hyphenated(record_id)].append(
+            f'{{"id":"{hyphenated(response_id)}","user_id":"{hyphenated(user_id)}","status":"{status}",'
+            f'"updated_at":"{updated_at.isoformat()}"}}'
+        )
+    items = [
+        f'{{"id":"{key}","status":"{status}","updated_at":"{updated_at.isoformat()}",'
+        f'"responses":[{",".join(by_record[key])}]}}'
+        for record_id, status, _, updated_at in records
+        for key in [str(record_id)]
+    ]
+    following = json.dumps(f"{last.inserted_at.isoformat()}_{last.id}" if len(records) == limit else None)
+    return f'{{"items":[{",".join(items)}],"next":{following}}}'
+
+
+async def _suggestions_of(db: Any, record_ids: Sequence[UUID], _: datetime | None) -> dict[str, list[str]]:
+    """The suggestions for the records as JSON, by record, in order of arrival; empty where there are none."""
+    found = select(Suggestion.__table__).where(Suggestion.record_id.in_(record_ids)).order_by(Suggestion.inserted_at)
+    by_record: defaultdict[str, list[str]] = defaultdict(list)
+    for row in await db.execute(found):
+        suggestion = {
+            "question_id": str(row.question_id),
+            "type": row.type,
+            "value": row.value,
+            "agent": row.agent,
+            "score": float(row.score) if isinstance(row.score, int) else row.score,  # SQLite keeps 1.0 as 1
+            "id": str(row.id),
+            "inserted_at": row.inserted_at.isoformat(),
+            "updated_at": row.updated_at.isoformat(),
+        }
+        # Not the database's text: SQLite keeps a bare number as a number, and rounds it when it writes it out.
+        by_record[str(row.record_id)].append(json.dumps(suggestion))
+    return by_record
+
+
+_RELATED = {"responses": history.responses_of, "suggestions": _suggestions_of}
+"""What can stand in each record beside its own columns, in the order of argilla-server's body."""
+
+
+async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> str:
+    """A page of the dataset's records in order of arrival as JSON; `next` is the cursor of the next page.
+
+    `items` are lists: id, external id, whether it is pending, and responses, each a list as well: the number of its
+    user in `users`, its status, when it was changed last, whether it is as it was first sent, and the number of what it
+    says in `values`, of which there are few. `assignments` are by record id. `annotation.argilla.units` reads them.
+    """
+    place = tuple_(Record.inserted_at, Record.id)
+    here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
+    as_stored = (cast(Record.id, String), Record.external_id, cast(Record.status, String))
+    wanted = select(*as_stored, cast(Record.inserted_at, String)).where(*here)
+    records = (await db.execute(wanted.order_by(Record.inserted_at, Record.id).limit(limit))).tuples().all()
+    if not records:
+        return '{"users":[],"values":[],"assignments":{},"items":[],"next":null}'
+    last = datetime.fromisoformat(records[-1][3]), UUID(records[-1][0])
+    columns = (Answer.record_id, Answer.user_id, Answer.status, Answer.inserted_at, Answer.updated_at, Answer.values)
+    answers = select(*(cast(each, String) for each in columns)).join(Record, Record.id == Answer.record_id)
+    of_page = answers.where(*here, place <= last)
+    users: dict[str, int] = {}
+    values: dict[str | None, int] = {}
+    by_record: defaultdict[str, list[str]] = defaultdict(list)
+    for record_id, user_id, status, inserted_at, updated_at, text in (await db.execute(of_page)).tuples():
+        user, value = users.setdefault(user_id, len(users)), values.setdefault(text, len(values))
+        # Not changed after it came; its two stamps may then be some moments apart.
+        is_first = inserted_at[:19] == updated_at[:19] or (
+            datetime.fromisoformat(updated_at) - datetime.fromisoformat(inserted_at) < AT_ONCE
+        )
+        by_record[record_id].append(f'[{user},"{status}","{updated_at}",{int(is_first)},{value}]')
+    items = [
+        # A response that came between the two queries may belong to a record that came there as well.
+        f'["{hyphenated(record_id)}",{json.dumps(external_id)},{int(status == "pending")},'
+        f"[{','.join(by_record.get(record_id, ()))}]]"
+        for record_id, external_id, status, _ in records
+    ]
+    read = [labels_and_question(json.loads(text) if text else None) for text in values]
+    page_ids = select(Record.id).where(*here, place <= last)
+    assignments = (await db.execute(assignments_in(dataset_id, page_ids))).tuples()
+    assigned = ",".join(f'"{record_id}":{said}' for record_id, said in assignments)
+    following = json.dumps(f"{last[0].isoformat()}_{last[1]}" if len(records) == limit else None)
+    return (
+        f'{{"users":{json.dumps(list(map(hyphenated, users)))},"values":{json.dumps(read)},'
+        f'"assignments":{{{assigned}}},"items":[{",".join(items)}],"next":{following}}}'
+    )
+
+
+def _read_cursor(text: str) -> tuple[datetime, UUID]:
+    """The place that a cursor names."""
+    written, _, record_id = text.partition("_")
+    moment = datetime.fromisoformat(written)
+    if moment.tzinfo is not None:  # Argilla's stamps have none, and PostgreSQL compares the two kinds with an error
+        raise ValueError(f"{written!r} has an offset")
+    return moment, UUID(record_id)

@@ -1,0 +1,213 @@
+"""Practice on our server: each person's first answers, her queue of cases, and what is closed to her until she passes.
+
+Her first submitted answers to each case are kept by triggers, in the transaction that submits them, because the
+explanation follows: what she changes afterwards does not count.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from argilla_server.enums import DatasetStatus, ResponseStatus, UserRole
+from argilla_server.models import Dataset, MetadataProperty, Record, Response, User, Workspace, WorkspaceUser
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Uuid,
+    exists,
+    func,
+    select,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import selectinload
+
+from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION, round_of
+from annotation.argilla.units import Assignment, assignment_of, labels_and_question
+from annotation.campaign.datasets import series_of, value_in, version_of
+from annotation.quality.practice import OPENED, PASS_MARK, Standing, standing
+from annotation.server.queue.tables import QUEUE, UUID_COLUMN, trigger_statements
+
+_FIRST = Table(
+    "citejury_first_answers",
+    MetaData(),
+    Column("record_id", Uuid, primary_key=True),
+    Column("user_id", Uuid, primary_key=True),
+    Column("attempt", Integer, primary_key=True),  # 0 is the one that counts; earlier ones from 1
+    Column("answers", String, nullable=False),  # the response's values as JSON
+)
+_TABLE = """
+CREATE TABLE IF NOT EXISTS citejury_first_answers (record_id {uuid} NOT NULL, user_id {uuid} NOT NULL,
+ attempt INTEGER NOT NULL, answers VARCHAR NOT NULL, PRIMARY KEY (record_id, user_id, attempt))
+"""
+_CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)
+_DONE = (ResponseStatus.submitted, ResponseStatus.discarded)
+
+_KEEP_FIRST = (
+    "INSERT INTO citejury_first_answers (record_id, user_id, attempt, answers) "
+    'SELECT {row}.record_id, {row}.user_id, 0, CAST({row}."values" AS VARCHAR){source} '
+    # The queue's row of a record names its dataset; the record's own row has all its texts before that.
+    "WHERE EXISTS (SELECT 1 FROM datasets WHERE {round} = 'practice' AND id = "
+    "(SELECT dataset_id FROM citejury_queue WHERE record_id = {row}.record_id)) "
+    "AND {row}.status = 'submitted' ON CONFLICT (record_id, user_id, attempt) DO NOTHING"
+)
+_ROUND = {"sqlite": "json_extract(metadata, '$.round')", "postgresql": "metadata ->> 'round'"}
+
+
+def prepare(connection: Connection) -> None:
+    """Create the table where it is missing and its triggers anew, and bring it in step.
+
+    What was submitted while no trigger was there is kept, and nothing of records that are gone.
+    """
+    dialect = connection.dialect.name
+    made = [_TABLE.replace("{uuid}", UUID_COLUMN[dialect])]
+    body = _KEEP_FIRST.format(row="NEW", source="", round=_ROUND[dialect])
+    # After the trigger that puts a record into the queue: PostgreSQL goes by their names.
+    for name, event in (("new", "INSERT"), ("changed", "UPDATE OF status")):
+        trigger, when = f"citejury_wanting_practice_{name}", "NEW.status = 'submitted'"
+        made += trigger_statements(dialect, trigger, f"AFTER {event} ON responses", body, when)
+    for statement in (
+        *made,
+        "DELETE FROM citejury_first_answers WHERE NOT EXISTS (SELECT 1 FROM records WHERE id = record_id)",
+        _KEEP_FIRST.format(row="responses", source=" FROM responses", round=_ROUND[dialect]),
+    ):
+        connection.exec_driver_sql(statement)
+
+
+def is_practice(dataset: Any) -> bool:
+    """Whether the dataset is one of practice."""
+    return round_of({"metadata": dataset.metadata_}) == PRACTICE
+
+
+async def practice_queue(
+    db: AsyncSession, dataset: Any, user_id: UUID, narrowing: Sequence[ColumnElement[bool]] = ()
+) -> list[UUID]:
+    """The cases that she has not begun, in the order of their file; others' work makes no difference to them.
+
+    `narrowing` are further conditions on records.
+    """
+    begun = exists().where(Response.record_id == Record.id, Response.user_id == user_id)
+    wanted = select(Record.id).where(Record.dataset_id == dataset.id, ~begun, *narrowing)
+    return list((await db.scalars(wanted.order_by(Record.inserted_at, Record.id))).all())
+
+
+async def closing_practice(db: AsyncSession, dataset: Any, user_id: UUID) -> UUID | None:
+    """The practice that she has to pass before she gets anything of the dataset; None where it is open to her.
+
+    Only annotators have to, in calibration and production of a task and language for which their campaign has a
+    practice: in the same workspace, or in the one whose groups' workspaces are named after it. Whoever has passed one
+    version of it need not pass another.
+    """
+    series = series_of({"metadata": dataset.metadata_})
+    if series is None or series.round_name not in _CLOSED_ROUNDS:
+        return None
+    here = str(await db.scalar(select(Workspace.name).where(Workspace.id == dataset.workspace_id)))
+    wanted = (
+        select(Dataset, Workspace.name)
+        .join(Workspace, Workspace.id == Dataset.workspace_id)
+        .join(WorkspaceUser, WorkspaceUser.workspace_id == Dataset.workspace_id)
+        .where(WorkspaceUser.user_id == user_id, Dataset.status == DatasetStatus.ready)
+        .where(Dataset.metadata_["round"].as_string() == PRACTICE)
+    )
+    versions = [
+        each
+        for each, home in (await db.execute(wanted)).tuples()
+        if (here == home or here.startswith(f"{home}-"))
+        and (its := series_of({"metadata": each.metadata_}))
+        and its[:2] == series[:2]
+    ]
+    if not versions or await db.scalar(select(User.role).where(User.id == user_id)) != UserRole.annotator:
+        return None
+    versions.sort(key=lambda each: version_of({"metadata": each.metadata_}), reverse=True)
+    for each in versions:
+        if (await standing_in(db, each.id, user_id)).opens:
+            return None
+    closing: UUID = versions[0].id
+    return closing
+
+
+async def standing_in(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> Standing:
+    """How far she is in a practice."""
+    return (await standings_in(db, dataset_id, [user_id]))[user_id]
+
+
+async def standings_in(db: AsyncSession, dataset_id: UUID, user_ids: Sequence[UUID]) -> dict[UUID, Standing]:
+    """How far each of the users is in a practice."""
+    known = await _known_answers(db, dataset_id)
+    kept = select(MetadataProperty.name, MetadataProperty.settings).where(MetadataProperty.dataset_id == dataset_id)
+    values = (await db.execute(kept)).tuples().all()
+    pass_mark, opened = value_in(values, PASS_MARK), set(value_in(values, OPENED) or ())
+    found = {}
+    for user_id in user_ids:
+        hers = (Response.user_id == user_id, Response.record_id.in_(known), Response.status.in_(_DONE))
+        answered = int(await db.scalar(select(func.count()).select_from(Response).where(*hers)) or 0)
+        first = await _first_answers(db, list(known), user_id)
+        attempts = await _attempts(db, list(known), user_id)
+        answers = {str(case): labels for case, labels in known.items()}
+        found[user_id] = standing(answers, first, answered, pass_mark, attempts, str(user_id) in opened)
+    return found
+
+
+async def _known_answers(db: AsyncSession, dataset_id: UUID) -> dict[UUID, Mapping[str, bool]]:
+    """The known answers to the cases of a practice.
+
+    Out of the queue: PostgreSQL stops at a NUL in any record's own metadata.
+    """
+    wanted = select(QUEUE.c.record_id, QUEUE.c.assignment)
+    rows = await db.execute(wanted.where(QUEUE.c.dataset_id == dataset_id, QUEUE.c.purpose == PRACTICE))
+    return {record_id: Assignment.model_validate_json(written).answers for record_id, written in rows.tuples()}
+
+
+async def _first_answers(db: AsyncSession, cases: Sequence[UUID], user_id: UUID) -> dict[str, dict[str, bool]]:
+    """Her first answers to the cases that she submitted, by case and label."""
+    wanted = select(_FIRST.c.record_id, _FIRST.c.answers).where(
+        _FIRST.c.record_id.in_(cases), _FIRST.c.user_id == user_id, _FIRST.c.attempt == 0
+    )
+    found = {}
+    for record_id, written in (await db.execute(wanted)).tuples():
+        labels, _ = labels_and_question(json.loads(written))
+        found[str(record_id)] = {label: answer == "yes" for label, answer in labels.items()}
+    return found
+
+
+async def _attempts(db: AsyncSession, cases: Sequence[UUID], user_id: UUID) -> int:
+    """How many times she has begun the cases anew."""
+    wanted = select(func.max(_FIRST.c.attempt)).where(_FIRST.c.record_id.in_(cases), _FIRST.c.user_id == user_id)
+    return int(await db.scalar(wanted) or 0)
+
+
+async def explained(db: AsyncSession, record: Any, user_id: UUID) -> dict[str, Any] | None:
+    """The known answers to a case with their reasons, beside her own first ones; None before she has submitted any."""
+    first = (await _first_answers(db, [record.id], user_id)).get(str(record.id))
+    case = assignment_of({"metadata": record.metadata_})
+    if first is None or case.purpose != PRACTICE:
+        return None
+    labels = [
+        {"name": label, "known": known, "hers": first.get(label), "why": case.explanations.get(label, "")}
+        for label, known in case.answers.items()
+    ]
+    return {"labels": labels}
+
+
+async def set_aside(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> list[Any]:
+    """Her responses in a practice that she begins anew, now deleted; what her first answers were is kept.
+
+    All in one transaction: a response that stayed would be taken for her first answer at the server's next start.
+    """
+    cases = list(await _known_answers(db, dataset_id))
+    here = (_FIRST.c.record_id.in_(cases), _FIRST.c.user_id == user_id)
+    number = await _attempts(db, cases, user_id) + 1
+    wanted = select(Response).where(Response.user_id == user_id, Response.record_id.in_(cases))
+    wanted = wanted.options(selectinload(Response.record).selectinload(Record.dataset), selectinload(Response.user))
+    responses = list((await db.scalars(wanted)).all())
+    await db.execute(update(_FIRST).where(*here, _FIRST.c.attempt == 0).values(attempt=number))
+    for response in responses:
+        await response.delete(db, autocommit=False)
+    await db.commit()
+    return responses

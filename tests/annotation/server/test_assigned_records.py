@@ -1,0 +1,276 @@
+"""Records with an assignment, over real HTTP: how many answers they wait for, who gets them, and where they come."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+import pytest
+
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TaskName
+from annotation.argilla.units import ASSIGNMENT, Assignment, Purpose, read_units
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
+from annotation.server.launch import ServerHandle
+from pipeline.core.errors import NotAllowedError
+from tests.support.queue_player import Player, ours, put, texts
+
+pytestmark = pytest.mark.server
+
+RATE = 0.2
+
+
+class Team(NamedTuple):
+    """Annotators at their pages of one dataset."""
+
+    players: list[Player]
+    users: list[str]
+    """Their ids, in the same order."""
+    dataset: str
+
+
+def assigned(records: Sequence[dict[str, Any]], assignment: Assignment) -> list[dict[str, Any]]:
+    said = assignment.model_dump(mode="json")
+    return [{**record, "metadata": {**record["metadata"], ASSIGNMENT: said}} for record in records]
+
+
+def mixed_in(people: int, purpose: Purpose = "control", users: tuple[str, ...] = ()) -> Assignment:
+    return Assignment(purpose=purpose, needed=people, rate=RATE, users=users, answers={"helpful": True})
+
+
+@pytest.fixture
+def gather(argilla_server: ServerHandle, client: Argilla) -> Iterator[Any]:
+    """A function that gives annotators an empty dataset."""
+    with contextlib.ExitStack() as open_pages:
+
+        def of(people: int, task: TaskName = "generation", overlap: int = 2) -> Team:
+            workspace = f"assigned-{uuid4()}"
+            names = [f"{workspace}-{number}" for number in range(people)]
+            set_up(client, workspace, annotators=names, min_submitted=overlap)
+            dataset = find_datasets(client, workspace)[task].id
+            known = {user["username"]: user for user in client.request("GET", "/users")["items"]}
+            pages = [open_pages.enter_context(Argilla(argilla_server.url, known[name]["api_key"])) for name in names]
+            return Team([Player(page, dataset, task) for page in pages], [known[name]["id"] for name in names], dataset)
+
+        yield of
+
+
+def submit(player: Player, record_id: str) -> None:
+    body = {"status": "submitted", "values": player.values}
+    player.client.request("POST", f"/records/{record_id}/responses", json=body)
+
+
+def statuses(client: Argilla, dataset: str) -> dict[str, bool]:
+    return {unit.record_id: unit.is_open for unit in read_units(client, dataset)}
+
+
+def progress(player: Player) -> tuple[int, int]:
+    """What her page says she has done, and of how many."""
+    found = player.client.request("GET", f"/datasets/{player.dataset_id}/progress")
+    return found["completed"], found["total"]
+
+
+def work(player: Player) -> list[str]:
+    """External ids of all that she gets and submits, until nothing is left for her."""
+    done = []
+    player.open()
+    while player.shown:
+        done.append(player.shown.external_id)
+        player.submit()
+    return done
+
+
+def test_a_record_waits_for_as_many_answers_as_its_assignment_says(gather: Any, client: Argilla) -> None:
+    team = gather(3)
+    anna, ben, _ = team.players
+    plain, one, three = texts(3)
+    items = [
+        *ours([plain]),
+        *assigned(ours([one]), Assignment(needed=1)),
+        *assigned(ours([three]), Assignment(needed=3)),
+    ]
+    ids = put(client, team.dataset, items)
+    for player in (anna, ben):
+        for record_id in ids:
+            submit(player, record_id)
+        if player is anna:
+            assert statuses(client, team.dataset) == dict(zip(ids, (True, False, True), strict=True))
+    assert statuses(client, team.dataset) == dict(zip(ids, (False, False, True), strict=True))
+    assert work(team.players[2]) == [three.record_uuid]
+    assert statuses(client, team.dataset) == dict.fromkeys(ids, False)
+
+
+def test_a_done_record_that_is_to_get_one_answer_more_comes_to_who_has_not_answered(
+    gather: Any, client: Argilla
+) -> None:
+    team = gather(3)
+    (record,) = ours(texts(1))
+    (record_id,) = put(client, team.dataset, [record])
+    for player in team.players[:2]:
+        submit(player, record_id)
+    assert team.players[2].open() is None
+    put(client, team.dataset, [{"id": record_id, "metadata": assigned([record], Assignment(needed=3))[0]["metadata"]}])
+    assert statuses(client, team.dataset) == {record_id: True}
+    assert [player.open() is not None for player in team.players] == [False, False, True]
+    put(client, team.dataset, [{"id": record_id, "metadata": record["metadata"]}])
+    assert statuses(client, team.dataset) == {record_id: False}
+    assert team.players[2].open() is None
+
+
+def test_the_overlap_of_a_dataset_is_no_overlap_of_records_that_say_their_own(gather: Any, client: Argilla) -> None:
+    team = gather(2, overlap=1)
+    plain, own = ours(texts(2))
+    ids = put(client, team.dataset, [plain, *assigned([own], Assignment(needed=1))])
+    for record_id in ids:
+        submit(team.players[0], record_id)
+    distribution = {"strategy": "overlap", "min_submitted": 2}
+    client.request("PATCH", f"/datasets/{team.dataset}", json={"distribution": distribution})
+    assert statuses(client, team.dataset) == {ids[0]: True, ids[1]: False}
+    assert [record.id for record in team.players[1].ask(0)] == [ids[0]]
+
+
+def test_who_may_read_all_answers_reads_the_assignments_without_any_text(gather: Any, client: Argilla) -> None:
+    team = gather(1)
+    wanted = Assignment(purpose="repeat", needed=1, users=(team.users[0],), rate=0.1, repeats="it")
+    put(client, team.dataset, [*ours(texts(1)), *assigned(ours(texts(1)), wanted)])
+    assert [unit.assignment for unit in read_units(client, team.dataset)] == [Assignment(), wanted]
+
+
+@pytest.mark.parametrize("purpose", ["label", "repeat", "practice"])
+def test_a_record_for_one_annotator_is_found_by_no_other(gather: Any, client: Argilla, purpose: Purpose) -> None:
+    team = gather(2, overlap=1)
+    anna, ben = team.players
+    hers = Assignment(purpose=purpose, needed=1, users=(team.users[0],), rate=0.5)
+    common, named = ours(texts(2)), assigned(ours(texts(1)), hers)
+    *common_ids, named_id = put(client, team.dataset, [*common, *named])
+    search = f"/me/datasets/{team.dataset}/records/search"
+
+    def found(player: Player, query: dict[str, Any]) -> tuple[set[str], int]:
+        answer = player.client.request("POST", search, json=query)
+        return {item["record"]["id"] for item in answer["items"]}, answer["total"]
+
+    text = {"query": {"text": {"q": "a", "field": "answer"}}}
+    of_ids = [{"type": "terms", "scope": {"entity": "record", "property": "id"}, "values": [named_id]}]
+    for query in ({}, text):
+        assert found(anna, query) == ({*common_ids, named_id}, 3)
+        assert found(ben, query) == (set(common_ids), 2)
+    assert found(ben, {"filters": {"and": of_ids}}) == (set(), 0)
+    assert found(ben, {"query": {"text": {"q": named[0]["external_id"]}}}) == (set(), 0)
+    assert len(found(anna, {"query": {"text": {"q": named[0]["external_id"]}}})[0]) == 1
+    assert ({record.id for record in ben.ask(0, limit=500)}, ben.total) == (set(common_ids), 2)
+    assert ({record.id for record in anna.ask(0, limit=500)}, anna.total) == ({*common_ids, named_id}, 3)
+    assert [progress(player) for player in team.players] == [(0, 3), (0, 2)]
+    metrics = [player.client.request("GET", f"/me/datasets/{team.dataset}/metrics") for player in team.players]
+    assert [each["responses"]["total"] for each in metrics] == [3, 2]
+    bulk = {"items": [{"record_id": named_id, "status": "submitted", "values": ben.values}]}
+    for method, path in (("GET", ""), ("GET", "/answer"), ("GET", "/suggestions"), ("POST", "/responses")):
+        body = {"status": "submitted", "values": ben.values} if method == "POST" else None
+        with pytest.raises(NotAllowedError):
+            ben.client.request(method, f"/records/{named_id}{path}", json=body)
+    assert ben.client.request("POST", "/me/responses/bulk", json=bulk)["items"][0]["item"] is None
+    assert set(work(ben)) == {item["external_id"] for item in common}
+    assert work(anna) == [] if purpose == "repeat" else [named[0]["external_id"]]
+
+
+def test_controls_come_at_their_rate_all_along_and_to_everybody_elsewhere(gather: Any, client: Argilla) -> None:
+    team = gather(2)
+    units, controls = ours(texts(32)), assigned(ours(texts(12)), mixed_in(2))
+    put(client, team.dataset, [*units, *controls])
+    known = {item["external_id"] for item in controls}
+    orders = [work(player) for player in team.players]
+    places = [[place for place, each in enumerate(order) if each in known] for order in orders]
+    assert all(7 <= len(each) <= 9 for each in places)  # one with each four others: a fifth
+    assert all(3 <= sum(place < 20 for place in each) <= 5 for each in places)
+    assert places[0] != places[1]
+    assert {each for order in orders for each in order} > {item["external_id"] for item in units}
+    assert [progress(player) for player in team.players] == [(len(order), len(order)) for order in orders]
+    assert all(player.open() is None and player.total == 0 for player in team.players)
+
+
+def test_controls_and_repeats_together_come_at_one_rate(gather: Any, client: Argilla) -> None:
+    team = gather(1, overlap=1)
+    repeats = assigned(ours(texts(8)), mixed_in(1, purpose="repeat", users=(team.users[0],)))
+    put(client, team.dataset, [*ours(texts(16)), *assigned(ours(texts(8)), mixed_in(1)), *repeats])
+    order = work(team.players[0])
+    assert 3 <= len(order) - 16 <= 5  # one with each four others: a fifth
+
+
+def test_her_counts_do_not_tell_which_of_her_records_was_a_control(gather: Any, client: Argilla) -> None:
+    team = gather(1, overlap=1)
+    (anna,) = team.players
+    put(client, team.dataset, [*ours(texts(12)), *assigned(ours(texts(9)), mixed_in(1))])
+    listed = [record.external_id for record in anna.ask(0, limit=500)]
+    found = anna.client.request("POST", f"/me/datasets/{team.dataset}/records/search", params={"limit": 500}, json={})
+    assert {item["record"]["external_id"] for item in found["items"]} == set(listed)
+    total = anna.total
+    assert total == len(listed)
+    assert 14 <= total <= 16
+    done = 0
+    anna.open()
+    while anna.shown:
+        assert progress(anna) == (done, total)
+        assert anna.total == total - done
+        anna.submit()
+        done += 1
+    assert done == total
+
+
+def test_a_control_of_retrieval_comes_with_all_its_passages(gather: Any, client: Argilla) -> None:
+    team = gather(1, task="retrieval", overlap=1)
+    controls = texts(4, passages=3)
+    put(client, team.dataset, ours(texts(8, passages=3), "retrieval"))
+    put(client, team.dataset, assigned(ours(controls, "retrieval"), mixed_in(1)))
+    order = [external_id.split(":")[0] for external_id in work(team.players[0])]
+    answers = [order[first] for first in range(0, len(order), 3)]
+    assert Counter(order) == dict.fromkeys(answers, 3)
+    given = {each.record_uuid for each in controls} & set(answers)
+    assert len(answers) == 8 + len(given)
+    assert 1 <= len(given) <= 3
+
+
+def test_controls_without_other_work_come_to_nobody(gather: Any, client: Argilla) -> None:
+    team = gather(1, overlap=1)
+    put(client, team.dataset, assigned(ours(texts(5)), mixed_in(1)))
+    assert (team.players[0].open(), team.players[0].total) == (None, 0)
+    assert progress(team.players[0]) == (0, 0)
+
+
+def test_two_who_hold_the_same_control_both_answer_it(gather: Any, client: Argilla) -> None:
+    team = gather(6)
+    put(client, team.dataset, [*ours(texts(9)), *assigned(ours(texts(1)), mixed_in(6))])
+    (control,) = [unit.external_id for unit in read_units(client, team.dataset) if unit.assignment.purpose == "control"]
+    for player in team.players[:2]:
+        player.open()
+        while player.shown and player.shown.external_id != control:
+            player.move_on()
+    assert [player.shown and player.shown.external_id for player in team.players[:2]] == [control] * 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "control",
+        [],
+        {"purpose": ["control"], "needed": "2", "users": "anna", "rate": "much"},
+        {"needed": -1, "users": {}, "rate": -1.5},
+        {"purpose": None, "needed": 1e30, "users": [], "rate": 1e300},
+    ],
+)
+def test_a_record_with_an_assignment_of_somebody_else_is_a_record_like_others(
+    gather: Any, client: Argilla, said: Any
+) -> None:
+    team = gather(1, overlap=1)
+    (record,) = ours(texts(1))
+    put(client, team.dataset, [{**record, "metadata": {**record["metadata"], ASSIGNMENT: said}}])
+    assert work(team.players[0]) == [record["external_id"]]
+
+
+def test_an_owner_sees_everything_wherever_it_belongs(gather: Any, client: Argilla) -> None:
+    team = gather(1)
+    put(client, team.dataset, [*ours(texts(2)), *assigned(ours(texts(2)), mixed_in(1, users=(team.users[0],)))])
+    found = client.request("POST", f"/datasets/{team.dataset}/records/search", json={})
+    mine = client.request("POST", f"/me/datasets/{team.dataset}/records/search", json={})
+    assert (found["total"], mine["total"]) == (4, 4)
+    assert UUID(found["items"][0]["record"]["id"])

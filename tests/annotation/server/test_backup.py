@@ -1,0 +1,362 @@
+"""Backups made while people submit, homes made from them, and homes of other versions."""
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.argilla.client import KEY_HEADER, Argilla
+from annotation.argilla.labels import LABELS
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.people import NewUser, Passwords, renew_password
+from annotation.campaign.setup import set_up
+from annotation.server.home.archive import bring_up_to_date
+from annotation.server.home.folder import DATABASE_FILE, EVENTS_FILE, SECRETS_FILE, VERSIONS_FILE
+from annotation.server.launch import ServerHandle, start_server
+from exports.cli import main
+from pipeline.core.errors import ServerStartError
+
+pytestmark = pytest.mark.server
+
+PATIENCE_SECONDS = 120
+ANNOTATORS = [f"annotator-{number}" for number in range(4)]
+RECORDS = 25
+BACKUPS = 3
+
+
+class Saved(NamedTuple):
+    """A backup made under load, and what was acknowledged before it began and until it was done."""
+
+    path: Path
+    before: frozenset[str]
+    after: frozenset[str]
+
+
+class Kept(NamedTuple):
+    """The backups of one server that still runs, and how much was submitted to it in the end."""
+
+    server: ServerHandle
+    backups: tuple[Saved, ...]
+    answers: int
+    ended: dict[str, str]
+    """The header of a log-in that was ended before the first backup."""
+
+
+def command(*words: object) -> Result:
+    return CliRunner().invoke(main, ["annotation", *map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    """Backups of a server to which four annotators submit all the time."""
+    folder = tmp_path_factory.mktemp("backup")
+    with start_server(folder / "home", port=0) as server, Argilla(server.url, server.owner_api_key) as owner:
+        new: list[NewUser] = []
+        set_up(owner, "w", annotators=ANNOTATORS, min_submitted=2, announce=new.append)
+        login = {"username": new[0].username, "password": new[0].password}
+        token = httpx.post(f"{server.url}/api/v1/token", data=login).raise_for_status().json()["access_token"]
+        renew_password(owner, new[0].username, Passwords())
+        dataset = find_datasets(owner, "w")["generation"].id
+        items = [{"external_id": str(each), "fields": {"query": "q", "answer": "a"}} for each in range(RECORDS)]
+        stored = owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": items})["items"]
+        people = [user for user in owner.request("GET", "/users")["items"] if user["username"] in ANNOTATORS]
+        acknowledged: list[str] = []
+        first = threading.Semaphore(0)
+        with ThreadPoolExecutor(len(people)) as pool:
+            work = [
+                pool.submit(submit_all, server, user["api_key"], [each["id"] for each in stored], acknowledged, first)
+                for user in people
+            ]
+            assert first.acquire(timeout=PATIENCE_SECONDS)
+            backups = tuple(backup_now(folder, number, acknowledged) for number in range(BACKUPS))
+            for done in work:
+                done.result()
+        yield Kept(server, backups, len(acknowledged), {"Authorization": f"Bearer {token}"})
+
+
+def submit_all(
+    server: ServerHandle, key: str, records: list[str], acknowledged: list[str], first: threading.Semaphore
+) -> None:
+    values = {label: {"value": "yes"} for label in LABELS["generation"]}
+    with Argilla(server.url, key) as annotator:
+        for record in records:
+            body = {"status": "submitted", "values": values}
+            response = annotator.request("POST", f"/records/{record}/responses", json=body)
+            acknowledged.append(response["id"])
+            first.release()
+
+
+def backup_now(folder: Path, number: int, acknowledged: list[str]) -> Saved:
+    path, before = folder / f"{number}.zip", frozenset(acknowledged)
+    done = command("backup", path, "--home", folder / "home")
+    assert (done.exit_code, done.stdout.strip()) == (0, str(path)), done.output
+    return Saved(path, before, frozenset(acknowledged))
+
+
+def responses_in(database: Path) -> set[str]:
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        wrong = connection.execute(
+            "SELECT count(*) FROM records WHERE (status = 'completed') != ((SELECT count(*) FROM responses "
+            "WHERE record_id = records.id AND responses.status = 'submitted') >= 2) AND dataset_id IN "
+            "(SELECT dataset_id FROM responses JOIN records ON records.id = record_id)"
+        ).fetchone()
+        assert wrong == (0,)
+        found = {str(row[0]).replace("-", "") for row in connection.execute("SELECT id FROM responses")}
+    return found
+
+
+def test_each_backup_under_load_is_one_moment_of_the_server(kept: Kept, tmp_path: Path) -> None:
+    assert kept.answers == len(ANNOTATORS) * RECORDS
+    for saved in kept.backups:
+        assert stat.S_IMODE(saved.path.stat().st_mode) == 0o600
+        home = tmp_path / saved.path.stem
+        restored = command("restore", saved.path, "--home", home)
+        assert (restored.exit_code, restored.stdout.strip()) == (0, str(home)), restored.output
+        found = responses_in(home / DATABASE_FILE)
+        # At most one more of each annotator was stored and not yet acknowledged.
+        assert {each.replace("-", "") for each in saved.before} <= found
+        assert len(found) <= len(saved.after) + len(ANNOTATORS)
+    assert not [path.name for path in kept.backups[0].path.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_a_restored_home_starts_with_its_owner_and_answers(kept: Kept, tmp_path: Path) -> None:
+    command("restore", kept.backups[-1].path, "--home", tmp_path / "home")
+    versions = tmp_path / "home" / VERSIONS_FILE
+    recorded = json.loads(versions.read_text(encoding="utf-8"))
+    versions.write_text(json.dumps({**recorded, "citejury": "0.0.1"}), encoding="utf-8")
+    with start_server(tmp_path / "home", port=0) as server, Argilla(server.url, kept.server.owner_api_key) as owner:
+        assert owner.me()["username"] == "owner"
+        assert httpx.get(f"{server.url}/api/v1/me", headers=kept.ended).status_code == 401
+        dataset = find_datasets(owner, "w")["generation"].id
+        read = sum(len(record["responses"]) for _, page in owner.record_pages(dataset) for record in page)
+        assert read >= len(kept.backups[-1].before)
+    (copy,) = (tmp_path / "home" / "backups").iterdir()
+    assert copy.name.startswith("before-upgrade-from-0.0.1-")
+    assert copy.name in (tmp_path / "home" / EVENTS_FILE).read_text(encoding="utf-8")
+    again = command("restore", copy, "--home", tmp_path / "again")
+    assert again.exit_code == 0, again.output
+    assert json.loads(versions.read_text(encoding="utf-8")) == recorded
+
+
+def test_an_owners_key_follows_the_secrets_of_the_home_at_the_next_start(kept: Kept, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    command("restore", kept.backups[-1].path, "--home", home)
+    secrets = json.loads((home / SECRETS_FILE).read_text(encoding="utf-8"))
+    (home / SECRETS_FILE).write_text(json.dumps({**secrets, "owner_api_key": "another.key"}), encoding="utf-8")
+    with start_server(home, port=0) as server:
+        keys = (kept.server.owner_api_key, "another.key")
+        answers = [httpx.get(f"{server.url}/api/v1/me", headers={KEY_HEADER: key}) for key in keys]
+        assert [answer.status_code for answer in answers] == [401, 200]
+        assert "ARGILLA_API_KEY=another.key" in (home / "env").read_text(encoding="utf-8")
+
+
+def test_an_upgrade_may_rebuild_the_tables_that_our_triggers_mention(kept: Kept, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    command("restore", kept.backups[0].path, "--home", home)
+    recorded = json.loads((home / VERSIONS_FILE).read_text(encoding="utf-8"))
+    (home / VERSIONS_FILE).write_text(json.dumps({**recorded, "citejury": "0.0.1"}), encoding="utf-8")
+    bring_up_to_date(home)
+    with closing(sqlite3.connect(home / DATABASE_FILE)) as connection:
+        for table in ("records", "responses", "datasets"):
+            connection.execute(f"CREATE TABLE rebuilt AS SELECT * FROM {table}")
+            connection.execute(f"DROP TABLE {table}")
+            connection.execute(f"ALTER TABLE rebuilt RENAME TO {table}")
+
+
+def newer_release(home: Path) -> None:
+    found = json.loads((home / VERSIONS_FILE).read_text(encoding="utf-8"))
+    (home / VERSIONS_FILE).write_text(json.dumps({**found, "citejury": "99.1.0"}), encoding="utf-8")
+
+
+def newer_tables(home: Path) -> None:
+    with closing(sqlite3.connect(home / DATABASE_FILE)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = 'ffffffffffff'")
+
+
+@pytest.mark.parametrize("make_newer", [newer_release, newer_tables])
+def test_a_home_of_newer_software_is_refused_and_left_alone(
+    kept: Kept, tmp_path: Path, make_newer: Callable[[Path], None]
+) -> None:
+    home = tmp_path / "home"
+    command("restore", kept.backups[0].path, "--home", home)
+    make_newer(home)
+    before = (home / DATABASE_FILE).read_bytes()
+    with pytest.raises(ServerStartError, match=r"was last used by .*Install the newer one again"):
+        start_server(home, port=0).__enter__()
+    assert (home / DATABASE_FILE).read_bytes() == before
+    assert not (home / "backups").exists()
+    saved = command("backup", tmp_path / "newer.zip", "--home", home)
+    assert saved.exit_code == 0, saved.output
+    refused = command("restore", tmp_path / "newer.zip", "--home", tmp_path / "other")
+    assert refused.exit_code == 1
+    assert "was last used by" in refused.stderr
+    assert not (tmp_path / "other").exists()
+
+
+def cut_off(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def change_a_byte(path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        place = archive.getinfo(DATABASE_FILE).header_offset + 2000
+    with open(path, "r+b") as file:
+        file.seek(place)
+        byte = file.read(1)[0]
+        file.seek(place)
+        file.write(bytes([byte ^ 0xFF]))
+
+
+def rewrite(path: Path, change: Callable[[dict[str, bytes]], None], packing: int = zipfile.ZIP_STORED) -> None:
+    """Change the members of a backup by their names."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    with zipfile.ZipFile(path, "w", packing) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def change_manifest(path: Path, change: Callable[[Any], object]) -> None:
+    def change_it(members: dict[str, bytes]) -> None:
+        manifest = json.loads(members["manifest.json"])
+        change(manifest)
+        members["manifest.json"] = json.dumps(manifest).encode()
+
+    rewrite(path, change_it)
+
+
+def swap_the_database(path: Path) -> None:
+    """Another database under a manifest that fits the one before."""
+    rewrite(path, lambda members: members.update({DATABASE_FILE: members[DATABASE_FILE][::-1]}))
+
+
+def name_another_place(path: Path) -> None:
+    change_manifest(path, lambda said: said["files"].update({"../outside": said["files"].pop("secrets.json")}))
+    rewrite(path, lambda members: members.update({"../outside": members.pop("secrets.json")}))
+
+
+def hide_a_path_in_a_version(path: Path) -> None:
+    change_manifest(path, lambda said: said["versions"].update(citejury="0.0.1/../../../outside"))
+
+
+def colour_the_terminal(path: Path) -> None:
+    change_manifest(path, lambda said: said["versions"].update(argilla_server="\x1b[31m"))
+
+
+def forget_the_time(path: Path) -> None:
+    change_manifest(path, lambda said: said.update(created_at="yesterday"))
+
+
+def claim_a_full_disk(path: Path) -> None:
+    change_manifest(path, lambda said: said["files"][DATABASE_FILE].update(size=10**18))
+
+
+def owe_the_disk_room(path: Path) -> None:
+    """A length below nothing, which would make room in the sum for a database of any length."""
+    change_manifest(path, lambda said: said["files"]["secrets.json"].update(size=-(10**18)))
+    claim_a_full_disk(path)
+
+
+def long_secrets(path: Path) -> None:
+    change_manifest(path, lambda said: said["files"]["secrets.json"].update(size=10**7))
+
+
+def pack_more_than_is_said(path: Path) -> None:
+    """A bomb: a member of 200 MB in 200 kB, under the length of the database that was there."""
+    rewrite(path, lambda members: members.update({DATABASE_FILE: bytes(2 * 10**8)}), zipfile.ZIP_DEFLATED)
+
+
+def pack_a_long_manifest(path: Path) -> None:
+    padding = b" " * (2 * 10**8)
+    rewrite(path, lambda found: found.update({"manifest.json": found["manifest.json"] + padding}), zipfile.ZIP_DEFLATED)
+
+
+def use_a_packing_of_another_kind(path: Path) -> None:
+    """The database said to be packed in a way that nobody has."""
+    content = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        at = content.find(mark)
+        while at >= 0:
+            content[at + place : at + place + 2] = b"\x63\x00"
+            at = content.find(mark, at + 4)
+    path.write_bytes(content)
+
+
+def write_zeros_over_the_middle(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 500] = bytes(500)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        owe_the_disk_room,
+        long_secrets,
+        pack_more_than_is_said,
+        pack_a_long_manifest,
+        use_a_packing_of_another_kind,
+        write_zeros_over_the_middle,
+        cut_off,
+        change_a_byte,
+        swap_the_database,
+        name_another_place,
+        hide_a_path_in_a_version,
+        colour_the_terminal,
+        forget_the_time,
+        claim_a_full_disk,
+    ],
+)
+def test_a_damaged_backup_is_refused_and_nothing_is_left(
+    kept: Kept, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "b.zip"
+    shutil.copyfile(kept.backups[0].path, path)
+    damage(path)
+    done = command("restore", path, "--home", tmp_path / "deep" / "home")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert ("has" if damage is claim_a_full_disk else "b.zip") in done.stderr
+    assert isinstance(done.exception, SystemExit)
+    assert "\x1b" not in done.stderr
+    assert not [each for each in tmp_path.rglob("*") if each.is_file() and each != path]
+    if damage in (owe_the_disk_room, long_secrets, pack_a_long_manifest):
+        assert not (tmp_path / "deep").exists()  # nothing was begun
+
+
+def test_a_home_in_use_or_not_empty_is_never_written(kept: Kept, tmp_path: Path) -> None:
+    in_use = command("restore", kept.backups[0].path, "--home", kept.server.home)
+    assert (in_use.exit_code, kept.server.url in in_use.stderr) == (1, True)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.txt").write_text("mine", encoding="utf-8")
+    done = command("restore", kept.backups[0].path, "--home", tmp_path / "home")
+    assert (done.exit_code, "is not empty" in done.stderr) == (1, True)
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["thesis.txt"]
+
+
+def test_what_is_no_backup_is_not_replaced_and_an_earlier_backup_is(kept: Kept, tmp_path: Path) -> None:
+    home, thesis = tmp_path / "home", tmp_path / "thesis.txt"
+    command("restore", kept.backups[0].path, "--home", home)
+    thesis.write_text("mine", encoding="utf-8")
+    refused = command("backup", thesis, "--home", home)
+    assert (refused.exit_code, thesis.read_text(encoding="utf-8")) == (1, "mine")
+    for _ in range(2):
+        (tmp_path / ".b.zip.part").mkdir(exist_ok=True)
+        (tmp_path / ".b.zip.part" / "left by one that was killed").touch()
+        assert command("backup", tmp_path / "b.zip", "--home", home).exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.zip", "home", "thesis.txt"]
+    assert "holds no server" in command("backup", tmp_path / "b.zip", "--home", tmp_path).stderr

@@ -1,0 +1,214 @@
+"""What the server refuses before argilla-server sees it, what it takes with a log-in, and who is answered meanwhile."""
+
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from annotation.argilla.client import BATCH_BYTES
+from annotation.server.launch import ServerHandle, start_server
+from tests.support.edge_server import HEAD, connected, read_to_the_end
+from tests.support.places import ROOT
+
+pytestmark = pytest.mark.server
+
+KB = 1024
+LOG_BYTES = 10 * KB
+
+
+@pytest.fixture(scope="module")
+def stranger(argilla_server: ServerHandle) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=argilla_server.url, trust_env=False, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def member(argilla_server: ServerHandle) -> Iterator[httpx.Client]:
+    """The owner."""
+    headers = {"X-Argilla-Api-Key": argilla_server.owner_api_key}
+    with httpx.Client(base_url=argilla_server.url, headers=headers, trust_env=False, timeout=60) as client:
+        yield client
+
+
+def log_size(server: ServerHandle) -> int:
+    log = server.home / "logs" / "web.log"
+    return log.stat().st_size if log.exists() else 0
+
+
+def test_a_file_comes_whole_whatever_part_is_asked_for(stranger: httpx.Client) -> None:
+    whole = stranger.get("/sign-in")
+    long = "bytes=" + ",".join(f"{place}-{place}" for place in range(1000))
+    for asked in ("bytes=0-1", "bytes=0-1,2-3", long):
+        answer = stranger.get("/sign-in", headers={"Range": asked})
+        assert (answer.status_code, answer.content) == (200, whole.content)
+        assert "content-range" not in answer.headers
+
+
+def test_a_range_header_of_hundreds_of_kilobytes_is_refused(stranger: httpx.Client) -> None:
+    assert stranger.get("/sign-in", headers={"Range": "bytes=" + "0-1," * 57_000 + "1-2"}).status_code == 431
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Argilla-Api-Key": "no.key"}, {"Authorization": "Bearer no.token"}])
+def test_a_large_body_is_refused_without_a_valid_log_in(stranger: httpx.Client, headers: dict[str, str]) -> None:
+    body = b'{"name": "%s"}' % (b"a" * 65 * KB)
+    refused = stranger.post("/api/v1/workspaces", content=body, headers=headers)
+    assert refused.status_code == 413
+    assert "64 KB" in refused.json()["detail"]
+    assert stranger.post("/api/v1/workspaces", content=(body for _ in range(1)), headers=headers).status_code == 413
+    small = stranger.post("/api/v1/token", data={"username": "nobody", "password": "a" * 60 * KB})
+    assert small.status_code == 401
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b"])
+def test_a_form_of_many_fields_is_refused_before_they_are_told_apart(argilla_server: ServerHandle, kind: str) -> None:
+    # Whoever is logged in is a stranger here: she needs no second log-in.
+    headers = {"X-Argilla-Api-Key": argilla_server.owner_api_key, "Content-Type": kind}
+    field = b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n" if "multipart" in kind else b"a=&"
+    # argilla-server's own refusal would have a code.
+    body = b"username=u&password=p&" + field * (8 * KB // len(field))
+    refused = httpx.post(f"{argilla_server.url}/api/v1/token", content=body, headers=headers, timeout=60)
+    assert (refused.status_code, refused.json()["detail"]) == (401, "Could not validate credentials")
+
+
+@pytest.mark.parametrize("path", ["/" + "a" * 300, "/_nuxt/" + "ä" * 200, "/a" * 2_000])
+def test_a_name_that_no_file_has_is_not_found_and_no_error(
+    argilla_server: ServerHandle, stranger: httpx.Client, path: str
+) -> None:
+    before = log_size(argilla_server)
+    assert stranger.get(path).status_code == 404
+    assert log_size(argilla_server) == before
+
+
+def test_a_body_is_refused_by_its_announced_length_before_it_comes(argilla_server: ServerHandle) -> None:
+    head = b"POST /api/v1/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000000\r\n\r\n"
+    with connected(httpx.URL(argilla_server.url).port or 0, head) as connection:
+        assert b"413" in read_to_the_end(connection)
+
+
+def test_with_a_log_in_a_body_may_be_as_large_as_push_sends_it(member: httpx.Client) -> None:
+    body = b'{"name": "%s"}' % (b"a" * (BATCH_BYTES + KB))
+    # 422 is argilla-server's own: a dataset has no name of 8 MB.
+    assert member.post("/api/v1/datasets", content=body).status_code == 422
+    assert member.post("/api/v1/datasets", content=(body for _ in range(1))).status_code == 422
+    key = member.headers["X-Argilla-Api-Key"].encode()
+    head = HEAD.replace(b"GET", b"POST") + b"X-Argilla-Api-Key: %b\r\nContent-Length: %d\r\n\r\n" % (key, 65 * KB * KB)
+    with connected(member.base_url.port or 0, head) as connection:
+        assert b"413" in read_to_the_end(connection)
+
+
+def test_an_annotator_may_send_less_than_who_makes_datasets(argilla_server: ServerHandle, member: httpx.Client) -> None:
+    person = {"first_name": "Mia", "username": "mia at the edge", "role": "annotator", "password": "long-enough"}
+    workspace = member.post("/api/v1/workspaces", json={"name": "of-mia"}).json()["id"]
+    made = member.post("/api/v1/users", json=person).json()
+    member.post(f"/api/v1/workspaces/{workspace}/users", json={"user_id": made["id"]}).raise_for_status()
+    key = made["api_key"]
+    login = {"username": person["username"], "password": person["password"]}
+    token = member.post("/api/v1/token", data=login).json()["access_token"]
+    port = httpx.URL(argilla_server.url).port or 0
+    for headers in ({"X-Argilla-Api-Key": key}, {"Authorization": f"Bearer {token}"}):
+        with httpx.Client(base_url=argilla_server.url, headers=headers, trust_env=False, timeout=60) as annotator:
+            taken = annotator.post("/api/v1/me/responses/bulk", content=b'{"items": "%s"}' % (b"a" * KB * KB))
+            assert taken.status_code == 422
+        head = "POST /api/v1/me/responses/bulk HTTP/1.1\r\nHost: localhost\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        with connected(port, f"{head}Content-Length: {3 * KB * KB}\r\n\r\n".encode()) as connection:
+            assert b"413" in read_to_the_end(connection)
+    member.delete(f"/api/v1/workspaces/{workspace}/users/{made['id']}").raise_for_status()
+    for method in ("GET", "POST"):
+        refused = httpx.request(
+            method, f"{argilla_server.url}/api/v1/me", content=b" " * 65 * KB, headers={"X-Argilla-Api-Key": key}
+        )
+        assert refused.status_code == 413, "who is in no workspace may send no more than a stranger"
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "192.0.2.7:6900", "", "a b", "127.0.0.1.nip.io"]
+)
+def test_another_name_is_not_answered_to(stranger: httpx.Client, host: str) -> None:
+    assert stranger.get("/api/v1/version", headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:6900", "jury.localhost:80", "localhost."]
+)
+def test_names_of_this_machine_are_answered_to_at_any_port(stranger: httpx.Client, host: str) -> None:
+    assert stranger.get("/api/v1/version", headers={"Host": host}).status_code == 200
+
+
+def test_what_the_api_answers_is_kept_by_no_cache(member: httpx.Client) -> None:
+    paths = ("/me", "/me/datasets", "/users", "/me/workspaces", "/no-such-route")
+    assert {member.get(f"/api/v1{path}").headers["cache-control"] for path in paths} == {"no-store"}
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/_nuxt/%00", 400),
+        ("/api/v1/workspaces/%00", 400),
+        ("/api/v1/datasets/{dataset}/records?metadata=a:%00", 400),
+        ("/api/v1/datasets/{dataset}/records?offset=1000000000000000000000000000000", 422),
+        ("/api/v1/datasets/{dataset}/records?offset=-1", 422),
+        ("/api/v1/datasets/{dataset}/records?offset=99999999999999999999", 422),
+        ("/api/v1/datasets/{dataset}/records?limit=" + "9" * 5000, 422),
+        ("/api/v1/datasets/{dataset}/records?%6fffset=1000000000000000000000000", 422),
+        ("/api/v1/datasets/{dataset}/records?o%66fset=-1", 422),
+        ("/api/v1/datasets/{dataset}/records?offset=-1.0", 422),
+        ("/api/v1/datasets/{dataset}/records?offset=-1_0", 422),
+        ("/api/v1/datasets/{dataset}/records?offset=99999999999999999999.0", 422),
+        ("/api/v1/datasets/{dataset}/records?%6fffset=2147483647", 200),
+        ("/api/v1/datasets/{dataset}/records?offset=2147483647", 200),
+    ],
+)
+def test_odd_addresses_get_a_plain_refusal(member: httpx.Client, path: str, status: int) -> None:
+    workspaces = {each["name"]: each["id"] for each in member.get("/api/v1/me/workspaces").json()["items"]}
+    made = {"name": "edge"}
+    workspace = workspaces.get("edge") or member.post("/api/v1/workspaces", json=made).json()["id"]
+    datasets = member.get("/api/v1/me/datasets", params={"workspace_id": workspace}).json()["items"]
+    dataset = (datasets or [member.post("/api/v1/datasets", json={**made, "workspace_id": workspace}).json()])[0]["id"]
+    assert member.get(path.format(dataset=dataset)).status_code == status
+
+
+def test_five_megabytes_not_valid_come_back_nowhere(argilla_server: ServerHandle, member: httpx.Client) -> None:
+    text = "a" * 5_000_000
+    before = log_size(argilla_server)
+    refused = [
+        member.post("/api/v1/workspaces", json={"name": {text: text}, text: text}),
+        member.post("/api/v1/datasets", json={"name": text}),
+        member.post("/api/v1/workspaces", content=text),
+        member.post("/api/v1/users", json=[{text: 1}] * 3),
+        member.post("/api/v1/me/responses/bulk", json={"items": [7] * 1_000_000}),
+    ]
+    assert {each.status_code for each in refused} == {422}
+    assert max(len(each.content) for each in refused) < LOG_BYTES
+    assert log_size(argilla_server) - before < LOG_BYTES
+
+
+def test_half_open_connections_beyond_the_open_files_lock_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "support" / "quick_passwords"), prepend=":")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 3000:
+        pytest.skip("This machine allows too few open files for 1,300 clients.")
+    with ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+        try:
+            server = stack.enter_context(start_server(tmp_path / "home", port=0))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3000), hard))
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        headers = {"X-Argilla-Api-Key": server.owner_api_key}
+        before = stack.enter_context(httpx.Client(base_url=server.url, headers=headers, trust_env=False, timeout=60))
+        assert before.get("/api/v1/me").status_code == 200
+        port = httpx.URL(server.url).port or 0
+        for number in range(1300):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            connection.sendall((b"", HEAD, HEAD + b"Content-Length: 9\r\n\r\n")[number % 3])
+        assert before.get("/api/v1/me").status_code == 200
+        assert httpx.get(f"{server.url}/api/v1/me", headers=headers, trust_env=False, timeout=60).status_code == 200
+        events = (server.home / "logs" / "events.log").read_text(encoding="utf-8")
+        assert events.count("too many connections") == 1

@@ -1,0 +1,215 @@
+"""Log-in: wrong passwords are slowed down, and nobody who knows hers is shut out, nor waits for those who do not."""
+
+import asyncio
+import itertools
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from annotation.argilla.client import Argilla
+from annotation.server.launch import ServerHandle
+from annotation.server.patches.passwords import FairThreads, TooManyWaitingError, WrongPasswords, network_of
+from tests.support.logins import MOST, WRONG, login, wrong
+from tests.support.postgresql import running_redis
+
+pytest.importorskip("uvicorn", reason="The `server` extra is not installed.")
+
+_addresses = (f"127.{os.getpid() % 250 + 1}.{high}.{low}" for high in range(250) for low in range(1, 250))
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    """An address of this machine that nobody has used yet, as often as it is asked for."""
+    return _addresses
+
+
+@pytest.fixture
+def anna(client: Argilla) -> SimpleNamespace:
+    """A user of the test's own, with her password."""
+    name, password = f"anna-{uuid.uuid4().hex[:8]}", "her-own-password"
+    user = client.request("POST", "/users", json={"username": name, "first_name": "Anna", "password": password})
+    return SimpleNamespace(id=user["id"], name=name, password=password)
+
+
+@pytest.mark.server
+def test_ten_wrong_passwords_a_minute_are_enough_for_one_name_at_one_address(
+    argilla_server: ServerHandle, elsewhere: Iterator[str], anna: SimpleNamespace
+) -> None:
+    hammering, home = next(elsewhere), next(elsewhere)
+    assert wrong(argilla_server, hammering, *[anna.name] * MOST) == [401] * MOST
+    refused = login(argilla_server, hammering, anna.name, anna.password)
+    assert refused.status_code == 429
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert refused.json() == {"detail": "Too many wrong passwords. Wait a minute, then try again."}
+    assert login(argilla_server, home, anna.name, anna.password).status_code == 201, "shut out by somebody elsewhere"
+    assert wrong(argilla_server, home, anna.name)[0] == 429, "her name may be tried on from ever new addresses"
+    assert login(argilla_server, home, anna.name, anna.password).status_code == 201, "shut out by one mistake"
+
+
+@pytest.mark.server
+def test_who_tries_many_names_shuts_out_no_colleague_at_the_same_address(
+    argilla_server: ServerHandle, elsewhere: Iterator[str], anna: SimpleNamespace
+) -> None:
+    office = next(elsewhere)
+    names = [f"nobody-{number}" for number in range(MOST + 2)]
+    assert wrong(argilla_server, office, *names) == [401] * MOST + [429] * 2
+    for _ in range(MOST + 2):
+        assert login(argilla_server, office, anna.name, anna.password).status_code == 201
+    assert wrong(argilla_server, office, *[anna.name] * 3) == [429] * 3
+    assert login(argilla_server, office, anna.name, anna.password).status_code == 429, "more than three may be tried"
+
+
+@pytest.mark.server
+def test_an_unknown_name_is_answered_like_a_known_one(
+    argilla_server: ServerHandle, elsewhere: Iterator[str], anna: SimpleNamespace
+) -> None:
+    known, unknown = (login(argilla_server, next(elsewhere), name, WRONG).text for name in (anna.name, f"{anna.name}?"))
+    assert known == unknown
+    for name in (anna.name, f"{anna.name}-unknown", "a\0b", "\n", "x" * 3_000):
+        address = next(elsewhere)
+        assert wrong(argilla_server, address, *[name] * MOST)[:3] == [401] * 3, repr(name[:20])
+        assert wrong(argilla_server, address, name) == [429], repr(name[:20])
+
+
+@pytest.mark.server
+def test_attempts_at_the_same_moment_are_no_more_than_ten(
+    argilla_server: ServerHandle, elsewhere: Iterator[str], anna: SimpleNamespace
+) -> None:
+    address = next(elsewhere)
+
+    async def all_at_once() -> list[int]:
+        async with httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(local_address=address), timeout=60) as client:
+            form = {"username": anna.name, "password": WRONG}
+            sent = (client.post(f"{argilla_server.url}/api/v1/token", data=form) for _ in range(4 * MOST))
+            return [answer.status_code for answer in await asyncio.gather(*sent)]
+
+    assert sorted(asyncio.run(all_at_once())) == [401] * MOST + [429] * 3 * MOST
+
+
+@pytest.mark.server
+def test_a_class_behind_one_address_logs_in_at_once(
+    argilla_server: ServerHandle, elsewhere: Iterator[str], client: Argilla
+) -> None:
+    password = "a-password-of-the-class"
+    names = [f"class-{uuid.uuid4().hex[:8]}" for _ in range(30)]
+    for name in names:
+        client.request("POST", "/users", json={"username": name, "first_name": "A", "password": password})
+    address = next(elsewhere)
+    answers: list[int] = []
+    threads = [
+        threading.Thread(
+            target=lambda n: answers.append(login(argilla_server, address, n, password).status_code), args=(n,)
+        )
+        for n in names
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [201] * 30
+
+
+@pytest.mark.server
+def test_passwords_of_new_and_changed_users_still_open(
+    argilla_server: ServerHandle, elsewhere: Iterator[str], client: Argilla, anna: SimpleNamespace
+) -> None:
+    address, changed = next(elsewhere), "another-password-of-hers"
+    assert login(argilla_server, address, anna.name, anna.password).status_code == 201
+    client.request("PATCH", f"/users/{anna.id}", json={"password": changed})
+    assert login(argilla_server, address, anna.name, anna.password).status_code == 401
+    assert login(argilla_server, address, anna.name, changed).status_code == 201
+
+
+def test_those_of_one_address_wait_for_each_other_and_nobody_else_for_them() -> None:
+    async def play() -> list[str]:
+        threads, gate, done = FairThreads(1), threading.Event(), []
+
+        async def ask(who: str, what: str) -> None:
+            await threads.run(who, gate.wait)
+            done.append(what)
+
+        tasks = [asyncio.create_task(ask("flood", f"flood {number}")) for number in range(5)]
+        await asyncio.sleep(0)
+        tasks += [asyncio.create_task(ask("anna", "anna")), asyncio.create_task(ask("ben", "ben"))]
+        await asyncio.sleep(0)
+        tasks[1].cancel()  # who leaves loses her turn
+        gate.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return done
+
+    assert asyncio.run(play()) == ["flood 0", "anna", "ben", "flood 2", "flood 3", "flood 4"]
+
+
+def test_only_so_many_of_one_address_may_wait() -> None:
+    async def play() -> tuple[int, int]:
+        threads, gate = FairThreads(1, most_waiting=2), threading.Event()
+        tasks = [asyncio.create_task(threads.run("flood", gate.wait)) for _ in range(5)]
+        await asyncio.sleep(0)
+        gate.set()
+        results = await asyncio.gather(*tasks, threads.run("anna", gate.wait), return_exceptions=True)
+        return sum(isinstance(each, TooManyWaitingError) for each in results), sum(each is True for each in results)
+
+    assert asyncio.run(play()) == (2, 4)
+
+
+def test_the_counts_are_those_of_all_processes_and_expire(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as url:
+
+        async def play() -> None:
+            one, other = (WrongPasswords(url, "a secret") for _ in range(2))
+            for each in itertools.islice(itertools.cycle((one, other)), MOST):
+                attempt = await each.begin("anna", "192.0.2.1")
+                assert not attempt.wait
+                await each.was_wrong(attempt)
+            assert 0 < (await other.begin("anna", "192.0.2.1")).wait <= 60
+            keys = await one.redis.keys("*")
+            assert len(keys) == 3
+            for key in keys:
+                assert b"anna" not in key
+                assert 0 < await one.redis.ttl(key) <= 60
+                assert await one.redis.llen(key) <= MOST
+            # The clock jumps back a day, and forward: nobody is shut out for longer than a minute.
+            for days in (1, -1):
+                now, _ = await one.redis.time()
+                for key in keys:
+                    await one.redis.delete(key)
+                    await one.redis.rpush(key, *[(now + days * 86_400) * 1_000_000] * MOST)
+                assert not (await one.begin("anna", "192.0.2.1")).wait
+            for each in (one, other):
+                await each.redis.aclose()
+
+        asyncio.run(play())
+
+
+def test_log_in_goes_on_where_the_queue_does_not_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    async def play() -> None:
+        lost = WrongPasswords(f"unix://{tmp_path}/gone.sock", "a secret")
+        attempt = await lost.begin("anna", "192.0.2.1")
+        assert not attempt.wait
+        assert not await lost.was_wrong(attempt)
+        await lost.was_right(attempt)
+
+    asyncio.run(play())
+    assert capsys.readouterr().err.count("wrong passwords are not counted: the queue does not answer") == 1
+
+
+@pytest.mark.parametrize(
+    ("client", "network"),
+    [
+        (("192.0.2.7", 1), "192.0.2.7"),
+        (("::ffff:192.0.2.7", 1), "192.0.2.7"),
+        (("2001:db8:1:2:3:4:5:6", 1), "2001:db8:1:2::/64"),
+        (("2001:db8:1:2:ffff::1", 1), "2001:db8:1:2::/64"),
+        (None, ""),
+        (("testclient", 1), "testclient"),
+    ],
+)
+def test_who_owns_a_network_of_ipv6_is_one_address(client: Any, network: str) -> None:
+    assert network_of(client) == network

@@ -1,0 +1,359 @@
+"""Each annotator's pending queue over real HTTP: it finishes what was begun, and what she looks at is hers."""
+
+import contextlib
+import heapq
+import random
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import create_engine
+
+from annotation.argilla.client import Argilla
+from annotation.argilla.labels import TaskName
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
+from annotation.server.home.folder import hold_seconds
+from annotation.server.launch import ServerHandle
+from pipeline.core.errors import SettingsError
+from tests.support.queue_player import Player, Shown, ours, put, texts
+
+pytestmark = pytest.mark.server
+
+OVERLAP = 2
+NINE_TENTHS_FROM = 150  # records touched; from 240 on it cannot be otherwise, with twelve who have two each
+HELD_EACH = 2  # answers: the one that she looks at, and the one that her page asked for ahead
+
+
+class Jury(NamedTuple):
+    """Annotators at their pages of one dataset."""
+
+    players: list[Player]
+    dataset: str
+    ids: list[str]
+
+
+@pytest.mark.parametrize("said", ["15 min", "0", "-1", "²", "86401", "9" * 20])
+def test_a_time_that_nothing_can_be_held_for_is_refused(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    monkeypatch.setenv("CITEJURY_HOLD_SECONDS", said)
+    with pytest.raises(SettingsError, match="should be a number of seconds, 1 to 86400"):
+        hold_seconds()
+
+
+@pytest.fixture
+def jury(argilla_server: ServerHandle, client: Argilla) -> Iterator[Any]:
+    """A function that gives annotators a dataset with records in it."""
+    with contextlib.ExitStack() as open_pages:
+
+        def gather(
+            people: int, records: Sequence[dict[str, Any]], task: TaskName = "generation", overlap: int = OVERLAP
+        ) -> Jury:
+            workspace = f"queue-{uuid4()}"
+            names = [f"{workspace}-{number}" for number in range(people)]
+            set_up(client, workspace, annotators=names, min_submitted=overlap)
+            dataset = find_datasets(client, workspace)[task].id
+            stored = put(client, dataset, records)
+            keys = {user["username"]: user["api_key"] for user in client.request("GET", "/users")["items"]}
+            pages = [open_pages.enter_context(Argilla(argilla_server.url, keys[name])) for name in names]
+            return Jury([Player(page, dataset, task) for page in pages], dataset, stored)
+
+        yield gather
+
+
+def database(server: ServerHandle) -> sqlite3.Connection:
+    return sqlite3.connect(server.home / "data" / "argilla.db", timeout=60)
+
+
+class Course(NamedTuple):
+    """How the work went."""
+
+    given: dict[str, set[int]]
+    """Who labelled each record, by external id."""
+    open: list[tuple[int, int]]
+    """After each submission: records with a label, and those of them that lack one."""
+    order: list[list[str]]
+    """External ids by annotator, as she labelled them."""
+
+
+def work_through(jury: Jury, overlap: int, seed: int) -> Course:
+    """Let everybody work at a pace of her own until nothing is left for anybody."""
+    chance = random.Random(seed)
+    pace = [chance.lognormvariate(0, 0.4) for _ in jury.players]
+    given: defaultdict[str, set[int]] = defaultdict(set)
+    course = Course(given, [], [[] for _ in jury.players])
+    turns = [(pace[who] * chance.random(), who) for who in range(len(jury.players))]
+    heapq.heapify(turns)
+    idle: set[int] = set()
+    while len(idle) < len(jury.players):
+        moment, who = heapq.heappop(turns)
+        player = jury.players[who]
+        shown = player.shown or player.open()
+        idle = set() if shown else idle | {who}
+        if shown:
+            given[shown.external_id].add(who)
+            course.order[who].append(shown.external_id)
+            player.submit()
+            course.open.append((len(given), sum(len(users) < overlap for users in given.values())))
+        heapq.heappush(turns, (moment + pace[who] * chance.gammavariate(3, 1 / 3), who))
+    return course
+
+
+def test_everybody_works_and_no_record_gets_a_label_too_many_or_too_few(jury: Any) -> None:
+    team = jury(6, ours(texts(24)))
+    course = work_through(team, OVERLAP, seed=1)
+    assert Counter(map(len, course.given.values())) == {OVERLAP: 24}
+    assert max(lacking for _, lacking in course.open) <= HELD_EACH * 6
+    assert min(map(len, course.order)) > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(3))
+def test_twelve_annotators_leave_at_most_a_tenth_of_what_they_touched_undone(jury: Any, seed: int) -> None:
+    course = work_through(jury(12, ours(texts(200))), OVERLAP, seed)
+    assert Counter(map(len, course.given.values())) == {OVERLAP: 200}
+    assert max(lacking for _, lacking in course.open) <= HELD_EACH * 12
+    late = [(touched, lacking) for touched, lacking in course.open if touched >= NINE_TENTHS_FROM]
+    assert max(lacking / touched for touched, lacking in late) <= 0.1
+    assert min(map(len, course.order)) >= 400 / 12 / 4  # the slowest takes some three times the mean for a record
+
+
+def test_all_passages_of_an_answer_come_together_in_the_order_of_their_rank(jury: Any) -> None:
+    answers = texts(5, passages=3)
+    course = work_through(jury(3, ours(answers, "retrieval"), "retrieval"), OVERLAP, seed=2)
+    assert Counter(map(len, course.given.values())) == {OVERLAP: 15}
+    passages = {
+        answer.record_uuid: [f"{answer.record_uuid}:{each.chunk_id}" for each in answer.chunks] for answer in answers
+    }
+    for order in course.order:
+        firsts = [order[first] for first in range(0, len(order), 3)]
+        assert order == [passage for first in firsts for passage in passages[first.split(":")[0]]]
+
+
+def test_what_lacks_one_label_comes_before_what_nobody_began(jury: Any) -> None:
+    anna, ben = jury(2, ours(texts(30))).players
+    begun = [anna.open(), anna.submit()]
+    anna.submit()
+    assert {ben.open(), ben.submit()} == set(begun)
+
+
+def test_new_answers_come_in_an_order_of_her_own_that_stays(jury: Any) -> None:
+    team = jury(3, ours(texts(40)), overlap=3)
+    orders = [[record.id for record in player.ask(0, limit=500)] for player in team.players]
+    assert [sorted(order) for order in orders] == [sorted(team.ids)] * 3
+    assert len({tuple(order) for order in orders}) == 3
+    assert [record.id for record in team.players[0].ask(10, limit=200)] == orders[0][10:]
+
+
+def test_what_she_looks_at_is_hers_until_its_time_is_over(
+    jury: Any, client: Argilla, argilla_server: ServerHandle
+) -> None:
+    anna, ben = jury(2, ours(texts(1)), overlap=1).players
+    shown = anna.open()
+    assert shown
+    assert (ben.open(), ben.total) == (None, 0)
+    assert anna.open() == shown
+    with contextlib.closing(database(argilla_server)) as connection, connection:
+        connection.execute(
+            "UPDATE citejury_holds SET ends = 0 WHERE dataset_id = ?", (anna.dataset_id.replace("-", ""),)
+        )
+    assert ben.open() == shown
+    assert anna.open() is None
+    body = {"status": "submitted", "values": anna.values}
+    anna.client.request("POST", f"/records/{shown.id}/responses", json=body)
+    ben.submit()
+    labels = client.request("GET", f"/records/{shown.id}")["responses"]
+    assert [label["status"] for label in labels] == ["submitted"] * 2  # hers came late, and is kept
+
+
+DAY = 24 * 60 * 60
+
+
+def put_clock_forward(server: ServerHandle, dataset_id: str, seconds: int) -> None:
+    """What a clock that goes so many seconds forward, or back, is to the holds of a dataset."""
+    with contextlib.closing(database(server)) as connection, connection:
+        connection.execute(
+            "UPDATE citejury_holds SET ends = ends - ? WHERE dataset_id = ?", (seconds, dataset_id.replace("-", ""))
+        )
+
+
+def longest_hold(server: ServerHandle, dataset_id: str) -> int:
+    """Seconds from now on."""
+    with contextlib.closing(database(server)) as connection:
+        (ends,) = connection.execute(
+            "SELECT max(ends) - CAST(strftime('%s', 'now') AS INTEGER) FROM citejury_holds WHERE dataset_id = ?",
+            (dataset_id.replace("-", ""),),
+        ).fetchone()
+    return int(ends)
+
+
+@pytest.mark.parametrize("look", ["list", "start page"])
+def test_a_clock_put_back_a_day_takes_no_record_from_her_and_keeps_none_for_a_day(
+    jury: Any, argilla_server: ServerHandle, look: str
+) -> None:
+    anna, ben = jury(2, ours(texts(1)), overlap=1).players
+    shown = anna.open()
+    put_clock_forward(argilla_server, anna.dataset_id, -DAY)
+    assert longest_hold(argilla_server, anna.dataset_id) > DAY
+    if look == "list":
+        assert ben.open() is None
+    else:
+        (work,) = [each for each in ben.client.request("GET", "/citejury/me/work")["lists"] if each["with_others"]]
+        back = datetime.fromisoformat(work["back"]) - datetime.now(UTC)
+        assert back.total_seconds() <= hold_seconds()
+    assert 0 < longest_hold(argilla_server, anna.dataset_id) <= hold_seconds()
+    assert anna.open() == shown
+
+
+def test_a_clock_put_forward_a_day_ends_holds_and_loses_no_answer(
+    jury: Any, client: Argilla, argilla_server: ServerHandle
+) -> None:
+    anna, ben = jury(2, ours(texts(1)), overlap=1).players
+    shown = anna.open()
+    assert shown
+    put_clock_forward(argilla_server, anna.dataset_id, DAY)
+    assert ben.open() == shown
+    anna.submit()
+    ben.submit()
+    labels = client.request("GET", f"/records/{shown.id}")["responses"]
+    assert [label["status"] for label in labels] == ["submitted"] * 2
+
+
+def test_a_draft_is_held_and_a_discarded_record_is_free_for_others(jury: Any) -> None:
+    anna, ben = jury(2, ours(texts(2)), overlap=1).players
+    kept, thrown = anna.open(), anna.move_on()
+    assert kept
+    assert thrown
+    for record, status in ((kept, "draft"), (thrown, "discarded")):
+        anna.client.request("POST", f"/records/{record.id}/responses", json={"status": status, "values": None})
+    assert anna.open() is None
+    assert ben.ask(0, limit=500) == [thrown]
+
+
+def test_a_record_that_she_passes_over_stays_hers_and_others_come(jury: Any) -> None:
+    anna, ben = jury(2, ours(texts(12)), overlap=1).players
+    passed = [anna.open(), *(anna.move_on() for _ in range(4))]
+    assert len({record.id for record in passed if record}) == 5
+    assert anna.open() == passed[0]
+    assert not {record.id for record in ben.ask(0, limit=500)} & {record.id for record in passed if record}
+
+
+def test_a_page_that_shows_many_gets_them_and_a_program_holds_nothing(jury: Any) -> None:
+    anna, ben = jury(2, ours(texts(60)), overlap=1).players
+    assert len(ben.ask(0, limit=500)) == 60
+    assert len(anna.ask(0, limit=25)) == 25
+    assert len(ben.ask(0, limit=500)) == ben.total == 35
+
+
+def test_a_program_that_goes_through_the_whole_queue_by_pages_leaves_something_for_others(jury: Any) -> None:
+    anna, ben = jury(2, ours(texts(450)), overlap=1).players
+    listed = [record for first in range(0, 450, 50) for record in anna.ask(first, limit=50)]
+    assert len({record.id for record in listed}) == 450
+    assert {record.id for record in ben.ask(0, limit=500)} == {record.id for record in listed[300:]}
+
+
+def test_an_owner_who_only_looks_keeps_nothing_from_others(jury: Any, client: Argilla) -> None:
+    team = jury(1, ours(texts(1)), overlap=1)
+    assert Player(client, team.dataset, "generation").open()
+    assert team.players[0].open()
+
+
+def test_records_of_others_come_by_the_page_whatever_their_ids_and_metadata(jury: Any, client: Argilla) -> None:
+    odd: list[Any] = [{"record_uuid": 7}, {"record_uuid": "x", "chunk_rank": {"a": 1}}, "text", [1], None]
+    fields = {"query": "q", "answer": "a"}
+    items = [
+        {"external_id": f"{':' * number}ü", "fields": fields, "metadata": {"citejury": each}}
+        for number, each in enumerate(odd)
+    ]
+    items += [{"external_id": "", "fields": fields}, {"fields": fields}, {"external_id": "a" * 3000, "fields": fields}]
+    team = jury(1, items)
+    put(client, team.dataset, [{"id": team.ids[5], "external_id": "", "metadata": {"other": float(2**60)}}])
+    found: list[Shown] = team.players[0].ask(0, limit=50)
+    assert sorted(record.id for record in found) == sorted(team.ids)
+    plain = jury(1, [{"external_id": str(number), "fields": fields} for number in range(15)])
+    assert len(plain.players[0].ask(0)) == 10
+
+
+def test_another_filter_narrows_the_same_queue(jury: Any) -> None:
+    items = ours(texts(30))
+    for number, item in enumerate(items):
+        item["fields"] = {**item["fields"], "answer": "rare" if number % 3 == 0 else "common"}
+    (anna,) = jury(1, items).players
+    wanted = [item["external_id"] for item in items[::3]]
+    only = [{"type": "terms", "scope": {"entity": "record", "property": "external_id"}, "values": wanted}]
+    assert {record.external_id for record in anna.ask(0, limit=500, beside=only)} == set(wanted)
+    assert anna.total == 10
+    first = anna.ask(0, beside=only)
+    assert len(first) == 2  # the one to look at, and the one ahead
+    assert anna.ask(0) == first
+
+
+def test_the_tables_say_what_argillas_say_after_every_kind_of_change(
+    jury: Any, client: Argilla, argilla_server: ServerHandle, tmp_path: Path
+) -> None:
+    team = jury(2, ours(texts(8, passages=2), "retrieval"), "retrieval")
+    anna, ben = team.players
+    values = anna.values
+    answered = []
+    for record_id, status in zip(team.ids, ("submitted", "submitted", "draft", "discarded", "submitted"), strict=False):
+        body = {"status": status, "values": values}
+        answered.append(anna.client.request("POST", f"/records/{record_id}/responses", json=body)["id"])
+    anna.client.request("PUT", f"/responses/{answered[0]}", json={"status": "discarded", "values": values})
+    anna.client.request("PUT", f"/responses/{answered[2]}", json={"status": "submitted", "values": values})
+    anna.client.request("DELETE", f"/responses/{answered[4]}")
+    items = [{"record_id": each, "status": "submitted", "values": values} for each in team.ids[:3]]
+    ben.client.request("POST", "/me/responses/bulk", json={"items": items})
+    client.request("DELETE", f"/datasets/{team.dataset}/records", params={"ids": team.ids[1]})
+    put(client, team.dataset, [{"id": team.ids[6], "metadata": {"other": 1}}])
+    with (
+        contextlib.closing(database(argilla_server)) as server,
+        contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy,
+    ):
+        server.backup(copy)
+        kept = rows(copy, team.dataset)
+        copy.execute("DELETE FROM citejury_queue WHERE heap % 2 = 0")
+        copy.execute("UPDATE citejury_queue SET lacking = 9, pending = 1 - pending")
+        copy.commit()
+    engine = create_engine(f"sqlite:///{tmp_path / 'copy.db'}")
+    from annotation.server.queue import tables as queue_tables
+
+    with engine.begin() as connection:
+        queue_tables.prepare(connection)
+    with contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+        assert rows(copy, team.dataset) == kept
+    assert Counter(OVERLAP - lacking for _, _, _, lacking, _ in kept) == {0: 13, 1: 1, 2: 1}
+    assert Counter(pending for _, _, _, _, pending in kept) == {0: 1, 1: 14}
+    assert Counter(passage for _, _, passage, _, _ in kept)[-1] == 1
+
+
+def rows(connection: sqlite3.Connection, dataset: str) -> list[tuple[Any, ...]]:
+    """The dataset's rows of the queue, in the order of their ids."""
+    found = connection.execute(
+        "SELECT record_id, answer, passage, lacking, pending FROM citejury_queue WHERE dataset_id = ? ORDER BY 1",
+        (dataset.replace("-", ""),),
+    )
+    return found.fetchall()
+
+
+def test_the_queue_of_earlier_software_is_made_anew(jury: Any, argilla_server: ServerHandle, tmp_path: Path) -> None:
+    team = jury(1, ours(texts(3)))
+    with (
+        contextlib.closing(database(argilla_server)) as server,
+        contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy,
+    ):
+        server.backup(copy)
+        kept = rows(copy, team.dataset)
+        copy.execute("DROP TABLE citejury_queue")
+        copy.execute("CREATE TABLE citejury_queue (record_id CHAR(32) PRIMARY KEY, labels INTEGER NOT NULL)")
+        copy.commit()
+    from annotation.server.queue import tables as queue_tables
+
+    with create_engine(f"sqlite:///{tmp_path / 'copy.db'}").begin() as connection:
+        queue_tables.prepare(connection)
+    with contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+        assert rows(copy, team.dataset) == kept
+    assert len(kept) == 3

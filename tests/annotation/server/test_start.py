@@ -1,0 +1,172 @@
+"""What an annotator starts with, over REST: her lists in her languages and their order, her progress and her pace."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from annotation.argilla.client import Argilla
+from annotation.argilla.wording import read_wording
+from annotation.campaign.file import Campaign
+from annotation.push.push import push_records
+from annotation.server.launch import ServerHandle
+from pipeline.core.errors import NotAllowedError
+from tests.support.setup_bench import make
+from tests.support.start_bench import PEOPLE, Start, record, start, waiting
+
+pytestmark = pytest.mark.server
+
+ORDERED = ["1-retrieval", "2-grounding", "3-generation"]
+
+
+@pytest.fixture(scope="module")
+def campaign(owner: Argilla) -> Start:
+    return start(owner)
+
+
+@pytest.fixture
+def anna(campaign: Start) -> Iterator[Argilla]:
+    with Argilla(campaign.owner.api_url, campaign.keys["anna"]) as herself:
+        yield herself
+
+
+def names(lists: list[dict[str, object]]) -> list[object]:
+    return [each["name"] for each in lists]
+
+
+def test_she_gets_her_languages_calibration_first(campaign: Start) -> None:
+    def of(locale: str, prefix: str) -> list[str]:
+        return [f"{prefix}{name}-{locale}" for name in ORDERED]
+
+    assert names(campaign.lists("anna")) == [*of("de", "calibration-"), *of("de", "")]
+    calibration = [*of("de", "calibration-"), *of("ja", "calibration-")]
+    assert names(campaign.lists("ben")) == [*calibration, *of("de", ""), *of("ja", "")]
+    assert len(campaign.lists("cora")) == 18
+    assert all(each["is_hers"] for who in PEOPLE for each in campaign.lists(who))
+    guidelines = read_wording("de").guidelines["grounding"]
+    assert guidelines.startswith(f"# {campaign.lists('anna')[1]['heading']}\n")
+
+
+def test_who_labels_where_is_told_to_no_annotator(campaign: Start, anna: Argilla) -> None:
+    for dataset in campaign.datasets().values():
+        hidden = campaign.owner.request("GET", f"/me/datasets/{dataset}/metadata-properties")["items"]
+        (jury,) = (each for each in hidden if each["name"] == "citejury_jury")
+        assert campaign.names["cora"] in str(jury)
+        with pytest.raises(NotAllowedError):
+            anna.request("GET", f"/metadata-properties/{jury['id']}/metrics")
+        seen = [
+            anna.request("GET", path)
+            for path in (f"/me/datasets/{dataset}/metadata-properties", f"/datasets/{dataset}", "/me/datasets")
+        ]
+        assert campaign.names["cora"] not in str(seen)
+
+
+def test_a_change_of_her_languages_reaches_her_with_the_next_set_up(owner: Argilla) -> None:
+    work = start(owner, languages=["de", "ja"])
+    people = [{"name": work.names[who], "locales": ["ja"] if who == "anna" else ["de"]} for who in PEOPLE]
+    calibration = {"records": 1, "overlap": 2}  # that of the first set-up, where two know German
+    wanted = Campaign.model_validate(
+        {"locales": ["de", "ja"], "annotators": people, "calibration": calibration, "language_workspaces": False},
+    )
+    report = make(owner, work.workspace, wanted)
+    notes = {step.note for step in report.steps if step.kind == "dataset" and step.name.startswith("1-")}
+    assert notes == {"who labels in it"}
+    assert report.affected == ()
+    assert not make(owner, work.workspace, wanted).changed
+    assert {each["locale"] for each in work.lists("anna")} == {"ja"}
+
+
+def test_her_progress_counts_what_she_did_and_what_is_left_for_her(owner: Argilla) -> None:
+    work = start(owner, records=8, calibration=2, languages=["de"])
+    work.answer("anna", "1-retrieval-de", 2)
+    work.answer("anna", "1-retrieval-de", 1, "discarded")
+    work.answer("anna", "1-retrieval-de", 1, "draft")
+    (found,) = (each for each in work.lists("anna") if each["name"] == "1-retrieval-de")
+    counted = {name: found[name] for name in ("done", "drafts", "waiting", "with_others", "total")}
+    assert counted == {"done": 3, "drafts": 1, "waiting": 2, "with_others": 0, "total": 6}
+    progress = f"/datasets/{work.datasets()['1-retrieval-de']}/progress"
+    with Argilla(owner.api_url, work.keys["anna"]) as herself:
+        shown = herself.request("GET", progress)
+    assert (shown["total"], shown["completed"], shown["pending"]) == (6, 3, 3)
+
+
+def test_what_others_hold_is_hers_again_at_a_moment_that_is_told(owner: Argilla) -> None:
+    work = start(owner, languages=["de"])
+    dataset = work.datasets()["2-grounding-de"]
+    with Argilla(owner.api_url, work.keys["ben"]) as ben:
+        held = waiting(ben, dataset)
+    (found,) = (each for each in work.lists("anna") if each["id"] == dataset)
+    assert (found["waiting"], found["with_others"], len(held)) == (0, 2, 2)
+    ahead = datetime.fromisoformat(found["back"]) - datetime.now(UTC)
+    assert timedelta(0) < ahead < timedelta(hours=1)
+    assert (found["back"], found["total"]) == (found["back"], 2)
+    (mine,) = (each for each in work.lists("ben") if each["id"] == dataset)
+    assert (mine["waiting"], mine["with_others"], mine["back"]) == (2, 0, None)
+
+
+def test_her_pace_is_the_median_time_between_her_answers_without_pauses(
+    owner: Argilla, argilla_server: ServerHandle
+) -> None:
+    work = start(owner, records=7, languages=["de"])
+    work.answer("anna", "2-grounding-de", 2)
+    work.answer("anna", "2-grounding-de", 2)
+    work.answer("anna", "2-grounding-de", 2)
+    noon = datetime(2026, 11, 1, 12, tzinfo=UTC)
+    moments = [noon + timedelta(seconds=second) for second in (-10_000, 0, 20, 24, 54, 58)]
+    user = next(each["id"] for each in owner.users() if each["username"] == work.names["anna"]).replace("-", "")
+    with contextlib.closing(sqlite3.connect(argilla_server.home / "data" / "argilla.db", timeout=60)) as database:
+        rows = database.execute("SELECT id FROM responses WHERE user_id = ?", (user,)).fetchall()
+        for (response,), moment in zip(rows, moments, strict=True):
+            stamp = moment.replace(tzinfo=None).isoformat(" ", "microseconds")
+            database.execute("UPDATE responses SET updated_at = ? WHERE id = ?", (stamp, response))
+        database.commit()
+    (found,) = (each for each in work.lists("anna") if each["name"] == "2-grounding-de")
+    assert found["pace"] == 12.0  # of 20, 4, 30 and 4 seconds; the three hours before them are no work
+    (other,) = (each for each in work.lists("anna") if each["name"] == "3-generation-de")
+    assert other["pace"] is None
+
+
+def test_only_the_newest_version_is_listed_and_none_that_is_empty(owner: Argilla) -> None:
+    work = start(owner, calibration=3, languages=["de"])  # nothing is left for production
+    assert {each["round"] for each in work.lists("anna")} == {"calibration"}
+    push_records(owner, work.workspace, [record("de", 7)], "de")
+    assert [each["name"] for each in work.lists("anna")][3:] == [f"{name}-de" for name in ORDERED]
+    wanted = Campaign.model_validate(
+        {
+            "locales": ["de"],
+            "annotators": [{"name": name, "locales": ["de"]} for name in work.names.values()],
+            "calibration": {"records": 3},
+        }
+    )
+    make(owner, work.workspace, wanted, "grounding")
+    named = [each["name"] for each in work.lists("anna")]
+    assert named[1] == "calibration-2-grounding-de-v2"
+    assert [name for name in named if "grounding" in name] == ["calibration-2-grounding-de-v2", "2-grounding-de-v2"]
+
+
+def test_where_no_campaign_says_her_language_she_gets_every_list(owner: Argilla, argilla_server: ServerHandle) -> None:
+    work = start(owner, languages=["de"])
+    stranger = f"{work.workspace}-dora"
+    made = owner.request(
+        "POST", "/users", json={"username": stranger, "first_name": "d", "role": "annotator", "password": "x" * 12}
+    )
+    owner.request("POST", f"/workspaces/{owner.find_workspace(work.workspace)}/users", json={"user_id": made["id"]})
+    with Argilla(argilla_server.url, made["api_key"]) as herself:
+        lists = herself.request("GET", "/citejury/me/work")["lists"]
+    assert (len(lists), {each["is_hers"] for each in lists}) == (6, {False})
+
+
+def test_an_owner_keeps_argillas_home(owner: Argilla) -> None:
+    assert owner.request("GET", "/citejury/me/work") == {"lists": None}
+
+
+def test_guidelines_are_html_for_members_of_the_workspace(campaign: Start, anna: Argilla, owner: Argilla) -> None:
+    path = f"/citejury/datasets/{campaign.datasets()['2-grounding-de']}/guidelines"
+    html = anna.request("GET", path)["html"]
+    assert "<h1>Grounding: " in html
+    assert "<table>" in html
+    elsewhere = start(owner, languages=["de"], calibration=0)
+    with pytest.raises(NotAllowedError):
+        anna.request("GET", f"/citejury/datasets/{elsewhere.datasets()['2-grounding-de']}/guidelines")
