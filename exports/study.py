@@ -23,9 +23,9 @@ from exports.reading.definitions import read_findings
 from exports.reading.read import export_files, read_tables
 from exports.reading.study import ReadStudy, read_study, read_weights
 from exports.report.files import RESULTS_FILE, ResultsOptions
-from exports.results.measure import measure_results
-from exports.results.schema import Results
-from exports.results.study import Study
+from exports.statistics.results import measure_results
+from exports.statistics.results_schema import Results
+from exports.statistics.study import Study
 from pipeline.asking.run_folder import MANIFEST, RunManifest, read_manifest
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Frozen

@@ -40,7 +40,7 @@ from mutmut.mutation.pragma_handling import IgnoredCode
 from tests.quick import ROOT, SLOW, git, touched_tests
 
 TARGETS = (
-    "exports/agreement",
+    "exports/statistics",
     "exports/reading/decisions.py",
     "pipeline/records/citation_form.py",
     "pipeline/text/normal_form.py",

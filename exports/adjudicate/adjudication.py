@@ -17,11 +17,11 @@ from annotation.argilla.wording import ANSWERS, NOTES, Wording
 from annotation.campaign.file import Campaign, language_workspace
 from annotation.campaign.people import checked_names
 from annotation.campaign.routing import as_it_stands, standing_workspaces
-from exports.agreement.consensus import ControlLabel, ControlVotes
-from exports.agreement.disagreements import Disagreement
-from exports.agreement.judge import JudgedUnits
-from exports.agreement.ratings import EPOCH, MISSING, YES, Ratings, label_votes
 from exports.reading.decisions import Decision, Decisions
+from exports.statistics.consensus import ControlLabel, ControlVotes
+from exports.statistics.disagreements import Disagreement
+from exports.statistics.judge import JudgedUnits
+from exports.statistics.ratings import EPOCH, MISSING, YES, Ratings, label_votes
 from pipeline.core.errors import InputError
 from pipeline.text.normal_form import normal_form, normalise
 

@@ -17,9 +17,9 @@ from pipeline.core.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
     from exports.adjudicate.adjudication import AdjudicationKind, Disputes, Undecided, UnitId
-    from exports.agreement.disagreements import Disagreement
-    from exports.agreement.ratings import Ratings
     from exports.reading.decisions import AnnotatorScore, Decisions
+    from exports.statistics.disagreements import Disagreement
+    from exports.statistics.ratings import Ratings
 
 _SHOWN = 10
 """Rows of each table at the terminal; the file has them all."""
@@ -278,7 +278,7 @@ def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
 
 def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequence[str]) -> "list[Disagreement]":
     """The disagreements in the files that the options choose, ranked."""
-    from exports.agreement.disagreements import find_disagreements, rank_together
+    from exports.statistics.disagreements import find_disagreements, rank_together
     from pipeline.core.errors import InputError
 
     tables = [ratings for ratings in _read_ratings(paths) if not tasks or ratings.task in tasks]
@@ -323,7 +323,7 @@ def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Seque
 
 def _tell_undecided(undecided: "Sequence[Undecided]") -> None:
     if undecided:
-        from exports.agreement.disagreements import pattern
+        from exports.statistics.disagreements import pattern
 
         click.echo(f"Adjudicators differ on {len(undecided)} labels of units, which have no decision:", err=True)
         for item in undecided:
@@ -331,7 +331,7 @@ def _tell_undecided(undecided: "Sequence[Undecided]") -> None:
 
 
 def _tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
-    from exports.agreement.consensus import unused_decisions
+    from exports.statistics.consensus import unused_decisions
 
     unused = len(unused_decisions(tables, decisions.by_unit))
     if unused:

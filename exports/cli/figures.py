@@ -16,7 +16,7 @@ from pipeline.cli.options import SectionedCommand, tell_next
 from pipeline.core.terminal import ProgressBars, interrupted_by
 
 if TYPE_CHECKING:
-    from exports.agreement.schema import Agreement
+    from exports.statistics.agreement_schema import Agreement
 
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -160,7 +160,7 @@ def read_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     callback=read_labels,
     help="--fail-under looks at this label only; may be given more than once.",
 )
-@_schema_option("agreement.json", "exports.agreement.schema")
+@_schema_option("agreement.json", "exports.statistics.agreement_schema")
 @click.pass_context
 def agreement(
     ctx: click.Context,
@@ -338,7 +338,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the sign flips behind p."
 )
 @safe_tables_option
-@_schema_option("results.json", "exports.results.schema")
+@_schema_option("results.json", "exports.statistics.results_schema")
 def results(
     paths: tuple[Path, ...],
     out: Path | None,

@@ -10,12 +10,12 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 from annotation.argilla.labels import LABELS, TaskName
-from exports.agreement.ratings import MISSING, Ratings
-from exports.agreement.schema import Agreement, TaskAgreement
-from exports.agreement.statistics import columns_at
 from exports.dataset.files import DatasetManifest
 from exports.dataset.splits import SPLITS, Placed, SplitName, SplitShares
 from exports.report.words import discard_sentence, figure_text, warning_sentences
+from exports.statistics.agreement_schema import Agreement, TaskAgreement
+from exports.statistics.ratings import MISSING, Ratings
+from exports.statistics.table import columns_at
 from pipeline.core.tables import Table, escape_markdown
 
 

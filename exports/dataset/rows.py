@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.agreement.consensus import ConsensusLabel
-from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.rows import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from exports.csv.schema import COLUMNS
@@ -20,6 +18,8 @@ from exports.dataset.splits import RecordLink, digest
 from exports.reading.collection import Response, moment_or_none
 from exports.reading.provenance import ReadProvenance
 from exports.reading.read import csv_rows, holds_discarded, read_responses
+from exports.statistics.consensus import ConsensusLabel
+from exports.statistics.ratings import EPOCH, MICROSECOND, MISSING, NO, YES
 from pipeline.core.errors import InputError
 from pipeline.records.schema import CONTEXT_SEPARATOR, Provenance
 

@@ -7,9 +7,6 @@ from typing import NamedTuple
 from datasets import Features, Value
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.agreement.consensus import ConsensusLabel, UnitLabel, consensus, unused_decisions
-from exports.agreement.measure import RESAMPLES
-from exports.agreement.ratings import Ratings
 from exports.csv.fetch import Progress
 from exports.csv.folder import exported_datasets, has_filter, staged_folder
 from exports.dataset.data_card import TaskFacts, count_facts, data_card, split_sentences, warnings_about
@@ -43,6 +40,9 @@ from exports.reading.decisions import read_decisions
 from exports.reading.provenance import provenance_files, read_provenance
 from exports.reading.read import export_files, input_file, read_tables, task_of
 from exports.report.files import measure_tables
+from exports.statistics.agreement import RESAMPLES
+from exports.statistics.consensus import ConsensusLabel, UnitLabel, consensus, unused_decisions
+from exports.statistics.ratings import Ratings
 from pipeline.core.errors import InputError
 
 _REPORTED_ROWS = 1000

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.agreement.consensus import UnitLabel
-from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.rows import csv_line, utc
 from exports.reading.read import column_rows, counted_cells
+from exports.statistics.consensus import UnitLabel
+from exports.statistics.ratings import MISSING, YES, Ratings
 from pipeline.core.errors import BadRowsError, OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import Frozen

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from annotation.argilla.labels import LABELS
-from exports.results.study import SERIOUS_PROBLEM, FindingDefinition, Verdict, VerdictPatterns
+from exports.statistics.study import SERIOUS_PROBLEM, FindingDefinition, Verdict, VerdictPatterns
 from pipeline.core.errors import SettingsError
 from pipeline.settings import SETTINGS_FILE
 from pipeline.text.normal_form import INVISIBLE, normal_form

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, YES
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.rows import STATUS_COLUMN
 from exports.reading.collection import Response, TableRows, moment_or_none, needed_columns
@@ -25,6 +24,7 @@ from exports.reading.read import (
     read_tables,
     task_of,
 )
+from exports.statistics.ratings import EPOCH, MICROSECOND, MISSING, YES
 from pipeline.core.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from pathlib import Path
 from typing import NamedTuple
 
-from exports.agreement.schema import InputFile
 from exports.csv.folder import PROVENANCE_FILE
 from exports.reading.read import counted_cells, csv_rows, display_names, input_file
+from exports.statistics.agreement_schema import InputFile
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.agreement.ratings import Ratings
-from exports.agreement.schema import InputFile
 from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, file_name, sha256_of
 from exports.csv.rows import STATUS_COLUMN
 from exports.csv.schema import COLUMNS
 from exports.reading.collection import Collection, Response, ResponseReader, TableRows
+from exports.statistics.agreement_schema import InputFile
+from exports.statistics.ratings import Ratings
 from pipeline.core.errors import BadRowsError, InputError
 
 _SEPARATORS = re.compile(r"[;\t|]")

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exports.agreement.ratings import IntArray
-from exports.agreement.schema import InputFile
 from exports.reading.definitions import VerdictReader
 from exports.reading.provenance import RecordTraces, tell_narratives
 from exports.reading.read import input_file
-from exports.results.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, add_counts
+from exports.statistics.agreement_schema import InputFile
+from exports.statistics.ratings import IntArray
+from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, add_counts
 from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, csv_file, read_errors, read_manifest
 from pipeline.citations.addresses import is_grounding_redirect, site_key
 from pipeline.core.errors import InputError, OutputError

@@ -12,9 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.agreement.consensus import UnitLabel
-from exports.agreement.ratings import MISSING, Ratings
-from exports.agreement.schema import InputFile
 from exports.csv.folder import exported_datasets, file_name
 from exports.reading.collection import Response
 from exports.reading.decisions import read_decisions
@@ -33,7 +30,10 @@ from exports.reading.read import (
     task_of,
 )
 from exports.reading.runs import read_runs
-from exports.results.study import Judged, Study
+from exports.statistics.agreement_schema import InputFile
+from exports.statistics.consensus import UnitLabel
+from exports.statistics.ratings import MISSING, Ratings
+from exports.statistics.study import Judged, Study
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted

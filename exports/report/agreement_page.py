@@ -9,20 +9,6 @@ from functools import partial
 
 from annotation.argilla.labels import TaskName
 from annotation.quality.scores import AnnotatorScores, Scores, Share
-from exports.agreement.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
-from exports.agreement.consensus import Audit, AuditedLabel, RightShare
-from exports.agreement.schema import (
-    Agreement,
-    JudgeAgreement,
-    JudgeDifference,
-    JudgedLabel,
-    JudgedTask,
-    JudgeReason,
-    LabelAgreement,
-    RefusedInterval,
-    TaskAgreement,
-)
-from exports.agreement.statistics import columns_at, legends_at
 from exports.report.results_page import opening_sections, short_section
 from exports.report.sections import Column, Place, Section, described, marked
 from exports.report.words import (
@@ -42,7 +28,21 @@ from exports.report.words import (
     undefined_sentences,
     warning_sentences,
 )
-from exports.results.schema import Results
+from exports.statistics.agreement_schema import (
+    Agreement,
+    JudgeAgreement,
+    JudgeDifference,
+    JudgedLabel,
+    JudgedTask,
+    JudgeReason,
+    LabelAgreement,
+    RefusedInterval,
+    TaskAgreement,
+)
+from exports.statistics.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
+from exports.statistics.consensus import Audit, AuditedLabel, RightShare
+from exports.statistics.results_schema import Results
+from exports.statistics.table import columns_at, legends_at
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted
 

@@ -16,13 +16,13 @@ from annotation.argilla.tasks import COLUMN_FIELDS, PRACTICE
 from annotation.argilla.wording import LOCALES, locales, read_texts, read_wording
 from annotation.campaign.file import Campaign
 from annotation.campaign.share import sheet_names
-from exports.agreement.consensus import UnitLabel
-from exports.agreement.ratings import MISSING, NO, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE, read_manifest
 from exports.csv.rows import TEXT_COLUMNS
 from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
 from exports.reading.read import csv_rows, export_files, read_tables, task_of
+from exports.statistics.consensus import UnitLabel
+from exports.statistics.ratings import MISSING, NO, YES, Ratings
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.tables import unescaped

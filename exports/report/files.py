@@ -10,14 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.quality.scores import AnnotatorScores
-from exports.agreement.alt_test import EPSILON
-from exports.agreement.consensus import Audit, measure_audit
-from exports.agreement.disagreements import Disagreement, find_disagreements
-from exports.agreement.judge import compare_judges, measure_judges
-from exports.agreement.measure import RESAMPLES, measure_agreement
-from exports.agreement.ratings import Ratings
-from exports.agreement.schema import OPTIONAL as AGREEMENT_OPTIONAL
-from exports.agreement.schema import Agreement
 from exports.csv.folder import made_parents
 from exports.reading.controls import read_control_scores, read_control_votes
 from exports.reading.decisions import read_decisions
@@ -32,10 +24,18 @@ from exports.report.results_page import results_sections
 from exports.report.sections import latex_mark, latex_text, markdown_mark, markdown_text
 from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import left_out_pairs
-from exports.results.measure import measure_results
-from exports.results.schema import OPTIONAL as RESULTS_OPTIONAL
-from exports.results.schema import Results
-from exports.results.study import Consensus, Study
+from exports.statistics.agreement import RESAMPLES, measure_agreement
+from exports.statistics.agreement_schema import OPTIONAL as AGREEMENT_OPTIONAL
+from exports.statistics.agreement_schema import Agreement
+from exports.statistics.alt_test import EPSILON
+from exports.statistics.consensus import Audit, measure_audit
+from exports.statistics.disagreements import Disagreement, find_disagreements
+from exports.statistics.judge import compare_judges, measure_judges
+from exports.statistics.ratings import Ratings
+from exports.statistics.results import measure_results
+from exports.statistics.results_schema import OPTIONAL as RESULTS_OPTIONAL
+from exports.statistics.results_schema import Results
+from exports.statistics.study import Consensus, Study
 from pipeline.asking.run_folder import locked_folder
 from pipeline.core.errors import InputError, OutputError, SettingsError
 from pipeline.core.schema import Frozen

@@ -6,10 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin, overload
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.agreement import schema as figures
-from exports.agreement.disagreements import Disagreement, rank_together
-from exports.agreement.disagreements import find_disagreements as disagreements_of_task
-from exports.agreement.schema import Agreement, TaskAgreement
 from exports.csv.rows import TEXT_COLUMNS
 from exports.reading.frames import Source, sort_sources
 from exports.report.agreement_page import agreement_sections
@@ -20,7 +16,11 @@ from exports.report.results_page import results_sections
 from exports.report.results_words import basis, rate_estimate
 from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import decimal, estimate
-from exports.results.schema import (
+from exports.statistics import agreement_schema as figures
+from exports.statistics.agreement_schema import Agreement, TaskAgreement
+from exports.statistics.disagreements import Disagreement, rank_together
+from exports.statistics.disagreements import find_disagreements as disagreements_of_task
+from exports.statistics.results_schema import (
     CitationGroup,
     Denominators,
     Difference,
@@ -32,7 +32,7 @@ from exports.results.schema import (
     SiteCount,
     SiteOverlap,
 )
-from exports.results.study import Consensus
+from exports.statistics.study import Consensus
 from pipeline.core.errors import InputError
 from pipeline.core.tables import Table
 

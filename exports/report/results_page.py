@@ -32,7 +32,7 @@ from exports.report.results_words import (
 )
 from exports.report.sections import Place, Point, Section, marked
 from exports.report.words import UNDEFINED, decimal, p_phrase
-from exports.results.schema import (
+from exports.statistics.results_schema import (
     CitationGroup,
     Contexts,
     Difference,
@@ -49,7 +49,7 @@ from exports.results.schema import (
     Results,
     SiteOverlap,
 )
-from exports.results.study import STATES, VERDICTS
+from exports.statistics.study import STATES, VERDICTS
 from pipeline.core.tables import PART, Table, cut
 from pipeline.core.terminal import counted
 

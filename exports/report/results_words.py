@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from annotation.argilla.labels import TaskName
 from exports.report.words import UNDEFINED, decimal, p_phrase
-from exports.results.comparisons import narratives_needed, within_reach
-from exports.results.schema import (
+from exports.statistics.comparisons import narratives_needed, within_reach
+from exports.statistics.results_schema import (
     Denominators,
     Difference,
     Finding,
@@ -21,7 +21,7 @@ from exports.results.schema import (
     RateInterval,
     Results,
 )
-from exports.results.study import Consensus
+from exports.statistics.study import Consensus
 from pipeline.core.terminal import counted
 
 UNITS: dict[TaskName, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer"}

@@ -8,7 +8,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from annotation.argilla.labels import TaskName
-from exports.agreement.schema import (
+from exports.report.results_page import more_figures
+from exports.report.results_words import Figure, figures
+from exports.statistics.agreement_schema import (
     Agreement,
     AgreementSlice,
     AlphaChange,
@@ -20,10 +22,7 @@ from exports.agreement.schema import (
     SliceLabel,
     TaskAgreement,
 )
-from exports.agreement.statistics import STATISTICS
-from exports.report.results_page import more_figures
-from exports.report.results_words import Figure, figures
-from exports.results.schema import (
+from exports.statistics.results_schema import (
     CitationGroup,
     Denominators,
     Difference,
@@ -35,6 +34,7 @@ from exports.results.schema import (
     SiteCount,
     SiteOverlap,
 )
+from exports.statistics.table import STATISTICS
 from pipeline.core.schema import Frozen
 from pipeline.core.tables import Table
 

@@ -10,8 +10,7 @@ from importlib.metadata import version
 from typing import Literal
 
 from annotation.argilla.labels import TaskName
-from exports.agreement.labels import ADVICE
-from exports.agreement.schema import (
+from exports.statistics.agreement_schema import (
     Agreement,
     AlphaChange,
     AnnotatorAgreement,
@@ -22,7 +21,8 @@ from exports.agreement.schema import (
     RefusedReason,
     TaskAgreement,
 )
-from exports.agreement.statistics import STATISTICS, UndefinedReason
+from exports.statistics.labels import ADVICE
+from exports.statistics.table import STATISTICS, UndefinedReason
 from pipeline.core.terminal import counted
 
 GateEnd = Literal["lower", "point"]

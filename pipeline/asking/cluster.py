@@ -22,7 +22,7 @@ from distributed import Client, Future, KilledWorker
 from distributed.client import FutureCancelledError, FuturesCancelledError
 
 from pipeline.asking.gather import FoundPage, Gathered, Intake, Report, Wanted, find_page, missing_pages
-from pipeline.asking.run_sources import Tell
+from pipeline.asking.questions import Tell
 from pipeline.citations.addresses import site_key
 from pipeline.core.errors import CitejuryError, ClusterError
 from pipeline.sources.extract import Extractor

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import httpx
 
+from pipeline.asking.questions import Tell
 from pipeline.asking.run_folder import CITATIONS
-from pipeline.asking.run_sources import Tell
 from pipeline.citations.addresses import source_domain, url_host
 from pipeline.core.prompts import text_digest
 from pipeline.sources.extract import Extractor

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.asking.index import cited_urls
+from pipeline.asking.questions import Tell
 from pipeline.asking.run_folder import CITATIONS
 from pipeline.citations.addresses import membership_key, site_key, source_domain, without_password
 from pipeline.core.errors import InputError
@@ -36,7 +37,6 @@ MEDIA_TYPES = {
 }
 
 
-Tell = Callable[[str], None]
 Added = tuple[str, Path]
 """A URL and the file that the user has of it."""
 

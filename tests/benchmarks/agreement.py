@@ -15,8 +15,8 @@ import krippendorff
 import numpy as np
 
 from annotation.argilla.labels import LABELS
-from exports.agreement.measure import measure_figures
-from exports.agreement.ratings import IntArray, LabelArray, Ratings
+from exports.statistics.agreement import measure_figures
+from exports.statistics.ratings import IntArray, LabelArray, Ratings
 
 GOALS = {1: 20.0, 5: 60.0}
 """By units a record."""

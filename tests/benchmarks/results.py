@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 
-from exports.results.measure import measure_results
+from exports.statistics.results import measure_results
 from tests.support.drawn_studies import large_study
 
 GOAL_SECONDS = 10.0

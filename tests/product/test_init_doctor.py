@@ -18,7 +18,7 @@ from exports.cli import main
 from exports.cli.project import Check, check_clock, project_files, start_project
 from exports.cli.start import WIDTH, table_lines
 from exports.reading.definitions import read_findings
-from exports.results.study import SERIOUS_PROBLEM
+from exports.statistics.study import SERIOUS_PROBLEM
 from pipeline.core.errors import OutputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, TaskName
-from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, FloatArray, IntArray, Ratings
+from exports.statistics.ratings import EPOCH, MICROSECOND, MISSING, FloatArray, IntArray, Ratings
 from tests.support.places import DATA, SHARED
 
 CASES = SHARED / "iaa-cases"

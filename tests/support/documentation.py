@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from annotation.argilla.labels import RULES, TASKS
 from annotation.judge.judgements import Evidence, FullJudgement
-from exports.agreement.statistics import PAIR_STATISTICS, STATISTICS, Statistic
 from exports.cli import main
 from exports.csv.rows import EXTENDED_COLUMNS
 from exports.csv.schema import (
@@ -28,6 +27,7 @@ from exports.csv.schema import (
     Manifest,
     ProvenanceRow,
 )
+from exports.statistics.table import PAIR_STATISTICS, STATISTICS, Statistic
 from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.asking.index import IndexHead, IndexLine
 from pipeline.asking.ledger import LedgerLine
@@ -60,7 +60,7 @@ from pipeline.verifying.values import (
     VerifiedSentence,
     VerifiedSource,
 )
-from tests.product.test_layout import ORDER, PACKAGES, is_folder, modules, place
+from tests.product.test_layout import OLD_NAME, ORDER, PACKAGES, is_folder, modules, place
 from tests.support.argilla_patches import patch_rows
 
 HELP_WIDTH = 110
@@ -147,7 +147,9 @@ def folders() -> str:
         doc = ast.get_docstring(modules()[name]) or ""
         return sentence(doc.split("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip("."))
 
-    names = [name for name in modules() if is_folder(name) and name not in PACKAGES]
+    names = [
+        name for name in modules() if (is_folder(name) or name == place(name)) and name not in {*PACKAGES, OLD_NAME}
+    ]
     names.sort(key=lambda name: (places.index(place(name)), name))
     return table(" | ", (f"`{name}` | {said(name)}" for name in names))
 

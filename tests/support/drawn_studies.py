@@ -6,8 +6,8 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.agreement.ratings import MISSING, FloatArray, LabelArray, Ratings
-from exports.results.study import Study
+from exports.statistics.ratings import MISSING, FloatArray, LabelArray, Ratings
+from exports.statistics.study import Study
 
 LANGUAGES = ("de", "en", "ja")
 _NODES, _WEIGHTS = hermegauss(81)

@@ -1,6 +1,6 @@
 """Figures of agreement made by hand, and a name that means harm in every format."""
 
-from exports.agreement.schema import (
+from exports.statistics.agreement_schema import (
     Agreement,
     AgreementSlice,
     AlphaChange,

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exports.agreement.ratings import BoolArray, FloatArray
-from exports.results.comparisons import rate_ends
-from exports.results.judge_help import Powered, Units, prediction_powered
-from exports.results.random_part import Division, chosen_by_score, misfit, misfit_by_score, uneven_share
+from exports.statistics.comparisons import rate_ends
+from exports.statistics.judge_help import Powered, Units, prediction_powered
+from exports.statistics.random_part import Division, chosen_by_score, misfit, misfit_by_score, uneven_share
+from exports.statistics.ratings import BoolArray, FloatArray
 from tests.support.drawn_studies import logistic, threshold
 
 Judge = Callable[[np.random.Generator, FloatArray, FloatArray], FloatArray]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotation.argilla.labels import LABELS, TaskName
-from exports.agreement.ratings import Ratings
+from exports.statistics.ratings import Ratings
 
 
 @dataclass(frozen=True)

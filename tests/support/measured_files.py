@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from exports.agreement.measure import RESAMPLES
 from exports.reading.read import export_files, read_tables
 from exports.report.files import Measured, measure_tables
+from exports.statistics.agreement import RESAMPLES
 
 
 def measure_files(paths: Sequence[Path], resamples: int = RESAMPLES) -> Measured:

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from exports.report.files import RESULTS_FILE
-from exports.results.measure import measure_results
-from exports.results.schema import Results
+from exports.statistics.results import measure_results
+from exports.statistics.results_schema import Results
 from exports.study import MONTH, Month
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.run_folder import ProviderCounts, RunManifest, write_manifest

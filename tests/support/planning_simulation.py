@@ -10,8 +10,8 @@ from annotation.campaign.hours import Cell, Work
 from annotation.campaign.narratives import Population, read_population
 from annotation.campaign.plan import PlannedSample, PlanOptions, make_plan
 from annotation.campaign.power import LEVEL, Likeness, detectable_difference, shared_narratives
-from exports.agreement.ratings import FloatArray
-from exports.results.comparisons import flip_p, n_flips
+from exports.statistics.comparisons import flip_p, n_flips
+from exports.statistics.ratings import FloatArray
 from tests.support.drawn_studies import draw_votes
 from tests.support.planned_records import planned_study
 from tests.support.results_simulation import SPREADS

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from exports.agreement.ratings import FloatArray
+from exports.statistics.ratings import FloatArray
 
 
 def _sequence(length: int, factor: int, start: int) -> FloatArray:

@@ -1,9 +1,9 @@
 """What commands print and write, from figures: agreement and results in every form."""
 
-from exports.agreement.schema import Agreement
 from exports.report import agreement_page, results_page
 from exports.report.sections import latex_text, markdown_text, terminal_text
-from exports.results.schema import Results
+from exports.statistics.agreement_schema import Agreement
+from exports.statistics.results_schema import Results
 
 
 def results_terminal(found: Results) -> str:

@@ -1,7 +1,7 @@
 """Results made by hand: three providers, one composite finding, two tasks, and what cannot be told."""
 
-from exports.agreement.schema import InputFile
-from exports.results.schema import (
+from exports.statistics.agreement_schema import InputFile
+from exports.statistics.results_schema import (
     Denominators,
     Difference,
     Finding,
@@ -12,7 +12,7 @@ from exports.results.schema import (
     Results,
     TaskResults,
 )
-from exports.results.study import SERIOUS_PROBLEM
+from exports.statistics.study import SERIOUS_PROBLEM
 
 PROVIDERS = ("claude", "gemini", "perplexity")
 HOSTILE_MODEL = "=1+1|<img src=x onerror=alert(1)>\x1b[31m\u202e$x$ \\input{/etc/passwd} & `code`"

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.agreement.distributions import holm
-from exports.agreement.ratings import MISSING, FloatArray, LabelArray
-from exports.results.comparisons import difference_ends, rate_ends
-from exports.results.measure import measure_results
-from exports.results.schema import LabelResults, Results
+from exports.statistics.comparisons import difference_ends, rate_ends
+from exports.statistics.distributions import holm
+from exports.statistics.ratings import MISSING, FloatArray, LabelArray
+from exports.statistics.results import measure_results
+from exports.statistics.results_schema import LabelResults, Results
 from tests.support.drawn_studies import draw_votes, study_of_votes
 
 SPREADS = {"weak": (1.0, 0.0, 2.0), "middling": (2.0, 0.0, 1.0), "strong": (3.0, 0.0, 0.5), "answers": (1.0, 1.5, 1.0)}

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.agreement.ratings import MISSING
-from exports.results.study import Study
+from exports.statistics.ratings import MISSING
+from exports.statistics.study import Study
 from tests.support.agreement_data import Row, ratings_of
 
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exports.results.measure import measure_results
-from exports.results.schema import Results
-from exports.results.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, Study, VerdictPatterns
+from exports.statistics.results import measure_results
+from exports.statistics.results_schema import Results
+from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, Study, VerdictPatterns
 
 PATTERNS = {
     "en": VerdictPatterns(affirms=("yes",), rejects=("no",)),

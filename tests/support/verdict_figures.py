@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from math import sqrt
 from typing import NamedTuple
 
-from exports.agreement.distributions import wilson_interval
+from exports.statistics.distributions import wilson_interval
 from pipeline.verifying.values import Verdict
 from tests.support.verdict_data import Judged, judged, sets
 

@@ -7,10 +7,10 @@ from xml.etree.ElementTree import Element
 
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.argilla.rendering import one_line
-from exports.agreement.disagreements import Disagreement
 from exports.report.disagreement_files import Pattern, count_patterns
 from exports.report.html.elements import Child, cell, element, folded, head, is_web_address, quoted, row, table
 from exports.report.words import UNDEFINED, decimal, percent
+from exports.statistics.disagreements import Disagreement
 from pipeline.core.terminal import counted
 
 SHOWN = 50

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, tostring
 
 from annotation.argilla.rendering import harmless_characters
-from exports.agreement.schema import Interval, RefusedReason
-from exports.agreement.statistics import UndefinedReason
 from exports.report.sections import Section
 from exports.report.words import UNDEFINED, bounds, decimal
+from exports.statistics.agreement_schema import Interval, RefusedReason
+from exports.statistics.table import UndefinedReason
 from pipeline.core.tables import Table
 
 SHORT_REASONS: dict[UndefinedReason, str] = {

@@ -5,7 +5,6 @@ from xml.etree.ElementTree import Element
 
 from annotation.argilla.labels import TaskName
 from annotation.argilla.wording import read_wording
-from exports.agreement.schema import Agreement
 from exports.report.html.elements import (
     Axis,
     Child,
@@ -45,7 +44,8 @@ from exports.report.results_words import (
     span,
 )
 from exports.report.words import UNDEFINED
-from exports.results.schema import Denominators, Finding, LabelResults, Rate, Results
+from exports.statistics.agreement_schema import Agreement
+from exports.statistics.results_schema import Denominators, Finding, LabelResults, Rate, Results
 from pipeline.core.terminal import counted
 
 _WHOLE = Axis(0.0, 1.0)

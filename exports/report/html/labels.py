@@ -7,17 +7,6 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from annotation.argilla.labels import TaskName
-from exports.agreement.schema import (
-    Agreement,
-    AgreementSlice,
-    AlphaChange,
-    ConditionalAgreement,
-    Interval,
-    LabelAgreement,
-    SliceLabel,
-    TaskAgreement,
-)
-from exports.agreement.statistics import columns_at, legends_at
 from exports.report.html.elements import (
     THRESHOLDS,
     Axis,
@@ -57,6 +46,17 @@ from exports.report.words import (
     fitness,
     percent,
 )
+from exports.statistics.agreement_schema import (
+    Agreement,
+    AgreementSlice,
+    AlphaChange,
+    ConditionalAgreement,
+    Interval,
+    LabelAgreement,
+    SliceLabel,
+    TaskAgreement,
+)
+from exports.statistics.table import columns_at, legends_at
 from pipeline.core.terminal import counted
 
 _CONDITIONAL_MEANING = (

@@ -8,17 +8,6 @@ from xml.etree.ElementTree import Element
 
 from annotation.argilla.labels import TaskName
 from annotation.quality.scores import AnnotatorScores
-from exports.agreement.disagreements import Disagreement
-from exports.agreement.schema import (
-    Agreement,
-    Calibration,
-    InputFile,
-    JudgeDifference,
-    JudgedTask,
-    ReliabilityBin,
-    TaskAgreement,
-)
-from exports.agreement.statistics import STATISTICS
 from exports.report.agreement_page import (
     ALT_TEST_MEANING,
     audit_sections,
@@ -58,7 +47,18 @@ from exports.report.words import (
     percent,
     warning_sentences,
 )
-from exports.results.schema import Results
+from exports.statistics.agreement_schema import (
+    Agreement,
+    Calibration,
+    InputFile,
+    JudgeDifference,
+    JudgedTask,
+    ReliabilityBin,
+    TaskAgreement,
+)
+from exports.statistics.disagreements import Disagreement
+from exports.statistics.results_schema import Results
+from exports.statistics.table import STATISTICS
 from pipeline.core.errors import OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.tables import Table

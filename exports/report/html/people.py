@@ -6,8 +6,6 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from annotation.argilla.rendering import one_line
-from exports.agreement.annotators import FEW_SHARED
-from exports.agreement.schema import Agreement, AnnotatorAgreement, PairAgreement, TaskAgreement
 from exports.report.html.elements import (
     SHORT_REASONS,
     Axis,
@@ -35,6 +33,8 @@ from exports.report.html.elements import (
     whisker,
 )
 from exports.report.words import UNDEFINED, annotator_sentences, percent
+from exports.statistics.agreement_schema import Agreement, AnnotatorAgreement, PairAgreement, TaskAgreement
+from exports.statistics.annotators import FEW_SHARED
 
 MOST_ANNOTATORS = 20
 """A map of more cannot be read."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from annotation.campaign.narratives import draw, narratives_within, read_population, stratifications
-from exports.results.measure import measure_results
-from exports.results.study import Study
+from exports.statistics.results import measure_results
+from exports.statistics.study import Study
 from tests.support.planned_records import planned_record
 from tests.support.planning_simulation import Crew, acted, planned_population, power_of_the_detectable
 from tests.support.results_simulation import SPREADS

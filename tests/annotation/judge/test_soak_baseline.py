@@ -10,7 +10,7 @@ import pytest
 
 from annotation.judge.baseline import baseline_judgement
 from annotation.judge.judgements import units_of
-from exports.agreement.distributions import wilson_interval
+from exports.statistics.distributions import wilson_interval
 from tests.annotation.judge.test_judge_baseline import record_of
 from tests.support.places import NO_SHARED, SHARED
 

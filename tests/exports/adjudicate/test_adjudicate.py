@@ -17,13 +17,13 @@ from annotation.campaign.setup import set_up
 from annotation.push.push import push_records
 from exports.adjudicate.adjudication import Asked, Home, UnitId, votes_text
 from exports.adjudicate.push import push_units
-from exports.agreement.consensus import consensus
-from exports.agreement.disagreements import find_disagreements
 from exports.cli.adjudicate import pattern_rows
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from exports.reading.decisions import read_decisions, score_annotators
 from exports.reading.read import export_files, read_tables
+from exports.statistics.consensus import consensus
+from exports.statistics.disagreements import find_disagreements
 from pipeline.core.errors import InputError
 
 if TYPE_CHECKING:

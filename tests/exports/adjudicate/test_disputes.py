@@ -4,8 +4,8 @@ import pytest
 
 from annotation.argilla.wording import read_wording
 from exports.adjudicate.adjudication import UnitId, dispute_text, find_disputes, standing_quotes
-from exports.agreement.consensus import ControlVotes
-from exports.agreement.judge import JudgedUnits
+from exports.statistics.consensus import ControlVotes
+from exports.statistics.judge import JudgedUnits
 from tests.support.agreement_data import Row, ratings_of
 
 YES, NO = (True, 0.9), (False, 0.1)

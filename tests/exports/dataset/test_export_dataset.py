@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from annotation.argilla.labels import LABELS
-from exports.agreement.consensus import UnitLabel
 from exports.csv.rows import csv_line
 from exports.dataset.files import DatasetOptions
 from exports.dataset.splits import read_shares
 from exports.reading.decisions import COLUMNS as DECISION_COLUMNS
+from exports.statistics.consensus import UnitLabel
 from tests.support.dataset_export import JURY, jury_export, make, row, rows_of, write_export
 from tests.support.places import NO_SHARED, SHARED
 

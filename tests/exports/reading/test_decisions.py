@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from annotation.argilla.labels import LABELS
-from exports.agreement.ratings import MISSING
 from exports.reading.decisions import (
     Decision,
     Decisions,
@@ -12,6 +11,7 @@ from exports.reading.decisions import (
     write_decisions,
     write_scores,
 )
+from exports.statistics.ratings import MISSING
 from pipeline.core.errors import BadRowsError, InputError, OutputError
 from tests.support.agreement_data import Row, ratings_of
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports.agreement.ratings import Ratings
 from exports.csv.rows import csv_line
 from exports.csv.schema import COLUMNS
 from exports.reading.read import export_files, read_responses, read_tables, task_of
+from exports.statistics.ratings import Ratings
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import FORMULA_STARTS, spreadsheet_cell
 

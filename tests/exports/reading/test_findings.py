@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exports.reading.definitions import read_findings
-from exports.results.study import SERIOUS_PROBLEM, FindingDefinition
+from exports.statistics.study import SERIOUS_PROBLEM, FindingDefinition
 from pipeline.core.errors import SettingsError
 from pipeline.settings import read_settings
 

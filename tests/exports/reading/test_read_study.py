@@ -8,7 +8,7 @@ import pytest
 from exports.csv.schema import COLUMNS
 from exports.reading.study import read_study
 from exports.report.results_words import incomparable_sentences
-from exports.results.measure import measure_results
+from exports.statistics.results import measure_results
 from pipeline.core.errors import BadRowsError, InputError
 from tests.support.export_folders import AT, Answer, campaign, provenance_rows, vote_rows, write_export, write_rows
 

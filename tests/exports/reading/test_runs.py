@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from exports.cli import main
 from exports.reading.definitions import verdict_readers
 from exports.reading.runs import ReadRuns, read_runs
-from exports.results.study import NO_VERDICT, STATES, VERDICTS, RunCounts, Study, VerdictPatterns
+from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, RunCounts, Study, VerdictPatterns
 from pipeline.core.errors import CitejuryError, InputError
 from pipeline.records.run import read_records, write_records
 from pipeline.records.schema import QueryResponse

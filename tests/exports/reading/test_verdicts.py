@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exports.reading.definitions import VerdictReader, opening, read_verdict_patterns
-from exports.results.study import VerdictPatterns
+from exports.statistics.study import VerdictPatterns
 from pipeline.core.errors import SettingsError
 
 PATTERNS = {

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from exports.agreement.schema import LabelAgreement
-from exports.agreement.statistics import STATISTICS
 from exports.report.tables import agreement_tables
+from exports.statistics.agreement_schema import LabelAgreement
+from exports.statistics.table import STATISTICS
 from pipeline.core.tables import Table, escape_latex, escape_markdown
 from pipeline.core.terminal import printable
 from tests.support.figures_data import HOSTILE, RICH, agreement, label, task

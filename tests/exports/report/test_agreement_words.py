@@ -4,8 +4,6 @@ import re
 
 import pytest
 
-from exports.agreement.labels import ADVICE
-from exports.agreement.schema import Discards, LabelAgreement
 from exports.report.words import (
     decimal,
     discard_sentence,
@@ -16,6 +14,8 @@ from exports.report.words import (
     macro_sentence,
     warning_sentences,
 )
+from exports.statistics.agreement_schema import Discards, LabelAgreement
+from exports.statistics.labels import ADVICE
 from pipeline.core.terminal import printable
 from tests.support.figures_data import RICH, against_rest, agreement, change, label, task
 from tests.support.printed import agreement_terminal

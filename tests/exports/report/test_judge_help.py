@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from exports import measure_results
 from exports.cli import main
-from exports.results.schema import Results
+from exports.statistics.results_schema import Results
 from tests.support.export_folders import Answer, write_export
 from tests.support.judged_study import (
     LABEL,

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from annotation.argilla.labels import TASKS
-from exports.agreement.disagreements import Disagreement, find_disagreements
-from exports.agreement.schema import Agreement, Interval
 from exports.report.html.browser import LONGEST_TEXT, PRINTED, SHOWN
 from exports.report.html.elements import Axis, alpha_axis, difference_axis, to_html
 from exports.report.html.labels import week_panel
 from exports.report.html.page import render_report, write_report
 from exports.report.html.people import MOST_ANNOTATORS, most_shared, short_names, similar_order
 from exports.report.words import FITNESS, fitness
+from exports.statistics.agreement_schema import Agreement, Interval
+from exports.statistics.disagreements import Disagreement, find_disagreements
 from pipeline.core.errors import OutputError
 from tests.support.agreement_data import CASES, Row, ratings_of
 from tests.support.measured_files import measure_files

@@ -12,9 +12,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
-from exports.agreement.disagreements import Disagreement
 from exports.report.html.browser import PRINTED, SHOWN
 from exports.report.html.page import write_report
+from exports.statistics.disagreements import Disagreement
 from tests.support.page_driver import start_browser, wait
 from tests.support.report_data import HOSTILE, hostile_report_parts, hostile_results, whole_report_parts, with_texts
 from tests.support.results_data import results

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from exports.agreement.schema import Agreement
 from exports.report.html.page import render_report
 from exports.report.results_page import landscape_blocks
 from exports.report.results_words import difference_sentences, incomparable_sentences
-from exports.results.schema import Finding, GroupRate, Results
+from exports.statistics.agreement_schema import Agreement
+from exports.statistics.results_schema import Finding, GroupRate, Results
 from tests.support.report_data import HOSTILE, whole_report_parts
 from tests.support.report_page import Page
 from tests.support.results_data import group, results

@@ -5,10 +5,10 @@ from hashlib import sha256
 
 import pytest
 
-from exports.agreement.disagreements import Disagreement, find_disagreements
-from exports.agreement.schema import Agreement
 from exports.report.html.elements import clean, element, quoted, to_html
 from exports.report.html.page import render_report
+from exports.statistics.agreement_schema import Agreement
+from exports.statistics.disagreements import Disagreement, find_disagreements
 from tests.support.report_data import (
     BIDI,
     HOSTILE,

@@ -13,7 +13,7 @@ from annotation.argilla.labels import TASKS
 from exports.cli import main
 from exports.reading.runs import read_runs
 from exports.report.files import AgreementOptions, measure_and_write, results_json
-from exports.results.schema import Results
+from exports.statistics.results_schema import Results
 from pipeline.core.terminal import counted
 from tests.support import told_runs
 from tests.support.export_folders import AT, Answer, campaign, write_export, write_rows

@@ -10,9 +10,9 @@ import pytest
 
 from exports.report.results_page import landscape_blocks, more_figures
 from exports.report.tables import results_tables
-from exports.results.measure import measure_results
-from exports.results.schema import Passages
-from exports.results.study import Study
+from exports.statistics.results import measure_results
+from exports.statistics.results_schema import Passages
+from exports.statistics.study import Study
 from pipeline.core.tables import Table
 from tests.support.latex import compile_latex
 from tests.support.printed import results_latex, results_markdown, results_terminal

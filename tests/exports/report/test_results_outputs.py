@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exports.report.tables import results_tables
-from exports.results.schema import Results
+from exports.statistics.results_schema import Results
 from tests.support.latex import assert_well_formed, compile_latex
 from tests.support.printed import results_latex, results_markdown, results_terminal
 from tests.support.results_data import HOSTILE_MODEL, PROVIDERS, results

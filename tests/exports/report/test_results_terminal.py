@@ -2,7 +2,7 @@
 
 from exports.report.results_page import short_section
 from exports.report.sections import terminal_text
-from exports.results.schema import Finding, GroupRate, Results
+from exports.statistics.results_schema import Finding, GroupRate, Results
 from tests.support.results_data import HOSTILE_MODEL, group, results
 
 

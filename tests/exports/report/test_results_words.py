@@ -21,7 +21,7 @@ from exports.report.results_words import (
     span,
     standing_out,
 )
-from exports.results.schema import Finding, LabelResults, NoFigure, RateInterval, Results
+from exports.statistics.results_schema import Finding, LabelResults, NoFigure, RateInterval, Results
 from tests.support.results_data import denominators, difference, group, results
 
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from exports.cli import main
 from exports.report.files import ResultsOptions
 from exports.report.results_page import change_sentences
-from exports.results.schema import Difference, LabelResults, Results
+from exports.statistics.results_schema import Difference, LabelResults, Results
 from exports.study import MONTH, Month, measure_trend
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.questions import ArmAsked

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 import pytest
 
-from exports.agreement.distributions import wilson_interval
+from exports.statistics.distributions import wilson_interval
 from pipeline.models.completion import Structured
 from pipeline.text.words import words_and_numbers
 from pipeline.verifying.model_verdicts import OpenQuestion, VerdictAnswer, decide, open_question

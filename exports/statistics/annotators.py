@@ -1,0 +1,335 @@
+"""Annotators on one label: every two of them, each against the rest, and how units are shared out among them.
+
+Source: exports/contracts/agreement.md#coefficients, exports/contracts/agreement.md#annotators-and-consensus.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from exports.statistics.agreement_schema import (
+    AnnotatorAgreement,
+    Interval,
+    Overlap,
+    PairAgreement,
+    RefusedReason,
+)
+from exports.statistics.distributions import wilson_interval
+from exports.statistics.exchange import Exchange
+from exports.statistics.patterns import Entries, LabelPatterns, TaskPatterns
+from exports.statistics.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
+from exports.statistics.resampling import Resampled, Support, absence_interval, interval, interval_or_none
+from exports.statistics.table import PAIR_STATISTICS, Cells, UndefinedReason, ratio, unit_sums
+
+FEW_SHARED = 20
+"""Pairs that share fewer units have no interval, and their figures say little."""
+CROWD = 20
+"""Of more annotators not all pairs are listed."""
+PAIRS_KEPT = 200
+"""So many of them are."""
+
+
+class PairEstimators:
+    """The pairs of annotators on one label: what they ask of the resamples, and how they read them."""
+
+    def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
+        """Count the cells of the pairs that share units."""
+        self.annotators, self.label = task.annotators, label.label
+        self.raters, self.cells, entries = _shared_cells(label, len(task.annotators))
+        self.kappas = kappas(self.cells.reshape(-1).astype(np.float64))
+        """Cohen's kappa of each pair; NaN where both say the same everywhere."""
+        self.with_interval = np.flatnonzero((self.cells.sum(axis=1) >= FEW_SHARED) & ~np.isnan(self.kappas))
+        """Places of the pairs whose kappa gets an interval."""
+
+        def figures(totals: FloatArray) -> FloatArray:
+            found = kappas(totals)
+            return np.concatenate([found[..., self.with_interval], _mean_of_defined(found)], axis=-1)
+
+        self.estimator = task.estimator([(label, entries)], figures, task.frame(label, at_least=2))
+        """Kappa of the pairs with an interval, and at last the mean over all that are defined."""
+
+    def read(self, resampled: Resampled) -> Iterator[PairAgreement]:
+        """The pairs that both rated a unit, in the order of the names."""
+        columns = {int(place): column for column, place in enumerate(self.with_interval)}
+        for place, (first, second) in enumerate(self.raters.tolist()):
+            yield pair_agreement(
+                self.label,
+                self.annotators[first],
+                self.annotators[second],
+                Cells(*self.cells[place].tolist()),
+                interval_or_none(resampled[self.estimator], columns[place]) if place in columns else None,
+            )
+
+    def read_mean(self, resampled: Resampled) -> Interval | RefusedReason:
+        """The interval of the mean kappa, or why it is refused."""
+        return interval(resampled[self.estimator], len(self.with_interval))
+
+
+def _shared_cells(label: LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, Entries]:
+    """The pairs that share units: their annotators (pairs × 2, sorted), their cells (pairs × 4), those of each pattern.
+
+    The cells are units on which both say yes, only the first, only the second, neither; the first has the lower number.
+    """
+    patterns, codes, cells = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    # Ratings are sorted by pattern and annotator: each pair is met at the distance of its two ratings.
+    for distance in range(1, int(label.ratings.max(initial=0))):
+        first = np.flatnonzero(label.patterns[distance:] == label.patterns[:-distance])
+        second = first + distance
+        patterns.append(label.patterns[first])
+        codes.append(label.raters[first] * n_annotators + label.raters[second])
+        cells.append(2 * (1 - label.yes[first]) + 1 - label.yes[second])
+    found, places = np.unique(np.concatenate(codes), return_inverse=True)
+    columns = 4 * places + np.concatenate(cells)
+    at = np.concatenate(patterns)
+    return (
+        np.stack([found // max(n_annotators, 1), found % max(n_annotators, 1)], axis=1),
+        np.bincount(columns, label.units[at], 4 * len(found)).astype(np.int64).reshape(-1, 4),
+        Entries(at, columns, np.ones(len(at)), 4 * len(found)),
+    )
+
+
+def kappas(totals: FloatArray) -> FloatArray:
+    """Cohen's kappa of each pair from its four cells (… × four a pair): … × pairs, NaN where both are constant alike.
+
+    (p_o − p_e)/(1 − p_e), multiplied by n²: one constant annotator gives exactly 0.
+
+    Source: Cohen 1960.
+    """
+    both, first, second, neither = (totals[..., cell::4] for cell in range(4))
+    chance = (both + first) * (first + neither) + (both + second) * (second + neither)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: FloatArray = 2 * (both * neither - first * second) / chance
+    return found
+
+
+def _mean_of_defined(values: FloatArray) -> FloatArray:
+    """The mean over the last axis of what is not NaN (… × 1); NaN where nothing is."""
+    defined = ~np.isnan(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean: FloatArray = np.where(defined, values, 0).sum(axis=-1, keepdims=True) / defined.sum(-1, keepdims=True)
+    return mean
+
+
+def pair_agreement(
+    label: str, rater_a: str, rater_b: str, cells: Cells, kappa_interval: Interval | None
+) -> PairAgreement:
+    """The figures of one pair from its four cells.
+
+    Source: exports/contracts/agreement.md#coefficients.
+    """
+    figures = {name: entry.compute(cells) if cells.n else None for name, entry in PAIR_STATISTICS.items()}
+    return PairAgreement(
+        label=label,
+        rater_a=rater_a,
+        rater_b=rater_b,
+        n_shared=cells.n,
+        **cells._asdict(),
+        **figures,
+        interval=kappa_interval,
+        undefined={
+            name: PAIR_STATISTICS[name].reason if cells.n else "no_pairable_items"
+            for name, value in figures.items()
+            if value is None
+        },
+    )
+
+
+def listed_pairs(pairs: Sequence[PairAgreement], n_annotators: int) -> tuple[tuple[PairAgreement, ...], int]:
+    """The pairs that are listed, in their order, and how many are not: of a crowd only those with most shared units.
+
+    Source: exports/contracts/agreement.md#coefficients.
+    """
+    shared: Counter[tuple[str, str]] = Counter()
+    for pair in pairs:
+        shared[pair.rater_a, pair.rater_b] += pair.n_shared
+    if n_annotators <= CROWD or len(shared) <= PAIRS_KEPT:
+        return tuple(pairs), 0
+    kept = set(sorted(shared, key=lambda names: (-shared[names], names))[:PAIRS_KEPT])
+    return tuple(pair for pair in pairs if (pair.rater_a, pair.rater_b) in kept), len(shared) - PAIRS_KEPT
+
+
+class AnnotatorEstimators:
+    """Every annotator against the others on one label: what it asks of the resamples, and how it reads them."""
+
+    def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
+        """Plan alpha without each annotator."""
+        self.annotators, self.label = task.annotators, label
+        entries = _without_entries(label, len(task.annotators))
+        self.totals = label.total(entries)
+        self.estimator = task.estimator([(label, entries)], _delta_alphas, task.frame(label, at_least=2))
+        """Alpha without each annotator, less alpha of all."""
+
+    def read(self, resampled: Resampled, support: Support, exchange: Exchange) -> Iterator[AnnotatorAgreement]:
+        """Every annotator, by name, of whom nobody stands out: that depends on the other tasks of the file.
+
+        `support` and `exchange` are those of this label.
+        """
+        ratings, yes, ties, lone, cells = self._count()
+        alphas = _alphas_without(self.totals)
+        for rater, name in enumerate(self.annotators):
+            n_ratings = int(ratings[rater])
+            both, only_own, only_others, neither = cells[rater].tolist()
+            compared = both + only_own + only_others + neither
+            found = {
+                "alpha_without": alphas[rater + 1],
+                "delta_alpha": alphas[rater + 1] - alphas[0],
+                "kappa_with_majority_of_others": kappas(cells[rater].astype(np.float64))[0],
+                **{field: values[rater] for field, values in exchange._asdict().items()},
+            }
+            figures = {
+                "positive_rate": ratio(yes[rater], n_ratings),
+                "agreement_with_majority_of_others": ratio(both + neither, compared),
+                "bias_index": ratio(only_own - only_others, compared),
+                **{field: None if np.isnan(value) else float(value) for field, value in found.items()},
+            }
+            undefined = (each for each in AnnotatorAgreement.model_fields if each in figures and figures[each] is None)
+            n_others = int(np.count_nonzero(ratings)) - (n_ratings > 0)
+            yield AnnotatorAgreement(
+                label=self.label.label,
+                rater=name,
+                n_ratings=n_ratings,
+                positive_rate_interval=wilson_interval(int(yes[rater]), n_ratings) if n_ratings else None,
+                delta_interval=absence_interval(resampled[self.estimator], rater, support),
+                n_compared=compared,
+                n_ties=int(ties[rater]),
+                lone_dissents=int(lone[rater]),
+                stands_out=False,
+                **figures,
+                undefined={each: self._reason(each, rater, n_others, figures, compared) for each in undefined},
+            )
+
+    def _reason(
+        self, figure: str, rater: int, n_others: int, figures: Mapping[str, float | None], compared: int
+    ) -> UndefinedReason:
+        """Why a figure of an annotator is undefined."""
+        if figure in ("alpha_without", "delta_alpha"):
+            # Where alpha without them is defined, alpha of all is not for lack of variation.
+            pairable = (self.totals[:2] + self.totals[3 + 3 * rater : 5 + 3 * rater]).any()
+            if pairable or figures["alpha_without"] is not None:
+                return "no_variation"
+            return "single_annotator" if n_others == 1 else "no_pairable_items"
+        if figure in ("p", "p_holm") and figures["disagreement"] is not None:
+            return "no_exchange"
+        return "constant_both_raters" if compared and figure == "kappa_with_majority_of_others" else "no_pairable_items"
+
+    def _count(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+        """Of each annotator: ratings, those that say yes, ties of the others, lone dissents, and cells × 4.
+
+        The cells are units on which they and the majority of the others say yes, only they, only the others, neither;
+        they dissent alone on a unit with three ratings or more.
+        """
+        label, n_annotators = self.label, len(self.annotators)
+        no, yes = _others(label)
+        units = label.units[label.patterns]
+        decided = no != yes
+        cells = 4 * label.raters + 2 * (1 - label.yes) + (yes < no)
+
+        def count(where: BoolArray) -> IntArray:
+            return np.bincount(label.raters[where], units[where], n_annotators).astype(np.int64)
+
+        same = np.where(label.yes == 1, yes, no)
+        return (
+            count(units > 0),
+            count(label.yes == 1),
+            count((no == yes) & (no > 0)),
+            count((same == 0) & (no + yes >= 2)),
+            np.bincount(cells[decided], units[decided], 4 * n_annotators).astype(np.int64).reshape(-1, 4),
+        )
+
+
+def _without_entries(label: LabelPatterns, n_annotators: int) -> Entries:
+    """`zeros`, `ones` and `disagreement` of each pattern; then for each annotator what her absence adds to them."""
+    whole = _alpha_columns(label.zeros, label.ones)
+    without = _alpha_columns(*_others(label))
+    patterns = np.arange(len(label.units))
+    return Entries(
+        patterns=np.concatenate([np.repeat(patterns, 3), np.repeat(label.patterns, 3)]),
+        columns=np.concatenate(
+            [np.tile(np.arange(3), len(patterns)), (3 + 3 * label.raters[:, np.newaxis] + np.arange(3)).reshape(-1)]
+        ),
+        values=np.concatenate([whole.reshape(-1), (without - whole[label.patterns]).reshape(-1)]),
+        width=3 + 3 * n_annotators,
+    )
+
+
+def _alpha_columns(zeros: IntArray, ones: IntArray) -> FloatArray:
+    """What alpha is a function of, over pairable units: units × (`zeros`, `ones`, `disagreement`)."""
+    sums = unit_sums(zeros, ones)
+    return np.stack([sums.zeros, sums.ones, sums.disagreement], axis=1)
+
+
+def _others(label: LabelPatterns) -> tuple[IntArray, IntArray]:
+    """For each rating, how many others on its unit say no and how many say yes."""
+    return label.zeros[label.patterns] - (1 - label.yes), label.ones[label.patterns] - label.yes
+
+
+def _alphas_without(totals: FloatArray) -> FloatArray:
+    """Alpha of all, then alpha without each annotator, from totals of `_without_entries`; NaN where undefined."""
+    whole = totals[..., :3]
+    parts = totals.reshape(*totals.shape[:-1], -1, 3)
+    sums = np.concatenate([whole[..., np.newaxis, :], whole[..., np.newaxis, :] + parts[..., 1:, :]], axis=-2)
+    zeros, ones, disagreement = np.moveaxis(sums, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: FloatArray = 1 - (zeros + ones - 1) * disagreement / (2 * zeros * ones)
+    return found
+
+
+def _delta_alphas(totals: FloatArray) -> FloatArray:
+    found = _alphas_without(totals)
+    return found[..., 1:] - found[..., :1]
+
+
+def measure_overlap(ratings: Ratings) -> Overlap:
+    """Units by number of responses, the groups of annotators that share units, by name, and how many pairs do not."""
+    per_unit = np.bincount(ratings.units, minlength=len(ratings.unit_records))
+    counts, units = np.unique(per_unit, return_counts=True)
+    n_annotators, codes = len(ratings.annotators), [np.empty(0, dtype=np.int64)]
+    # Responses are sorted by unit and annotator: each pair is met at the distance of its two responses.
+    for distance in range(1, int(per_unit.max(initial=0))):
+        together = ratings.units[distance:] == ratings.units[:-distance]
+        first, second = ratings.response_annotators[:-distance], ratings.response_annotators[distance:]
+        codes.append(np.unique(first[together] * n_annotators + second[together]))
+    joined = [divmod(code, n_annotators) for code in np.unique(np.concatenate(codes)).tolist()]
+    groups = components(n_annotators, joined)
+    return Overlap(
+        units_by_ratings={int(count): int(n) for count, n in zip(counts, units, strict=True)},
+        components=tuple(tuple(ratings.annotators[number] for number in group) for group in groups),
+        pairs_apart=math.comb(n_annotators, 2) - len(joined),
+    )
+
+
+def components(n_nodes: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """The connected components of a graph, by their smallest node; each lists its nodes in order."""
+    parent = list(range(n_nodes))
+
+    def root(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    for one, other in edges:
+        low, high = sorted((root(one), root(other)))
+        parent[high] = low
+    found: dict[int, list[int]] = {}
+    for node in range(n_nodes):
+        found.setdefault(root(node), []).append(node)
+    return list(found.values())
+
+
+def identical_vectors(ratings: Ratings) -> float | None:
+    """Share of pairs of responses to one unit that agree on every label; None without pairs.
+
+    All pairs of all units count alike. A response that lacks a label forms no pair.
+    """
+    complete = (ratings.values != MISSING).all(axis=1)
+    units, values = ratings.units[complete], ratings.values[complete].astype(np.int64)
+    vectors = units << values.shape[1]
+    for place in range(values.shape[1]):
+        vectors |= values[:, place] << place
+    pairs, identical = (
+        int((counts * (counts - 1)).sum()) for counts in (np.bincount(units), np.unique(vectors, return_counts=True)[1])
+    )
+    return ratio(float(identical), float(pairs))

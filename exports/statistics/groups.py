@@ -1,0 +1,226 @@
+"""Provenance goes in; groups of records come out, and which of them may be compared.
+
+Source: exports/contracts/results.md#groups.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from annotation.argilla.labels import TaskName
+from exports.statistics.ratings import FloatArray, IntArray
+from exports.statistics.results_schema import Denominators
+from exports.statistics.study import RunCounts, Study
+
+MOST_PAIRS = 300
+"""Pairs of groups that differ in one column, as 25 groups make, that are compared; of more, only rates are given,
+or, where a column is successive, those of the newest."""
+
+
+AskedOf = Callable[[Mapping[str, str]], RunCounts | None]
+"""What became of the questions behind a group of answers."""
+
+
+class Pair(NamedTuple):
+    """Two groups that may be compared."""
+
+    column: str
+    """What they differ in."""
+    within: dict[str, str]
+    """The level of the other columns that they share."""
+    a: int
+    """Number of the first, in the order of the column's values."""
+    b: int
+    """Number of the second."""
+    dimension: tuple[str, bool]
+    """What p is corrected for together: the column, and whether it is crossed with others. Of a successive column both
+    are one: who asks whether anything moved looks at all of it."""
+
+
+class Uncompared(NamedTuple):
+    """Pairs that are not compared, as those that differ in their column are more than `MOST_PAIRS`."""
+
+    pairs: int
+    """All that differ in the column."""
+    left_out: int
+    """Those of them that are not compared."""
+    successive: str
+    """The column whose newest values are compared; empty where nothing is."""
+    since: str
+    """The first of these values, at which the later group of each pair that is compared stands or after it."""
+
+
+class Grouping(NamedTuple):
+    """One division of the records."""
+
+    groups: tuple[dict[str, str], ...]
+    """The value of each column, in the order of their values; what is not known is empty and comes last."""
+    of_record: IntArray
+    """Number of each record's group."""
+    pairs: tuple[Pair, ...]
+    """The groups that may be compared; none with an unknown value is among them."""
+    uncompared: dict[str, Uncompared]
+    """The columns in which not all pairs are compared, as they are more than `MOST_PAIRS`."""
+
+
+def divided(
+    by: Sequence[str],
+    records: Sequence[str],
+    provenance: Mapping[str, Mapping[str, str]],
+    successive: Collection[str] = (),
+) -> list[Grouping]:
+    """All records as one group, then by each of the columns, and, of two or more, by all of them crossed.
+
+    The values of `successive` columns, such as months, follow each other: each is compared with the one before it and
+    with the first, not with all others. Of more than `MOST_PAIRS` pairs those of the newest values are compared.
+    """
+    columns = tuple(dict.fromkeys(by))
+    crossed = [(column,) for column in columns] + ([columns] if len(columns) > 1 else [])
+    whole = Grouping(({},), np.zeros(len(records), np.int64), (), {})
+    return [whole, *(_grouping(division, records, provenance, successive) for division in crossed)]
+
+
+def _grouping(
+    columns: Sequence[str],
+    records: Sequence[str],
+    provenance: Mapping[str, Mapping[str, str]],
+    successive: Collection[str],
+) -> Grouping:
+    values = [tuple(provenance.get(record, {}).get(column, "") for column in columns) for record in records]
+    ordered = sorted(set(values), key=lambda each: [(not value, value) for value in each])
+    number = {each: place for place, each in enumerate(ordered)}
+    groups = tuple(dict(zip(columns, each, strict=True)) for each in ordered)
+    of_record = np.array([number[each] for each in values], np.int64)
+    known = [place for place, group in enumerate(groups) if all(group.values())]
+    pairs = {
+        column: [pair for members in _levels(column, groups, known) for pair in _pairs(members, column in successive)]
+        for column in columns
+    }
+    follows = next((column for column in columns if column in successive), "")
+    uncompared = {}
+    for column, found in pairs.items():
+        if len(found) > MOST_PAIRS:
+            since = _newest_since([groups[b].get(follows, "") for _, b in found])
+            pairs[column] = [(a, b) for a, b in found if since and groups[b][follows] >= since]
+            left_out = len(found) - len(pairs[column])
+            uncompared[column] = Uncompared(len(found), left_out, follows if since else "", since)
+    compared = [
+        Pair(column, {other: value for other, value in groups[a].items() if other != column}, a, b, dimension)
+        for column in columns
+        for dimension in [(column, len(columns) > 1 and column not in successive)]
+        for a, b in pairs[column]
+    ]
+    return Grouping(groups, of_record, tuple(compared), uncompared)
+
+
+def _pairs(members: Sequence[int], successive: bool) -> Iterator[tuple[int, int]]:
+    """Every pair of them; of successive ones each with the first and with the one before it."""
+    for a, b in combinations(range(len(members)), 2):
+        if not successive or a in (0, b - 1):
+            yield members[a], members[b]
+
+
+def _newest_since(values: Sequence[str]) -> str:
+    """The first value such that no more than `MOST_PAIRS` are it or later; empty where the latest alone is more often.
+
+    It is told by the values alone, never by what was found in the groups.
+    """
+    since, total = "", 0
+    for value, count in sorted(Counter(values).items(), reverse=True):
+        total += count
+        if total > MOST_PAIRS:
+            break
+        since = value
+    return since
+
+
+def _levels(column: str, groups: Sequence[dict[str, str]], known: Sequence[int]) -> list[list[int]]:
+    """The known groups that differ in this column alone, together, by the level of the other columns."""
+    levels: dict[tuple[str, ...], list[int]] = {}
+    for place in known:
+        level = tuple(value for other, value in groups[place].items() if other != column)
+        levels.setdefault(level, []).append(place)
+    return [members for _, members in sorted(levels.items())]
+
+
+Counts = Callable[[int, tuple[TaskName, ...]], Denominators]
+"""The denominators of a rate of one group, by its number, that comes from these tasks."""
+
+
+class Records(NamedTuple):
+    """The records that units belong to, and how they are divided."""
+
+    narratives: IntArray
+    """Number of the narrative of each record."""
+    weights: FloatArray
+    """Weight of each record."""
+    divisions: Sequence[Grouping]
+    """All of them as one group first, then by columns of provenance."""
+    counts: Sequence[Counts]
+    """What stands behind the groups of each division."""
+
+
+def study_records(study: Study, names: Sequence[str], by: Sequence[str]) -> Records:
+    """These records of a study, divided by the columns."""
+    divisions = divided(by, names, study.provenance, study.successive)
+    sources, read = (_whole_numbers(names, study.provenance, column) for column in ("n_sources", "n_read"))
+
+    def discarded(by: Mapping[str, str], members: IntArray, tasks: tuple[TaskName, ...]) -> int | None:
+        """Discarded responses to the units of a group; of all answers together their number alone may be known."""
+        if study.discarded is not None:
+            counts = study.discarded
+            return sum(counts.get((task, names[member]), 0) for task in tasks for member in members.tolist())
+        totals = study.all_discarded
+        return None if by or not totals.keys() >= {*tasks} else sum(totals[task] for task in tasks)
+
+    return Records(
+        narratives=number_names([study.narratives.get(name, name) for name in names]),
+        weights=np.array([1 / (study.probabilities or {}).get(name, 1.0) for name in names]),
+        divisions=divisions,
+        counts=[count_groups(division, study.asked_of, sources, read, discarded) for division in divisions],
+    )
+
+
+def count_groups(
+    grouping: Grouping,
+    asked_of: AskedOf,
+    sources: IntArray,
+    read: IntArray,
+    discarded: Callable[[Mapping[str, str], IntArray, tuple[TaskName, ...]], int | None] = lambda *_: None,
+) -> Counts:
+    """The denominators of each group; cited sources of each record, and those that were read, are -1 where unknown."""
+    members = [np.flatnonzero(grouping.of_record == group) for group in range(len(grouping.groups))]
+
+    @cache
+    def count(group: int, tasks: tuple[TaskName, ...]) -> Denominators:
+        own, by = members[group], grouping.groups[group]
+        cited, known = sources[own], read[own]
+        runs = asked_of(by)
+        return Denominators(
+            asked=runs and runs.asked,
+            answered=runs and runs.answered,
+            refused=runs and runs.refused,
+            failed=runs and runs.failed,
+            answers=len(own),
+            without_citations=None if (cited < 0).any() else int((cited == 0).sum()),
+            with_unread_sources=None if (cited < 0).any() or (known < 0).any() else int((known < cited).sum()),
+            discarded=discarded(by, own, tasks),
+        )
+
+    return count
+
+
+def number_names(names: Sequence[str]) -> IntArray:
+    """The number of each name among the sorted different ones."""
+    number = {name: place for place, name in enumerate(sorted(set(names)))}
+    return np.array([number[name] for name in names], np.int64)
+
+
+def _whole_numbers(records: Sequence[str], provenance: Mapping[str, Mapping[str, str]], column: str) -> IntArray:
+    """A count of each record; -1 where it is not known."""
+    cells = (provenance.get(record, {}).get(column, "") for record in records)
+    return np.array([int(cell) if cell.isascii() and cell.isdigit() else -1 for cell in cells], np.int64)

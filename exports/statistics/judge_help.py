@@ -1,0 +1,361 @@
+"""Rates with a judge's help: what people labelled corrects what the judge says of all, clustered by narrative.
+
+Source: exports/contracts/results.md#with-a-judges-help.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from annotation.argilla.labels import LABELS, TaskName
+from exports.statistics.comparisons import independent_units, share_ends
+from exports.statistics.distributions import NORMAL_QUANTILE, rounded
+from exports.statistics.groups import divided, number_names
+from exports.statistics.random_part import (
+    Gap,
+    Leaning,
+    chosen_by_score,
+    divisions_of,
+    misfit,
+    misfit_by_score,
+    uneven_share,
+)
+from exports.statistics.rates import rate_interval
+from exports.statistics.ratings import BoolArray, FloatArray, IntArray, Ratings
+from exports.statistics.results_schema import JudgeHelp, LabelResults, NoHelp, Rate
+from exports.statistics.study import Judged, Study
+from exports.statistics.values import Values
+
+FEWEST_NARRATIVES = 30
+"""A group with fewer labelled narratives gets no help: what its judge errs by is not known well enough."""
+_FEWEST_RESTED_ON = 10.0
+"""The normal interval is taken where the variance rests on so many labelled units, of"""
+_FEWEST_LABELLED = 40
+"""so many."""
+_WIDEST = 1.02
+"""Where the interval would be wider than so many times that of people alone, the judge does not count."""
+
+
+class Units(NamedTuple):
+    """The units of one group on one label, one row each: those with votes and those that the judge judged."""
+
+    narratives: IntArray
+    """Number of the narrative."""
+    voted: BoolArray
+    """Whether people voted on it."""
+    values: FloatArray
+    """What it is worth by their votes; NaN where they settle nothing, or there are none."""
+    weights: FloatArray
+    """Weight of a unit with votes."""
+    p_yes: FloatArray
+    """The judge's probability of yes; NaN where it did not judge."""
+
+
+class Powered(NamedTuple):
+    """A rate with the judge's help."""
+
+    rate: float
+    ends: tuple[float, float]
+    """The ends of its 95 % interval."""
+    method: str
+    """How the interval was made."""
+    weight: float
+    """How much the judge counts: 0 not at all."""
+
+
+def prediction_powered(units: Units) -> Powered:
+    """The rate with the judge's help, from two narratives with values or more.
+
+    It is the weighted mean of people's values, less λ times by how much the judge's mean on what people labelled is
+    above its mean on all that it judged. λ makes the variance of this over narratives smallest.
+
+    Source: Angelopoulos, Duchi & Zrnic 2023, arXiv:2311.01453.
+    """
+    _, cluster = np.unique(units.narratives, return_inverse=True)
+    n = int(cluster.max()) + 1
+    valued, judged = ~np.isnan(units.values), ~np.isnan(units.p_yes)
+    both = units.voted & judged
+    totals = _sums(cluster[valued], (units.weights * units.values)[valued], n)
+    weights = _sums(cluster[valued], units.weights[valued], n)
+    squares = _sums(cluster[valued], units.weights[valued] ** 2, n)
+    there = weights > 0
+    rate = float(totals.sum() / weights.sum())
+    independent = independent_units(totals[there], weights[there], squares[there])
+    degrees = int(np.count_nonzero(there)) - 1
+    alone = Powered(rate, share_ends(rate, independent, degrees), "wilson", 0.0)
+    more = int(np.count_nonzero(judged & ~units.voted))
+    if not more or not both.any() or np.ptp(units.p_yes[judged]) == 0:
+        return alone
+    clustered = len(cluster) > n
+    people, judge, excess = _parts(units, cluster, n, rate)
+    weight = _weight(units, people, judge, clustered)
+    powered = rate - weight * excess
+    errors = people - weight * judge
+    if not clustered and degrees + 1 >= _FEWEST_LABELLED and _rests_on(errors[there]) >= _FEWEST_RESTED_ON:
+        half = NORMAL_QUANTILE * math.sqrt(float((errors**2).sum()))
+        found = Powered(powered, (max(powered - half, 0.0), min(powered + half, 1.0)), "normal", weight)
+    else:
+        squares_alone = float((people**2).sum())
+        kept = float((errors**2).sum()) / squares_alone if squares_alone else 1.0
+        found = Powered(powered, share_ends(powered, independent / kept, degrees), "wilson", weight)
+    own_width, width = (each.ends[1] - each.ends[0] for each in (alone, found))
+    return found if width <= _WIDEST * own_width else alone
+
+
+def _sums(cluster: IntArray, each: FloatArray, n: int) -> FloatArray:
+    found: FloatArray = np.bincount(cluster, each, n).astype(np.float64)
+    return found
+
+
+def _parts(units: Units, cluster: IntArray, n: int, rate: float) -> tuple[FloatArray, FloatArray, float]:
+    """What each narrative adds to two errors, and by how much the judge's mean on labelled units is above that on all.
+
+    By narrative: its part of the mean of people's values, and of the judge's mean on labelled units less that on all;
+    both less what is expected.
+    """
+    valued, judged = ~np.isnan(units.values), ~np.isnan(units.p_yes)
+    both, more = units.voted & judged, judged & ~units.voted
+    size = int(np.count_nonzero(judged))
+    share = units.weights[valued] / units.weights[valued].sum()
+    people = _sums(cluster[valued], share * (units.values[valued] - rate), n)
+    own = units.weights[both] / units.weights[both].sum()
+    here, everywhere = float(own @ units.p_yes[both]), float(units.p_yes[judged].mean())
+    equal = bool(np.ptp(units.weights[both]) < 1e-12)
+    judge = _sums(cluster[both], own * (units.p_yes[both] - here), n)
+    for part, centre in ((both, here), (more, float(units.p_yes[more].mean()))):
+        around = units.p_yes[part] - (centre if equal else everywhere)
+        judge -= _sums(cluster[part], around / size, n)
+    return people, judge, here - everywhere
+
+
+def _weight(units: Units, people: FloatArray, judge: FloatArray, clustered: bool) -> float:
+    """λ: the covariance of both parts over the variance of the judge's, from 0 to all judged ÷ those not labelled.
+
+    Without clusters the judge's variance is that of all it judged, as `ppi-python` has it.
+    """
+    judged = ~np.isnan(units.p_yes)
+    p_yes = units.p_yes[judged]
+    size, more = len(p_yes), int(np.count_nonzero(judged & ~units.voted))
+    covariance = float(people @ judge)
+    variance = float((judge**2).sum())
+    if not clustered and bool(np.ptp(units.weights[units.voted]) < 1e-12):
+        variance = float(np.var(p_yes, ddof=1)) * more / (size * (size - more))
+    return min(max(covariance / variance, 0.0), size / more) if variance > 0 else 0.0
+
+
+def _rests_on(errors: FloatArray) -> float:
+    """How many units of equal size a sum of squares would rest on as well."""
+    squares = errors**2
+    return float(squares.sum() ** 2 / (squares**2).sum()) if squares.any() else 0.0
+
+
+_STRATA = ("model_name", "language", "narrative_type")
+"""Columns in whose groups people must have labelled the same share, whatever results are grouped by."""
+_PROBABILITY = "inclusion_probability"
+
+
+class _Sheet(NamedTuple):
+    """The units of one task that have votes or were judged, one row each; columns are labels."""
+
+    records: IntArray
+    """Number of the unit's record."""
+    voted: BoolArray
+    """Whether people voted."""
+    values: FloatArray
+    """What it is worth by their votes; NaN where there is no value."""
+    p_yes: FloatArray
+    """The judge's probability of yes; NaN where it did not judge."""
+
+
+class Helped:
+    """Adds the judge's help to the figures of labels."""
+
+    def __init__(
+        self, study: Study, judged: Judged, tasks: Mapping[TaskName, Values], by: Sequence[str], seed: int
+    ) -> None:
+        """Measure every label by every group."""
+        self.study, self.judged, self.by, self.seed = study, judged, by, seed
+        self.remarks: list[str] = []
+        self.figures: dict[tuple[TaskName, str, frozenset[tuple[str, str]]], dict[str, object]] = {}
+        """The fields of `Rate` by task, label and group."""
+        self.records = sorted(judged.narratives)
+        self.narratives = number_names([judged.narratives[record] for record in self.records])
+        weights = np.array([1 / (study.probabilities or {}).get(record, 1.0) for record in self.records])
+        tables = {table.task: table for table in study.tables}
+        for task, values in tasks.items():
+            sheet = _sheet(tables[task], values, judged, {record: place for place, record in enumerate(self.records)})
+            refusal = self._remark(task, sheet)
+            for division in divided(by, self.records, judged.provenance):
+                groups = division.of_record[sheet.records]
+                for number, group in enumerate(division.groups):
+                    own = np.flatnonzero(groups == number)
+                    records = sheet.records[own]
+                    for place, label in enumerate(LABELS[task]):
+                        columns = sheet.voted[own, place], sheet.values[own, place]
+                        p_yes = sheet.p_yes[own, place]
+                        units = Units(self.narratives[records], *columns, weights[records], p_yes)
+                        self.figures[task, label, frozenset(group.items())] = self._figures(units, refusal)
+
+    def add_to(self, task: TaskName, label: str, found: LabelResults) -> LabelResults:
+        """The figures of a label with those with the judge's help beside them.
+
+        A rate has none where the judge says nothing on the label or people did not label any.
+        """
+
+        def fields(rate: Rate, by: Mapping[str, str]) -> dict[str, object]:
+            return self.figures.get((task, label, frozenset(by.items())), {}) if rate.n_units else {}
+
+        groups = tuple(group.model_copy(update=fields(group, group.by)) for group in found.groups)
+        return found.model_copy(update={**fields(found, {}), "groups": groups})
+
+    def _remark(self, task: TaskName, sheet: _Sheet) -> bool:
+        """Say how many labelled units the judge leaves out and why it does not help; whether it does not."""
+        voted = sheet.voted.any(axis=1)
+        lacking = int(np.count_nonzero(voted & np.isnan(sheet.p_yes).all(axis=1)))
+        if lacking:
+            self.remarks.append(
+                f"{task}: of {int(np.count_nonzero(voted)):,} labelled units {lacking:,} have no judgement of "
+                f"{self.judged.judge}; people's labels on them count all the same."
+            )
+        if gap := self._gap(sheet):
+            self.remarks.append(_refusal(task, gap, self.study.probabilities is not None))
+            return True
+        if leaning := self._leaning(sheet):
+            self.remarks.append(_refusal_by_score(task, leaning))
+        return bool(leaning)
+
+    def _figures(self, units: Units, refused: bool) -> dict[str, object]:
+        judged = ~np.isnan(units.p_yes)
+        n_narratives = len(np.unique(units.narratives[~np.isnan(units.values) & judged]))
+        reason: NoHelp | None = None
+        if not judged.any():
+            reason = "not_judged"
+        elif refused:
+            reason = "not_a_random_part"
+        elif n_narratives < FEWEST_NARRATIVES:
+            reason = "few_narratives"
+        elif not (judged & ~units.voted).any():
+            reason = "all_labelled"
+        found = None if reason else prediction_powered(units)
+        behind = JudgeHelp(
+            judge=self.judged.judge,
+            n_judged=int(np.count_nonzero(judged)),
+            n_labelled=int(np.count_nonzero(judged & units.voted)),
+            n_narratives=n_narratives,
+            weight=None if found is None else rounded(found.weight),
+            undefined=reason,
+        )
+        if found is None:
+            return {"judge_help": behind}
+        return {
+            "rate_ppi": rounded(found.rate),
+            "interval_ppi": rate_interval(found.ends, found.method),
+            "judge_help": behind,
+        }
+
+    def _gap(self, sheet: _Sheet) -> Gap | None:
+        """The group whose part of what people labelled is not the others' beyond chance; None where there is none."""
+        was_judged, was_voted = (np.zeros(len(self.records), np.bool_) for _ in range(2))
+        was_judged[sheet.records[~np.isnan(sheet.p_yes).all(axis=1)]] = True
+        was_voted[sheet.records[sheet.voted.any(axis=1)]] = True
+        columns = [*self.by, *_STRATA]
+        probabilities, provenance = self.study.probabilities, self.judged.provenance
+        if probabilities is None:
+            return self._uneven(np.flatnonzero(was_judged), was_voted, provenance, columns)
+        sampled = self.judged.sampled or probabilities
+        drawn = np.array([record in sampled for record in self.records])
+        known = {
+            record: {**provenance.get(record, {}), _PROBABILITY: f"{sampled[record]:g}"}
+            for record in self.records
+            if record in sampled
+        }
+        gap = self._uneven(np.flatnonzero(was_judged & drawn), was_voted, known, [*columns, _PROBABILITY])
+        chosen = np.flatnonzero(was_judged)
+        names = [self.records[place] for place in chosen.tolist()]
+        given = np.array([probabilities.get(name, np.nan) for name in names])
+        given[~was_voted[chosen]] = np.nan
+        if gap or np.isnan(given).all():
+            return gap
+        _, numbers = np.unique(self.narratives[chosen], return_inverse=True)
+        return misfit(numbers, given, list(divisions_of(columns, names, provenance)))
+
+    def _uneven(
+        self, chosen: IntArray, voted: BoolArray, known: Mapping[str, Mapping[str, str]], columns: Sequence[str]
+    ) -> Gap | None:
+        """The group of the chosen records whose labelled share is not the others' beyond chance."""
+        if not len(chosen):
+            return None
+        names = [self.records[place] for place in chosen.tolist()]
+        _, numbers = np.unique(self.narratives[chosen], return_inverse=True)
+        return uneven_share(numbers, voted[chosen], list(divisions_of(columns, names, known)), self.seed)
+
+    def _leaning(self, sheet: _Sheet) -> Leaning | None:
+        """The label by whose scores what people labelled was chosen; None where there is none."""
+        was_judged = np.logical_not(np.isnan(sheet.p_yes).all(axis=1))
+        voted = np.any(sheet.voted, axis=1)
+        probabilities = self.study.probabilities
+        sampled = self.judged.sampled or probabilities
+        in_sample = np.array([sampled is None or record in sampled for record in self.records])
+        own = np.flatnonzero(was_judged & in_sample[sheet.records])
+        of = sheet.records[own]
+        found = chosen_by_score(self.narratives[of], of, voted[own], sheet.p_yes[own], self.seed)
+        if found or probabilities is None:
+            return found
+        own = np.flatnonzero(was_judged)
+        of = sheet.records[own]
+        given = np.array([probabilities.get(record, np.nan) for record in self.records])[of]
+        given[~voted[own]] = np.nan
+        return misfit_by_score(self.narratives[of], given, sheet.p_yes[own])
+
+
+def _sheet(ratings: Ratings, values: Values, judged: Judged, places: Mapping[str, int]) -> _Sheet:
+    """The units with votes, then the others that were judged."""
+    labels = LABELS[ratings.task]
+    units = {unit: row for row, unit in enumerate(ratings.unit_keys)}
+    n_voted = len(units)
+    said = judged.tasks.get(ratings.task, {})
+    for unit in said:
+        units.setdefault(unit, len(units))
+    p_yes = np.full((len(units), len(labels)), np.nan)
+    column = {label: place for place, label in enumerate(labels)}
+    for unit, by_label in said.items():
+        for label, probability in by_label.items():
+            p_yes[units[unit], column[label]] = probability
+    given = np.full((len(units), len(labels)), np.nan)
+    given[:n_voted] = values.values
+    voted = np.zeros(given.shape, np.bool_)
+    voted[:n_voted] = ~np.isnan(values.values) | values.undecided
+    records = np.array([places[record] for record, _ in units], np.int64)
+    return _Sheet(records, voted, given, p_yes)
+
+
+def _refusal(task: TaskName, gap: Gap, weighted: bool) -> str:
+    where = f"`{gap.column}` is {gap.name!r}" if gap.name else f"`{gap.column}` is not known"
+    shares = f"{gap.share:.0%} of the records where {where} and {gap.elsewhere:.0%} of the others"
+    if not weighted:
+        return (
+            f"{task}: people labelled {shares}: no random part of what the judge judged, so there are no rates with "
+            "its help. Give the inclusion probabilities with --weights sample.csv, or label the same share of each."
+        )
+    if gap.column == _PROBABILITY:
+        shares = (
+            f"{gap.share:.0%} of the sample where the probability is {gap.name} and {gap.elsewhere:.0%} of the rest"
+        )
+        return f"{task}: people labelled {shares}: no random part of it, so there are no rates with the judge's help."
+    return (
+        f"{task}: by their inclusion probabilities the labelled records stand for {shares}: they are no random part of "
+        "what the judge judged, so there are no rates with its help."
+    )
+
+
+def _refusal_by_score(task: TaskName, leaning: Leaning) -> str:
+    """Why the judge does not help on a task where people's part goes along with its scores."""
+    label = LABELS[task][leaning.label]
+    what = f"P(yes) of `{label}` further from one half" if leaning.by_certainty else f"P(yes) of `{label}` higher"
+    return (
+        f"{task}: the judge has its {what} for what people labelled than for the rest in {leaning.share:.0%} of pairs, "
+        "and chance would be 50%: no random part of what the judge judged, so there are no rates with its help. Label "
+        "a part that is drawn without its scores (`citejury annotation plan`)."
+    )

@@ -1,0 +1,257 @@
+"""Answers of runs go in; what they cite comes out, by group, and what they say of their narrative.
+
+Source: exports/contracts/results.md#landscape.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from exports.statistics.comparisons import rate_ends
+from exports.statistics.distributions import rounded
+from exports.statistics.groups import AskedOf, Grouping, Records, count_groups, divided
+from exports.statistics.rates import MeasuredColumn, measure_columns, rate_interval
+from exports.statistics.ratings import FloatArray, IntArray
+from exports.statistics.results_schema import (
+    CitationGroup,
+    LabelResults,
+    Landscape,
+    NarrativeVerdicts,
+    NoFigure,
+    RunTotals,
+    SiteCount,
+    SiteOverlap,
+)
+from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts
+from exports.statistics.values import Values
+
+_PROVIDER = "model_name"
+_TOP_SITES = 20
+_LEAST_SAMPLE = 10
+"""Groups with fewer citations are not compared by sites in a sample: in so few hardly any site comes twice."""
+
+
+class Surveyed(NamedTuple):
+    """What the answers of the runs tell."""
+
+    landscape: Landscape
+    """What they cite."""
+    verdicts: NarrativeVerdicts | None
+    """What they say of their narrative; None where no patterns were given."""
+    remarks: list[str]
+    """What to mind, in plain sentences."""
+
+
+def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) -> Surveyed:
+    """What the answers cite and say, over all of them and by group."""
+    records = _divided(answers, asked_of, by)
+    uncompared = records._replace(divisions=[division._replace(pairs=()) for division in records.divisions])
+    count = len(answers.record_uuids)
+    without = _measured(np.arange(count), (answers.n_citations == 0)[:, np.newaxis], records, seed)[0]
+    states = (answers.states[:, np.newaxis] == np.arange(len(STATES))).astype(np.float64)
+    of_citations = np.concatenate([states, answers.excerpts[:, np.newaxis]], axis=1)
+    *by_state, excerpts = _measured(answers.cited_by, of_citations, uncompared, seed)
+    landscape = Landscape(
+        groups=tuple(group for division in records.divisions for group in _citation_groups(answers, division)),
+        without_citations=without,
+        states=dict(zip(STATES, by_state, strict=True)),
+        excerpts_only=excerpts,
+        overlaps=tuple(overlap for division in records.divisions for overlap in _overlaps(answers, division)),
+    )
+    return Surveyed(landscape, _verdicts(answers, records, seed), [*_ungrouped(answers, by), *_remarks(answers)])
+
+
+def run_totals(
+    runs: Mapping[str, RunCounts], provenance: Mapping[str, Mapping[str, str]], records: Sequence[str]
+) -> tuple[RunTotals, ...]:
+    """What became of the questions by provider; `records` are those of the export."""
+    models = [provenance.get(record, {}).get(_PROVIDER, "") for record in records]
+    return tuple(
+        RunTotals(
+            model_name=model,
+            answered=counts.answered,
+            **counts._asdict(),
+            before_the_jury=models.count(model),
+        )
+        for model, counts in sorted(runs.items())
+    )
+
+
+def _divided(answers: Answers, asked_of: AskedOf, by: Sequence[str]) -> Records:
+    known = [column for column in by if column in answers.columns]
+    names = answers.record_uuids
+    texts = {column: _texts(answers.columns[column]) for column in known}
+    rows = {name: {column: texts[column][at] for column in known} for at, name in enumerate(names)}
+    divisions = divided(known, names, rows)
+    read = np.bincount(answers.cited_by, answers.states == STATES.index("read"), len(names)).astype(np.int64)
+    counts = [count_groups(division, asked_of, answers.n_citations, read) for division in divisions]
+    return Records(answers.narratives.numbers, np.ones(len(names)), divisions, counts)
+
+
+def _texts(column: Column) -> list[str]:
+    return [column.names[number] for number in column.numbers.tolist()]
+
+
+def _measured(of_record: IntArray, values: FloatArray, records: Records, seed: int) -> list[LabelResults]:
+    values = np.asarray(values, np.float64)
+    sheet = Values(of_record, values, np.zeros(values.shape, np.bool_))
+    columns = [MeasuredColumn(0, column, ()) for column in range(values.shape[1])]
+    return measure_columns([sheet], columns, records, seed)[0]
+
+
+def _citation_groups(answers: Answers, division: Grouping) -> Iterator[CitationGroup]:
+    cited_by = division.of_record[answers.cited_by]
+    known = np.array([bool(name) for name in answers.sites.names], np.bool_)[answers.sites.numbers]
+    found = [
+        _SitesOfGroup(answers, np.flatnonzero((cited_by == group) & known)) for group in range(len(division.groups))
+    ]
+    totals = [int(each.citations.sum()) for each in found]
+    sample = min((total for total in totals if total >= _LEAST_SAMPLE), default=0)
+    citations = answers.n_citations
+    for group, sites in enumerate(found):
+        members = division.of_record == group
+        own = citations[members]
+        total = int(sites.citations.sum())
+        shares = sites.citations / total if total else np.empty(0)
+        yield CitationGroup(
+            by=division.groups[group],
+            n_answers=len(own),
+            n_narratives=len(np.unique(answers.narratives.numbers[members])),
+            n_citations=int(own.sum()),
+            citations_mean=rounded(float(own.mean())) if len(own) else None,
+            citations_median=float(np.median(own)) if len(own) else None,
+            n_sites=len(sites.citations),
+            n_unknown_site=int(own.sum()) - total,
+            effective_sites=rounded(math.exp(-float(shares @ np.log(shares)))) if total else None,
+            top_site_share=rounded(float(shares.max())) if total else None,
+            sites_in_sample=rounded(_expected_sites(sites.citations, sample)) if sample and total >= sample else None,
+            sample=sample,
+            top_sites=tuple(sites.top(answers.sites.names)),
+        )
+
+
+class _SitesOfGroup:
+    """How often the sites of one group are cited."""
+
+    def __init__(self, answers: Answers, rows: IntArray) -> None:
+        """Count them; `rows` are the group's citations whose site is known."""
+        sites = answers.sites.numbers[rows]
+        self.numbers, self.citations = np.unique(sites, return_counts=True)
+        pairs = np.unique(sites * max(1, len(answers.record_uuids)) + answers.cited_by[rows])
+        self.answers = np.unique(pairs // max(1, len(answers.record_uuids)), return_counts=True)[1]
+
+    def top(self, names: Sequence[str]) -> Iterator[SiteCount]:
+        """The most cited sites."""
+        for place in np.lexsort((self.numbers, -self.citations))[:_TOP_SITES].tolist():
+            yield SiteCount(
+                site=names[int(self.numbers[place])],
+                citations=int(self.citations[place]),
+                answers=int(self.answers[place]),
+            )
+
+
+def _expected_sites(citations: IntArray, sample: int) -> float:
+    """Different sites expected among so many citations drawn without replacement, at most all of them.
+
+    Source: Hurlbert 1971, The nonconcept of species diversity, Ecology 52, equation 14.
+    """
+    total = int(citations.sum())
+    counts, sites = np.unique(citations, return_counts=True)
+    missed = [_missed(total, int(count), sample) for count in counts]
+    return float(sum(number * (1 - share) for number, share in zip(sites.tolist(), missed, strict=True)))
+
+
+def _missed(total: int, count: int, sample: int) -> float:
+    """The chance that none of `count` among `total` is in the sample: C(total − count, sample) ÷ C(total, sample)."""
+    if total - count < sample:
+        return 0.0
+    logs = math.lgamma(total - count + 1) - math.lgamma(total - count - sample + 1)
+    return math.exp(logs - math.lgamma(total + 1) + math.lgamma(total - sample + 1))
+
+
+def _overlaps(answers: Answers, division: Grouping) -> Iterator[SiteOverlap]:
+    if not division.pairs:
+        return
+    known = np.array([bool(name) for name in answers.sites.names], np.bool_)[answers.sites.numbers]
+    cited_by, sites = answers.cited_by[known], answers.sites.numbers[known]
+    width = len(answers.sites.names)
+    keys = answers.narratives.numbers[cited_by] * width + sites
+    groups = division.of_record[cited_by]
+    of_group = [np.unique(keys[groups == group]) for group in range(len(division.groups))]
+    for pair in division.pairs:
+        a, b = of_group[pair.a], of_group[pair.b]
+        overall = _jaccard(np.unique(a % width), np.unique(b % width))
+        each = _narrative_jaccards(a, b, width)
+        ends = rate_ends(each, np.ones(len(each)), np.ones(len(each))) if len(each) > 1 else None
+        undefined: NoFigure | None = None
+        if len(each) < 2:
+            undefined = "one_narrative" if len(each) else "no_shared_narrative" if len(a) and len(b) else "no_units"
+        yield SiteOverlap(
+            by=pair.column,
+            within=pair.within,
+            a=division.groups[pair.a][pair.column],
+            b=division.groups[pair.b][pair.column],
+            jaccard=overall,
+            n_narratives=len(each),
+            narrative_jaccard=rounded(float(each.mean())) if len(each) else None,
+            interval=rate_interval(ends),
+            undefined=undefined,
+        )
+
+
+def _jaccard(a: IntArray, b: IntArray) -> float | None:
+    """Common ÷ all of two sets; None where both are empty."""
+    together = len(np.union1d(a, b))
+    return rounded((len(a) + len(b) - together) / together) if together else None
+
+
+def _narrative_jaccards(a: IntArray, b: IntArray, width: int) -> FloatArray:
+    """Jaccard's index on each narrative on which both have a site; keys are narrative × width + site."""
+    narratives = np.intersect1d(a // width, b // width)
+    in_a, in_b, in_both = (
+        np.bincount(np.searchsorted(narratives, own[np.isin(own, narratives)]), minlength=len(narratives))
+        for own in (a // width, b // width, np.intersect1d(a, b, assume_unique=True) // width)
+    )
+    return np.asarray(in_both / (in_a + in_b - in_both), np.float64)
+
+
+def _verdicts(answers: Answers, records: Records, seed: int) -> NarrativeVerdicts | None:
+    """What the answers say of their narrative; None where no patterns were given."""
+    if not answers.patterns:
+        return None
+    unread = answers.verdicts == NO_VERDICT
+    values = (answers.verdicts[:, np.newaxis] == np.arange(len(VERDICTS))).astype(np.float64)
+    values[unread] = np.nan
+    found = _measured(np.arange(len(unread)), values, records, seed)
+    languages = answers.columns["language"]
+    counts = np.bincount(languages.numbers[unread], minlength=len(languages.names)).tolist()
+    return NarrativeVerdicts(
+        patterns=dict(sorted(answers.patterns.items())),
+        n_without_patterns={name: count for name, count in zip(languages.names, counts, strict=True) if count},
+        verdicts=dict(zip(VERDICTS, found, strict=True)),
+    )
+
+
+def _ungrouped(answers: Answers, by: Sequence[str]) -> Iterator[str]:
+    """A sentence about the columns that the runs do not tell."""
+    unknown = [f"`{column}`" for column in dict.fromkeys(by) if column not in answers.columns]
+    if unknown:
+        yield f"Figures from runs are not grouped by {', '.join(unknown)}, which runs do not tell."
+
+
+def _remarks(answers: Answers) -> Iterator[str]:
+    total, unfetched = len(answers.states), int((answers.states == STATES.index("unfetched")).sum())
+    if unfetched:
+        yield (
+            f"Nobody tried to fetch {unfetched:,} of {total:,} cited sources. `citejury pipeline sources` does, and "
+            "writes records to name with `--runs`."
+        )
+    excerpts = int(answers.excerpts.sum())
+    if excerpts:
+        yield (
+            f"Of {excerpts:,} of {total:,} cited sources only an excerpt is held that the provider sent with its "
+            "answer; they count as read, and whether their page is there is not known. States of sources are not "
+            "compared between groups for this reason."
+        )

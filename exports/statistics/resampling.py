@@ -1,0 +1,473 @@
+"""The joint bootstrap over whole records: one set of weights for all labels, coefficients and pairs.
+
+Every figure is a function of sums over units, and the sums of a record are those of its units. So a resample is a
+weight for each record, how often it was drawn, and all its totals are one row of `weights @ sums`.
+
+Source: exports/contracts/agreement.md#intervals.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from exports.statistics.agreement_schema import Interval, RefusedReason
+from exports.statistics.distributions import NORMAL_QUANTILE, rounded, student_quantile
+from exports.statistics.ratings import BoolArray, FloatArray, IntArray
+
+FEW_RECORDS = 20
+"""With fewer records the expanded percentile is nearer to what it promises than BCa."""
+UNDEFINED_SHARE = 0.05
+"""Above this share of undefined resamples those that are left say too little."""
+_TIE = 1e-9
+"""Replicates this near to the estimate are equal to it, but for rounding."""
+_NORMAL = NormalDist()
+
+
+_BLOCK = 2**21
+"""Numbers that a block of weights, of totals or of left-out sums may hold: 16 MiB."""
+_LARGEST_BLOCK = 512
+"""Rows of such a block at most."""
+_DRAWS_AT_ONCE = 2**16
+"""Records drawn in one call: many resamples of few records cost one call, and their counts stay in the cache."""
+_MANTISSA = 52
+"""Bits of a number that may be added up without a carry into one more."""
+
+
+class SparseSums(NamedTuple):
+    """Sums of records of which most are 0: those that are not, by record."""
+
+    records: IntArray
+    """Number of the record of each entry, in rising order; one record may have several entries in a column."""
+    columns: IntArray
+    values: FloatArray
+    """What it adds."""
+    shape: tuple[int, int]
+    """Records and columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimator:
+    """Figures that depend on sums over records alone. `bootstrap` gives its replicates under the estimator itself."""
+
+    sums: FloatArray | SparseSums
+    """Records × k: the sums of each record. Statistics that name the same array share its totals."""
+    formula: Callable[[FloatArray], FloatArray]
+    """From totals (… × k) to figures (… × m), NaN where one is undefined."""
+    frame: BoolArray
+    """Which records may be drawn, one value a record; none leaves every figure NaN."""
+
+
+class Replicates(NamedTuple):
+    """What resampling tells of the m figures of one estimator."""
+
+    estimates: FloatArray
+    """The figures of the records as they are: m."""
+    resampled: FloatArray
+    """The figures of each resample: resamples × m, NaN where one is undefined."""
+    acceleration: FloatArray
+    """Acceleration of each figure for BCa: m; NaN where leaving one record out leaves it undefined."""
+    jackknife_se: FloatArray
+    """Jackknife standard error of each figure: m; NaN where leaving one record out leaves it undefined."""
+    n_records: int
+    """Records in the frame."""
+
+
+Resampled = Mapping[Estimator, Replicates]
+"""What `bootstrap` gives."""
+
+
+class _Moments(NamedTuple):
+    """Sums of powers of the leave-one-out values about their mean, for m figures."""
+
+    n: float
+    """How many values."""
+    squares: FloatArray
+    """Σu², u = mean − value."""
+    cubes: FloatArray
+    """Σu³."""
+
+    @property
+    def acceleration(self) -> FloatArray:
+        """Σu³ / (6·(Σu²)^1.5); 0 where nothing varies (Efron 1987)."""
+        varies = np.where(self.squares == 0, 1.0, self.squares)
+        acceleration: FloatArray = np.where(self.squares == 0, 0.0, self.cubes / (6 * varies * np.sqrt(varies)))
+        return acceleration
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """√((n − 1)/n · Σu²)."""
+        return np.sqrt((self.n - 1) / self.n * self.squares)
+
+
+def bootstrap(estimators: Iterable[Estimator], resamples: int, seed: int) -> dict[Estimator, Replicates]:
+    """The replicates of each estimator, when as many records as its frame has are drawn from it.
+
+    The records drawn depend on the size of the frame, `resamples` and `seed` alone: figures with the same three are
+    jointly distributed, those of separate calls too. Sums are brought to a grid on which additions are exact, so that
+    neither the order of additions nor the number of threads changes a digit.
+
+    The sums of a estimator have a row for every record of the task; equal frames are drawn from once.
+    """
+    by_frame: dict[bytes, list[Estimator]] = {}
+    for estimator in dict.fromkeys(estimators):
+        by_frame.setdefault(estimator.frame.tobytes(), []).append(estimator)
+    found: dict[Estimator, Replicates] = {}
+    for group in by_frame.values():
+        found |= _bootstrap_frame(group, group[0].frame, resamples, seed)
+    return found
+
+
+def _bootstrap_frame(
+    estimators: Sequence[Estimator], frame: BoolArray, resamples: int, seed: int
+) -> dict[Estimator, Replicates]:
+    n = int(np.count_nonzero(frame))
+    by_sums: dict[int, list[Estimator]] = {}
+    for estimator in estimators:
+        by_sums.setdefault(id(estimator.sums), []).append(estimator)
+    groups = [(_framed(group[0].sums, frame), group) for group in by_sums.values()]
+    estimates = {each: each.formula(_column_totals(sums)) for sums, group in groups for each in group}
+    resampled = {each: np.empty((resamples, len(figures))) for each, figures in estimates.items()}
+    widest = max(sums.shape[1] for sums, _ in groups)
+    for start, weights in _weight_blocks(n, widest, resamples, seed):
+        for sums, group in groups:
+            totals = _weighted_totals(weights, sums)
+            for estimator in group:
+                resampled[estimator][start : start + len(weights)] = estimator.formula(totals)
+    found: dict[Estimator, Replicates] = {}
+    for sums, group in groups:
+        for each, moments in zip(group, _left_out(sums, [(one.formula, estimates[one]) for one in group]), strict=True):
+            found[each] = Replicates(estimates[each], resampled[each], moments.acceleration, moments.standard_error, n)
+    return found
+
+
+def _weight_blocks(n: int, widest: int, resamples: int, seed: int) -> Iterator[tuple[int, FloatArray]]:
+    """How often each of n records is drawn, a row a resample, in blocks with the number of their first row.
+
+    The blocks fit `widest` columns of totals; the draws do not depend on it.
+    """
+    generator = np.random.default_rng(seed)
+    rows = min(_LARGEST_BLOCK, max(1, _BLOCK // max(n, widest, 1)))
+    for start in range(0, resamples, rows):
+        weights = np.zeros((min(rows, resamples - start), n))
+        at_once = max(1, _DRAWS_AT_ONCE // max(n, 1))
+        for first in range(0, len(weights) if n else 0, at_once):
+            some = weights[first : first + at_once]
+            drawn = generator.integers(0, n, some.shape) + n * np.arange(len(some))[:, np.newaxis]
+            some[:] = np.bincount(drawn.ravel(), minlength=some.size).reshape(some.shape)
+        yield start, weights
+
+
+def _weighted_totals(weights: FloatArray, sums: FloatArray | SparseSums) -> FloatArray:
+    if not isinstance(sums, SparseSums):
+        return weights @ sums
+    rows = [np.bincount(sums.columns, row[sums.records] * sums.values, sums.shape[1]) for row in weights]
+    return np.stack(rows).astype(np.float64, copy=False)
+
+
+def _framed(sums: FloatArray | SparseSums, frame: BoolArray) -> FloatArray | SparseSums:
+    """The sums of the frame's records, exact in any order of addition."""
+    n = int(np.count_nonzero(frame))
+    if not isinstance(sums, SparseSums):
+        return exact_addends(sums[frame], n)
+    kept = frame[sums.records]
+    places = np.cumsum(frame) - 1
+    entries = np.bincount(sums.records[kept]) if kept.any() else np.zeros(1)
+    values = exact_addends(sums.values[kept, np.newaxis], n * int(entries.max()))[:, 0]
+    return SparseSums(places[sums.records[kept]], sums.columns[kept], values, (n, sums.shape[1]))
+
+
+def exact_addends(values: FloatArray, count: int) -> FloatArray:
+    """The values (rows × k), rounded so that sums of up to `count` rows of a column are exact in floating point.
+
+    Whole numbers stay as they are; others move by less than `count` times the column's largest value in 2⁵².
+    """
+    if not values.size:
+        return values
+    largest = np.abs(values).max(axis=0)
+    _, exponents = np.frexp(largest * max(count, 1))
+    places = np.maximum(_MANTISSA - exponents, 0)
+    found: FloatArray = np.ldexp(np.rint(np.ldexp(values, places)), -places)
+    return found
+
+
+def _column_totals(sums: FloatArray | SparseSums) -> FloatArray:
+    """The total of each column: k."""
+    if not isinstance(sums, SparseSums):
+        return np.asarray(sums.sum(axis=0), dtype=np.float64)
+    return np.bincount(sums.columns, sums.values, sums.shape[1]).astype(np.float64)
+
+
+def _left_out(
+    sums: FloatArray | SparseSums, group: Sequence[tuple[Callable[[FloatArray], FloatArray], FloatArray]]
+) -> list[_Moments]:
+    """The moments of leave-one-record-out values for each formula with its estimates: total less row, in one pass."""
+    n, columns = sums.shape
+    total = _column_totals(sums)
+    kinds, counts = (sums, None) if isinstance(sums, SparseSums) else distinct_rows(sums)
+    powers = [np.zeros((3, len(estimates))) for _, estimates in group]
+    rows = max(1, _BLOCK // max(1, columns + 8 * max(len(estimates) for _, estimates in group)))
+    for start in range(0, kinds.shape[0], rows):
+        rest = total - _dense_rows(kinds, start, min(start + rows, kinds.shape[0]))
+        weights = None if counts is None else counts[start : start + rows]
+        for (formula, estimates), power in zip(group, powers, strict=True):
+            power += shifted_powers(formula(rest) - estimates, weights)
+    return [central_moments(power, n) for power in powers]
+
+
+def distinct_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The distinct rows in no particular order and how often each occurs; all of them, once each, if they differ.
+
+    Told apart by one random combination of their columns, and then compared: several times faster than sorting rows.
+    """
+    keys = np.einsum("ij,j->i", rows, np.random.default_rng(0).random(rows.shape[1]))
+    _, firsts, places, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    found = rows[firsts]
+    if len(found) == len(rows) or not np.array_equal(found[places], rows):
+        return rows, np.ones(len(rows))
+    return found, counts.astype(np.float64)
+
+
+def _dense_rows(sums: FloatArray | SparseSums, start: int, end: int) -> FloatArray:
+    """The sums of some records in a row: rows × k."""
+    if not isinstance(sums, SparseSums):
+        return sums[start:end]
+    first, last = np.searchsorted(sums.records, [start, end])
+    columns = sums.shape[1]
+    places = (sums.records[first:last] - start) * columns + sums.columns[first:last]
+    cells = np.bincount(places, sums.values[first:last], (end - start) * columns).astype(np.float64)
+    return cells.reshape(-1, columns)
+
+
+def shifted_powers(shifts: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Sums of the shifts (rows × m), of their squares and of their cubes: 3 × m."""
+    squares = shifts * shifts
+    counts = 1.0 if weights is None else weights[:, np.newaxis]
+    return np.stack([(counts * power).sum(axis=0) for power in (shifts, squares, squares * shifts)])
+
+
+def central_moments(power: FloatArray, count: float) -> _Moments:
+    """Moments about the mean from those about another value, which is near it."""
+    first, second, third = power
+    mean = first / max(count, 1)
+    squares = np.maximum(second - count * mean**2, 0)
+    cubes = -(third - 3 * mean * second + 2 * count * mean**3)
+    # What is left of rounding is no variation.
+    return _Moments(max(count, 1), np.where(squares > 1e-24 * count, squares, squares * 0), cubes)
+
+
+def interval(replicates: Replicates, column: int) -> Interval | RefusedReason:
+    """One interval, or why it is refused: `undefined`, `single_record`, `undefined_resamples`, `constant`.
+
+    `constant` means that all resamples give the same value, so they tell nothing of how sure it is.
+    """
+    estimate = float(replicates.estimates[column])
+    resampled = replicates.resampled[:, column]
+    defined = resampled[~np.isnan(resampled)]
+    if math.isnan(estimate):
+        return "undefined"
+    if replicates.n_records < 2:
+        return "single_record"
+    if undefined_share(resampled) > UNDEFINED_SHARE or not len(defined):
+        return "undefined_resamples"
+    if np.ptp(defined) <= _TIE:
+        return "constant"
+    acceleration = float(replicates.acceleration[column])
+    ends = bca_ends(defined, estimate, acceleration) if replicates.n_records >= FEW_RECORDS else None
+    method: Literal["bca", "expanded_percentile"] = "bca" if ends else "expanded_percentile"
+    low, high = ends or expanded_percentile_ends(defined, replicates.n_records)
+    return Interval(low=rounded(low), high=rounded(high), method=method)
+
+
+def interval_or_none(replicates: Replicates, column: int) -> Interval | None:
+    """One interval; None where it is refused."""
+    found = interval(replicates, column)
+    return found if isinstance(found, Interval) else None
+
+
+def undefined_share(resampled: FloatArray) -> float:
+    """Share of the replicates of one figure that are undefined, exact to the last digit: 5 of 100 are 0.05."""
+    return int(np.count_nonzero(np.isnan(resampled))) / len(resampled)
+
+
+def share_below(defined: FloatArray, threshold: float) -> float:
+    """Share of defined replicates below the threshold; those equal to it but for rounding are not."""
+    return float(np.mean(defined < threshold - _TIE))
+
+
+def bias_correction(resampled: FloatArray, estimate: float) -> float:
+    """z0 = Φ⁻¹(share of defined replicates below the estimate, ties counted half); infinite where all are on one side.
+
+    Source: Efron 1987.
+    """
+    below = np.count_nonzero(resampled < estimate - _TIE)
+    ties = np.count_nonzero(np.abs(resampled - estimate) <= _TIE)
+    share = (below + ties / 2) / len(resampled)
+    if share in (0, 1):
+        return math.inf if share else -math.inf
+    return _NORMAL.inv_cdf(share)
+
+
+def bca_levels(z0: float, acceleration: float) -> tuple[float, float] | None:
+    """Φ(z0 + (z0 ± 1.96)/(1 − a·(z0 ± 1.96))), lower first; None where that is not finite."""
+    if not (math.isfinite(z0) and math.isfinite(acceleration)):
+        return None
+    shifted = (z0 - NORMAL_QUANTILE, z0 + NORMAL_QUANTILE)
+    if any(1 - acceleration * each <= 0 for each in shifted):
+        return None
+    low, high = (_NORMAL.cdf(z0 + each / (1 - acceleration * each)) for each in shifted)
+    return low, high
+
+
+def bca_ends(resampled: FloatArray, estimate: float, acceleration: float) -> tuple[float, float] | None:
+    """The ends of the BCa interval from defined replicates; None where z0 or the acceleration is not finite."""
+    levels = bca_levels(bias_correction(resampled, estimate), acceleration)
+    return None if levels is None else _quantiles(resampled, levels)
+
+
+def expanded_percentile_ends(resampled: FloatArray, n: int) -> tuple[float, float]:
+    """The percentile ends moved outwards, since resamples of n records vary too little.
+
+    Their level is Φ(−√(n/(n − 1))·t), with t of n − 1 degrees of freedom.
+
+    Source: Hesterberg 2015.
+    """
+    level = _NORMAL.cdf(-math.sqrt(n / (n - 1)) * student_quantile(n - 1))
+    return _quantiles(resampled, (level, 1 - level))
+
+
+def _quantiles(resampled: FloatArray, levels: tuple[float, float]) -> tuple[float, float]:
+    low, high = np.quantile(resampled, levels)
+    return float(low), float(high)
+
+
+_FEWEST_CARRIED, _FEWEST_CARRIED_OF_FEW = 2, 4
+"""Records with a unanimous unit of each value, the second where records are few; fewer tell too little."""
+_FEW_RECORDS = 50
+"""Below so many records a rare value that is met twice was met by luck."""
+_FEW_SPLIT = 5
+"""With fewer records that hold a disagreement simulated intervals held alpha in .98 of the studies or more."""
+_MANY_SPLIT, _MANY_CARRIED = 20, 10
+"""With fewer such records simulated intervals of an absence held its effect in .25 to .92 of the studies."""
+_ONE_SIDED = 0.05
+_TWO_SIDED = 0.025
+_HALVINGS = 60
+
+
+class Support(NamedTuple):
+    """What the interval of alpha on one label rests on."""
+
+    carried: int
+    """Records with a unit on which all agree on yes, or on no: whichever are fewer."""
+    split: int
+    """Records with a disagreement."""
+    records: int
+    """Records with a pairable unit."""
+    least: float
+    """The least alpha that would leave no disagreement on such records in one study of twenty."""
+    least_of_few: float
+    """The least alpha that would leave so few records with a disagreement in one study of forty, if each could hold the
+    worst; -1 where they are not few."""
+
+
+def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_records: int) -> Support:
+    """What alpha rests on, from each unit's ratings that say no and yes, and its record."""
+    ratings = zeros + ones
+    pairable = ratings >= 2
+    carried = [_records_with(pairable & (each == 0), unit_records) for each in (zeros, ones)]
+    worst = np.where(pairable, 2 * (ratings // 2) * (ratings - ratings // 2) / np.maximum(ratings - 1, 1), 0.0)
+    n0, n1 = (float(each[pairable].sum()) for each in (zeros, ones))
+    total = n0 + n1
+    possible = 2 * n0 * n1 / (total * (total - 1)) if n0 * n1 else np.nan
+    by_record = np.bincount(unit_records, worst, n_records).astype(np.float64)
+    observed = _unseen_total(by_record) / max(total, 1)
+    split = _records_with(pairable & (zeros * ones > 0), unit_records)
+    records = _records_with(pairable, unit_records)
+    of_few = -1.0
+    if 0 < split < _FEW_SPLIT:
+        most = _share_bound(split, records) * records * float(by_record.max())
+        of_few = max(-1.0, 1 - most / max(total, 1) / possible)
+    return Support(min(carried), split, records, max(-1.0, 1 - observed / possible), of_few)
+
+
+def _records_with(units: BoolArray, unit_records: IntArray) -> int:
+    return len(np.unique(unit_records[units]))
+
+
+def _share_bound(few: int, of: int) -> float:
+    """The share that would show so few of so many, or fewer, in one study of forty (Clopper & Pearson 1934)."""
+    low, high = few / of, 1.0
+    for _ in range(_HALVINGS):
+        share = (low + high) / 2
+        tail = sum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(few + 1))
+        low, high = (share, high) if tail > _TWO_SIDED else (low, share)
+    return high
+
+
+def _unseen_total(worst: FloatArray) -> float:
+    """The most disagreement that records are expected to hold, if there is none to see in one study of twenty.
+
+    A record of which the worst is w disagrees with a probability π; Π(1 − π) is .05, and Σπw the largest possible:
+    π = 1 − λ/w where w is above λ, else 0. Records alike give the Clopper–Pearson bound 1 − .05^(1/n) times w.
+
+    `worst` is the worst disagreement that each record can hold.
+    """
+    heights = np.sort(worst[worst > 0])[::-1]
+    if not len(heights):
+        return 0.0
+    levels = (np.cumsum(np.log(heights)) + np.log(_ONE_SIDED)) / np.arange(1, len(heights) + 1)
+    kept = int(np.flatnonzero(np.log(heights) > levels)[-1])
+    return float((heights[: kept + 1] - np.exp(levels[kept])).sum())
+
+
+def alpha_interval(replicates: Replicates, column: int, support: Support) -> Interval | RefusedReason:
+    """The interval of a label's alpha, or why it is refused.
+
+    Without any disagreement it is one-sided, from what such records could hide. With some, its lower end is never
+    above that: who has seen a disagreement does not know more than who has seen none. Nor is it below what so few
+    records with a disagreement allow: BCa of a handful of them swings, and more agreement would look like less.
+    """
+    defined = not np.isnan(replicates.estimates[column])
+    found = interval(replicates, column)
+    if defined and replicates.n_records > 1 and support.split == 0:
+        found = Interval(low=rounded(support.least), high=1.0, method="one-sided")
+    if not isinstance(found, Interval):
+        return found
+    if not _is_carried(support):
+        return "too_few_rare_ratings"
+    if found.method == "one-sided":
+        return found
+    update: dict[str, object] = {"conservative": support.split < _FEW_SPLIT}
+    low = min(max(found.low, support.least_of_few), support.least)
+    if low != found.low:
+        update |= {"low": rounded(low), "method": "bounded"}
+    return found.model_copy(update=update)
+
+
+def alpha_interval_or_none(replicates: Replicates, column: int, support: Support) -> Interval | None:
+    """The interval of a label's alpha; None where it is refused."""
+    found = alpha_interval(replicates, column, support)
+    return found if isinstance(found, Interval) else None
+
+
+def joint_interval(replicates: Replicates, column: int, *supports: Support) -> Interval | None:
+    """The interval of a difference or mean of alphas; None where it is refused, or resamples show little of one."""
+    return interval_or_none(replicates, column) if all(map(_rests_on_resamples, supports)) else None
+
+
+def _rests_on_resamples(support: Support) -> bool:
+    """Whether resamples show how sure an alpha is: both values are agreed on, and there is a disagreement."""
+    return _is_carried(support) and support.split > 0
+
+
+def absence_interval(replicates: Replicates, column: int, support: Support) -> Interval | None:
+    """The interval of alpha without somebody less alpha of all; None where it is refused, or would be too narrow."""
+    enough = support.split >= _MANY_SPLIT and support.carried >= _MANY_CARRIED
+    return interval_or_none(replicates, column) if enough else None
+
+
+def _is_carried(support: Support) -> bool:
+    return support.carried >= (_FEWEST_CARRIED if support.records >= _FEW_RECORDS else _FEWEST_CARRIED_OF_FEW)

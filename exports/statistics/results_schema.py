@@ -1,0 +1,337 @@
+"""The whole of `results.json`: every figure, and where there is none, the reason.
+
+Source: exports/contracts/results.md.
+"""
+
+from typing import Literal
+
+from annotation.argilla.labels import TaskName
+from exports.statistics.agreement_schema import InputFile
+from exports.statistics.study import Consensus, Verdict, VerdictPatterns
+from pipeline.core.schema import Frozen
+from pipeline.records.schema import SourceState
+
+Contexts = Literal["selected", "supplied", ""]
+
+NoFigure = Literal["no_units", "one_narrative", "no_shared_narrative", "not_known"]
+
+NoHelp = Literal["not_judged", "not_a_random_part", "few_narratives", "all_labelled"]
+
+OPTIONAL = frozenset({"rate_ppi", "interval_ppi", "judge_help"})
+"""Fields that `results.json` leaves out where they are None: those of a judge."""
+
+
+class RateInterval(Frozen):
+    """A 95 % interval of a rate or of a difference of rates, never of width 0."""
+
+    low: float
+    """Its lower end."""
+    high: float
+    """Its upper end."""
+    method: str
+    """How it was made; exports/contracts/results.md#intervals describes each."""
+
+
+class Denominators(Frozen):
+    """How many questions, answers and responses stand behind a rate; None where the files do not tell."""
+
+    asked: int | None
+    """Questions that were put to providers, answered + refused + failed; known from runs."""
+    answered: int | None
+    """Those that were answered, whether the jury saw the answer or not."""
+    refused: int | None
+    """Those that the provider refused or blocked."""
+    failed: int | None
+    """Those without an answer for any other reason."""
+    answers: int
+    """Answers of the group that were put before the jury on any task."""
+    without_citations: int | None
+    """Those of them that cite nothing."""
+    with_unread_sources: int | None
+    """Those of them that cite a source of which no text is held."""
+    discarded: int | None
+    """Discarded responses to units of the task."""
+
+
+class JudgeHelp(Frozen):
+    """What stands behind a rate with the judge's help."""
+
+    judge: str
+    """Its name."""
+    n_judged: int
+    """Units that the judge judged, labelled or not."""
+    n_labelled: int
+    """Those of them that people voted on."""
+    n_narratives: int
+    """Narratives in which people's votes gave a value to one of them."""
+    weight: float | None
+    """λ, how much the judge counts: the rate is the mean over labelled units of value − λ · P(yes), plus λ times the
+    mean of P(yes) over all that it judged. 0 where it does not help; None where `undefined` says why."""
+    undefined: NoHelp | None
+    """Why there is no such rate; None where there is."""
+
+
+class Rate(Frozen):
+    """A share of yes over units, with what stands behind it."""
+
+    rate: float | None
+    """Mean over units of their value; weighted (Σ y/p ÷ Σ 1/p) where inclusion probabilities are given."""
+    interval: RateInterval | None
+    """95 % interval, clustered by narrative; None where `undefined` says why."""
+    undefined: NoFigure | None
+    """Why there is no rate or no interval; None where both are there."""
+    n_units: int
+    """Units that have a value."""
+    n_undecided: int
+    """Units with votes that have none: a tie under `majority`, no decision under `adjudicated`."""
+    n_narratives: int
+    """Narratives that these units belong to."""
+    denominators: Denominators
+    """What stands behind it."""
+    rate_ppi: float | None = None
+    """The rate with the judge's help, which people's labels correct (prediction-powered inference); absent without."""
+    interval_ppi: RateInterval | None = None
+    """Its 95 % interval, clustered by narrative; absent without."""
+    judge_help: JudgeHelp | None = None
+    """What stands behind it, or why there is none; absent where no judge was named."""
+
+
+class GroupRate(Rate):
+    """The rate of one group of records."""
+
+    by: dict[str, str]
+    """What the records have in common: the value of each column; empty where it is not known."""
+
+
+class Difference(Frozen):
+    """Two groups against each other, on the narratives that both have."""
+
+    by: str
+    """The column that the groups differ in."""
+    within: dict[str, str]
+    """The level of the other columns for crossed groups; empty otherwise."""
+    a: str
+    """Value of the first group, the first in the alphabet."""
+    b: str
+    """Value of the second group."""
+    n_narratives: int
+    """Narratives that both have."""
+    rate_a: float | None
+    """Rate of the first on these narratives: the mean of their means."""
+    rate_b: float | None
+    """Rate of the second on them."""
+    difference: float | None
+    """a − b: the mean over narratives of the difference of the narrative's means."""
+    interval: RateInterval | None
+    """95 % interval of the difference, not corrected for the number of comparisons."""
+    p: float | None
+    """Two-sided p from exchanging the two groups' values within narratives (sign flips); none of one narrative."""
+    p_holm: float | None
+    """The same, corrected by Holm for all pairs of this label in this dimension: one column, alone or crossed, or a
+    column of months, alone and crossed."""
+    stands_out: bool
+    """Whether p is at most .05 after Holm over all pairs of all labels and findings of this dimension together: what is
+    called beyond chance."""
+    undefined: NoFigure | None
+    """Why there is no p or no interval; None where both are there."""
+
+
+class LabelResults(Rate):
+    """The rate of one label over all records, by group, and what differs between groups."""
+
+    groups: tuple[GroupRate, ...]
+    """Each column's groups, then the crossed ones, in the order of their values."""
+    differences: tuple[Difference, ...]
+    """Every pair of groups in one column, then those of crossed groups within each level of the other columns."""
+
+
+class Finding(LabelResults):
+    """A composite finding: answers as a whole."""
+
+    title: str
+    """What people read."""
+    any: tuple[str, ...]
+    """The labels of which one makes the answer count, `not ` before those that count where they are no."""
+    n_incomplete: int
+    """Answers that were left out because the jury did not judge every part."""
+    missing: dict[str, int]
+    """How many answers lack each of the labels; one may lack several."""
+
+
+class TaskResults(Frozen):
+    """What the jury found on one task."""
+
+    labels: dict[str, LabelResults]
+    """The labels in the order of the task."""
+
+
+class RunTotals(Frozen):
+    """What became of the questions that were put to one provider; asked = answered + refused + failed."""
+
+    model_name: str
+    """The provider."""
+    asked: int
+    """Questions that were put to it."""
+    answered: int
+    """Those with an answer."""
+    refused: int
+    """Those that it refused or blocked, as its stop reason or error says."""
+    failed: int
+    """Those without an answer for any other reason."""
+    before_the_jury: int
+    """Its answers that are among the records of the export."""
+
+
+class SiteCount(Frozen):
+    """How often one site is cited."""
+
+    site: str
+    """The site: the part of its host that somebody has registered."""
+    citations: int
+    """Citations of its pages."""
+    answers: int
+    """Answers that cite it."""
+
+
+class CitationGroup(Frozen):
+    """What the answers of one group cite."""
+
+    by: dict[str, str]
+    """What the answers have in common; empty for all of them together."""
+    n_answers: int
+    """Answers, those that cite nothing included."""
+    n_narratives: int
+    """Narratives that they belong to."""
+    n_citations: int
+    """Citations: distinct URLs of each answer."""
+    citations_mean: float | None
+    """Citations an answer, mean; None without answers."""
+    citations_median: float | None
+    """The median."""
+    n_sites: int
+    """Different sites."""
+    n_unknown_site: int
+    """Citations whose site is not known, such as redirects that name none; left out of all figures on sites."""
+    effective_sites: float | None
+    """How many sites that are cited equally often would be as diverse: exp of Shannon's entropy; None without any."""
+    top_site_share: float | None
+    """Share of the most cited site among citations."""
+    sites_in_sample: float | None
+    """Different sites expected among `sample` citations drawn by chance, to compare groups that cite differently
+    often; None for a group with fewer."""
+    sample: int
+    """The fewest citations of known sites that a group of its division has, of those with at least ten; 0 without."""
+    top_sites: tuple[SiteCount, ...]
+    """The most cited sites, at most 20, by citations, then by name."""
+
+
+class SiteOverlap(Frozen):
+    """How far two groups cite the same sites."""
+
+    by: str
+    """The column that the groups differ in."""
+    within: dict[str, str]
+    """The level of the other columns for crossed groups; empty otherwise."""
+    a: str
+    """Value of the first group."""
+    b: str
+    """Value of the second group."""
+    jaccard: float | None
+    """Sites that both cite ÷ sites that one of them cites, over all answers; None where neither cites any."""
+    n_narratives: int
+    """Narratives on which both cite a site."""
+    narrative_jaccard: float | None
+    """The same within a narrative, mean over these narratives."""
+    interval: RateInterval | None
+    """95 % interval of that mean."""
+    undefined: NoFigure | None
+    """Why there is no mean or no interval; None where both are there."""
+
+
+class Landscape(Frozen):
+    """What the answers of the runs cite, judged or not."""
+
+    groups: tuple[CitationGroup, ...]
+    """All answers, then each column's groups, then the crossed ones."""
+    without_citations: LabelResults
+    """Share of answers that cite nothing."""
+    states: dict[SourceState, LabelResults]
+    """Share of citations whose source is in each state. What providers send along decides some of it: groups are not
+    compared."""
+    excerpts_only: LabelResults
+    """Share of citations of which only an excerpt is held that the provider sent; they count as read, and whether their
+    page is there is not known."""
+    overlaps: tuple[SiteOverlap, ...]
+    """Every pair of groups."""
+
+
+class NarrativeVerdicts(Frozen):
+    """What the answers of the runs say of their narrative in their opening."""
+
+    patterns: dict[str, VerdictPatterns]
+    """The patterns by language."""
+    n_without_patterns: dict[str, int]
+    """Answers that were not read since their language has no patterns, by language."""
+    verdicts: dict[Verdict, LabelResults]
+    """Share of the answers that were read which affirm, reject, or say neither."""
+
+
+class Passages(Frozen):
+    """How well the passages of records fit their queries."""
+
+    contexts: Contexts
+    """`selected`: citejury chose and ranked them. `supplied`: the records came with them. Empty: not known."""
+    n_records: int
+    """Records with a judged passage."""
+    n_passages: int
+    """Their judged passages."""
+    n_gaps: int
+    """Records without figures by rank, since a passage that they have was not judged."""
+    precision: dict[str, LabelResults]
+    """Mean of the passages' values within a record, by label."""
+    hit_rate: dict[str, LabelResults]
+    """Whether a record has a passage of which more than half of the votes say yes, by label."""
+    reciprocal_rank: dict[str, LabelResults]
+    """1 ÷ the rank of the first such passage, 0 without one: their mean is MRR. By label; supplied contexts only."""
+    ndcg: LabelResults | None
+    """nDCG of the order in which a record's passages stand; supplied contexts only."""
+
+
+class Results(Frozen):
+    """The whole of `results.json`; the same input gives the same bytes."""
+
+    version: Literal[1] = 1
+    """Version of this schema."""
+    latest_response: str | None
+    """The newest `created_at`, in UTC; None without responses."""
+    seed: int
+    """Seed of the sign flips."""
+    flips: int
+    """Sign flips behind each small p, at least 40 × comparisons ÷ .05; all of them where narratives are few, and fewer
+    where p is large (exports/contracts/results.md#differences)."""
+    by: tuple[str, ...]
+    """The columns by which records are grouped."""
+    consensus: Consensus
+    """How the votes on a unit become its value."""
+    weighted: bool
+    """Whether inclusion probabilities weigh the rates."""
+    inputs: tuple[InputFile, ...]
+    """The files that it was computed from."""
+    n_records: int
+    """Records with a vote on any task."""
+    n_narratives: int
+    """Narratives that they belong to."""
+    findings: dict[str, Finding]
+    """Composite findings by name."""
+    tasks: dict[TaskName, TaskResults]
+    """The tasks that have a file."""
+    runs: tuple[RunTotals, ...] = ()
+    """What became of the questions, by provider; empty without run folders."""
+    landscape: Landscape | None = None
+    """What the answers cite; None without runs."""
+    narrative_verdicts: NarrativeVerdicts | None = None
+    """What the answers say of their narrative; None without runs or without patterns."""
+    passages: tuple[Passages, ...] = ()
+    """How well passages fit their queries, by where the contexts come from; empty without retrieval."""
+    remarks: tuple[str, ...]
+    """What cannot be told, or what to mind, in plain sentences."""

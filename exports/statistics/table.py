@@ -1,0 +1,548 @@
+"""The table of statistics: each is one field with its entry, and the function that computes it beside it.
+
+`LabelFigures` are those of a label, `PairFigures` those of two annotators. The joint bootstrap, `agreement.json`, every
+table, the report, the notebook, the data card and the contract read them here: one more needs a field, its entry, its
+sentence and a function of `Sums` or `Cells`, and no other edit.
+
+Source: exports/contracts/agreement.md#coefficients: Krippendorff 2011, Fleiss 1971, Gwet 2008, Brennan & Prediger 1981,
+Cicchetti & Feinstein 1990; of pairs Cohen 1960.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+
+from exports.statistics.ratings import FloatArray, IntArray, Votes
+from pipeline.core.schema import Frozen
+
+UndefinedReason = Literal[
+    "no_pairable_items", "single_annotator", "no_variation", "constant_both_raters", "no_exchange"
+]
+Where = Literal["terminal", "page", "paper", "report", "card"]
+"""Where people read tables of labels: the terminal, Markdown and notebooks, LaTeX, the HTML report, the data card."""
+Over = Literal["pairable units", "rated units", "pairs of annotators"]
+_NEGLIGIBLE = 1e-18
+
+
+class Shown(NamedTuple):
+    """A column for a statistic in tables that people read."""
+
+    places: tuple[Where, ...]
+    """The tables."""
+    head: str
+    """Its heading."""
+    rank: int
+    """Where it is among the statistics of these tables; α is first, with 0."""
+    legend: str = ""
+    """What the legend below them says of it; empty where that of another one does, or none is needed."""
+
+
+class Statistic(NamedTuple):
+    """What is known of a statistic of one label beside its name and meaning, which are the field's."""
+
+    title: str
+    """What the contract calls it."""
+    formula: str
+    """Its formula, in the notation of the contract."""
+    undefined: str
+    """When it is undefined; why, `figures_of` says."""
+    over: Over
+    """What it counts; for its interval, the records that have any of them are resampled."""
+    compute: "Callable[[Sums], FloatArray] | None"
+    """From totals to figures, NaN where undefined; None where it is not a function of the sums."""
+    shown: tuple[Shown, ...] = ()
+    """Its columns beside those of `labels.csv`, which has all."""
+    is_share: bool = False
+    """Whether people read it in per cent."""
+    follows_alpha: bool = False
+    """Whether it turns on the rarer value as α does: where α's interval is refused, its own is."""
+    method: tuple[str, str] | None = None
+    """Its name and what it means, in the methods of the report; None where another one says it too."""
+
+
+class PairStatistic(NamedTuple):
+    """What is known of a statistic of two annotators on one label beside its name and meaning."""
+
+    title: str
+    """What the contract calls it."""
+    formula: str
+    """Its formula, in the notation of the contract."""
+    undefined: str
+    """When it is undefined."""
+    compute: "Callable[[Cells], float | None]"
+    """From cells of at least one shared unit; None where undefined."""
+    reason: UndefinedReason = "no_variation"
+    """Why it is undefined where units are shared."""
+
+
+class Sums(NamedTuple):
+    """The sums that every coefficient is a function of: one value a unit, or their totals."""
+
+    rated: FloatArray
+    """1 where there is a rating."""
+    share: FloatArray
+    """Share of yes among the unit's ratings."""
+    pairable: FloatArray
+    """1 where there are two ratings or more; all that follow are 0 elsewhere."""
+    zeros: FloatArray
+    """Ratings that say no."""
+    ones: FloatArray
+    """Ratings that say yes."""
+    disagreement: FloatArray
+    """Ordered pairs that disagree, divided by the ratings less one."""
+    agreement: FloatArray
+    """Share of pairs that agree."""
+    unanimous: FloatArray
+    """1 where all ratings are equal."""
+    ones_agreeing: FloatArray
+    """Ordered pairs that both say yes."""
+    ones_paired: FloatArray
+    """Ordered pairs whose first says yes."""
+    zeros_agreeing: FloatArray
+    """Ordered pairs that both say no."""
+    zeros_paired: FloatArray
+    """Ordered pairs whose first says no."""
+    all_ratings: FloatArray
+    """Ratings, those that stand alone on their unit included."""
+    all_ones: FloatArray
+    """Ratings that say yes, those that stand alone on their unit included."""
+
+
+def unit_sums(zeros: IntArray, ones: IntArray) -> Sums:
+    """The sums of each unit, from its ratings that say no and its ratings that say yes.
+
+    Source: exports/contracts/agreement.md#data.
+    """
+    n0, n1 = zeros.astype(np.float64), ones.astype(np.float64)
+    ratings = n0 + n1
+    pairable = (ratings >= 2).astype(np.float64)
+    others = np.maximum(ratings - 1, 1)
+    agreeing = n0 * (n0 - 1) + n1 * (n1 - 1)
+    return Sums(
+        rated=(ratings >= 1).astype(np.float64),
+        share=n1 / np.maximum(ratings, 1),
+        pairable=pairable,
+        zeros=n0 * pairable,
+        ones=n1 * pairable,
+        disagreement=2 * n0 * n1 / others * pairable,
+        agreement=agreeing / (np.maximum(ratings, 1) * others) * pairable,
+        unanimous=(n0 * n1 == 0) * pairable,
+        ones_agreeing=n1 * (n1 - 1) * pairable,
+        ones_paired=n1 * (ratings - 1) * pairable,
+        zeros_agreeing=n0 * (n0 - 1) * pairable,
+        zeros_paired=n0 * (ratings - 1) * pairable,
+        all_ratings=ratings,
+        all_ones=n1,
+    )
+
+
+def totals(zeros: IntArray, ones: IntArray, units: IntArray | None = None) -> Sums:
+    """The sums over all units, each a single number; where `units` is given, each place stands for so many units.
+
+    Units with the same counts are added up together, and without rounding in between: so neither the order of the
+    units nor those that add nothing change the last digit.
+    """
+    width = int(ones.max(initial=0)) + 1
+    patterns, places = np.unique(zeros * width + ones, return_inverse=True)
+    weights = np.bincount(places, units, len(patterns))
+    sums = unit_sums(patterns // width, patterns % width)
+    return Sums(*(np.asarray(math.fsum(weights * field)) for field in sums))
+
+
+def ratio(part: float | FloatArray, whole: float | FloatArray) -> float | None:
+    """`part / whole`; None where the whole is nothing."""
+    return float(part) / float(whole) if whole else None
+
+
+def _percent_agreement(total: Sums) -> FloatArray:
+    return total.agreement / total.pairable
+
+
+def _alpha(total: Sums) -> FloatArray:
+    return 1 - (total.zeros + total.ones - 1) * total.disagreement / (2 * total.zeros * total.ones)
+
+
+def _fleiss_kappa(total: Sums) -> FloatArray:
+    share = total.share / total.rated
+    return _beyond_chance(total, share**2 + (1 - share) ** 2)
+
+
+def _ac1(total: Sums) -> FloatArray:
+    share = total.share / total.rated
+    return _beyond_chance(total, 2 * share * (1 - share))
+
+
+def _beyond_chance(total: Sums, by_chance: FloatArray) -> FloatArray:
+    """Agreement beyond chance as a share of what is possible beyond chance; NaN where nothing is possible."""
+    possible = np.where(np.equal(by_chance, 1), np.nan, 1 - by_chance)
+    beyond: FloatArray = (_percent_agreement(total) - by_chance) / possible
+    return beyond
+
+
+class LabelFigures(Frozen):
+    """The statistics of one label and what they are of."""
+
+    n_items: int
+    """Units with at least one rating."""
+    n_pairable_items: int
+    """Units with at least two ratings."""
+    n_ratings: int
+    """Ratings on all units."""
+    prevalence: Annotated[
+        float | None,
+        Statistic(
+            title="prevalence",
+            formula="yes among all ratings",
+            undefined="there is none",
+            over="rated units",
+            compute=lambda total: total.all_ones / total.all_ratings,
+            shown=(
+                Shown(
+                    ("page", "paper"),
+                    "yes",
+                    5,
+                    "yes: share of yes among all votes, which counts units with many votes more.",
+                ),
+                Shown(("report",), "yes votes", 5, "yes votes: their share among all ratings"),
+                Shown(("card",), "yes", 3),
+            ),
+            is_share=True,
+        ),
+    ]
+    """Share of yes among all ratings."""
+    percent_agreement: Annotated[
+        float | None,
+        Statistic(
+            title="percent agreement p_a",
+            formula="Σ_P a / N' (mean over units)",
+            undefined="N' = 0",
+            over="pairable units",
+            compute=_percent_agreement,
+            shown=(
+                Shown(("page", "paper"), "agr.", 2, "agr.: share of agreeing pairs."),
+                Shown(("report",), "agree", 4, "agree: percent agreement"),
+                Shown(("card",), "agreement", 2),
+            ),
+            is_share=True,
+            method=("Percent agreement", "The share of agreeing pairs of ratings in a unit, averaged over units."),
+        ),
+    ]
+    """Mean over pairable units of the share of agreeing pairs of ratings, between 0 and 1."""
+    krippendorff_alpha: Annotated[
+        float | None,
+        Statistic(
+            title="Krippendorff's α",
+            formula="1 − (n−1)·Σd/(2·n0·n1)",
+            undefined="n0·n1 = 0 or N' = 0",
+            over="pairable units",
+            compute=_alpha,
+            shown=(
+                Shown(("page", "paper"), "α [95 %]", 0, "α: Krippendorff's alpha."),
+                Shown(("terminal", "report", "card"), "α [95 %]", 0),
+            ),
+            method=(
+                "α",
+                "Krippendorff's alpha, nominal: 1 less observed over expected disagreement. Observed: disagreeing "
+                "pairs of ratings within units, each unit weighted by its ratings. Expected: disagreeing pairs among "
+                "all these ratings, whatever their unit. 1 is full agreement, 0 what chance would give.",
+            ),
+        ),
+    ]
+    """Krippendorff's alpha, nominal."""
+    fleiss_kappa: Annotated[
+        float | None,
+        Statistic(
+            title="Fleiss' κ",
+            formula="π = mean of n1/m over rated units; p_e = π² + (1−π)²; (p_a − p_e)/(1 − p_e)",
+            undefined="π is 0 or 1, or N' = 0",
+            over="rated units",
+            compute=_fleiss_kappa,
+            follows_alpha=True,
+        ),
+    ]
+    """Fleiss' kappa, generalised to varying numbers of ratings."""
+    gwet_ac1: Annotated[
+        float | None,
+        Statistic(
+            title="Gwet's AC1",
+            formula="p_e = 2π(1−π); (p_a − p_e)/(1 − p_e)",
+            undefined="N' = 0",
+            over="rated units",
+            compute=_ac1,
+            shown=(Shown(("page", "paper"), "AC1", 1, "AC1: Gwet's."), Shown(("report", "card"), "AC1", 1)),
+            method=(
+                "AC1",
+                "Gwet's coefficient: percent agreement corrected for chance, which is 2π(1 − π) with π the mean share "
+                "of yes. It stays high where one value is rare and agreement on the other is common.",
+            ),
+        ),
+    ]
+    """Gwet's AC1 with two categories."""
+    brennan_prediger: Annotated[
+        float | None,
+        Statistic(
+            title="Brennan–Prediger",
+            formula="2·p_a − 1",
+            undefined="N' = 0",
+            over="pairable units",
+            compute=lambda total: _beyond_chance(total, np.asarray(0.5)),
+        ),
+    ]
+    """Brennan and Prediger's coefficient with two categories."""
+    positive_agreement: Annotated[
+        float | None,
+        Statistic(
+            title="positive agreement P⁺",
+            formula="Σ_P n1(n1−1) / Σ_P n1(m−1)",
+            undefined="no yes in P",
+            over="pairable units",
+            compute=lambda total: total.ones_agreeing / total.ones_paired,
+            shown=(
+                Shown(("page", "paper"), "P⁺", 3, "P⁺, P⁻: specific agreement on yes and on no."),
+                Shown(("report",), "P⁺", 2, "P⁺ and P⁻: agreement on yes and on no"),
+            ),
+            follows_alpha=True,
+            method=(
+                "P⁺, P⁻",
+                "Specific agreement: given that an annotator says yes (or no), how often another one says so too.",
+            ),
+        ),
+    ]
+    """Specific agreement on yes."""
+    negative_agreement: Annotated[
+        float | None,
+        Statistic(
+            title="negative agreement P⁻",
+            formula="Σ_P n0(n0−1) / Σ_P n0(m−1)",
+            undefined="no no in P",
+            over="pairable units",
+            compute=lambda total: total.zeros_agreeing / total.zeros_paired,
+            shown=(Shown(("page", "paper"), "P⁻", 4), Shown(("report",), "P⁻", 3)),
+            follows_alpha=True,
+        ),
+    ]
+    """Specific agreement on no."""
+    full_agreement_share: Annotated[
+        float | None,
+        Statistic(
+            title="full-agreement share",
+            formula="share of P with n0·n1 = 0",
+            undefined="N' = 0",
+            over="pairable units",
+            compute=lambda total: total.unanimous / total.pairable,
+        ),
+    ]
+    """Share of pairable units on which all ratings are equal."""
+    mean_pairwise_kappa: Annotated[
+        float | None,
+        Statistic(
+            title="mean pairwise κ (Light)",
+            formula="mean of Cohen's κ over the pairs of annotators that have one",
+            undefined="no pair has one",
+            over="pairs of annotators",
+            compute=None,
+            follows_alpha=True,
+        ),
+    ]
+    """Mean of Cohen's kappa over the pairs of annotators that have one (Light)."""
+
+
+STATISTICS: dict[str, Statistic] = {
+    name: entry
+    for name, field in LabelFigures.model_fields.items()
+    for entry in field.metadata
+    if isinstance(entry, Statistic)
+}
+"""The statistics of a label by name, in the order of `agreement.json`."""
+COEFFICIENTS = tuple(name for name, entry in STATISTICS.items() if entry.compute)
+"""Those that are functions of the sums: the figures of `coefficient_values`, in its order."""
+ALPHA = COEFFICIENTS.index("krippendorff_alpha")
+
+
+def columns_at(place: Where) -> list[tuple[str, Statistic, Shown]]:
+    """The statistics that tables there show, by rank: name, entry and column."""
+    found = [
+        (name, entry, shown) for name, entry in STATISTICS.items() for shown in entry.shown if place in shown.places
+    ]
+    return sorted(found, key=lambda column: column[2].rank)
+
+
+def legends_at(place: Where) -> list[str]:
+    """What legends there say of the statistics, in the order of their columns."""
+    return [shown.legend for _, _, shown in columns_at(place) if shown.legend]
+
+
+def coefficients(total: Sums) -> dict[str, float | None]:
+    """The `COEFFICIENTS` by name, from totals; None where one is undefined."""
+    found = coefficient_values(np.array([float(each) for each in total]))
+    return {
+        name: None if math.isnan(value) else value for name, value in zip(COEFFICIENTS, found.tolist(), strict=True)
+    }
+
+
+def coefficient_values(totals: FloatArray) -> FloatArray:
+    """The `COEFFICIENTS` (… × as many) from totals of `Sums` (… × 14); NaN where one is undefined."""
+    total = Sums(*np.moveaxis(totals, -1, 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.stack([entry.compute(total) for entry in STATISTICS.values() if entry.compute], axis=-1)
+
+
+def figures_of(total: Sums, n_annotators: int, names: Iterable[str]) -> dict[str, Any]:
+    """The coefficients among these names, in their order, and in `undefined` why one of them is.
+
+    Source: exports/contracts/agreement.md#undefined-values.
+    """
+    found = coefficients(total)
+    figures = {name: found[name] for name in names if name in found}
+    alone: UndefinedReason = "single_annotator" if n_annotators == 1 else "no_pairable_items"
+    reason: UndefinedReason = "no_variation" if total.pairable else alone
+    return {**figures, "undefined": {name: reason for name, value in figures.items() if value is None}}
+
+
+class Cells(NamedTuple):
+    """Units that two annotators shared, by what they said."""
+
+    n11: int
+    """Both say yes."""
+    n10: int
+    """Only the first says yes."""
+    n01: int
+    """Only the second says yes."""
+    n00: int
+    """Both say no."""
+
+    @property
+    def n(self) -> int:
+        """Units that both rated."""
+        return sum(self)
+
+
+def _kappa(cells: Cells) -> float | None:
+    n11, n10, n01, n00 = cells
+    return ratio(2 * (n11 * n00 - n10 * n01), (n11 + n10) * (n10 + n00) + (n11 + n01) * (n01 + n00))
+
+
+def _mcc(cells: Cells) -> float | None:
+    n11, n10, n01, n00 = cells
+    return ratio(n11 * n00 - n10 * n01, math.sqrt((n11 + n10) * (n01 + n00) * (n11 + n01) * (n10 + n00)))
+
+
+def mcnemar_p(only_first: int, only_second: int) -> float:
+    """Exact two-sided p of McNemar's test: twice the smaller tail of a fair coin, at most 1.
+
+    The tail is added up from its largest term downwards until the rest is negligible.
+    """
+    n, k = only_first + only_second, min(only_first, only_second)
+    term = math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
+    tail = 0.0
+    while k >= 0 and term > tail * _NEGLIGIBLE:
+        tail += term
+        term *= k / (n - k + 1)
+        k -= 1
+    return min(1.0, 2 * tail)
+
+
+class PairFigures(Frozen):
+    """The statistics of two annotators on one label, over the units that both rated."""
+
+    label: str
+    """The label."""
+    rater_a: str
+    """The first annotator."""
+    rater_b: str
+    """The second annotator."""
+    n_shared: int
+    """Units that both rated."""
+    n11: int
+    """Units on which both say yes."""
+    n10: int
+    """Units on which only the first says yes."""
+    n01: int
+    """Units on which only the second says yes."""
+    n00: int
+    """Units on which both say no."""
+    percent_agreement: Annotated[
+        float | None,
+        PairStatistic("percent agreement p_o", "(a+d)/n", "no shared unit", lambda c: (c.n11 + c.n00) / c.n),
+    ]
+    """Share of equal ratings."""
+    cohen_kappa: Annotated[
+        float | None,
+        PairStatistic(
+            "Cohen's κ",
+            "(p_o − p_e)/(1 − p_e), p_e = p_A·p_B + q_A·q_B",
+            "both constant with the same value",
+            _kappa,
+            "constant_both_raters",
+        ),
+    ]
+    """Cohen's kappa."""
+    pabak: Annotated[
+        float | None,
+        PairStatistic("PABAK", "2·p_o − 1", "no shared unit", lambda c: (c.n11 + c.n00 - c.n10 - c.n01) / c.n),
+    ]
+    """Kappa adjusted for prevalence and bias: twice the percent agreement less one."""
+    prevalence_index: Annotated[
+        float | None, PairStatistic("prevalence index", "(a−d)/n", "no shared unit", lambda c: (c.n11 - c.n00) / c.n)
+    ]
+    """(both yes − both no) / shared units."""
+    bias_index: Annotated[
+        float | None, PairStatistic("bias index", "(b−c)/n", "no shared unit", lambda c: (c.n10 - c.n01) / c.n)
+    ]
+    """(only the first − only the second) / shared units: who says yes more often."""
+    positive_agreement: Annotated[
+        float | None,
+        PairStatistic(
+            "positive agreement P⁺", "2a/(2a+b+c)", "no yes", lambda c: ratio(2 * c.n11, 2 * c.n11 + c.n10 + c.n01)
+        ),
+    ]
+    """Specific agreement on yes."""
+    negative_agreement: Annotated[
+        float | None,
+        PairStatistic(
+            "negative agreement P⁻", "2d/(2d+b+c)", "no no", lambda c: ratio(2 * c.n00, 2 * c.n00 + c.n10 + c.n01)
+        ),
+    ]
+    """Specific agreement on no."""
+    mcc: Annotated[
+        float | None,
+        PairStatistic("Matthews' correlation (MCC)", "(ad−bc)/√((a+b)(c+d)(a+c)(b+d))", "an empty margin", _mcc),
+    ]
+    """Matthews' correlation; None where one of the two says the same everywhere."""
+    mcnemar_p: Annotated[
+        float | None,
+        PairStatistic(
+            "McNemar's p", "exact, two-sided, on b and c", "no shared unit", lambda c: mcnemar_p(c.n10, c.n01)
+        ),
+    ]
+    """Exact two-sided p that the two say yes equally often; None without shared units."""
+
+
+PAIR_STATISTICS: dict[str, PairStatistic] = {
+    name: entry
+    for name, field in PairFigures.model_fields.items()
+    for entry in field.metadata
+    if isinstance(entry, PairStatistic)
+}
+"""The statistics of a pair by name, in the order of `agreement.json`."""
+
+
+def alpha_sums(votes: Votes, records: IntArray, n_records: int) -> FloatArray:
+    """What alpha is a function of, for each record: records × three numbers a label, label after label.
+
+    They are the sums of `zeros`, `ones` and `disagreement` over the record's pairable units.
+    """
+    sums = unit_sums(votes.zeros, votes.ones)
+    columns = np.stack([sums.zeros, sums.ones, sums.disagreement], axis=2)
+    columns = columns.reshape(len(records), 3 * votes.ones.shape[1])
+    return np.stack([np.bincount(records, column, n_records) for column in columns.T], axis=1)
+
+
+def alphas(totals: FloatArray) -> FloatArray:
+    """Krippendorff's alpha of each label from totals of `alpha_sums` (… × three a label): … × labels, NaN undefined."""
+    zeros, ones, disagreement = totals[..., 0::3], totals[..., 1::3], totals[..., 2::3]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = (zeros + ones - 1) * disagreement / (2 * zeros * ones)
+    return np.where(zeros * ones > 0, 1 - distance, np.nan)

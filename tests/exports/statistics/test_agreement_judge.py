@@ -1,0 +1,338 @@
+"""A judge against the jury: confusion, kappa, calibration and coverage, by hand, against an oracle, and at the end."""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import settings as run_settings
+from hypothesis import strategies as st
+from sklearn import metrics
+
+from exports.cli import main
+from exports.reading.judgements import BAD_LINES_TOLD, read_judges
+from exports.report.agreement_page import conclusion, left_out_sentences
+from exports.statistics.agreement_schema import JudgedLabel
+from exports.statistics.alt_test import AltTest
+from exports.statistics.judge import JudgedUnits, calibrate, confusion, measure_judge, measure_judges
+from pipeline.core.errors import BadRowsError, InputError
+from tests.exports.report.test_agreement_command import response, write_export
+from tests.support.agreement_data import Row, ratings_of
+from tests.support.report_data import HOSTILE, drawn_ratings
+
+
+def votes(record: str, *helpful: int) -> list[Row]:
+    """One unit: annotators a, b, c … in order, each with an answer to `helpful` alone; -1 is none."""
+    return [Row(record, name, (1, 1, value, 0, 0)) for name, value in zip("abcd", helpful, strict=False)]
+
+
+def judged(answers: Mapping[str, float], **statuses: int) -> JudgedUnits:
+    """A judge who says yes from .5 on, by record and probability."""
+    labels = {(record, ""): {"helpful": (said >= 0.5, said)} for record, said in answers.items()}
+    return JudgedUnits(labels, statuses)
+
+
+def measured(rows: Sequence[Row], answers: Mapping[str, float]) -> JudgedLabel:
+    return measure_judge(ratings_of(rows), judged(answers), 100, 0).labels["helpful"]
+
+
+# Jury: r1 yes, r2 yes (2:1), r3 no, r4 no, r5 ties, r6 one voice: yes. The judge says .9, .4, .2, .7, .8, 1.
+JURY = [
+    *votes("r1", 1, 1, 1),
+    *votes("r2", 1, 0, 1),
+    *votes("r3", 0, 0, 0),
+    *votes("r4", 0, 0, 1),
+    *votes("r5", 1, 0),
+    *votes("r6", 1),
+]
+SAID = {"r1": 0.9, "r2": 0.4, "r3": 0.2, "r4": 0.7, "r5": 0.8, "r6": 1.0}
+
+
+def test_the_confusion_of_six_units_by_hand() -> None:
+    found = measured(JURY, SAID)
+    cells = found.confusion
+    # tp r1 r6, fp r4, fn r2, tn r3; the tie of r5 is left out.
+    assert (cells.tp, cells.fp, cells.fn, cells.tn) == (2, 1, 1, 1)
+    assert (found.n_judged, found.n_compared, found.n_ties, found.n_without_votes) == (6, 5, 1, 0)
+    assert (cells.precision, cells.recall, cells.f1, cells.accuracy) == (2 / 3, 2 / 3, 2 / 3, 3 / 5)
+    # p_o = 3/5, p_e = (3·3 + 2·2)/25 = 13/25, κ = (15 − 13)/(25 − 13)
+    assert cells.cohen_kappa == pytest.approx(2 / 12)
+    assert (found.interval, found.refused_interval) == (None, "few_units")
+
+
+def test_the_calibration_of_the_same_units_by_hand() -> None:
+    found = measured(JURY, SAID).calibration
+    # Distances: r1 .1, r2 .6, r3 .2, r4 .7, r6 0.
+    assert found.brier == pytest.approx((0.01 + 0.36 + 0.04 + 0.49 + 0) / 5)
+    # Bins: [.2, .3) r3, [.4, .5) r2, [.7, .8) r4, [.9, 1] r1 and r6 with mean .95 and share 1.
+    assert [each.n for each in found.bins] == [0, 0, 1, 0, 1, 0, 0, 1, 0, 2]
+    assert found.ece == pytest.approx((0.2 + 0.6 + 0.7 + 2 * 0.05) / 5)
+    # Yes: .9 .4 1; no: .2 .7. Of six pairs five are in order: .4 against .7 is not.
+    assert found.auc == pytest.approx(5 / 6)
+    assert (found.bins[9].mean_p_yes, found.bins[9].share_yes) == (pytest.approx(0.95), 1.0)
+    assert (found.bins[0].mean_p_yes, found.bins[0].share_yes) == (None, None)
+
+
+def test_each_annotator_is_compared_on_her_own_answers() -> None:
+    found = {each.annotator: each.confusion for each in measured(JURY, SAID).annotators}
+    # b: r1 yes, r2 r3 r4 r5 no; the judge says yes to r1, r4 and r5.
+    assert (found["b"].tp, found["b"].fp, found["b"].fn, found["b"].tn) == (1, 2, 0, 2)
+    assert sum((found["c"].tp, found["c"].fp, found["c"].fn, found["c"].tn)) == 4
+    assert list(found) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "undefined"),
+    [
+        ((0, 0, 0, 0), dict.fromkeys(("precision", "recall", "f1", "accuracy", "cohen_kappa"), "no_compared_units")),
+        ((0, 0, 2, 3), {"precision": "judge_never_says_yes"}),
+        ((0, 2, 0, 3), {"recall": "jury_never_says_yes"}),
+        (
+            (0, 0, 0, 5),
+            {
+                "precision": "judge_never_says_yes",
+                "recall": "jury_never_says_yes",
+                "f1": "nobody_says_yes",
+                "cohen_kappa": "constant_both_raters",
+            },
+        ),
+        ((5, 0, 0, 0), {"cohen_kappa": "constant_both_raters"}),
+    ],
+)
+def test_what_is_undefined_has_its_reason_and_is_never_a_number(
+    cells: tuple[int, int, int, int], undefined: dict[str, str]
+) -> None:
+    found = confusion(*cells)
+    assert found.undefined == undefined
+    assert {
+        name for name in ("precision", "recall", "f1", "accuracy", "cohen_kappa") if getattr(found, name) is None
+    } == {*undefined}
+
+
+def test_without_both_values_there_is_no_auc_and_without_units_nothing() -> None:
+    constant = calibrate(np.array([0.2, 0.8]), np.array([True, True]))
+    assert (constant.auc, constant.undefined) == (None, {"auc": "jury_is_constant"})
+    nothing = calibrate(np.empty(0), np.empty(0, dtype=np.bool_))
+    assert (nothing.brier, nothing.ece, nothing.auc) == (None, None, None)
+    assert nothing.undefined == dict.fromkeys(("brier", "ece", "auc"), "no_compared_units")
+
+
+@run_settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 10).map(lambda tenths: tenths / 10), st.booleans(), st.booleans()), min_size=1)
+)
+def test_every_figure_is_that_of_scikit_learn(units: list[tuple[float, bool, bool]]) -> None:
+    stated = np.array([each[0] for each in units])
+    judge, truth = (np.array([each[place] for each in units]) for place in (1, 2))
+    tn, fp, fn, tp = metrics.confusion_matrix(truth, judge, labels=[False, True]).ravel().tolist()
+    found, calibration = confusion(tp, fp, fn, tn), calibrate(stated, truth)
+    expected = {
+        "precision": metrics.precision_score(truth, judge, zero_division=np.nan),
+        "recall": metrics.recall_score(truth, judge, zero_division=np.nan),
+        "f1": metrics.f1_score(truth, judge, zero_division=np.nan),
+        "accuracy": metrics.accuracy_score(truth, judge),
+    }
+    if "cohen_kappa" not in found.undefined:
+        expected["cohen_kappa"] = metrics.cohen_kappa_score(truth, judge)
+    for name, value in expected.items():
+        assert getattr(found, name) is None if math.isnan(value) else getattr(found, name) == pytest.approx(value)
+    assert calibration.brier == pytest.approx(float(np.mean((stated - truth) ** 2)))
+    if len(set(truth.tolist())) == 2:
+        assert calibration.auc == pytest.approx(metrics.roc_auc_score(truth, stated))
+        assert calibration.brier == pytest.approx(metrics.brier_score_loss(truth, stated))
+    assert sum(each.n for each in calibration.bins) == len(units)
+    assert all(
+        each.n == 0 or each.low - 1e-9 <= (each.mean_p_yes or 0) <= each.high + 1e-9 for each in calibration.bins
+    )
+
+
+def test_kappa_has_an_interval_that_holds_it_and_depends_on_records_alone() -> None:
+    ratings = drawn_ratings("retrieval", n_records=60)
+    random = np.random.default_rng(1)
+    labels = {
+        (ratings.records[record], "c1"): {"topically_relevant": (bool(said > 0.5), float(said))}
+        for record, said in zip(ratings.unit_records.tolist(), random.random(60), strict=True)
+    }
+    first, again = (measure_judge(ratings, JudgedUnits(labels, {}), 200, 3) for _ in range(2))
+    found = first.labels["topically_relevant"]
+    assert list(first.labels) == ["topically_relevant"]
+    assert found.interval
+    assert found.interval.low < (found.confusion.cohen_kappa or 0) < found.interval.high
+    assert first == again
+
+
+def test_kappa_without_an_interval_says_why() -> None:
+    task = measure_judge(ratings_of(JURY), judged(SAID), 100, 0)
+    assert "κ without an interval, since fewer than 20 units are compared: helpful." in list(left_out_sentences(task))
+    nothing = measure_judge(ratings_of(votes("r1", 1, 0)), judged({"r1": 0.9}), 100, 0)
+    assert nothing.labels["helpful"].interval is None
+    assert not any("interval" in sentence for sentence in left_out_sentences(nothing))
+
+
+def test_coverage_counts_what_was_not_judged_and_what_nobody_knows() -> None:
+    found = measure_judge(ratings_of(JURY), judged({"r1": 0.9, "r9": 0.1}, invalid_json=2), 100, 0)
+    assert (found.n_units, found.n_judged, found.n_not_judged, found.n_unknown) == (6, 1, 5, 1)
+    assert found.statuses == {"invalid_json": 2}
+
+
+def test_labels_that_a_judgement_leaves_out_are_counted_and_told() -> None:
+    labels = {("r1", ""): {"helpful": (True, 0.9)}, ("r2", ""): {}, ("r3", ""): {}}
+    task = measure_judge(ratings_of(JURY), JudgedUnits(labels, {}), 100, 0)
+    assert (task.n_judged, task.labels["helpful"].n_judged, task.labels["helpful"].n_left_out) == (3, 1, 2)
+    assert "Left out by the judge, as where it cannot tell: helpful 2." in list(left_out_sentences(task))
+
+
+def test_tasks_without_a_file_are_counted_and_judges_come_by_name() -> None:
+    judges = {"b": {"generation": judged(SAID)}, "a": {"retrieval": judged({"r1": 0.5}, http_error=2)}}
+    found = measure_judges([ratings_of(JURY)], judges, 100, 0)
+    assert [(each.model, list(each.tasks), each.other_tasks) for each in found] == [
+        ("a", [], {"retrieval": 3}),
+        ("b", ["generation"], {}),
+    ]
+
+
+def line(record: str, value: bool = True, p_yes: float = 0.8, **changes: Any) -> dict[str, Any]:
+    return {
+        "record_uuid": record,
+        "task": "generation",
+        "chunk_id": None,
+        "labels": {"helpful": {"value": value, "p_yes": p_yes}},
+        "evidence": [],
+        "status": "ok",
+        "model": "gpt",
+    } | changes
+
+
+def write_lines(path: Path, lines: Sequence[dict[str, Any] | str]) -> Path:
+    texts = (each if isinstance(each, str) else json.dumps(each) for each in lines)
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return path
+
+
+def test_judges_are_told_apart_by_their_model_whatever_file_they_are_in(tmp_path: Path) -> None:
+    first = write_lines(tmp_path / "a.jsonl", [line("r1"), line("r2", model="grok"), line("r3", status="http_error")])
+    nameless = {name: value for name, value in line("r4").items() if name != "model"}
+    second = write_lines(tmp_path / "b.jsonl", [line("r2"), nameless])
+    read = read_judges([first, second, first])
+    units = {
+        name: sorted(record for record, _ in by_task["generation"].labels) for name, by_task in read.judges.items()
+    }
+    assert units == {"gpt": ["r1", "r2"], "grok": ["r2"], "b.jsonl": ["r4"]}
+    assert read.judges["gpt"]["generation"].statuses == {"http_error": 1}
+    assert [(file.file, file.lines, file.bad_lines) for file in read.files] == [("a.jsonl", 3, 0), ("b.jsonl", 2, 0)]
+    assert read.remarks == []
+
+
+def test_the_files_of_earlier_versions_call_the_probability_of_yes_confidence(tmp_path: Path) -> None:
+    now = read_judges([write_lines(tmp_path / "now.jsonl", [line("r1"), line("r2", p_yes=0.3, value=False)])])
+    lines = [json.dumps(line("r1")), json.dumps(line("r2", p_yes=0.3, value=False))]
+    earlier = [text.replace('"p_yes"', '"confidence"') for text in lines]
+    assert read_judges([write_lines(tmp_path / "then.jsonl", earlier)]).judges == now.judges
+    both = line("r1", labels={"helpful": {"value": True, "p_yes": 0.8, "confidence": 0.8}})
+    assert read_judges([write_lines(tmp_path / "both.jsonl", [line("r2"), both])]).files[0].bad_lines == 1
+
+
+def test_bad_lines_are_counted_told_and_left_out(tmp_path: Path) -> None:
+    lines = [
+        line("r1"),
+        "{",
+        line("r1", value=False),
+        line("r2", model=7),
+        line("r3", labels={"wise": {"value": True, "p_yes": 1}}),
+        line("r4", p_yes=1.5),
+        line("r5", task="retrieval", labels={}),
+        line("r6", labels={"\x1b[2J": 1}),
+        *["[]"] * BAD_LINES_TOLD,
+    ]
+    read = read_judges([write_lines(tmp_path / "j.jsonl", lines)])
+    assert read.files[0].bad_lines == 7 + BAD_LINES_TOLD
+    assert list(read.judges["gpt"]["generation"].labels) == [("r1", "")]
+    assert read.remarks[0].startswith(f"j.jsonl: {7 + BAD_LINES_TOLD} lines")
+    for number, words in ((2, "not JSON"), (3, "second judgement"), (4, "`model`"), (5, "'wise'"), (7, "chunk_id")):
+        assert words in next(remark for remark in read.remarks if remark.startswith(f"j.jsonl, line {number}:"))
+    assert "\x1b" not in "".join(read.remarks)
+    assert read.remarks[-1] == "j.jsonl: 7 more such lines."
+
+
+def test_a_file_without_any_judgement_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadRowsError, match="holds no judgement; none of its 2 lines"):
+        read_judges([write_lines(tmp_path / "j.jsonl", ["{}", "x"])])
+    with pytest.raises(InputError, match="it is empty"):
+        read_judges([write_lines(tmp_path / "empty.jsonl", [])])
+    with pytest.raises(InputError, match="There is no file"):
+        read_judges([tmp_path / "missing.jsonl"])
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(main, ["exports", "agreement", *map(str, words), "--resamples", "100"])
+
+
+def test_the_command_shows_the_judge_everywhere_and_escapes_its_name(tmp_path: Path) -> None:
+    export, out = write_export(tmp_path / "export"), tmp_path / "out"
+    name = HOSTILE[0]
+    lines: list[dict[str, Any] | str] = [
+        line(f"r{number:02d}", number % 2 == 0 or number % 5 == 1, 0.9 if number % 2 == 0 else 0.2, model=name)
+        for number in range(30)
+    ]
+    path = write_lines(tmp_path / "judge.jsonl", [*lines, line("unknown", model=name), "no judgement"])
+    results = [run(export, "--out", tmp_path / folder, "--judge", path) for folder in ("out", "again")]
+    assert [each.exit_code for each in results] == [0, 0], results[0].output
+    found = json.loads((out / "agreement.json").read_text(encoding="utf-8"))
+    assert (out / "agreement.json").read_bytes() == (tmp_path / "again" / "agreement.json").read_bytes()
+    schema = json.loads(CliRunner().invoke(main, ["exports", "agreement", "--schema"]).stdout)
+    jsonschema.validate(found, schema)
+    task = found["judges"][0]["tasks"]["generation"]
+    assert found["judge_files"][0]["bad_lines"] == 1
+    assert (task["n_judged"], task["n_not_judged"], task["n_unknown"]) == (30, 10, 1)
+    assert list(task["labels"]) == ["helpful"]
+    assert task["labels"]["helpful"]["interval"]["low"] <= task["labels"]["helpful"]["confusion"]["cohen_kappa"]
+    assert max(map(len, results[0].stdout.splitlines())) <= 80
+    assert "30 of 40 units judged, 10 not." in results[0].stdout
+    assert "judge.jsonl, line 32: not JSON" in results[0].stderr
+    markdown = (out / "agreement.md").read_text(encoding="utf-8")
+    report = (out / "report.html").read_text(encoding="utf-8")
+    assert "## Judges against the jury" in markdown
+    assert 'id="judges"' in report
+    assert "reliability of the judge" in report
+    assert not any(name in text for text in (markdown, report))
+
+
+def test_what_may_be_concluded_is_said_everywhere_and_epsilon_is_an_option(tmp_path: Path) -> None:
+    rows = [response(f"r{number:02d}", name, number % 3 > 0) for number in range(60) for name in ("anna", "ben", "cy")]
+    export, out = write_export(tmp_path / "export", rows), tmp_path / "out"
+    path = write_lines(tmp_path / "judge.jsonl", [line(f"r{number:02d}") for number in range(60)])
+    result = run(export, "--out", out, "--judge", path, "--epsilon", "0.2")
+    assert result.exit_code == 0, result.output
+    found = json.loads((out / "agreement.json").read_text(encoding="utf-8"))
+    test = found["judges"][0]["tasks"]["generation"]["labels"]["helpful"]["alt_test"]
+    assert test["epsilon"] == 0.2
+    assert 0 <= test["winning_rate"] <= 1
+    assert 0 <= test["advantage_probability"] <= 1
+    words = conclusion(AltTest.model_validate(test))
+    places = (result.stdout, *((out / name).read_text(encoding="utf-8") for name in ("agreement.md", "report.html")))
+    assert all(words[:40] in re.sub(r"\s+|\\", " ", text).replace("  ", " ") for text in places)
+    refused = run(export, "--out", out, "--judge", path, "--epsilon", "1")
+    assert refused.exit_code == 2
+
+
+def test_without_a_judge_nothing_is_said_of_one(tmp_path: Path) -> None:
+    result = run(write_export(tmp_path / "export"), "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert not re.search(r"\bjudges?\b", result.stdout)
+    assert not any(
+        "Judges" in (tmp_path / "out" / name).read_text(encoding="utf-8") for name in ("agreement.md", "report.html")
+    )
+    assert json.loads((tmp_path / "out" / "agreement.json").read_text(encoding="utf-8"))["judges"] == []
+
+
+def test_a_judge_file_that_is_missing_is_one_plain_line_and_nothing_is_written(tmp_path: Path) -> None:
+    result = run(write_export(tmp_path / "export"), "--out", tmp_path / "out", "--judge", tmp_path / "no.jsonl")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+    assert not (tmp_path / "out").exists()

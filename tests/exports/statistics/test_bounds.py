@@ -1,0 +1,194 @@
+"""The interval of alpha with no disagreement, with little, and with a value that is hardly ever agreed on."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from exports.report.words import Fitness, fitness, gate_failures, label_sentence
+from exports.statistics.agreement import measure_agreement, measure_task
+from exports.statistics.agreement_schema import LabelAgreement
+from exports.statistics.resampling import alpha_support
+from tests.support.agreement_data import ratings_of_matrix
+
+YES, NO, SPLIT, ONE_YES = "111", "000", "110", "100"
+RESAMPLES = 500
+AT_LEAST: dict[Fitness, int] = {"unknown": 0, "unfit": 0, "open": 0, "tentative": 1, "fit": 2}
+
+
+def label_of(units: list[str], a_record: int = 1, resamples: int = RESAMPLES) -> LabelAgreement:
+    """One label; each unit is a word with an answer for each annotator, so many units to a record."""
+    matrix = np.array([[math.nan if answer == "." else float(answer) for answer in unit] for unit in units])
+    ratings = ratings_of_matrix(matrix, (np.arange(len(units)) // a_record).tolist())
+    return measure_task(ratings, resamples, 0).labels["proper_action"]
+
+
+def alpha_low(found: LabelAgreement) -> float:
+    return found.intervals["krippendorff_alpha"].low
+
+
+def test_300_records_without_disagreement_are_fit_for_use() -> None:
+    found = label_of([YES] * 141 + [NO] * 159)
+    interval = found.intervals["krippendorff_alpha"]
+    # 1 − .05^(1/300) = .009936 of the records, each with 2 of 3 ratings in disagreement at worst.
+    expected = 1 - (1 - 0.05 ** (1 / 300)) * 2 / 3 / (2 * 423 * 477 / (900 * 899))
+    assert interval.low == pytest.approx(expected, abs=1e-9)
+    assert interval.low >= 0.98
+    assert (interval.high, interval.method, found.krippendorff_alpha) == (1.0, "one-sided", 1.0)
+    assert (found.p_below, found.standard_error) == ({}, None)
+    assert fitness(found) == "fit"
+
+
+def test_the_gate_passes_300_records_without_disagreement_and_not_four() -> None:
+    def failures(units: list[str]) -> list[str]:
+        matrix = np.array([[float(answer) for answer in unit] for unit in units])
+        agreement = measure_agreement([ratings_of_matrix(matrix)], (), RESAMPLES)
+        return gate_failures(agreement, 0.667, labels=("proper_action",))
+
+    assert failures([YES] * 141 + [NO] * 159) == []
+    (eight,) = failures([YES] * 4 + [NO] * 4)
+    assert "the lower end of α's interval is 0.6" in eight
+    (four,) = failures([YES, YES, NO, NO])
+    assert "too few records hold a unit on which all annotators agree on its rarer value" in four
+    (constant,) = failures([YES] * 300)
+    assert "α is undefined" in constant
+
+
+def test_the_methods_sentence_says_one_sided() -> None:
+    matrix = np.array([[1.0] * 3] * 20 + [[0.0] * 3] * 20)
+    agreement = measure_agreement([ratings_of_matrix(matrix)], (), RESAMPLES)
+    assert "95 % one-sided Clopper–Pearson bound over 40 records, no disagreement" in label_sentence(
+        agreement, "generation", "proper_action"
+    )
+
+
+@pytest.mark.parametrize(("ratings", "worst"), [(2, 2 / 2), (3, 2 / 3), (4, (8 / 3) / 4), (5, 3 / 5)])
+def test_what_records_could_hide_is_their_worst_split(ratings: int, worst: float) -> None:
+    found = label_of(["1" * ratings] * 25 + ["0" * ratings] * 25)
+    n = 50 * ratings
+    assert alpha_low(found) == pytest.approx(1 - (1 - 0.05 ** (1 / 50)) * worst / (n / (2 * (n - 1))), abs=1e-9)
+
+
+def test_a_record_of_five_passages_could_hide_five() -> None:
+    alone, together = label_of([YES] * 75 + [NO] * 75), label_of([YES] * 75 + [NO] * 75, a_record=5)
+    assert 1 - alpha_low(together) == pytest.approx((1 - alpha_low(alone)) * 4.804, rel=1e-3)
+
+
+def most_hidden(sizes: list[float]) -> float:
+    """The largest Σπw with Π(1 − π) ≥ .05, by trying every λ of a fine grid."""
+    best = 0.0
+    for level in np.linspace(0.001, max(sizes), 20_000):
+        shares = np.clip(1 - level / np.array(sizes), 0, None)
+        if np.prod(1 - shares) >= 0.05:
+            best = max(best, float((shares * sizes).sum()))
+    return best
+
+
+@pytest.mark.parametrize("passages", [[1, 1, 1, 1], [1, 2, 3, 4, 5, 6], [1] * 30 + [20], [1] * 3 + [9] * 4])
+def test_records_of_different_sizes_hide_the_most_that_one_study_in_twenty_would_not_show(passages: list[int]) -> None:
+    records = np.repeat(np.arange(len(passages)), passages)
+    ones = np.where(records % 2 == 0, 3, 0)
+    support = alpha_support(3 - ones, ones, records, len(passages))
+    n, n1 = 3 * len(records), int(ones.sum())
+    hidden = most_hidden([2.0 * each for each in passages])
+    assert support.least == pytest.approx(max(-1, 1 - hidden / n / (2 * n1 * (n - n1) / (n * (n - 1)))), abs=2e-3)
+
+
+@pytest.mark.parametrize(("split", "records"), [(1, 40), (3, 60), (4, 200)])
+def test_what_few_split_records_allow_is_the_bound_of_clopper_and_pearson(split: int, records: int) -> None:
+    ones = np.array([1] * split + [3] * (records // 2) + [0] * (records - split - records // 2))
+    support = alpha_support(3 - ones, ones, np.arange(records), records)
+    n, n1 = 3 * records, int(ones.sum())
+    share = beta.ppf(0.975, split + 1, records - split)
+    expected = 1 - share * records * 2 / n / (2 * n1 * (n - n1) / (n * (n - 1)))  # 2 of 3 ratings at worst
+    assert support.least_of_few == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_interval_is_refused_where_a_value_is_agreed_on_in_one_record_only() -> None:
+    once, twice = (label_of([YES] * agreed + [ONE_YES] * 3 + [NO] * 60) for agreed in (1, 2))
+    for name in ("krippendorff_alpha", "fleiss_kappa", "positive_agreement"):
+        assert once.refused_intervals[name] == "too_few_rare_ratings", name
+        assert name in twice.intervals
+    assert fitness(once) == "unknown"
+    assert once.p_below == {}
+    assert {"percent_agreement", "gwet_ac1"} <= set(once.intervals)
+    three, four = (label_of([YES] * agreed + [ONE_YES] * 3 + [NO] * 40) for agreed in (3, 4))
+    assert three.refused_intervals["krippendorff_alpha"] == "too_few_rare_ratings"
+    assert "krippendorff_alpha" in four.intervals
+
+
+def test_few_disagreements_make_an_interval_conservative_and_many_do_not() -> None:
+    few = label_of([YES] * 30 + [NO] * 30 + [SPLIT] * 4)
+    many = label_of([YES] * 30 + [NO] * 30 + [SPLIT] * 5)
+    assert few.intervals["krippendorff_alpha"].conservative
+    assert not many.intervals["krippendorff_alpha"].conservative
+
+
+@pytest.mark.parametrize("a_record", [1, 5])
+@pytest.mark.parametrize("split", [1, 3])
+@pytest.mark.parametrize("units", [60, 100, 300])
+def test_who_saw_a_disagreement_is_never_judged_better_than_who_saw_none(units: int, split: int, a_record: int) -> None:
+    none = label_of([YES] * (units // 2) + [NO] * (units // 2), a_record)
+    some = label_of([YES] * (units // 2) + [NO] * (units // 2 - split) + [ONE_YES] * split, a_record)
+    assert alpha_low(some) <= alpha_low(none) + 1e-9
+    assert AT_LEAST[fitness(some)] <= AT_LEAST[fitness(none)]
+    assert some.intervals["krippendorff_alpha"].high <= 1
+
+
+def test_one_split_passage_of_150_promises_no_more_than_none_would() -> None:
+    found = label_of([YES] * 75 + [NO] * 74 + [ONE_YES], a_record=5)
+    interval = found.intervals["krippendorff_alpha"]
+    assert (interval.method, interval.conservative, found.p_below) == ("bounded", True, {})
+    assert interval.low == pytest.approx(alpha_low(label_of([YES] * 75 + [NO] * 75, a_record=5)), abs=1e-4)
+
+
+@pytest.mark.parametrize("more", [1, 3, 5, 10, 20])
+@pytest.mark.parametrize(("units", "split"), [(20, 1), (40, 2), (50, 3), (60, 4)])
+def test_records_on_which_all_say_yes_take_no_tentative_verdict_away(units: int, split: int, more: int) -> None:
+    """The least lower end for tentative conclusions, .667, stays reached; BCa of one split record went to .64."""
+    study = [YES] * (units // 2 - split) + [NO] * (units // 2) + [ONE_YES] * split
+    before, after = label_of(study), label_of(study + [YES] * more)
+    assert AT_LEAST[fitness(after)] >= min(AT_LEAST[fitness(before)], AT_LEAST["tentative"])
+
+
+studies = st.fixed_dictionaries(
+    {YES: st.integers(0, 60), NO: st.integers(0, 60), SPLIT: st.integers(0, 12), ONE_YES: st.integers(0, 12)}
+).filter(lambda counts: sum(counts.values()) > 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(studies, st.integers(1, 5), st.sampled_from([1, 2, 5]))
+def test_more_agreement_at_the_same_mix_never_turns_fit_into_anything_less(
+    counts: dict[str, int], more: int, a_record: int
+) -> None:
+    units = [unit for unit, count in counts.items() for _ in range(count)]
+    before = label_of(units, a_record)
+    yes = sum(unit.count("1") for unit in units)
+    # As many records on which all agree as have the share of yes of the study: whole copies, none of them split.
+    agreeing = [YES] * (more * yes) + [NO] * (more * (3 * len(units) - yes))
+    after = label_of(units + agreeing, a_record)
+    assert AT_LEAST[fitness(after)] >= AT_LEAST[fitness(before)]
+    if before.krippendorff_alpha is not None:
+        assert after.krippendorff_alpha is not None
+        assert after.krippendorff_alpha >= before.krippendorff_alpha - 1e-9
+
+
+@settings(max_examples=60, deadline=None)
+@given(studies, st.sampled_from([1, 2, 5]))
+def test_one_agreeing_record_of_each_value_more_never_turns_fit_into_not_shown(
+    counts: dict[str, int], a_record: int
+) -> None:
+    units = [unit for unit, count in counts.items() for _ in range(count)]
+    units += [NO] * (-len(units) % a_record)
+    if fitness(label_of(units, a_record)) == "fit":
+        assert fitness(label_of(units + [YES] * a_record + [NO] * a_record, a_record)) in ("fit", "tentative")
+
+
+def test_fewer_than_five_split_records_are_few() -> None:
+    for split, is_few in ((4, True), (5, False)):
+        ones = np.array([1] * split + [3] * 100 + [0] * 100)
+        support = alpha_support(3 - ones, ones, np.arange(len(ones)), len(ones))
+        assert (support.split, support.least_of_few > -1) == (split, is_few)

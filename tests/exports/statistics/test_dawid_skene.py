@@ -1,0 +1,168 @@
+import csv
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from exports.statistics.consensus import DawidSkene, dawid_skene
+from exports.statistics.ratings import FloatArray
+from tests.support.places import NO_SHARED, SHARED
+
+REAL = SHARED / "iaa-cases" / "real"
+MAXIMUM = "numpy two-coin Dawid-Skene (exact maximum likelihood, started at vote shares)"
+ACCURACY = {"rte_snow2008": (0.926, 0.930), "bluebirds_welinder2010": (0.889, 0.898)}
+
+
+class Votes(NamedTuple):
+    units: Any
+    annotators: Any
+    values: Any
+
+
+def votes(*rows: str) -> Votes:
+    """One row a unit, one character an annotator: 1 yes, 0 no, anything else missing."""
+    found = [
+        (unit, rater, int(mark)) for unit, row in enumerate(rows) for rater, mark in enumerate(row) if mark in "01"
+    ]
+    units, annotators, values = zip(*found, strict=True)
+    return Votes(np.array(units), np.array(annotators), np.array(values, dtype=np.int8))
+
+
+def simulated(n_units: int, rates: list[tuple[float, float]], seed: int = 1) -> tuple[Votes, Any]:
+    """Votes of annotators with these probabilities of yes where yes and where no is right, and what is right."""
+    random = np.random.default_rng(seed)
+    truth = random.random(n_units) < 0.4
+    rows = [[int(random.random() < rate[0 if right else 1]) for rate in rates] for right in truth]
+    return votes(*("".join(map(str, row)) for row in rows)), truth
+
+
+def read_case(name: str) -> tuple[Votes, Any, dict[str, Any]]:
+    if not REAL.is_dir():
+        pytest.skip(NO_SHARED)
+    with (REAL / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    items = sorted({row["item_id"] for row in rows})
+    raters = sorted({row["annotator_id"] for row in rows})
+    gold = {row["item_id"]: row["gold"] == "1" for row in rows}
+    found = Votes(
+        np.array([items.index(row["item_id"]) for row in rows]),
+        np.array([raters.index(row["annotator_id"]) for row in rows]),
+        np.array([int(row["label"]) for row in rows], dtype=np.int8),
+    )
+    expected: dict[str, Any] = json.loads((REAL / f"{name}.json").read_text())["label_models"][MAXIMUM]
+    return found, np.array([gold[item] for item in items]), expected
+
+
+def fitted(found: Votes, **options: float) -> DawidSkene:
+    model = dawid_skene(*found, **options)
+    assert model is not None
+    return model
+
+
+@pytest.mark.parametrize("name", ACCURACY)
+def test_accuracy_on_real_crowds_is_that_of_the_literature(name: str) -> None:
+    found, gold, _ = read_case(name)
+    low, high = ACCURACY[name]
+    accuracy = np.mean((fitted(found).posterior > 0.5) == gold)
+    assert low <= accuracy <= high + 0.0005  # three digits are printed
+
+
+@pytest.mark.parametrize("name", ACCURACY)
+def test_without_prior_the_fit_is_the_exact_maximum(name: str) -> None:
+    found, gold, expected = read_case(name)
+    model = fitted(found, prior=0)
+    assert model.loglik == pytest.approx(expected["loglik"], abs=1e-3)
+    assert model.prevalence == pytest.approx(expected["prevalence"], abs=1e-4)
+    assert np.mean((model.posterior > 0.5) == gold) == pytest.approx(expected["accuracy"])
+
+
+def test_rates_of_simulated_annotators_are_found_again() -> None:
+    rates = [(0.9, 0.1), (0.8, 0.3), (0.95, 0.2)]
+    found, truth = simulated(4000, rates)
+    model = fitted(found)
+    assert model.sensitivity == pytest.approx([hit for hit, _ in rates], abs=0.05)
+    assert model.specificity == pytest.approx([1 - alarm for _, alarm in rates], abs=0.05)
+    assert model.prevalence == pytest.approx(truth.mean(), abs=0.03)
+
+
+def test_an_annotator_who_errs_to_one_side_does_not_outvote_the_others() -> None:
+    found, truth = simulated(600, [(0.95, 0.05), (0.95, 0.05), (0.9, 0.8), (0.9, 0.8), (0.9, 0.8)])
+    majority = np.bincount(found.units, weights=found.values) >= 3
+    assert np.mean((fitted(found).posterior > 0.5) == truth) > np.mean(majority == truth) + 0.1
+
+
+def test_two_raters_are_refused() -> None:
+    found, _ = simulated(500, [(0.9, 0.1), (0.8, 0.2)])
+    assert dawid_skene(*found) is None
+
+
+def test_three_raters_in_pairs_only_are_refused() -> None:
+    found = votes(*(["11-", "0-0", "-10"] * 50))
+    assert dawid_skene(*found) is None
+
+
+def test_nothing_at_all_is_refused() -> None:
+    empty = np.empty(0, dtype=np.int64)
+    assert dawid_skene(empty, empty, np.empty(0, dtype=np.int8)) is None
+
+
+def test_a_label_without_variation_is_refused() -> None:
+    assert dawid_skene(*votes(*["111"] * 30)) is None
+
+
+def test_annotators_apart_from_the_triples_get_no_figure() -> None:
+    found, _ = simulated(60, [(0.9, 0.1)] * 3)
+    apart = Votes(
+        np.concatenate([found.units, [60, 60]]),
+        np.concatenate([found.annotators, [3, 4]]),
+        np.concatenate([found.values, np.array([1, 0], dtype=np.int8)]),
+    )
+    model = fitted(apart)
+    assert np.isnan(model.posterior[60])
+    assert np.isnan(model.sensitivity[3:]).all()
+    assert model.posterior[:60] == pytest.approx(fitted(found).posterior)
+
+
+def test_missing_values_keep_their_units_and_annotators() -> None:
+    found, _ = simulated(60, [(0.9, 0.1)] * 3)
+    longer = Votes(np.append(found.units, 61), np.append(found.annotators, 3), np.append(found.values, np.int8(-1)))
+    model = fitted(longer)
+    assert (len(model.posterior), len(model.sensitivity)) == (62, 4)
+    assert np.isnan(model.posterior[60:]).all()
+
+
+@given(st.permutations(range(90)))
+def test_the_order_of_ratings_does_not_matter(order: list[int]) -> None:
+    found, _ = simulated(30, [(0.9, 0.1), (0.8, 0.2), (0.7, 0.3)])
+    shuffled = Votes(*(part[order] for part in found))
+    assert fitted(shuffled).posterior == pytest.approx(fitted(found).posterior, abs=1e-4)
+
+
+def test_swapping_yes_and_no_swaps_the_posterior() -> None:
+    found, _ = simulated(200, [(0.9, 0.1), (0.8, 0.3), (0.7, 0.2)])
+    flipped = fitted(found._replace(values=1 - found.values))
+    assert flipped.posterior == pytest.approx(1 - fitted(found).posterior, abs=1e-4)
+    assert flipped.sensitivity == pytest.approx(fitted(found).specificity, abs=1e-4)
+
+
+def test_without_prior_no_other_rates_make_small_votes_likelier() -> None:
+    # The likelihood is written here from Dawid and Skene 1979, equation 2.5, and its maximum found by scipy.
+    found, _ = simulated(60, [(0.9, 0.2), (0.8, 0.1), (0.85, 0.3)], seed=4)
+    said = found.values.reshape(60, 3)
+
+    def unlikeliness(logits: FloatArray) -> float:
+        prevalence, *rates = 1 / (1 + np.exp(-logits))
+        sensitivity, specificity = np.array(rates).reshape(2, 3)
+        of_yes = np.where(said == 1, sensitivity, 1 - sensitivity).prod(axis=1)
+        of_no = np.where(said == 0, specificity, 1 - specificity).prod(axis=1)
+        return -float(np.log(prevalence * of_yes + (1 - prevalence) * of_no).sum())
+
+    best = minimize(unlikeliness, np.array([0.0, *[1.5] * 6]), method="BFGS")
+    model = fitted(found, prior=0)
+    assert model.loglik == pytest.approx(-best.fun, abs=1e-4)
+    expected = 1 / (1 + np.exp(-best.x))
+    assert [model.prevalence, *model.sensitivity, *model.specificity] == pytest.approx(list(expected), abs=2e-3)

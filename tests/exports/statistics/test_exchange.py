@@ -1,0 +1,171 @@
+"""Who stands out: whole votes on a record, exchanged among people who judged the same units of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exports.statistics.agreement import measure_agreement, measure_task
+from exports.statistics.agreement_schema import AnnotatorAgreement
+from exports.statistics.exchange import measure_exchange
+from exports.statistics.ratings import Ratings
+from tests.support.agreement_data import Row, ratings_of, ratings_of_matrix
+from tests.support.juries import Jury, jury_ratings
+
+RESAMPLES = 20
+
+
+def rows_of(*units: str, passages: int = 1) -> Ratings:
+    """Each unit a word with an answer for anna, ben, carla, dan: 1, 0, or `.` for none; so many to a record."""
+    return ratings_of(
+        [
+            Row(f"r{number // passages:03d}", name, (int(answer),), chunk=f"c{number % passages}")
+            for number, unit in enumerate(units)
+            for name, answer in zip(("anna", "ben", "carla", "dan"), unit, strict=False)
+            if answer != "."
+        ],
+        "retrieval",
+    )
+
+
+def of_person(ratings: Ratings, name: str) -> AnnotatorAgreement:
+    found = measure_task(ratings, RESAMPLES, 0).annotators_vs_rest
+    return next(each for each in found if each.rater == name and each.label == "topically_relevant")
+
+
+def test_who_alone_differs_six_times_could_be_any_of_three_each_time() -> None:
+    carla = of_person(rows_of(*["001", "110"] * 3, *["000", "111"] * 10), "carla")
+    assert carla.p == pytest.approx(3**-6, abs=1e-9)
+    # Three people on the only label with answers: three comparisons.
+    assert carla.p_holm == pytest.approx(3 * 3**-6, abs=1e-9)
+    assert carla.stands_out
+    # Both others say otherwise on 6 of 26 units. In a third of the exchanges she is alone, else one of two differs.
+    assert carla.disagreement == pytest.approx(6 / 26)
+    assert carla.expected_disagreement == pytest.approx(6 * (1 / 3 * 1 + 2 / 3 * 1 / 2) / 26)
+    anna = of_person(rows_of(*["001", "110"] * 3, *["000", "111"] * 10), "anna")
+    assert (anna.p, anna.stands_out) == (1, False)
+
+
+def test_the_passages_of_a_record_are_exchanged_together() -> None:
+    together = of_person(rows_of(*["001"] * 5, *["000", "111"] * 10, passages=5), "carla")
+    assert together.p == pytest.approx(1 / 3)
+    assert of_person(rows_of(*["001"] * 5, *["000", "111"] * 10), "carla").p == pytest.approx(3**-5, abs=1e-9)
+
+
+def test_only_people_who_judged_the_same_units_of_a_record_are_exchanged() -> None:
+    # dan judged one passage of each record only, so carla can be exchanged with anna and ben alone.
+    carla = of_person(rows_of(*["0010", "000."] * 4, *["1111", "000."] * 10, passages=2), "carla")
+    assert carla.p == pytest.approx(3**-4, abs=1e-9)
+    dan = of_person(rows_of(*["0010", "000."] * 4, *["1111", "000."] * 10, passages=2), "dan")
+    assert (dan.p, dan.stands_out, dan.undefined["p"]) == (None, False, "no_exchange")
+    assert dan.disagreement is not None
+
+
+@pytest.mark.parametrize("units", [["01", "10", "11", "00"] * 10, ["01..", "..10", "11..", "..01"] * 10])
+def test_of_two_who_differ_nobody_can_be_told(units: list[str]) -> None:
+    found = measure_task(rows_of(*units), RESAMPLES, 0).annotators_vs_rest
+    for each in found:
+        assert (each.p, each.p_holm, each.stands_out) == (None, None, False)
+        if each.label == "topically_relevant":
+            assert each.undefined["p"] == each.undefined["p_holm"] == "no_exchange"
+
+
+def test_without_a_shared_unit_there_is_no_disagreement_to_speak_of() -> None:
+    anna = of_person(rows_of("1..", ".0.", "..1"), "anna")
+    assert (anna.disagreement, anna.expected_disagreement, anna.p) == (None, None, None)
+    assert anna.undefined["disagreement"] == anna.undefined["p"] == "no_pairable_items"
+
+
+def test_where_all_agree_nothing_is_unlikely() -> None:
+    carla = of_person(rows_of(*["000", "111"] * 10), "carla")
+    assert (carla.p, carla.p_holm, carla.disagreement, carla.stands_out) == (1, 1, 0, False)
+
+
+def test_in_a_file_of_three_tasks_each_has_a_third_of_the_chance_to_name_somebody() -> None:
+    # Five lone dissents: p = 3⁻⁵ = .0041, of three comparisons .0123; six: .0041.
+    tables = {
+        task: rows_of(*["001"] * dissents, *["000", "111"] * 10)._replace(task=task)
+        for task, dissents in (("retrieval", 4), ("grounding", 5), ("generation", 5))
+    }
+    alone = measure_agreement([tables["retrieval"]], (), RESAMPLES)
+    assert [each.p_holm for each in alone.tasks["retrieval"].annotators_vs_rest if each.stands_out] == [
+        pytest.approx(3 * 3**-4)
+    ]
+    three = [table._replace(values=widened(table)) for table in tables.values()]
+    found = measure_agreement(three, (), RESAMPLES).tasks
+    assert not any(each.stands_out for each in found["retrieval"].annotators_vs_rest)
+    assert [each.rater for each in found["generation"].annotators_vs_rest if each.stands_out] == ["carla"]
+
+
+def widened(table: Ratings) -> np.ndarray:
+    """Values with as many columns as the task has labels; all missing but the first."""
+    width = 3 if table.task == "retrieval" else 5
+    values = np.full((len(table.values), width), -1, dtype=np.int8)
+    values[:, 0] = table.values[:, 0]
+    return values
+
+
+def exchanged(ratings: Ratings, random: np.random.Generator) -> Ratings:
+    """The whole votes on each record dealt out anew among those who judged the same units of it; one by one."""
+    values = ratings.values.copy()
+    records = ratings.unit_records[ratings.units]
+    for record in np.unique(records):
+        by_units: dict[tuple[int, ...], list[np.ndarray]] = {}
+        for person in range(len(ratings.annotators)):
+            rows = np.flatnonzero((records == record) & (ratings.response_annotators == person))
+            by_units.setdefault(tuple(ratings.units[rows].tolist()), []).append(rows)
+        for blocks in by_units.values():
+            for place, other in enumerate(random.permutation(len(blocks))):
+                values[blocks[place]] = ratings.values[blocks[other]]
+    return ratings._replace(values=values)
+
+
+@pytest.mark.parametrize(
+    "jury",
+    [
+        Jury(records=14, annotators=4, seats=3, error=0.2),
+        Jury(records=6, passages=4, annotators=5, seats=4, error=0.2),
+        Jury(records=6, passages=3, annotators=4, seats=3, error=0.2, by_passage=True),
+        Jury(records=10, annotators=9, seats=8, error=0.3),
+    ],
+)
+def test_p_is_the_share_of_exchanges_that_differ_as_much_when_they_are_made_one_by_one(jury: Jury) -> None:
+    random = np.random.default_rng(0)
+    ratings = jury_ratings(jury, "retrieval", random)
+    exact = measure_exchange(ratings)
+    as_much = np.zeros((3, jury.annotators))
+    draws = 300
+    for _ in range(draws):
+        drawn = measure_exchange(exchanged(ratings, random))
+        as_much += [new.disagreement >= old.disagreement - 1e-9 for new, old in zip(drawn, exact, strict=True)]
+    for label, found in enumerate(exact):
+        told = np.isfinite(found.p)
+        assert np.abs(found.p - as_much[label] / draws)[told] == pytest.approx(0, abs=0.12)
+
+
+def test_p_is_that_of_adding_up_one_record_after_the_other() -> None:
+    """The transform against plain convolution, on more records than the window of the transform holds."""
+    random = np.random.default_rng(3)
+    ratings = ratings_of_matrix((random.random((6000, 3)) < 0.3).astype(float))
+    (found, *_) = measure_exchange(ratings)
+    votes = ratings.values[:, 0].reshape(-1, 3)
+    alone = (votes.sum(axis=1, keepdims=True) == 1) & (votes == 1) | (votes.sum(axis=1, keepdims=True) == 2) & (
+        votes == 0
+    )
+    masses = np.ones(1)
+    for _ in range(int(alone.any(axis=1).sum())):
+        masses = np.convolve(masses, [2 / 3, 1 / 3])
+    assert found.p == pytest.approx([masses[count:].sum() for count in alone.sum(axis=0)], abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_neither_names_nor_which_answer_is_yes_change_who_stands_out(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    ratings = jury_ratings(Jury(records=12, annotators=4, seats=3, error=0.2), "retrieval", random)
+    found = measure_exchange(ratings)
+    flipped = measure_exchange(ratings._replace(values=1 - ratings.values))
+    turned = ratings._replace(response_annotators=3 - ratings.response_annotators)
+    for one, two, three in zip(found, flipped, measure_exchange(turned), strict=True):
+        assert two.p.tolist() == one.p.tolist()
+        assert three.p[::-1].tolist() == one.p.tolist()

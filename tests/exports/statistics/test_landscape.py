@@ -1,0 +1,260 @@
+"""What answers cite, and what they say of their narrative."""
+
+import itertools
+import math
+import random
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+from exports.statistics.results import measure_results
+from exports.statistics.results_schema import CitationGroup, Landscape, NarrativeVerdicts, SiteOverlap
+from exports.statistics.study import Answers, RunCounts, Study, VerdictPatterns
+from tests.support.told_answers import Told, told_answers
+
+# Two providers on three narratives. On n1 both cite a.example; on n2 nothing is shared; on n3 b cites nothing.
+ROWS = [
+    Told("a", "n1", ("a.example", "a.example", "b.example=gone")),
+    Told("a", "n2", ("a.example=unread",)),
+    Told("a", "n3", ("c.example=unfetched",)),
+    Told("b", "n1", ("a.example=excerpt", "d.example=excerpt")),
+    Told("b", "n2", ("=unresolved", "d.example")),
+    Told("b", "n3"),
+]
+PATTERNS = {"en": VerdictPatterns(affirms=("yes",), rejects=("no",))}
+
+
+def landscape(
+    answers: Answers, by: tuple[str, ...] = ("model_name",), runs: dict[str, RunCounts] | None = None
+) -> Landscape:
+    found = measure_results(Study((), {}, {}, answers=answers, runs=runs), by=by).landscape
+    assert found is not None
+    return found
+
+
+def group(found: Landscape, **by: str) -> CitationGroup:
+    return next(each for each in found.groups if each.by == by)
+
+
+def overlap(found: Landscape, a: str, b: str) -> SiteOverlap:
+    return next(each for each in found.overlaps if (each.a, each.b) == (a, b))
+
+
+def test_citations_and_sites_of_each_group() -> None:
+    found = landscape(told_answers(ROWS))
+    a, b = group(found, model_name="a"), group(found, model_name="b")
+    assert (a.n_answers, a.n_narratives, a.n_citations, a.citations_median) == (3, 3, 5, 1)
+    assert a.citations_mean == pytest.approx(5 / 3)
+    assert [each.model_dump() for each in a.top_sites] == [
+        {"site": "a.example", "citations": 3, "answers": 2},
+        {"site": "b.example", "citations": 1, "answers": 1},
+        {"site": "c.example", "citations": 1, "answers": 1},
+    ]
+    assert a.top_site_share == pytest.approx(3 / 5)
+    assert a.effective_sites == pytest.approx(math.exp(-(0.6 * math.log(0.6) + 0.4 * math.log(0.2))))
+    # b: a.example once, d.example twice, one site that is not known
+    assert (b.n_citations, b.n_sites, b.n_unknown_site) == (4, 2, 1)
+    assert b.top_site_share == pytest.approx(2 / 3)
+    assert (a.sample, a.sites_in_sample) == (0, None)
+    whole = group(found)
+    assert (whole.n_answers, whole.n_citations, whole.n_sites) == (6, 9, 4)
+
+
+def test_groups_are_compared_by_sites_at_as_many_citations() -> None:
+    found = landscape(told_answers([*ROWS * 4, Told("c", "n1", ("e.example",) * 9)]))
+    a, b, c = (group(found, model_name=name) for name in "abc")
+    # Twelve of a's twenty citations, of 12, 4 and 4: 3 − [0 + 2 · C(16,12)] ÷ C(20,12)
+    assert (a.sample, b.sample, c.sample) == (12, 12, 12)
+    assert a.sites_in_sample == pytest.approx(3 - 2 * 1820 / 125970)
+    assert b.sites_in_sample == pytest.approx(2)
+    assert c.sites_in_sample is None, "nine are too few"
+
+
+def test_overlap_is_over_all_answers_and_within_narratives() -> None:
+    found = overlap(landscape(told_answers(ROWS)), "a", "b")
+    assert found.jaccard == pytest.approx(1 / 4)  # a, b, c against a, d
+    # n1: {a, b} against {a, d}, 1/3. n2: {a} against {d}, 0. n3: b cites nothing.
+    assert found.n_narratives == 2
+    assert found.narrative_jaccard == pytest.approx(1 / 6)
+    assert found.interval is not None
+    assert found.interval.low < 1 / 6 < found.interval.high
+
+
+def test_shares_have_their_denominators_and_intervals() -> None:
+    runs = {"a": RunCounts(5, 1, 1), "b": RunCounts(3, 0, 0)}
+    found = landscape(told_answers(ROWS), runs=runs)
+    without = found.without_citations
+    assert (without.rate, without.n_units, without.n_narratives) == (pytest.approx(1 / 6), 6, 3)
+    assert without.interval is not None
+    a, b = without.groups
+    assert (a.rate, b.rate) == (0, pytest.approx(1 / 3))
+    assert a.interval is not None
+    assert a.interval.high > a.interval.low
+    assert a.denominators.model_dump() == {
+        "asked": 5,
+        "answered": 3,
+        "refused": 1,
+        "failed": 1,
+        "answers": 3,
+        "without_citations": 0,
+        "with_unread_sources": 3,
+        "discarded": None,
+    }
+    assert without.denominators.asked == 8
+    assert [each.n_narratives for each in without.differences] == [3]
+
+
+def test_states_are_shares_of_citations_and_are_not_compared() -> None:
+    found = landscape(told_answers(ROWS))
+    rates = {state: {each.by["model_name"]: each.rate for each in rate.groups} for state, rate in found.states.items()}
+    assert rates == {
+        "read": {"a": pytest.approx(2 / 5), "b": pytest.approx(3 / 4)},
+        "unread": {"a": pytest.approx(1 / 5), "b": 0},
+        "gone": {"a": pytest.approx(1 / 5), "b": 0},
+        "unresolved": {"a": 0, "b": pytest.approx(1 / 4)},
+        "unfetched": {"a": pytest.approx(1 / 5), "b": 0},
+    }
+    assert all(rate.n_units == 9 and not rate.differences for rate in found.states.values())
+    assert {each.by["model_name"]: each.rate for each in found.excerpts_only.groups} == {"a": 0, "b": 0.5}
+
+
+def test_what_makes_states_incomparable_is_told() -> None:
+    remarks = measure_results(Study((), {}, {}, answers=told_answers(ROWS))).remarks
+    assert any(remark.startswith("Nobody tried to fetch 1 of 9 cited sources") for remark in remarks)
+    assert any(remark.startswith("Of 2 of 9 cited sources only an excerpt") for remark in remarks)
+
+
+def test_crossed_groups_are_compared_within_a_level() -> None:
+    rows = [row._replace(language=language) for row in ROWS for language in ("de", "en")]
+    found = landscape(told_answers(rows), by=("model_name", "language"))
+    assert [(each.by, each.within) for each in found.overlaps] == [
+        ("model_name", {}),
+        ("language", {}),
+        ("model_name", {"language": "de"}),
+        ("model_name", {"language": "en"}),
+        ("language", {"model_name": "a"}),
+        ("language", {"model_name": "b"}),
+    ]
+    assert overlap(found, "de", "en").narrative_jaccard == 1
+
+
+def test_columns_that_runs_do_not_tell_are_named() -> None:
+    remarks = measure_results(Study((), {}, {}, answers=told_answers(ROWS)), by=("model_name", "reviewer")).remarks
+    assert "Figures from runs are not grouped by `reviewer`, which runs do not tell." in remarks
+
+
+def test_answers_without_any_citation_have_no_sites() -> None:
+    found = landscape(told_answers([Told("a", "n1"), Told("b", "n1")]))
+    whole = group(found)
+    assert (whole.citations_mean, whole.effective_sites, whole.top_site_share, whole.sites_in_sample) == (
+        0,
+        None,
+        None,
+        None,
+    )
+    assert found.states["gone"].rate is None
+    assert found.states["gone"].undefined == "no_units"
+    assert overlap(found, "a", "b").undefined == "no_units"
+    assert overlap(found, "a", "b").jaccard is None
+
+
+def test_no_answers_at_all_have_no_figures() -> None:
+    found = landscape(told_answers([]))
+    assert found.groups[0].citations_mean is None
+    assert found.without_citations.undefined == "no_units"
+
+
+def test_figures_are_those_of_plain_loops() -> None:
+    chance = random.Random(7)
+    rows = [
+        Told(
+            f"m{chance.randrange(3)}",
+            f"n{chance.randrange(12)}",
+            tuple(f"s{min(chance.randrange(9), chance.randrange(9))}.example" for _ in range(chance.randrange(6))),
+        )
+        for _ in range(200)
+    ]
+    found = landscape(told_answers(rows))
+    sites: dict[str, Counter[str]] = defaultdict(Counter)
+    by_narrative: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in rows:
+        sites[row.model].update(row.cited)
+        by_narrative[row.model, row.narrative] |= set(row.cited)
+    fewest = min(sum(counts.values()) for counts in sites.values())
+    for model, counts in sites.items():
+        own = group(found, model_name=model)
+        total = sum(counts.values())
+        assert own.n_citations == total
+        assert own.effective_sites == pytest.approx(
+            math.exp(-sum(n / total * math.log(n / total) for n in counts.values()))
+        )
+        assert own.sites_in_sample == pytest.approx(
+            sum(1 - math.comb(total - n, fewest) / math.comb(total, fewest) for n in counts.values())
+        )
+    for a, b in itertools.combinations(sorted(sites), 2):
+        shared = [n for n in {row.narrative for row in rows} if by_narrative[a, n] and by_narrative[b, n]]
+        each = [
+            len(by_narrative[a, n] & by_narrative[b, n]) / len(by_narrative[a, n] | by_narrative[b, n]) for n in shared
+        ]
+        assert overlap(found, a, b).n_narratives == len(shared)
+        assert overlap(found, a, b).narrative_jaccard == pytest.approx(np.mean(each))
+
+
+def verdicts(rows: list[Told]) -> NarrativeVerdicts:
+    found = measure_results(Study((), {}, {}, answers=told_answers(rows, PATTERNS))).narrative_verdicts
+    assert found is not None
+    return found
+
+
+def test_verdicts_are_shares_of_the_answers_that_were_read() -> None:
+    said = {"a": ("affirms", "affirms", "rejects", "neither"), "b": ("rejects", "rejects", "rejects", "")}
+    rows = [
+        Told(model, f"n{at}", verdict=verdict, language="en" if verdict else "fr")
+        for model, own in said.items()
+        for at, verdict in enumerate(own)
+    ]
+    found = verdicts(rows)
+    rates = {name: {each.by["model_name"]: each.rate for each in rate.groups} for name, rate in found.verdicts.items()}
+    assert rates == {
+        "affirms": {"a": 0.5, "b": 0},
+        "rejects": {"a": 0.25, "b": 1},
+        "neither": {"a": 0.25, "b": 0},
+    }
+    assert found.verdicts["affirms"].n_units == 7
+    assert found.verdicts["affirms"].denominators.answers == 8
+    assert found.n_without_patterns == {"fr": 1}
+    difference = found.verdicts["rejects"].differences[0]
+    assert (difference.n_narratives, difference.difference) == (3, pytest.approx(-2 / 3))
+
+
+def test_a_provider_that_affirms_what_others_reject_stands_out() -> None:
+    rows = [
+        Told(model, f"n{at}", verdict="affirms" if model == "c" and at % 2 else "rejects")
+        for at in range(60)
+        for model in ("a", "b", "c")
+    ]
+    found = verdicts(rows).verdicts["affirms"]
+    assert {(each.a, each.b): each.stands_out for each in found.differences} == {
+        ("a", "b"): False,
+        ("a", "c"): True,
+        ("b", "c"): True,
+    }
+
+
+def test_without_patterns_there_is_no_verdict() -> None:
+    assert measure_results(Study((), {}, {}, answers=told_answers(ROWS))).narrative_verdicts is None
+
+
+def test_without_runs_there_is_no_landscape() -> None:
+    found = measure_results(Study((), {}, {}))
+    assert (found.runs, found.landscape, found.narrative_verdicts, found.passages) == ((), None, None, ())
+
+
+def test_totals_of_runs_are_by_provider() -> None:
+    runs = {"a": RunCounts(5, 1, 1), "b": RunCounts(3, 0, 0)}
+    found = measure_results(Study((), {}, {}, answers=told_answers(ROWS), runs=runs)).runs
+    assert [each.model_dump() for each in found] == [
+        {"model_name": "a", "asked": 5, "answered": 3, "refused": 1, "failed": 1, "before_the_jury": 0},
+        {"model_name": "b", "asked": 3, "answered": 3, "refused": 0, "failed": 0, "before_the_jury": 0},
+    ]

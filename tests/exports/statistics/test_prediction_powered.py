@@ -1,0 +1,137 @@
+"""Rates with a judge's help: against the authors' library, and at the edges."""
+
+import numpy as np
+import pytest
+
+from exports.statistics.comparisons import rate_ends
+from exports.statistics.judge_help import Units, prediction_powered
+from exports.statistics.ratings import FloatArray
+from tests.support.judge_help_simulation import Design, draw_units, widths
+from tests.support.judge_help_simulation import Studied as Seen
+from tests.support.powered_cases import powered_case
+
+REFERENCES = [
+    ("probabilities", 100, 900, 0.379214652283, 0.305527380203, 0.452901924363),
+    ("yes or no", 120, 360, 0.358452006388, 0.286117745918, 0.430786266857),
+    ("shares", 60, 60, 0.512994981171, 0.428411509262, 0.597578453080),
+    ("biased", 200, 1800, 0.389377571957, 0.327381906652, 0.451373237261),
+    ("contrary", 80, 720, 0.450000000000, 0.340983885473, 0.559016114527),
+    ("timid", 90, 810, 0.419592551338, 0.320471586488, 0.518713516188),
+]
+"""`ppi_mean_pointestimate` and `ppi_mean_ci(alpha=0.05)` of ppi-python 0.2.3 on the cases of `powered_case`."""
+
+
+def units_of(values: FloatArray, p_yes: FloatArray, labelled: int, a_narrative: int = 1) -> Units:
+    """Units of which the first are labelled, so many of them in each narrative."""
+    voted = np.arange(len(values)) < labelled
+    narratives = np.arange(len(values)) // a_narrative
+    return Units(narratives, voted, np.where(voted, values, np.nan), np.ones(len(values)), p_yes)
+
+
+@pytest.mark.parametrize(("name", "labelled", "more", "rate", "low", "high"), REFERENCES)
+def test_without_clusters_rate_and_interval_are_those_of_ppi_python(
+    name: str, labelled: int, more: int, rate: float, low: float, high: float
+) -> None:
+    found = prediction_powered(units_of(*powered_case(name, labelled, more), labelled))
+    assert found.method == "normal"
+    assert found.rate == pytest.approx(rate, abs=1e-9)
+    assert found.ends == pytest.approx((low, high), abs=1e-9)
+
+
+def test_weight_is_the_one_of_the_smallest_variance() -> None:
+    """By hand: y = 1, 0 labelled with f = .8, .4, and f = .6, .2 not labelled, each in a narrative of its own.
+
+    Covariance .1 (÷ n), variance of all f .0667 (÷ n − 1), so λ = 1.5, at most 4 ÷ 2 = 2;
+    rate = .5 − 1.5 · (.6 − .5) = .35.
+    """
+    found = prediction_powered(units_of(np.array([1.0, 0, 0, 0]), np.array([0.8, 0.4, 0.6, 0.2]), 2))
+    assert found.weight == pytest.approx(1.5)
+    assert found.rate == pytest.approx(0.35)
+
+
+def test_copies_within_narratives_tell_no_more_than_one_of_them() -> None:
+    values, p_yes = powered_case("probabilities", 90, 810)
+    once = prediction_powered(units_of(values, p_yes, 90))
+    copies = prediction_powered(units_of(np.repeat(values, 4), np.repeat(p_yes, 4), 360, a_narrative=4))
+    apart = prediction_powered(units_of(np.repeat(values, 4), np.repeat(p_yes, 4), 360))
+    assert copies.rate == pytest.approx(once.rate, abs=0.01)
+    assert copies.ends[1] - copies.ends[0] == pytest.approx(once.ends[1] - once.ends[0], rel=0.06)
+    assert apart.ends[1] - apart.ends[0] < 0.6 * (copies.ends[1] - copies.ends[0])
+
+
+def test_units_of_one_narrative_of_which_some_are_labelled_are_one_case() -> None:
+    """The other units of labelled narratives tell less than units of new ones: they are alike."""
+    values, p_yes = powered_case("probabilities", 60, 240)
+    narratives = np.tile(np.arange(60), 5)
+    voted = np.arange(300) < 60
+    given = np.where(voted, np.tile(values[:60], 5), np.nan)
+    alike = Units(narratives, voted, given, np.ones(300), np.tile(p_yes[:60], 5))
+    found, alone = prediction_powered(alike), rate_ends(values[:60], np.ones(60), np.ones(60))
+    assert found.rate == pytest.approx(values[:60].mean())
+    assert found.ends[1] - found.ends[0] == pytest.approx(alone[1] - alone[0], rel=0.02)
+
+
+def test_a_unit_that_the_judge_left_out_counts_by_peoples_votes() -> None:
+    values, p_yes = powered_case("probabilities", 100, 900)
+    p_yes[:5] = np.nan
+    units = units_of(values, p_yes, 100)
+    found = prediction_powered(units)
+    excess = p_yes[5:100].mean() - p_yes[5:].mean()
+    assert found.rate == pytest.approx(values[:100].mean() - found.weight * excess)
+
+
+def test_a_tie_has_votes_but_no_value() -> None:
+    values, p_yes = powered_case("probabilities", 100, 900)
+    units = units_of(values, p_yes, 100)
+    units.values[:10] = np.nan
+    found = prediction_powered(units)
+    excess = p_yes[:100].mean() - p_yes.mean()
+    assert found.rate == pytest.approx(values[10:100].mean() - found.weight * excess)
+
+
+def test_weights_count_the_units_that_a_unit_stands_for() -> None:
+    values, p_yes = powered_case("probabilities", 100, 900)
+    weights = np.where(np.arange(1000) % 3 == 0, 4.0, 1.0)
+    found = prediction_powered(units_of(values, p_yes, 100)._replace(weights=weights))
+    own = weights[:100] / weights[:100].sum()
+    assert found.rate == pytest.approx(own @ values[:100] - found.weight * (own @ p_yes[:100] - p_yes.mean()))
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_where_people_all_say_the_same_the_interval_is_theirs_and_not_of_width_0(value: float) -> None:
+    p_yes = powered_case("probabilities", 60, 540)[1]
+    found = prediction_powered(units_of(np.full(600, value), p_yes, 60))
+    assert (found.rate, found.weight) == (value, 0)
+    assert found.ends == rate_ends(np.full(60, value), np.ones(60), np.ones(60))
+    assert found.ends[1] > found.ends[0]
+
+
+@pytest.mark.parametrize("p_yes", [np.full(600, 0.7), np.where(np.arange(600) < 60, 0.5, np.nan)])
+def test_a_judge_that_says_one_thing_or_nothing_more_leaves_peoples_figures(p_yes: FloatArray) -> None:
+    values = powered_case("probabilities", 60, 540)[0]
+    found = prediction_powered(units_of(values, p_yes, 60))
+    assert (found.rate, found.weight) == (pytest.approx(values[:60].mean()), 0)
+    assert found.ends == rate_ends(values[:60], np.ones(60), np.ones(60))
+
+
+def test_a_perfect_judge_narrows_by_what_it_judged_more_and_leaves_a_width() -> None:
+    values = powered_case("probabilities", 60, 540)[0]
+    found = prediction_powered(units_of(values, values.copy(), 60))
+    alone = rate_ends(values[:60], np.ones(60), np.ones(60))
+    assert found.rate == pytest.approx(values.mean(), abs=0.005)
+    assert 0.25 < (found.ends[1] - found.ends[0]) / (alone[1] - alone[0]) < 0.4
+
+
+@pytest.mark.parametrize("sampling", ["narratives", "records", "weights"])
+def test_no_interval_is_much_wider_than_peoples(sampling: str) -> None:
+    generator = np.random.default_rng(5)
+    found = []
+    for judge in ("good", "guessing", "contrary", "erring"):
+        for rate in (0.03, 0.3):
+            units, _ = draw_units(generator, Design(32, 3, rate, judge, sampling))
+            own = units.voted
+            _, cluster = np.unique(units.narratives[own], return_inverse=True)
+            weights = units.weights[own]
+            sums = (np.bincount(cluster, each) for each in (weights * units.values[own], weights, weights**2))
+            found.append(Seen(prediction_powered(units), rate_ends(*sums), 0.0, rate))
+    assert widths(found).max() <= 1.02 + 1e-9

@@ -1,0 +1,225 @@
+"""Results against scipy, statsmodels and plain loops, and what must not change them."""
+
+from itertools import product
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+
+from exports.statistics.comparisons import difference_ends, flip_p, rate_ends
+from exports.statistics.ratings import FloatArray
+from exports.statistics.results import measure_results
+from exports.statistics.results_schema import Difference, LabelResults, Results
+from exports.statistics.study import Study
+from tests.support.drawn_studies import draw_votes, study_of_votes
+from tests.support.study_data import Answer, study_of
+
+
+def helpful(found: Results) -> LabelResults:
+    return found.tasks["generation"].labels["helpful"]
+
+
+def scipy_p(differences: FloatArray, resamples: float, seed: int = 0) -> float:
+    found = stats.permutation_test(
+        (differences,), np.sum, permutation_type="samples", n_resamples=resamples, vectorized=True,
+        rng=np.random.default_rng(seed),
+    )  # fmt: skip
+    return float(found.pvalue)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_few_sign_flips_are_all_counted_as_scipy_does(seed: int) -> None:
+    differences = np.random.default_rng(seed).integers(-3, 4, 11) / 3
+    differences[0] = 1
+    assert flip_p([differences], 10_000, 0) == pytest.approx([scipy_p(differences, np.inf)], abs=1e-12)
+
+
+def test_random_sign_flips_agree_with_scipy() -> None:
+    generator = np.random.default_rng(1)
+    sums = [generator.normal(shift, 1, size) for shift, size in ((0.1, 40), (0.3, 40), (0.25, 150), (0.4, 64))]
+    found = flip_p(sums, 60_000, 3)
+    for p, differences in zip(found, sums, strict=True):
+        expected = scipy_p(differences, 60_000)
+        assert p == pytest.approx(expected, abs=5 * (2 * expected / 60_000) ** 0.5 + 0.1 * expected)
+
+
+def test_a_p_does_not_depend_on_what_else_is_tested_nor_on_order_or_sign() -> None:
+    generator = np.random.default_rng(2)
+    sums = [generator.normal(0.2, 1, size) for size in (30, 200, 31, 5, 193, 222)]
+    together = flip_p(sums, 20_000, 0)
+    assert together == [flip_p([each], 20_000, 0)[0] for each in sums]
+    assert flip_p([-generator.permutation(each) for each in sums[::-1]], 20_000, 0) == pytest.approx(together[::-1])
+    with_zeros = flip_p([np.concatenate([each, np.zeros(7)]) for each in sums], 20_000, 0)
+    assert with_zeros == together
+
+
+def test_a_p_that_is_certain_is_as_small_as_the_flips_allow() -> None:
+    assert flip_p([np.ones(200)], 20_000, 0) == [1 / 20_001]
+    assert flip_p([np.zeros(3), np.ones(1)], 20_000, 0) == [1, 1]
+
+
+def test_ties_count_as_large() -> None:
+    thirds = np.array([1 / 3, 2 / 3, -1 / 3, 1 / 3, 1 / 3] * 5)
+    twelfths = (thirds * 12).round()
+    assert flip_p([thirds], 50_000, 0) == pytest.approx(flip_p([twelfths], 50_000, 0), abs=1e-12)
+
+
+def test_without_clusters_and_with_many_units_an_interval_is_wilsons() -> None:
+    yes = (np.arange(3000) < 400).astype(np.float64)
+    ones = np.ones(3000)
+    assert rate_ends(yes, ones, ones) == pytest.approx(proportion_confint(400, 3000, method="wilson"), abs=2e-4)
+
+
+def test_answers_that_repeat_each_other_tell_no_more_than_their_narratives() -> None:
+    yes, ones = (np.arange(400) % 2).astype(np.float64), np.ones(400)
+    assert rate_ends(5 * yes, 5 * ones, 5 * ones) == pytest.approx(rate_ends(yes, ones, ones), abs=1e-3)
+
+
+def test_the_interval_of_a_difference_is_students_with_two_imagined_narratives() -> None:
+    differences = np.array([0.5, 0.0, 1.0, -0.5, 0.25])
+    mean = differences.mean()
+    squares = float(((differences - mean) ** 2).sum()) + 0.6
+    half = stats.t.ppf(0.975, 4) * (squares / (6 * 7)) ** 0.5
+    assert difference_ends(differences, np.ones(5), 1.0) == pytest.approx((mean - half, mean + half))
+    narrower = difference_ends(differences, np.ones(5), 5.0)
+    assert mean - half < narrower[0] < narrower[1] < mean + half
+
+
+def random_answers(seed: int, n_narratives: int = 7) -> list[Answer]:
+    """Up to two answers a model and narrative, in two languages; some votes missing."""
+    generator = np.random.default_rng(seed)
+    return [
+        Answer(f"n{narrative}", model, {"generation": _votes(generator)}, language)
+        for narrative, model, language in product(range(n_narratives), "abc", ("de", "en"))
+        if generator.random() < 0.7
+    ]
+
+
+def _votes(generator: np.random.Generator) -> list[dict[str, int]]:
+    drawn = generator.integers(-1, 2, generator.integers(1, 4)).tolist()
+    return [{"helpful": vote} if vote >= 0 else {"incomplete": 1} for vote in drawn]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rates_and_differences_are_those_of_plain_loops(seed: int, weighted: bool) -> None:
+    answers = random_answers(seed)
+    study = study_of(answers)
+    weights = {each.record: float(1 + (int(each.narrative[1:]) % 3 if weighted else 0)) for each in answers}
+    if weighted:
+        study = study._replace(probabilities={record: 1 / weight for record, weight in weights.items()})
+    found = helpful(measure_results(study))
+    for group in found.groups:
+        model = group.by["model_name"]
+        units = [(weights[each.record], value) for each in answers if each.model == model for value in _value(each)]
+        assert group.n_units == len(units)
+        assert group.rate == pytest.approx(sum(w * y for w, y in units) / sum(w for w, _ in units))
+    for difference in found.differences:
+        shared = []
+        for narrative in sorted({each.narrative for each in answers}):
+            means = [_values_of(answers, narrative, model) for model in (difference.a, difference.b)]
+            if all(means):
+                weight = 1 + (int(narrative[1:]) % 3 if weighted else 0)
+                shared.append((weight, fmean(means[0]) - fmean(means[1])))
+        assert difference.n_narratives == len(shared)
+        total = sum(weight for weight, _ in shared)
+        assert difference.difference == pytest.approx(sum(weight * each for weight, each in shared) / total)
+        assert difference.p == pytest.approx(_plain_p([weight * each for weight, each in shared]))
+
+
+def _value(answer: Answer) -> list[float]:
+    votes = [vote["helpful"] for vote in answer.votes["generation"] if "helpful" in vote]
+    return [sum(votes) / len(votes)] if votes else []
+
+
+def _values_of(answers: list[Answer], narrative: str, model: str) -> list[float]:
+    return [v for each in answers if (each.narrative, each.model) == (narrative, model) for v in _value(each)]
+
+
+def _plain_p(differences: list[float]) -> float:
+    sums = [
+        sum(s * d for s, d in zip(signs, differences, strict=True))
+        for signs in product((1, -1), repeat=len(differences))
+    ]
+    return fmean(abs(each) >= abs(sum(differences)) - 1e-9 for each in sums)
+
+
+def test_corrections_are_holms_over_the_pairs_of_a_label_and_over_the_whole_report() -> None:
+    rates = np.linspace(0.2, 0.5, 4)[:, np.newaxis].repeat(5, axis=1)
+    study = study_of_votes({"generation": draw_votes(np.random.default_rng(3), rates, 40)})
+    found = measure_results(study, by=("model_name", "language"), findings={})
+    labels = found.tasks["generation"].labels
+    families: dict[tuple[str, bool], list[Difference]] = {}
+    for label in labels.values():
+        for dimension in ((by, crossed) for by in ("model_name", "language") for crossed in (False, True)):
+            own = [d for d in label.differences if (d.by, bool(d.within)) == dimension and d.p is not None]
+            corrected = multipletests([d.p for d in own], method="holm")[1] if own else []
+            assert [d.p_holm for d in own] == pytest.approx(list(corrected))
+            families.setdefault(dimension, []).extend(own)
+    for own in (family for family in families.values() if family):
+        assert [d.stands_out for d in own] == list(multipletests([d.p for d in own], method="holm")[0])
+    assert any(d.stands_out for label in labels.values() for d in label.differences)
+    assert found.flips >= 40 * max(map(len, families.values())) / 0.05
+
+
+ANSWERS = st.integers(0, 10_000).map(random_answers)
+
+
+@settings(max_examples=25, deadline=None)
+@given(ANSWERS)
+def test_swapping_two_groups_turns_the_difference_around(answers: list[Answer]) -> None:
+    turned = [each._replace(model={"a": "c", "c": "a"}.get(each.model, each.model)) for each in answers]
+    one, other = (helpful(measure_results(study_of(each))).differences for each in (answers, turned))
+    first = next(d for d in one if (d.a, d.b) == ("a", "c"))
+    second = next(d for d in other if (d.a, d.b) == ("a", "c"))
+    assert second.p == first.p
+    if first.difference is not None and second.difference is not None:
+        assert second.difference == pytest.approx(-first.difference)
+        assert second.n_narratives == first.n_narratives
+
+
+@settings(max_examples=25, deadline=None)
+@given(ANSWERS)
+def test_a_narrative_that_one_group_has_alone_changes_no_difference(answers: list[Answer]) -> None:
+    more = [*answers, Answer("n99", "a", {"generation": [{"helpful": 1}]})]
+    assert (
+        helpful(measure_results(study_of(more))).differences == helpful(measure_results(study_of(answers))).differences
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(ANSWERS, st.sampled_from([0.5, 0.1, 1.0]))
+def test_weights_that_are_all_the_same_change_nothing(answers: list[Answer], probability: float) -> None:
+    study = study_of(answers)
+    weighted = study._replace(probabilities=dict.fromkeys(study.narratives, probability))
+    one, other = (helpful(measure_results(each, by=("model_name", "language"))) for each in (study, weighted))
+    assert numbers_of(one) == pytest.approx(numbers_of(other), abs=1e-9)
+
+
+def numbers_of(label: LabelResults) -> list[float]:
+    intervals = [each.interval for each in (label, *label.groups, *label.differences)]
+    found = [end for each in intervals if each is not None for end in (each.low, each.high)]
+    found += [each.rate for each in (label, *label.groups) if each.rate is not None]
+    return found + [each.p for each in label.differences if each.p is not None]
+
+
+@settings(max_examples=25, deadline=None)
+@given(ANSWERS, st.randoms(use_true_random=False))
+def test_neither_the_order_of_rows_nor_the_names_of_narratives_matter(answers: list[Answer], random: object) -> None:
+    shuffled = sorted(answers, key=lambda _: random.random())  # type: ignore[attr-defined]
+    assert measure_results(study_of(shuffled)) == measure_results(study_of(answers))
+    renamed = [each._replace(narrative=f"n{6 - int(each.narrative[1:])}") for each in answers]
+    one, other = (helpful(measure_results(study_of(each))) for each in (answers, renamed))
+    assert numbers_of(one) == pytest.approx(numbers_of(other), abs=1e-9)
+
+
+def test_the_same_study_gives_the_same_bytes() -> None:
+    votes = draw_votes(np.random.default_rng(5), np.full((3, 5), 0.4), 30)
+    study: Study = study_of_votes({"generation": votes})
+    first, second = (measure_results(study, by=("model_name", "language"), seed=7) for _ in range(2))
+    assert first.model_dump_json() == second.model_dump_json()

@@ -1,0 +1,133 @@
+"""How often interchangeable annotators are named, and how often a careless one is found: simulated reports.
+
+A report has the three tasks of the demo with all their labels: 46 passages of 23 records, 23 and 57 answers.
+"""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from annotation.argilla.labels import TASKS
+from exports.statistics.agreement import SIGNIFICANT
+from exports.statistics.exchange import Exchange, measure_exchange
+from exports.statistics.ratings import Ratings
+from tests.support.juries import Jury, jury_ratings
+
+SEED = 20261122
+REPORTS, SAMPLE = 400, 60
+MOST_FALSE = 0.07
+LEAST_FOUND = 0.9
+SHAPES = {"retrieval": (23, 2), "grounding": (23, 1), "generation": (57, 1)}
+"""Records and passages of each task."""
+JURIES = {
+    "three judge all": Jury(57, annotators=3),
+    "three of four": Jury(57, annotators=4),
+    "three of four, by passage": Jury(57, annotators=4, by_passage=True),
+    "five judge all": Jury(57, annotators=5, seats=5),
+    "two to five of six": Jury(57, annotators=6, seats=0),
+    "five of eight": Jury(57, annotators=8, seats=5),
+    "two of five": Jury(57, annotators=5, seats=2),
+    "fixed pairs of six": Jury(57, annotators=6, pairs=True),
+}
+ERRORS = {
+    "one answer in ten wrong": {"error": 0.1},
+    "one in five wrong": {"error": 0.2},
+    "one record in seven at random": {"error": 0.05, "off": 0.15},
+}
+every_jury = pytest.mark.parametrize("jury", JURIES.values(), ids=JURIES)
+every_error = pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+rare_and_common = pytest.mark.parametrize("prevalence", [0.05, 0.5])
+
+
+def names_somebody(found: list[Exchange], level: float) -> bool:
+    return any(np.nanmin(np.append(each.p_holm, 1.0)) < level for each in found)
+
+
+def false_share(jury: Jury, reports: int) -> float:
+    """Share of reports on a jury of equals that name anybody."""
+    random = np.random.default_rng(SEED)
+    named = 0
+    for _ in range(reports):
+        tables = [
+            jury_ratings(replace(jury, records=records, passages=passages), task, random)
+            for task, (records, passages) in SHAPES.items()
+            if task in TASKS
+        ]
+        named += any(names_somebody(measure_exchange(table), SIGNIFICANT / len(tables)) for table in tables)
+    return named / reports
+
+
+def found_share(jury: Jury, studies: int) -> float:
+    """Share of studies of one task in which its careless first person is named, and nobody else on more labels."""
+    random = np.random.default_rng(SEED)
+    found = 0
+    for _ in range(studies):
+        by_person = np.stack([each.p_holm for each in measure_exchange(jury_ratings(jury, "generation", random))], 1)
+        stands_out = (by_person < SIGNIFICANT).sum(axis=1)
+        found += bool(stands_out[0] > stands_out[1:].max())
+    return found / studies
+
+
+@rare_and_common
+@pytest.mark.parametrize("name", ["three of four", "five judge all"])
+def test_a_sample_of_reports_on_equals_hardly_ever_names_anybody(name: str, prevalence: float) -> None:
+    jury = replace(JURIES[name], prevalence=prevalence, **ERRORS["one record in seven at random"])
+    assert false_share(jury, SAMPLE) <= 0.15
+
+
+@pytest.mark.soak
+@rare_and_common
+@every_error
+@every_jury
+def test_at_most_seven_reports_of_a_hundred_on_equals_name_anybody(
+    jury: Jury, error: dict[str, float], prevalence: float
+) -> None:
+    share = false_share(replace(jury, prevalence=prevalence, **error), REPORTS)
+    sys.stdout.write(f"named somebody: {share:.3f}\n")
+    assert share <= MOST_FALSE
+
+
+CAREFUL = {
+    "three judge all": Jury(57, annotators=3, error=0.05, careless=0.35),
+    "three of four": Jury(57, annotators=4, error=0.05, careless=0.35),
+    "five judge all": Jury(57, annotators=5, seats=5, error=0.05, careless=0.35),
+    "two to five of six": Jury(57, annotators=6, seats=0, error=0.05, careless=0.35),
+    "three of six": Jury(57, annotators=6, error=0.05, careless=0.35),
+    "three of four, three passages a record": Jury(19, passages=3, annotators=4, error=0.05, careless=0.35),
+}
+
+
+@rare_and_common
+def test_a_sample_of_studies_finds_the_careless_one(prevalence: float) -> None:
+    jury = replace(CAREFUL["three of four"], prevalence=prevalence)
+    assert found_share(jury, SAMPLE) >= LEAST_FOUND
+
+
+@pytest.mark.soak
+@rare_and_common
+@pytest.mark.parametrize("jury", CAREFUL.values(), ids=CAREFUL)
+def test_one_who_errs_in_a_third_of_57_units_is_found_in_nine_studies_of_ten(jury: Jury, prevalence: float) -> None:
+    share = found_share(replace(jury, prevalence=prevalence), REPORTS)
+    sys.stdout.write(f"found: {share:.3f}\n")
+    assert share >= LEAST_FOUND
+
+
+def torn_apart(ratings: Ratings) -> Ratings:
+    """Every passage in a record of its own."""
+    n_units = len(ratings.unit_records)
+    return ratings._replace(
+        unit_records=np.arange(n_units), records=tuple(f"r{number:05d}" for number in range(n_units))
+    )
+
+
+def test_passages_taken_as_independent_would_accuse_people_who_had_a_bad_record() -> None:
+    """The simulation can tell a wrong test: votes exchanged passage by passage name somebody far too often."""
+    random = np.random.default_rng(SEED)
+    jury = Jury(20, passages=12, annotators=3, error=0.02, off=0.15, prevalence=0.5)
+    tables = [jury_ratings(jury, "grounding", random) for _ in range(SAMPLE)]
+    right = sum(names_somebody(measure_exchange(table), SIGNIFICANT) for table in tables)
+    wrong = sum(names_somebody(measure_exchange(torn_apart(table)), SIGNIFICANT) for table in tables)
+    assert right <= 0.15 * SAMPLE
+    assert wrong >= 0.3 * SAMPLE
