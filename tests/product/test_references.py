@@ -16,7 +16,7 @@ WRITTEN = {
     "results.md",
     "verification.md",
 }
-PATH = re.compile(r"(?<![\w/<>{}*.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:#([\w-]+))?")
+PATH = re.compile(r"(?<![\w/<>{}*.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?!\.\w)(?:#([\w-]+))?")
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([\w-]+))?\)")
 INLINE_CODE = re.compile(r"`[^`\n]*`")
 # Names for documents that only their author has: a numbered seed, design, issue or gap, a section of nothing.

@@ -191,12 +191,13 @@ def options() -> str:
 
 def batches() -> str:
     """Who can be asked in batches, and where that is written."""
-    seen: dict[Batches, str] = {}
+    seen: list[tuple[Batches, str]] = []
     for _, api, called in spoken_to():
-        seen.setdefault(api.batches, called)
+        if all(api.batches != batches for batches, _ in seen):
+            seen.append((api.batches, called))
 
     def rows() -> Iterator[str]:
-        for batches, called in seen.items():
+        for batches, called in seen:
             api = batches.api
             most = f"{api.limits.requests} calls, {api.limits.bytes // 1_000_000} MB" if api else "–"
             may = ("yes" if batches.is_documented else "yes, not by its own words") if api else "no"
