@@ -25,30 +25,17 @@ _CUSTOM_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
 # The HTTP status that a failed request of Google's or xAI's would have had.
 # Source: https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto, read 2026-11.
-RPC_STATUSES = {
-    1: 499,
-    2: 500,
-    3: 400,
-    4: 504,
-    5: 404,
-    6: 409,
-    7: 403,
-    8: 429,
-    9: 400,
-    10: 409,
-    11: 400,
-    12: 501,
-    13: 500,
-    14: 503,
-    15: 500,
-    16: 401,
-}
+_RPC_STATUSES = dict(
+    enumerate((499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401), start=1)
+)
 _DECODER = json.JSONDecoder()
 _WHITE = " \t\r\n"
 # Every line of an upload is JSON in ASCII and begins with a brace, so no boundary can stand in it.
 _BOUNDARY = "citejury-batch"
 
 BatchStatus = Literal["working", "ended", "failed", "expired", "cancelled"]
+_ENDS: dict[str, BatchStatus] = {"completed": "ended", "succeeded": "ended", "failed": "failed"}
+_ENDS |= {"expired": "expired", "cancelled": "cancelled"}
 Outcome = Literal["answered", "failed", "expired", "cancelled"]
 
 
@@ -257,6 +244,18 @@ def _check_items(items: Sequence[BatchItem], limits: BatchLimits, takes: str) ->
     return paths[0]
 
 
+async def upload_questions(client: "ApiClient", items: Iterable[BatchItem], path: str, **fields: str) -> str:
+    """The id of an uploaded file with a line for each item, as OpenAI and xAI want them.
+
+    Raises:
+        ProviderError: it was not taken.
+    """
+    url = f"/v1{path}"
+    lines = ({"custom_id": each.custom_id, "method": "POST", "url": url, "body": each.request.body} for each in items)
+    uploaded = await upload(client, "/files", *_form_upload(fields, lines))
+    return known_id(as_object(uploaded).get("id"), "file")
+
+
 async def upload(client: "ApiClient", path: str, content: bytes, headers: dict[str, str]) -> Any:
     """The body that answers the upload of a file; a file alone makes no batch and costs nothing.
 
@@ -287,8 +286,12 @@ async def create(client: "ApiClient", request: ProviderRequest, read: Callable[[
 
 
 def _again(failure: ProviderError, is_lost: bool) -> ProviderError:
-    """The same failure, and whether something may have been made all the same."""
     return ProviderError(str(failure), failure.kind, status=failure.status, attempts=failure.attempts, is_lost=is_lost)
+
+
+def status_of(word: str) -> BatchStatus:
+    """What a provider's word for a batch's state means; a word that is not known is that of one under way."""
+    return _ENDS.get(word.lower(), "working")
 
 
 def known_id(value: object, what: str, prefix: str = "") -> str:
@@ -303,7 +306,7 @@ def known_id(value: object, what: str, prefix: str = "") -> str:
     raise ProviderError(f"The provider's answer names no {what} that can be asked for.")
 
 
-def form_upload(fields: Mapping[str, str], lines: Iterable[Mapping[str, Any]]) -> tuple[bytes, dict[str, str]]:
+def _form_upload(fields: Mapping[str, str], lines: Iterable[Mapping[str, Any]]) -> tuple[bytes, dict[str, str]]:
     """The body and headers that send the lines as the file of a form, its fields before it (xAI refuses them after it).
 
     Source: RFC 7578.
@@ -327,7 +330,6 @@ def related_upload(about: Mapping[str, Any], lines: Iterable[Mapping[str, Any]])
 
 
 def _upload(kind: str, head: str, lines: Iterable[Mapping[str, Any]]) -> tuple[bytes, dict[str, str]]:
-    """The head, the lines and the end."""
     content = bytearray(f"{head}content-type: application/jsonl\r\n\r\n".encode("ascii"))
     for line in lines:
         content += encode_body(line)
@@ -352,6 +354,12 @@ def cut(text: str, *path: str) -> str:
         return text[at : _DECODER.raw_decode(text, at)[1]]
     except (ValueError, IndexError, RecursionError):
         return ""
+
+
+def rpc_failure(custom_id: str, code: int, error: str) -> BatchResult:
+    """What became of a request that failed with a status code of Google's or xAI's; `error` is its JSON."""
+    outcome: Outcome = "cancelled" if code == 1 else "failed"
+    return BatchResult(custom_id, outcome, _RPC_STATUSES.get(code, 500), f'{{"error":{error}}}')
 
 
 def read_line(line: str) -> dict[str, Any]:
@@ -398,7 +406,6 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
 
 
 def _skip(text: str, at: int) -> int:
-    """The next place that holds no white space."""
     while text[at : at + 1] and text[at] in _WHITE:
         at += 1
     return at

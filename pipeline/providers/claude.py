@@ -84,7 +84,9 @@ def _read(body: Any) -> Answer:
     """
     bodies = as_objects(body) if isinstance(body, list) else [as_object(body)]
     blocks = [block for each in bodies for block in as_objects(each.get("content"))]
-    searched = [found for block in blocks if _is_client_search(block) for found in _tool_occurrences(block)]
+    # The block of an older shape; no body of the real service has one with results.
+    tools = [block for block in blocks if block.get("type") == "tool_use" and block.get("name") == "web_search"]
+    searched = [found for block in tools for found in _tool_occurrences(block)]
     text = "".join(_block_text(block) for block in blocks)
     cited = list(_block_occurrences(text, blocks))
     return build_answer(
@@ -99,11 +101,6 @@ def _read(body: Any) -> Answer:
 def _block_text(block: dict[str, Any]) -> str:
     """The block's share of the answer; empty for thoughts, calls and results."""
     return as_text(block.get("text")) if block.get("type") == "text" else ""
-
-
-def _is_client_search(block: dict[str, Any]) -> bool:
-    """Whether this is the block of the older shape; no body of the real service has one with results."""
-    return block.get("type") == "tool_use" and block.get("name") == "web_search"
 
 
 def _tool_occurrences(value: Any) -> Iterator[Occurrence]:
@@ -176,7 +173,6 @@ def _ask_newer(model: str, system: str, prompt: str, options: AskOptions) -> Pro
 
 
 def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
-    """Messages without a tool."""
     output = {"format": {"type": "json_schema", "schema": asked.schema}} if form == "json_schema" else None
     body = {
         "model": asked.model,
@@ -190,11 +186,6 @@ def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
 
 
 def _check(model: str, options: AskOptions) -> None:
-    """Refuse a temperature that is too high.
-
-    Raises:
-        InputError: it is.
-    """
     if _BASIC.takes_temperature(model) and (options.temperature or 0) > _MAX_TEMPERATURE:
         raise InputError(f"claude takes a temperature of at most 1; {options.temperature:g} was given.")
 
@@ -219,11 +210,6 @@ async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]
 
 
 def _batch_state(body: Any) -> BatchState:
-    """The state that a batch object tells.
-
-    Raises:
-        ProviderError: it has no id.
-    """
     fields = as_object(body)
     counts = {name: as_number(count) or 0 for name, count in as_object(fields.get("request_counts")).items()}
     status: BatchStatus = "working"
@@ -241,21 +227,17 @@ def _batch_state(body: Any) -> BatchState:
 
 
 def _batch_result(line: str) -> BatchResult:
-    """What a line tells of one request."""
     fields = read_line(line)
     custom_id = as_text(fields.get("custom_id"))
     result = as_object(fields.get("result"))
-    match as_text(result.get("type")):
-        case "errored":
-            error = as_object(as_object(result.get("error")).get("error"))
-            status = _ERROR_STATUSES.get(as_text(error.get("type")), 500)
-            return BatchResult(custom_id, "failed", status, cut(line, "result", "error"))
-        case "expired":
-            return BatchResult(custom_id, "expired", 0, cut(line, "result"))
-        case "canceled":
-            return BatchResult(custom_id, "cancelled", 0, cut(line, "result"))
-        case _:
-            return BatchResult(custom_id, "answered", 200, cut(line, "result", "message") or line)
+    kind = as_text(result.get("type"))
+    if kind == "errored":
+        error = as_object(as_object(result.get("error")).get("error"))
+        status = _ERROR_STATUSES.get(as_text(error.get("type")), 500)
+        return BatchResult(custom_id, "failed", status, cut(line, "result", "error"))
+    if kind in ("expired", "canceled"):
+        return BatchResult(custom_id, "expired" if kind == "expired" else "cancelled", 0, cut(line, "result"))
+    return BatchResult(custom_id, "answered", 200, cut(line, "result", "message") or line)
 
 
 _BASIC = Api(

@@ -38,13 +38,10 @@ def usage_of(body: Any) -> Usage:
     """
     if isinstance(body, list):
         parts = [usage_of(each) for each in body]
+        tokens_in, tokens_out = sum(part.input_tokens for part in parts), sum(part.output_tokens for part in parts)
+        searches = sum(part.searches for part in parts)
         stated = [part.stated_cost for part in parts if part.stated_cost is not None]
-        return Usage(
-            sum(part.input_tokens for part in parts),
-            sum(part.output_tokens for part in parts),
-            sum(part.searches for part in parts),
-            sum(stated) if parts and len(stated) == len(parts) else None,
-        )
+        return Usage(tokens_in, tokens_out, searches, sum(stated) if parts and len(stated) == len(parts) else None)
     fields = as_object(body)
     usage = as_object(fields.get("usage") or fields.get("usageMetadata") or fields.get("usage_metadata"))
     tokens_in = _input_tokens(usage)
@@ -52,7 +49,6 @@ def usage_of(body: Any) -> Usage:
 
 
 def _count(fields: Mapping[str, Any], *names: str) -> int:
-    """The numbers under these names, added up; what is absent or below 0 counts nothing."""
     return sum(max(0, as_number(fields.get(name)) or 0) for name in names)
 
 
@@ -80,9 +76,10 @@ def _searches(fields: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
     counted = _count(as_object(usage.get("server_tool_use")), "web_search_requests")
     details = as_object(usage.get("server_side_tool_usage_details"))
     grok = _count(details, "web_search_calls", "x_search_calls") or _count(usage, "num_server_side_tools_used")
-    output = as_objects(fields.get("output"))
-    listed = sum(_is_search(item) for item in output)
-    queries = 0
+    listed = queries = 0
+    for item in as_objects(fields.get("output")):  # a page that was opened is no search
+        kind, action = as_text(item.get("type")), as_text(as_object(item.get("action")).get("type"))
+        listed += kind == "search_results" or (kind == "web_search_call" and action in ("", "search"))
     for candidate in as_objects(fields.get("candidates")):
         grounding = as_object(candidate.get("groundingMetadata") or candidate.get("grounding_metadata"))
         found = grounding.get("webSearchQueries") or grounding.get("web_search_queries")
@@ -91,13 +88,6 @@ def _searches(fields: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
         asked = as_object(step.get("arguments")).get("queries") if step.get("type") == "google_search_call" else None
         queries += len(asked) if isinstance(asked, list) else 0
     return counted or grok or listed or queries
-
-
-def _is_search(item: Mapping[str, Any]) -> bool:
-    """Whether an output item is a search, and no page that was opened."""
-    kind = as_text(item.get("type"))
-    action = as_text(as_object(item.get("action")).get("type"))
-    return kind == "search_results" or (kind == "web_search_call" and action in ("", "search"))
 
 
 def _stated_cost(usage: Mapping[str, Any]) -> float | None:

@@ -16,19 +16,18 @@ from urllib.parse import quote
 from pipeline.core.schema import Answer, AskOptions, Occurrence
 from pipeline.providers.answer import ByteOffsets, build_answer, place
 from pipeline.providers.batch import (
-    RPC_STATUSES,
     BatchApi,
     BatchItem,
     BatchLimits,
     BatchResult,
     BatchState,
-    BatchStatus,
-    Outcome,
     create,
     cut,
     known_id,
     read_line,
     related_upload,
+    rpc_failure,
+    status_of,
     upload,
 )
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text, first_object
@@ -51,16 +50,10 @@ _RECENCY_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 
 _UPLOAD = "/upload/v1beta/files?uploadType=multipart"
 _VERSION = "/v1beta"
-_BATCH_STATUSES: dict[str, BatchStatus] = {
-    "SUCCEEDED": "ended",
-    "FAILED": "failed",
-    "CANCELLED": "cancelled",
-    "EXPIRED": "expired",
-}
 
 
 class _Web(NamedTuple):
-    """One source: its URL, usually a redirect, its title, and the site that Google names."""
+    """One source: its URL, usually a redirect, its title, and the site that Google names, else empty."""
 
     url: str
     title: str
@@ -96,28 +89,22 @@ def _read_candidate(body: dict[str, Any]) -> Answer:
         for part in as_objects(as_object(candidate.get("content")).get("parts"))
     ]
     grounding = as_object(_field(candidate, "groundingMetadata"))
-    chunks = [_read_web(chunk) for chunk in _listed(_field(grounding, "groundingChunks"))]
+    # Maps, attached files and emptied chunks are gaps, which stay: supports name chunks by their position.
+    webs = [as_object(as_object(chunk).get("web")) for chunk in _listed(_field(grounding, "groundingChunks"))]
+    chunks = [_Web(*(as_text(web.get(name)) for name in ("uri", "title", "domain"))) for web in webs]
     blocked = as_text(_field(as_object(_field(body, "promptFeedback")), "blockReason"))
     return build_answer(
         "".join(parts),
         [chunk.url for chunk in chunks],
         _support_occurrences(parts, chunks, as_objects(_field(grounding, "groundingSupports"))),
-        sites={chunk.url: chunk.site for chunk in reversed(chunks)},
+        sites={chunk.url: chunk.site or chunk.title for chunk in reversed(chunks)},
         model=as_text(_field(body, "modelVersion")),
         stop_reason=as_text(_field(candidate, "finishReason")) or blocked,
     )
 
 
 def _listed(value: Any) -> list[Any]:
-    """The list as it is, its gaps included, for supports name chunks by their position."""
     return value if isinstance(value, list) else []
-
-
-def _read_web(chunk: Any) -> _Web:
-    """The web page of a grounding chunk; empty for maps, attached files and emptied chunks."""
-    web = as_object(as_object(chunk).get("web"))
-    title = as_text(web.get("title"))
-    return _Web(as_text(web.get("uri")), title, as_text(web.get("domain")) or title)
 
 
 def _support_occurrences(parts: list[str], chunks: list[_Web], supports: list[dict[str, Any]]) -> Iterator[Occurrence]:
@@ -195,26 +182,22 @@ def ask_gemini(
 ) -> ProviderRequest:
     """The request to generateContent with Google Search; `now` ends the span of time that `recency` asks for."""
     generation = {"maxOutputTokens": options.max_tokens, **_GENERATE.temperature(model, options)}
+    span = None
+    if options.recency:
+        end = now or datetime.now(UTC)
+        start = end - timedelta(days=_RECENCY_DAYS[options.recency])
+        span = {"startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}", "endTime": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
     body = {
         **present(systemInstruction={"parts": [{"text": system}]} if system else None),
         "contents": [{"role": "user", "parts": [{"text": prompt}]}],
-        "tools": [{"google_search": present(timeRangeFilter=_time_range(options.recency, now or datetime.now(UTC)))}],
+        "tools": [{"google_search": present(timeRangeFilter=span)}],
         "generationConfig": generation,
     }
     return ProviderRequest(_path_of(model), {}, body)
 
 
 def _path_of(model: str) -> str:
-    """The path of generateContent for the model."""
     return f"/v1beta/models/{quote(model.removeprefix('models/'), safe='')}:generateContent"
-
-
-def _time_range(recency: str, now: datetime) -> dict[str, str] | None:
-    """The span of time that ends now, in UTC; None for any age."""
-    if not recency:
-        return None
-    start = now - timedelta(days=_RECENCY_DAYS[recency])
-    return {"startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}", "endTime": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
 
 
 def _ask_interactions(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
@@ -232,7 +215,6 @@ def _ask_interactions(model: str, system: str, prompt: str, options: AskOptions)
 
 
 def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
-    """The request to generateContent without a tool."""
     generation = {
         "maxOutputTokens": asked.options.max_tokens,
         **_GENERATE.temperature(asked.model, asked.options),
@@ -248,7 +230,6 @@ def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
 
 
 async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
-    """Upload the requests, and make a batch of the file for the model that all of them ask."""
     lines = ({"key": item.custom_id, "request": item.request.body} for item in items)
     about = {"file": {"displayName": name, "mimeType": "application/jsonl"}}
     uploaded = await upload(client, _UPLOAD, *related_upload(about, lines))
@@ -259,17 +240,13 @@ async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]
 
 
 def _batch_state(body: Any) -> BatchState:
-    """The state that an operation tells. Until its results have a file, a batch that succeeded is still working.
-
-    Raises:
-        ProviderError: it has no id.
-    """
+    """The state of an operation. Until its results have a file, a batch that succeeded is still working."""
     operation = as_object(body)
     fields = as_object(operation.get("metadata")) or operation
     output = as_object(operation.get("response")) or as_object(fields.get("output"))
     file = output.get("responsesFile")
     stats = as_object(fields.get("batchStats"))
-    status = _BATCH_STATUSES.get(as_text(fields.get("state")).rpartition("_STATE_")[2], "working")
+    status = status_of(as_text(fields.get("state")).rpartition("_STATE_")[2])
     return BatchState(
         known_id(operation.get("name"), "batch", "batches/"),
         as_text(fields.get("displayName")),
@@ -291,15 +268,12 @@ def _count(value: Any) -> int:
 
 
 def _batch_result(line: str) -> BatchResult:
-    """What a line tells of one request."""
     fields = read_line(line)
     custom_id = as_text(fields.get("key"))
     error = as_object(fields.get("error"))
     if not error:
         return BatchResult(custom_id, "answered", 200, cut(line, "response") or line)
-    code = as_number(error.get("code")) or 0
-    outcome: Outcome = "cancelled" if code == 1 else "failed"
-    return BatchResult(custom_id, outcome, RPC_STATUSES.get(code, 500), f'{{"error":{cut(line, "error")}}}')
+    return rpc_failure(custom_id, as_number(error.get("code")) or 0, cut(line, "error"))
 
 
 _GENERATE = Api(

@@ -32,46 +32,40 @@ from pipeline.providers.answer import (
     read_message,
 )
 from pipeline.providers.batch import (
-    RPC_STATUSES,
     BatchApi,
     BatchItem,
     BatchLimits,
     BatchResult,
     BatchState,
     BatchStatus,
-    Outcome,
     create,
     cut,
     cut_list,
-    form_upload,
     known_id,
     read_line,
-    upload,
+    rpc_failure,
+    upload_questions,
 )
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
 from pipeline.providers.provider import (
     Api,
     Batches,
-    Form,
     Names,
     Provider,
     Shape,
-    StructuredQuestion,
+    ask_json_in_responses,
     messages,
     present,
-    responses_format,
 )
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient
 
-_VERSION = "/v1"
 # How long after its beginning a day is over by every clock.
 _DAY_AND_CLOCKS = timedelta(hours=25)
 
 
 def _is_grpc(body: Any) -> bool:
-    """Whether this is the gRPC service as JSON."""
     outputs = as_objects(body.get("outputs")) if isinstance(body, dict) else []
     return bool(outputs) and all("message" in output for output in outputs)
 
@@ -103,13 +97,9 @@ def _with_answer(body: dict[str, Any]) -> dict[str, Any]:
     if len(choices) < 2:
         return body
     spoken = [choice for choice in choices if as_object(choice.get("message")).get("role") != "tool"]
-    worded = [choice for choice in spoken if _has_words(as_object(choice.get("message")))]
+    messages = [(choice, as_object(choice.get("message"))) for choice in spoken]
+    worded = [choice for choice, message in messages if message.get("content") or message.get("refusal")]
     return {**body, "choices": (worded or spoken or choices)[-1:]}
-
-
-def _has_words(message: dict[str, Any]) -> bool:
-    """Whether the message says something, were it that it will not."""
-    return bool(message.get("content") or message.get("refusal"))
 
 
 def _read_grpc(body: dict[str, Any]) -> Message:
@@ -137,35 +127,13 @@ def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderR
     return ProviderRequest("/responses", {}, body)
 
 
-def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
-    """The Responses API without a tool."""
-    body = {
-        "model": asked.model,
-        "input": messages(asked.system, asked.prompt),
-        "max_output_tokens": asked.options.max_tokens,
-        **_RESPONSES.temperature(asked.model, asked.options),
-        **responses_format(asked.schema, form),
-        "store": False,
-    }
-    return ProviderRequest("/responses", {}, body)
-
-
 async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
-    """Upload the requests, and make a batch of the file."""
-    url = _VERSION + path
-    lines = ({"custom_id": each.custom_id, "method": "POST", "url": url, "body": each.request.body} for each in items)
-    uploaded = as_object(await upload(client, "/files", *form_upload({}, lines)))
-    body = {"name": name, "input_file_id": known_id(uploaded.get("id"), "file")}
+    body = {"name": name, "input_file_id": await upload_questions(client, items, path)}
     state = await create(client, ProviderRequest("/batches", {}, body), _batch_state)
     return state._replace(total=len(items))
 
 
 def _batch_state(body: Any) -> BatchState:
-    """The state that a batch's counts tell.
-
-    Raises:
-        ProviderError: it has no id.
-    """
     fields = as_object(body)
     counts = {name: as_number(count) or 0 for name, count in as_object(fields.get("state")).items()}
     return BatchState(
@@ -182,7 +150,6 @@ def _batch_state(body: Any) -> BatchState:
 
 
 def _batch_status(fields: dict[str, Any], counts: dict[str, int]) -> BatchStatus:
-    """What the counts and times come to."""
     pending = counts.get("num_pending", 0)
     if fields.get("cancel_by_xai_message") and not counts.get("num_success"):
         return "failed"
@@ -205,28 +172,23 @@ def _is_past(moment: str) -> bool:
 
 
 def _batch_result(text: str) -> BatchResult:
-    """What an item of a page tells of one request."""
     fields = read_line(text)
     custom_id = as_text(fields.get("batch_request_id"))
     result = as_object(fields.get("batch_result"))
-    answer = cut(text, "batch_result", "response", "chat_get_completion")
     error = as_object(result.get("error"))
     message = as_text(fields.get("error_message")) or as_text(error.get("message"))
     code = as_number(error.get("code")) or 0
-    if answer and not message and not code:
-        return BatchResult(custom_id, "answered", 200, answer)
     if not message and not code:
-        return BatchResult(custom_id, "answered", 200, text)
-    outcome: Outcome = "cancelled" if code == 1 else "failed"
-    body = f'{{"error":{cut(text, "batch_result", "error") or json.dumps(message)}}}'
-    return BatchResult(custom_id, outcome, RPC_STATUSES.get(code, 500), body)
+        answer = cut(text, "batch_result", "response", "chat_get_completion")
+        return BatchResult(custom_id, "answered", 200, answer or text)
+    return rpc_failure(custom_id, code, cut(text, "batch_result", "error") or json.dumps(message))
 
 
-_RESPONSES = Api(
+_RESPONSES: Api = Api(
     name="responses",
     called="grok",
     ask=_ask,
-    ask_json=_ask_json,
+    ask_json=lambda asked, form: ask_json_in_responses(_RESPONSES, asked, form),
     model="grok-4.3",
     options={
         "allowed_domains": "tools[0].filters.allowed_domains",

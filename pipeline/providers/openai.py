@@ -22,14 +22,13 @@ from pipeline.providers.batch import (
     BatchLimits,
     BatchResult,
     BatchState,
-    BatchStatus,
     Outcome,
     create,
     cut,
-    form_upload,
     known_id,
     read_line,
-    upload,
+    status_of,
+    upload_questions,
 )
 from pipeline.providers.claude import has_temperature as claude_has_temperature
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
@@ -41,11 +40,11 @@ from pipeline.providers.provider import (
     Provider,
     Setting,
     StructuredQuestion,
+    ask_json_in_responses,
     chat_format,
     messages,
     place_of_user,
     present,
-    responses_format,
 )
 
 if TYPE_CHECKING:
@@ -54,15 +53,6 @@ if TYPE_CHECKING:
 # Reasoning and search models refuse a temperature.
 _WITHOUT_TEMPERATURE = re.compile(r"(?:o\d|gpt-(?:[5-9]|\d\d)|codex|computer-use)|.*search", re.IGNORECASE)
 
-# Below what OpenAI takes: neither sending nor waiting for 20,000 is better than for 10,000.
-_BATCH_LIMITS = BatchLimits(10_000, 64 * 1024 * 1024)
-_VERSION = "/v1"
-_BATCH_STATUSES: dict[str, BatchStatus] = {
-    "completed": "ended",
-    "failed": "failed",
-    "expired": "expired",
-    "cancelled": "cancelled",
-}
 _UNANSWERED: dict[str, Outcome] = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
 
 
@@ -127,19 +117,6 @@ def _ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) -
     return ProviderRequest("/chat/completions", {}, body)
 
 
-def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
-    """The Responses API."""
-    body = {
-        "model": asked.model,
-        "input": messages(asked.system, asked.prompt),
-        "max_output_tokens": asked.options.max_tokens,
-        **_RESPONSES.temperature(asked.model, asked.options),
-        **responses_format(asked.schema, form),
-        "store": False,
-    }
-    return ProviderRequest("/responses", {}, body)
-
-
 def _ask_json_in_chat(asked: StructuredQuestion, form: Form, limit: str = "max_tokens") -> ProviderRequest:
     """Chat Completions, as OpenRouter and every compatible server know them; `limit` is that of the tokens."""
     body = {
@@ -153,13 +130,9 @@ def _ask_json_in_chat(asked: StructuredQuestion, form: Form, limit: str = "max_t
 
 
 async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
-    """Upload the requests, and make a batch of the file."""
-    url = _VERSION + path
-    lines = ({"custom_id": each.custom_id, "method": "POST", "url": url, "body": each.request.body} for each in items)
-    uploaded = await upload(client, "/files", *form_upload({"purpose": "batch"}, lines))
     body = {
-        "input_file_id": known_id(as_object(uploaded).get("id"), "file"),
-        "endpoint": url,
+        "input_file_id": await upload_questions(client, items, path, purpose="batch"),
+        "endpoint": f"/v1{path}",
         "completion_window": "24h",
         "metadata": {"name": name},
     }
@@ -167,11 +140,6 @@ async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem]
 
 
 def _batch_state(body: Any) -> BatchState:
-    """The state that a batch object tells.
-
-    Raises:
-        ProviderError: it has no id.
-    """
     fields = as_object(body)
     counts = as_object(fields.get("request_counts"))
     errors = as_objects(as_object(fields.get("errors")).get("data"))
@@ -179,7 +147,7 @@ def _batch_state(body: Any) -> BatchState:
     return BatchState(
         known_id(fields.get("id"), "batch"),
         as_text(as_object(fields.get("metadata")).get("name")),
-        _BATCH_STATUSES.get(as_text(fields.get("status")), "working"),
+        status_of(as_text(fields.get("status"))),
         as_number(counts.get("completed")) or 0,
         as_number(counts.get("failed")) or 0,
         as_number(counts.get("total")) or 0,
@@ -198,7 +166,6 @@ def _moment(seconds: int | None) -> str:
 
 
 def _batch_result(line: str) -> BatchResult:
-    """What a line of either file tells of one request."""
     fields = read_line(line)
     custom_id = as_text(fields.get("custom_id"))
     body = cut(line, "response", "body")
@@ -212,11 +179,11 @@ def _batch_result(line: str) -> BatchResult:
     return BatchResult(custom_id, outcome, 500, f'{{"error":{cut(line, "error")}}}')
 
 
-_RESPONSES = Api(
+_RESPONSES: Api = Api(
     name="responses",
     called="openai",
     ask=_ask_responses,
-    ask_json=_ask_json,
+    ask_json=lambda asked, form: ask_json_in_responses(_RESPONSES, asked, form),
     model="gpt-5.6",
     options={
         "allowed_domains": "tools[0].filters.allowed_domains",
@@ -230,7 +197,8 @@ _RESPONSES = Api(
     max_domains=100,
     batches=Batches(
         BatchApi(
-            limits=_BATCH_LIMITS,
+            # Below what OpenAI takes: neither sending nor waiting for 20,000 is better than for 10,000.
+            limits=BatchLimits(10_000, 64 * 1024 * 1024),
             takes="/responses",
             make=_make_batch,
             at="/batches",

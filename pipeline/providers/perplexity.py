@@ -67,9 +67,14 @@ def _read(body: dict[str, Any]) -> Answer:
         return _to_answer(message, urls, dict(enumerate(urls, start=1)), results)
     items = [item for item in as_objects(body.get("output")) if item.get("type") == "search_results"]
     raw_results = [result for item in items for result in as_objects(item.get("results"))]
-    by_id = _results_by_id(raw_results)
+    by_id: dict[int, str] = {}  # of results that share one, the first holds
+    for result in raw_results:
+        number, url = as_number(result.get("id")), as_text(result.get("url"))
+        if number is not None and url:
+            by_id.setdefault(number, url)
     cited = [annotation.url for annotation in message.annotations]
-    cited = cited or [by_id[number] for number in _references(message.text) if number in by_id]
+    named = (int(match[1]) for match in REFERENCE.finditer(message.text))
+    cited = cited or [by_id[number] for number in named if number in by_id]
     return _to_answer(message, cited, by_id, _read_results(raw_results))
 
 
@@ -88,31 +93,9 @@ def _to_answer(
     )
 
 
-def _results_by_id(results: list[dict[str, Any]]) -> dict[int, str]:
-    """The URL of each result by its id; of results that share one, the first holds."""
-    by_id: dict[int, str] = {}
-    for result in results:
-        number, url = as_number(result.get("id")), as_text(result.get("url"))
-        if number is not None and url:
-            by_id.setdefault(number, url)
-    return by_id
-
-
 def _read_results(value: Any) -> list[SearchResult]:
-    """The results as listed; what a result does not tell is empty."""
-    return [
-        SearchResult(
-            url=as_text(result.get("url")),
-            title=as_text(result.get("title")),
-            snippet=as_text(result.get("snippet")),
-        )
-        for result in as_objects(value)
-    ]
-
-
-def _references(text: str) -> list[int]:
-    """The numbers that the text names as `[n]`, in order, repeats kept."""
-    return [int(match[1]) for match in REFERENCE.finditer(text)]
+    fields = ("url", "title", "snippet")
+    return [SearchResult(**{name: as_text(each.get(name)) for name in fields}) for each in as_objects(value)]
 
 
 def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
@@ -153,11 +136,7 @@ def _is_preset(name: str) -> bool:
 
 
 def _check(name: str, options: AskOptions) -> None:
-    """Refuse a name that is neither that of a preset nor of a model, and too many searches.
-
-    Raises:
-        InputError: it is one of these; the message names the nearest, or what took the place of a retired model.
-    """
+    """Refuse a name that is neither that of a preset nor of a model, and too many searches."""
     if name in _RETIRED_MODELS:
         raise InputError(
             f"Perplexity retired {name!r}. Ask for the preset {_RETIRED_MODELS[name]!r} or the model "

@@ -253,11 +253,19 @@ def chat_format(schema: Mapping[str, Any], form: Form) -> dict[str, Any] | None:
     return {"type": "json_object"} if form == "json_object" else None
 
 
-def responses_format(schema: Mapping[str, Any], form: Form) -> dict[str, Any]:
-    """The field `text` of the Responses API; empty where the words alone ask for JSON."""
-    named = {"type": "json_schema", "name": SCHEMA_NAME, "schema": schema, "strict": is_closed(schema)}
+def ask_json_in_responses(api: Api, asked: StructuredQuestion, form: Form) -> ProviderRequest:
+    """The request for JSON to a Responses API, without a tool."""
+    named = {"type": "json_schema", "name": SCHEMA_NAME, "schema": asked.schema, "strict": is_closed(asked.schema)}
     formats = {"json_schema": named, "json_object": {"type": "json_object"}, "prompt": None}
-    return present(text=present(format=formats[form]))
+    body = {
+        "model": asked.model,
+        "input": messages(asked.system, asked.prompt),
+        "max_output_tokens": asked.options.max_tokens,
+        **api.temperature(asked.model, asked.options),
+        **present(text=present(format=formats[form])),
+        "store": False,
+    }
+    return ProviderRequest("/responses", {}, body)
 
 
 def is_closed(schema: Any) -> bool:

@@ -117,13 +117,11 @@ class ApiClient:
         self.trust = _trusted_certificates()
 
     async def __aenter__(self) -> Self:
-        """The client itself."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close every connection."""
         await self.close()
 
     async def close(self) -> None:
@@ -189,8 +187,7 @@ class ApiClient:
                     received = await read_whole(response)
                 outcome = self.judge(received, attempt, time.time())
             except ProviderError as failure:
-                passing = failure.kind in ("network", "timeout") and not begun
-                decision = decide(None, {}, "", attempt, 0.0) if passing else Decision("no")
+                decision = Decision("no") if begun else _decide_transport(failure, attempt)
                 outcome = Outcome(failure.status or 0, failure=failure, decision=decision)
             wait = self.learn(outcome, started)
             if outcome.decision.kind == "no" or attempt >= self.policy.attempts or self.gate.stopped:
@@ -202,18 +199,16 @@ class ApiClient:
         headers = {**request.headers, **self.headers}
         if content:
             headers.setdefault("content-type", "application/json")
-        again = decide(None, {}, "", attempt, 0.0)
         try:
             async with asyncio.timeout(max(0.0, seconds)), self.connection() as client:
                 received = await receive(client, self.endpoint.url(request), headers, content, request.method)
         except TimeoutError:
-            words = (
-                f"{self.endpoint.host} did not finish its answer within the {self.policy.total_seconds:.0f} seconds."
-            )
-            return Outcome(failure=ProviderError(words, "timeout", is_lost=True), decision=again)
+            within = f"within the {self.policy.total_seconds:.0f} seconds"
+            words = f"{self.endpoint.host} did not finish its answer {within}."
+            late = ProviderError(words, "timeout", is_lost=True)
+            return Outcome(failure=late, decision=_decide_transport(late, attempt))
         except ProviderError as failure:
-            passing = failure.kind in ("network", "timeout")
-            return Outcome(failure.status or 0, failure=failure, decision=again if passing else Decision("no"))
+            return Outcome(failure.status or 0, failure=failure, decision=_decide_transport(failure, attempt))
         return self.judge(received, attempt, time.time())
 
     @asynccontextmanager
@@ -233,14 +228,21 @@ class ApiClient:
         pause = exhausted_seconds(headers, now)
         keeps = self.keeps_unread and status in _SUCCESSES
         body: Any = None
-        if received.fault:
-            return self.judge_part(received.fault, attempt, Outcome(status, text, pause=pause), keeps)
+        if fault := received.fault:
+            if keeps:
+                return Outcome(status, text, pause=pause, fault=str(fault))
+            return Outcome(fault.status or 0, failure=fault, decision=_decide_transport(fault, attempt))
         try:
             if status in _REDIRECTS:
                 raise _redirect_error(self.endpoint, headers.get(REDIRECT, ""))
             if status >= 400:
                 raise unreadable_error(text, status)
-            body = _read_json(text, hide_key(headers.get("content-type", ""), key))
+            try:
+                body = load_body(text)
+            except ProviderError as error:  # something between the provider and us answered, or half is missing
+                found = redact(hide_key(headers.get("content-type", ""), key))[:60] or "no content type"
+                words = f"A success came back without a whole JSON body ({found}). {error}"
+                raise ProviderError(words, "network") from error
             self.check(body)
         except ProviderError as failure:
             if keeps and failure.kind in ("network", "bad_response"):
@@ -252,14 +254,6 @@ class ApiClient:
             deep = ProviderError("The payload is nested too deeply to be a provider's answer.")
             return Outcome(status, text, failure=None if keeps else deep, pause=pause)
         return Outcome(status, text, body, pause=pause)
-
-    def judge_part(self, fault: ProviderError, attempt: int, outcome: Outcome, keeps: bool) -> Outcome:
-        """What a response came to whose body is not whole: itself where it is kept, else a failure."""
-        if keeps:
-            return outcome._replace(fault=str(fault))
-        passing = fault.kind in ("network", "timeout")
-        decision = decide(None, {}, "", attempt, 0.0) if passing else Decision("no")
-        return Outcome(fault.status or 0, failure=fault, decision=decision)
 
     def learn(self, outcome: Outcome, started: float) -> float:
         """Tell the gate of the outcome, and give the seconds to wait before this call's next request."""
@@ -277,6 +271,11 @@ class ApiClient:
             self.gate.narrow(started)
             self.gate.pause(wait)
         return wait
+
+
+def _decide_transport(failure: ProviderError, attempt: int) -> Decision:
+    """What to do after an attempt of which no whole response came."""
+    return decide(None, {}, "", attempt, 0.0) if failure.kind in ("network", "timeout") else Decision("no")
 
 
 @cache
@@ -299,19 +298,6 @@ def _redirect_error(endpoint: Endpoint, location: str) -> ProviderError:
     )
 
 
-def _read_json(text: str, content_type: str) -> Any:
-    """The JSON value of a successful response's body.
-
-    Raises:
-        ProviderError: it is none; something between the provider and us answered, or half of it is missing.
-    """
-    try:
-        return load_body(text)
-    except ProviderError as error:
-        found = redact(content_type)[:60] or "no content type"
-        raise ProviderError(f"A success came back without a whole JSON body ({found}). {error}", "network") from error
-
-
 def _final_error(outcome: Outcome, sent: int, wait: float) -> ProviderError:
     """The failure as it is recorded: with its status, its number of requests, and the wait that was too long."""
     failure = outcome.failure or ProviderError("There is no answer.")
@@ -326,7 +312,6 @@ class Gate:
     """One provider's door: at most `most` calls at a time, fewer after a refusal for speed, none before `opens`."""
 
     def __init__(self, most: int) -> None:
-        """An open door for `most` calls at a time."""
         self.slots = asyncio.Semaphore(most)
         self.most = most
         self.allowed = most
@@ -354,25 +339,17 @@ class Gate:
                 self.under_way += 1
         try:
             with self.rests():
-                await self.wait_until_open(sent, patience)
+                await self._wait_until_open(sent, patience)
             yield asyncio.get_running_loop().time()
         finally:
             self.under_way -= 1
             async with self.moved:
                 self.moved.notify(max(1, self.allowed - self.under_way))
 
-    async def wait_until_open(self, sent: int, patience: float) -> None:
-        """Wait until nothing forbids a start any more.
-
-        Raises:
-            ProviderError: the door is shut, or opens only after the longest wait that makes sense.
-        """
-        while True:
-            if self.shut is not None:
+    async def _wait_until_open(self, sent: int, patience: float) -> None:
+        while (wait := self.opens - asyncio.get_running_loop().time()) > 0 or self.shut:
+            if self.shut:
                 raise ProviderError(str(self.shut), self.shut.kind, status=self.shut.status, attempts=sent)
-            wait = self.opens - asyncio.get_running_loop().time()
-            if wait <= 0:
-                return
             if wait > patience:
                 words = f"The provider asked to be left alone for {wait:.0f} seconds more, longer than a call may take."
                 raise ProviderError(words, "rate_limit", attempts=sent)

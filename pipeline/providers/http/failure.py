@@ -15,22 +15,11 @@ from pipeline.providers.http.request import as_number, as_object, as_objects, as
 _MAX_MESSAGE = 400
 
 # A refusal in plain words of the model, such as "I cannot help with that", is an answer like any other.
-_REFUSED = frozenset(
-    (
-        # OpenAI and Anthropic
-        "refusal",
-        "content_filter",
-        # Google's finishReason and blockReason: https://ai.google.dev/api/generate-content#FinishReason
-        "safety",
-        "recitation",
-        "blocklist",
-        "prohibited_content",
-        "spii",
-        "image_safety",
-        "jailbreak",
-        "model_armor",
-    )
-)
+_REFUSED = {
+    *("refusal", "content_filter"),  # OpenAI and Anthropic
+    # Google's finishReason and blockReason: https://ai.google.dev/api/generate-content#FinishReason
+    *("safety", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "jailbreak", "model_armor"),
+}
 # What stands in an error that is about the question's content.
 _REFUSED_CONTENT = re.compile(
     r"moderation|flagged|usage guidelines|content[ _](?:management )?(?:polic|filter)|safety[ _](?:check|system)",
@@ -122,9 +111,16 @@ def payload_error(body: Any, status: int | None = None) -> ProviderError:
     """
     detail = _error_detail(body)
     inner = as_object(detail)
-    status = status if status and status >= 400 else _inner_status(inner)
+    if not status or status < 400:  # the one that the error names itself, as number or digits
+        code = inner.get("code")
+        is_text = isinstance(code, str) and code.isascii() and code.isdigit() and len(code) == 3
+        status = int(str(code)) if is_text else as_number(code)
     words = _error_words(body, inner)
-    message = redact(_error_message(detail)) or "the provider gives no reason"
+    # The provider's words: its message, `detail` or `detail.error` (Tavily), and what OpenRouter passes on.
+    nested = as_text(as_object(inner.get("detail")).get("error"))
+    said = [as_text(inner.get("message")) or as_text(inner.get("detail")) or nested]
+    said = [detail] if isinstance(detail, str) else [*said, as_text(as_object(inner.get("metadata")).get("raw"))]
+    message = redact(": ".join(filter(None, said))) or "the provider gives no reason"
     return ProviderError(f"The provider answered with an error: {message}", error_kind(status, words))
 
 
@@ -144,31 +140,10 @@ def _error_detail(body: Any) -> Any:
         body = next((each for each in body if is_error(each)), {})
     fields = as_object(body)
     choice_error = first_object(fields.get("choices")).get("error")
-    found = fields.get("error")
-    if found is None:
-        found = choice_error
+    found = choice_error if fields.get("error") is None else fields["error"]
     if isinstance(found, list):
         return first_object(found)
     return fields if found is None else found
-
-
-def _error_message(detail: Any) -> str:
-    """The provider's words: its message, `detail` or `detail.error` (Tavily), and what OpenRouter passes on."""
-    if isinstance(detail, str):
-        return detail
-    fields = as_object(detail)
-    raw = as_text(as_object(fields.get("metadata")).get("raw"))
-    nested = as_text(as_object(fields.get("detail")).get("error"))
-    told = [as_text(fields.get("message")) or as_text(fields.get("detail")) or nested, raw]
-    return ": ".join(part for part in told if part)
-
-
-def _inner_status(fields: dict[str, Any]) -> int | None:
-    """The HTTP status that the error names itself, as number or digits."""
-    code = fields.get("code")
-    if isinstance(code, str) and code.isascii() and code.isdigit() and len(code) == 3:
-        return int(code)
-    return as_number(code)
 
 
 def _error_words(body: Any, fields: dict[str, Any]) -> str:

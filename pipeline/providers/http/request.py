@@ -113,15 +113,20 @@ def load_body(text: str) -> Any:
         body = json.loads(
             text.removeprefix("\ufeff"),
             parse_constant=_refuse_constant,
-            parse_int=_read_number,
-            parse_float=_read_fraction,
+            # One of more digits than any offset or time has Python might refuse to read.
+            parse_int=lambda digits: int(digits) if len(digits) <= _MAX_DIGITS else None,
+            # One that is too large for a float cannot be written as JSON again.
+            parse_float=lambda digits: number if isfinite(number := float(digits)) else None,
         )
         if _ESCAPED_UNWRITABLE.search(text) or _UNWRITABLE.search(text):
             return writable(body)
     except RecursionError as error:
         raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
     except ValueError as error:
-        raise ProviderError(f"The payload is not JSON ({_short_reason(error)}).") from error
+        reason = str(error).split("\n")[0][:100]
+        if isinstance(error, json.JSONDecodeError):  # whose own words hold the text
+            reason = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        raise ProviderError(f"The payload is not JSON ({reason}).") from error
     return body
 
 
@@ -130,31 +135,9 @@ def encode_body(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def _read_number(digits: str) -> int | None:
-    """The whole number; None for one of more digits than any offset or time has, which Python might refuse to read."""
-    return int(digits) if len(digits) <= _MAX_DIGITS else None
-
-
-def _read_fraction(digits: str) -> float | None:
-    """The number; None for one that is larger than any that can be written as JSON again."""
-    number = float(digits)
-    return number if isfinite(number) else None
-
-
 def _refuse_constant(name: str) -> NoReturn:
-    """Refuse `NaN` and its like, which are Python's and not JSON's.
-
-    Raises:
-        ValueError: always.
-    """
+    """Refuse `NaN` and its like, which are Python's and not JSON's."""
     raise ValueError(f"{name} is no JSON value")
-
-
-def _short_reason(error: ValueError) -> str:
-    """Why the JSON could not be read, without its text."""
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at line {error.lineno}, column {error.colno}"
-    return str(error).split("\n")[0][:100]
 
 
 def writable(value: Any) -> Any:

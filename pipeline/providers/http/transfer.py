@@ -200,7 +200,7 @@ def _decode(body: bytes) -> str:
 
 
 def _broken(host: str, error: Exception, has_begun: bool) -> ProviderError:
-    """The error for a connection that failed; the exception's own words may hold a header, and with it the key."""
+    # The exception's own words may hold a header, and with it the key.
     words = _TRANSPORT_WORDS.get(type(error), "could not be asked")
     return ProviderError(f"{host} {words}.", "network", is_lost=has_begun)
 
