@@ -237,7 +237,7 @@ class EventPrinter:
         self.width = max(_NARROWEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else None
 
     def show(self, line: str) -> None:
-        """Print a line of `event_log`, in a terminal no wider than that."""
+        """Print a line of the events, in a terminal no wider than that."""
         written, _, text = line.partition(" ")
         try:
             moment = datetime.fromisoformat(written).astimezone()

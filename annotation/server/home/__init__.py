@@ -1,4 +1,4 @@
-"""The home folder of the embedded Argilla: secrets, lock, logs, the log of events and the versions of its software.
+"""The home folder of the embedded Argilla: secrets, lock, logs, events, versions, backups, and what damage is found.
 
-A path comes in, and what is in the home goes out, checked. Read `folder` first.
+A path comes in, and what is in the home goes out, checked. Read `folder` first, then `archive`.
 """

@@ -213,7 +213,7 @@ def write_env_file(home: Path, url: str, api_key: str) -> None:
 
 
 def turn_logs(home: Path) -> None:
-    """Keep the logs of the start before as `*.log.1`; `log_files` says what happens when one is full."""
+    """Keep the logs of the start before as `*.log.1`; `logs` says what happens when one is full."""
     for path in (home / "logs").glob("*.log"):
         turn_log(path)
 

@@ -41,9 +41,8 @@ _HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
 def serve_own_record_only(get_record: Any) -> None:
     """Give an annotator who asks for one record her own responses and the metadata shown to her.
 
-    argilla-server returns every annotator's responses and all metadata there, though its search endpoint for annotators
-    does not. What owners and admins get stays as it is. Whoever may see a record also gets its answer as its model
-    wrote it, which is hidden beside the HTML that shows it, and nothing else of what is hidden.
+    What owners and admins get stays as it is. Whoever may see a record also gets its answer as its model wrote it,
+    which is hidden beside the HTML that shows it, and nothing else of what is hidden.
     """
 
     async def get_own_record(record_id: UUID, db: Database, current_user: Asking) -> Any:

@@ -113,8 +113,7 @@ def _log_trouble(trouble: _Trouble, where: str, error: Exception) -> None:
 async def store_in_turn(use_case: Any, responses: Sequence[Any], user: Any) -> list[Any]:
     """Store each of many responses in turn; after an error of the database the rest is not tried.
 
-    argilla-server 2.8.0 goes on in a transaction that has failed, and gives the texts of the database for each
-    (`argilla_server/use_cases/responses/upsert_responses_in_bulk.py`).
+    Source: `argilla_server/use_cases/responses/upsert_responses_in_bulk.py`, 2.8.0.
     """
     db = use_case.db
     records = await datasets.get_records_by_ids(db, [item.record_id for item in responses])

@@ -69,9 +69,8 @@ def serve_first(path: str, endpoint: Callable[..., Any], method: str = "GET", **
 def serve_record_pages(list_dataset_records: Any) -> None:
     """List a dataset's records in a fraction of the time: for the same people, with the same parameters and refusals.
 
-    argilla-server parses the JSON of each row, makes objects of it for the database and for validation, and writes JSON
-    again. Here the database's own text goes into the answer, which means the same, value by value. Vectors, which
-    citejury does not use, and pages with texts that are no proper JSON are left to argilla-server.
+    The database's own text goes into the answer, which means the same, value by value. Vectors, which citejury does not
+    use, and pages with texts that are no proper JSON are left to argilla-server.
     """
 
     async def list_record_page(
@@ -107,8 +106,7 @@ async def _check_may_read(dataset_id: UUID, db: Any, user: Any) -> None:
 def serve_status_rows(_: Any) -> None:
     """List who answered which record how, without any text, for `citejury annotation status`.
 
-    argilla-server sends a record's fields and metadata with each list of its responses, which for 20,000 records are
-    hundreds of megabytes. Here come ids, states, times and answers, straight from its tables.
+    With the texts, 20,000 records are hundreds of megabytes.
     """
     _serve_pages(ROWS_PATH, _rows_page)
 
