@@ -43,7 +43,6 @@ def read_rows(page: str) -> list[Row]:
 
 
 def pinned() -> dict[str, str]:
-    """Version of every package that an install or a build takes, by its name in small letters with hyphens."""
     files = [ROOT / "docker" / name for name in ("requirements-audit.txt", "requirements-build.txt", "constraints.txt")]
     texts = "\n".join(path.read_text(encoding="utf-8") for path in files)
     return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in PINNED.findall(texts)}

@@ -141,7 +141,6 @@ def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Ser
 
 @pytest.fixture(scope="session")
 def client(argilla_server: "ServerHandle") -> "Iterator[Argilla]":
-    """The server's owner, connected."""
     from annotation.argilla.client import Argilla
 
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:

@@ -63,8 +63,6 @@ TESTS_SECONDS = 12.0
 
 
 class Mutant(NamedTuple):
-    """One change."""
-
     path: str
     line: int
     text: str
@@ -115,7 +113,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options."""
     parser = argparse.ArgumentParser(description="Tell which small changes of the code no test notices.")
     parser.add_argument("places", nargs="*", help="files, or FILE:LINE: every change there instead of a sample")
     parser.add_argument("--sample", type=int, default=500, help="how many changes are tried (default: 500)")
@@ -152,7 +149,6 @@ def sampled(options: argparse.Namespace) -> list[Mutant]:
 
 
 def files_of(places: Iterable[str]) -> list[str]:
-    """The Python files of files and folders."""
     return sorted(name for name in git("ls-files", "--", *places) if name.endswith(".py"))
 
 
@@ -174,7 +170,6 @@ def mutations_of(path: str, lines: Collection[int] = ()) -> Iterator[tuple[cst.M
 
 
 def walked(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """A node and everything below it."""
     yield node
     for child in node.children:
         yield from walked(child)
@@ -196,7 +191,6 @@ def is_message(node: cst.CSTNode) -> bool:
 
 
 def mutant_of(path: str, module: cst.Module, mutation: Mutation) -> Mutant:
-    """One change as the text that it leaves."""
     before, after = module.code, module.deep_replace(mutation.original_node, mutation.mutated_node).code
     _, _, where, *rows = unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
     line = int(where.split("-")[1].split()[0].split(",")[0])
@@ -256,12 +250,10 @@ def run_measured(file: str, paths: Sequence[str], folder: Path) -> int:
 
 
 def printed(folder: Path) -> Path:
-    """Where the last tests that ran in a folder have printed."""
     return folder.parent / "printed"
 
 
 def measured_file(folder: Path, file: str) -> Path:
-    """Where one test file's measurements are."""
     return folder.parent / (file.replace("/", "-") + ".json")
 
 
@@ -447,7 +439,6 @@ def table(mutants: Sequence[Mutant], alive: set[int], untested: set[int]) -> str
 
 
 def say(line: str) -> None:
-    """How far it is."""
     sys.stderr.write(f"{line}\n")
 
 

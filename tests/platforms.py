@@ -54,7 +54,6 @@ def resolve(platform: str, python: str, project: Path = ROOT / "pyproject.toml")
 
 
 def row_of(platform: str, python: str, found: Resolved) -> str:
-    """The line that says what came of a platform and a Python."""
     words = f"{len(found.packages)} packages, all with wheels"
     if found.error:
         words = f"FAILS: no wheel of {', '.join(found.wanting)}" if found.wanting else "FAILS"

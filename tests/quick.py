@@ -84,13 +84,11 @@ def imported(path: Path) -> set[str]:
 
 
 def dotted(path: Path) -> str:
-    """The name under which a file is imported."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def git(*words: str) -> list[str]:
-    """The lines that a git command prints."""
     return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
 
 

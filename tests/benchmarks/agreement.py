@@ -69,14 +69,12 @@ def resample_with_krippendorff(counts: list[IntArray], resamples: int) -> None:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Wall time of the work."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
 
 
 def measure_row(units_a_record: int) -> None:
-    """Print one row."""
     ratings = make_ratings(units_a_record)
     assert ratings.values.shape == (UNITS * ANNOTATORS, len(LABELS[ratings.task]))
     counts = value_counts(ratings)

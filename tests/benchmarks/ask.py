@@ -69,8 +69,6 @@ asyncio.run(main())
 
 
 class Taken(NamedTuple):
-    """Seconds on the clock and of this process's processor."""
-
     wall: float
     cpu: float
 
@@ -121,7 +119,6 @@ def measure(port: int, folder: Path) -> tuple[list[Taken], list[Taken]]:
 
 
 def main() -> None:
-    """Measure both in turns, and print the line."""
     server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None

@@ -50,7 +50,6 @@ class Bodies(NamedTuple):
     of: dict[ProviderName, list[str]]
 
     async def answer(self, call: Call, turn: Turn = NEW_TURN) -> Reply:
-        """One of the provider's."""
         await asyncio.sleep(0)
         return Reply(self.of[call.provider][call.row % len(self.of[call.provider])], 200)
 
@@ -60,7 +59,6 @@ class Bodies(NamedTuple):
 
 
 def text(chance: random.Random, words: int) -> str:
-    """Words by chance."""
     return " ".join(chance.choices(_WORDS.split(), k=words))
 
 
@@ -238,7 +236,6 @@ def disk(out: Path) -> int:
 
 
 def main(answers: int = ANSWERS, payloads: str = "") -> None:
-    """Measure both forms, and print the lines of the plain one."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         rows = (

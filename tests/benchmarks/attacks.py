@@ -40,7 +40,6 @@ Place = tuple[str, int]
 
 
 def main() -> None:
-    """Print the rows."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as servers:
         with few_open_files():
             guarded = servers.enter_context(start_server(Path(folder) / "guarded", port=0))

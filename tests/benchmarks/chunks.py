@@ -83,7 +83,6 @@ async def chunked(fetcher: Fetcher, extractor: Extractor, url: str) -> Extracted
 
 
 def shingles(text: str) -> Counter[tuple[str, ...]]:
-    """The text's word 4-grams."""
     words = re.findall(r"\w+", text)
     return Counter(tuple(words[at : at + 4]) for at in range(max(1, len(words) - 3)))
 
@@ -101,7 +100,6 @@ def f1(found: list[Extracted]) -> float:
 
 
 def main() -> None:
-    """Measure both, and print the line."""
     if not ARTICLES.is_dir():
         raise SystemExit("the articles of ../shared/corpora are not here")
     pages = list(articles().items())

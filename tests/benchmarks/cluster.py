@@ -62,14 +62,12 @@ def together(first: Sequence[str], urls: Sequence[str], cluster: Cluster, store:
 
 
 def check(store: Store) -> None:
-    """Stop where not all pages were read."""
     read = sum(page.reason == "page" for page in store.pages())
     if read != SITES * (PAGES + 1):
         raise SystemExit(f"{read} of {SITES * (PAGES + 1)} pages were read")
 
 
 def main() -> None:
-    """Print the row."""
     with ExitStack() as opened:
         folders = [Path(opened.enter_context(tempfile.TemporaryDirectory())) for _ in range(3)]
         hosts = [f"127.0.0.{number + 2}" for number in range(SITES)]

@@ -98,7 +98,6 @@ def seconds(work: Callable[[], int], wanted: int) -> float:
 
 
 def main() -> None:
-    """Measure both in turns, and print the line."""
     answers = made_up_answers()
     rows = [row for answer in answers for row in plain_rows(answer)]
     gc.freeze()  # the rows of the baseline, held for it alone, are not to slow down either side

@@ -41,14 +41,12 @@ def make_context(size: int) -> tuple[str, list[dict[str, str]]]:
 
 
 def seconds_of(context: str, items: list[dict[str, str]]) -> tuple[float, Validated]:
-    """How long it takes to read the context and to check all items against it."""
     started = time.perf_counter()
     checked = validate_and_normalize_evidence(read_context(context), items, max_items=ITEMS, explain=True)
     return time.perf_counter() - started, checked
 
 
 def main() -> None:
-    """Print the row."""
     contexts = {size: make_context(size) for size in SIZES}
     times: dict[int, list[float]] = {size: [] for size in SIZES}
     for _ in range(ROUNDS):

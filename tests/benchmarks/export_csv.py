@@ -32,7 +32,6 @@ def throw_away(client: Argilla, dataset_id: str) -> None:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Wall time of the work."""
     gc.collect()
     begun = time.perf_counter()
     work()
@@ -40,7 +39,6 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def main(count: int) -> None:
-    """Print the row."""
     with (
         tempfile.TemporaryDirectory() as folder,
         start_server(Path(folder) / "home", port=0) as server,

@@ -49,7 +49,6 @@ asyncio.run(main())
 
 
 def seconds(port: int, queries: int) -> float:
-    """How long it takes until the pages of so many queries are chosen."""
     plan = Plan(("section",), tuple(f"query {number}" for number in range(queries)))
     provider = SearchApi(tavily(f"http://127.0.0.1:{port}"), {"TAVILY_API_KEY": "tvly-benchmark"})
     start = perf_counter()

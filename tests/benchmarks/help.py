@@ -12,14 +12,12 @@ CLICK = [sys.executable, "-c", "import click"]
 
 
 def seconds(command: list[str]) -> float:
-    """Wall time of one run of the command."""
     begun = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     return time.perf_counter() - begun
 
 
 def main() -> None:
-    """Print the row."""
     pairs = [(seconds(HELP), seconds(CLICK)) for _ in range(ROUNDS)]
     ratio = statistics.median(ours for ours, _ in pairs) / statistics.median(theirs for _, theirs in pairs)
     sys.stdout.write(f"help\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")

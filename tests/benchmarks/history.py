@@ -46,7 +46,6 @@ def switch(database: Path, on: bool) -> None:
 
 
 def seconds(client: Argilla, method: str, path: str, items: list[dict[str, Any]]) -> float:
-    """Wall time of one request."""
     begun = time.perf_counter()
     answer = client.request(method, path, json={"items": items})
     taken = time.perf_counter() - begun
@@ -56,7 +55,6 @@ def seconds(client: Argilla, method: str, path: str, items: list[dict[str, Any]]
 
 
 def main() -> None:
-    """Print the row."""
     taken: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -34,7 +34,6 @@ PENDING = [
 
 
 def seconds(annotator: Argilla, dataset_id: str, total: int, place: int) -> float:
-    """Wall time of one request for the record at a place; it must count all records and bring that one."""
     body = {"query": {}, "filters": {"and": PENDING}}
     begun = time.perf_counter()
     found = annotator.request(
@@ -47,7 +46,6 @@ def seconds(annotator: Argilla, dataset_id: str, total: int, place: int) -> floa
 
 
 def measure(row: str, url: str, api_key: str, make: Callable[[Argilla, str, int], str]) -> None:
-    """Print the row of a server, whose datasets `make` fills."""
     with Argilla(url, api_key) as owner:
         few, many = (make(owner, f"with-{count}", count) for count in (FEW, MANY))
         key = next(user["api_key"] for user in owner.request("GET", "/users")["items"] if user["username"] == WAITING)
@@ -62,7 +60,6 @@ def measure(row: str, url: str, api_key: str, make: Callable[[Argilla, str, int]
 
 
 def main() -> None:
-    """Print the rows; where PostgreSQL or Redis is missing, the second one's reason."""
     with tempfile.TemporaryDirectory() as folder:
         with start_server(Path(folder) / "home", port=0) as embedded:
             measure("next_record", embedded.url, embedded.owner_api_key, partial(make_many, embedded))

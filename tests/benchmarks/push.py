@@ -38,7 +38,6 @@ def with_two_passages(number: int) -> QueryResponse:
 
 
 def seconds_of_push(client: Argilla, records: list[QueryResponse]) -> float:
-    """Wall time of our push."""
     set_up(client, WORKSPACE)
     begun = time.perf_counter()
     report = push_records(client, WORKSPACE, records)
@@ -48,7 +47,6 @@ def seconds_of_push(client: Argilla, records: list[QueryResponse]) -> float:
 
 
 def seconds_of_put(client: Argilla, records: list[QueryResponse]) -> float:
-    """Wall time of the bare requests."""
     set_up(client, WORKSPACE)
     datasets = find_datasets(client, WORKSPACE)
     wording = read_wording("en")
@@ -66,13 +64,11 @@ def seconds_of_put(client: Argilla, records: list[QueryResponse]) -> float:
 
 
 def check(bodies: int) -> None:
-    """Stop where another number of bodies was sent than the row says."""
     if bodies != BODIES:
         raise SystemExit(f"{bodies} bodies instead of {BODIES}")
 
 
 def main() -> None:
-    """Print the row."""
     records = [with_two_passages(number) for number in range(RECORDS)]
     with tempfile.TemporaryDirectory() as folder:
         with unpatched_server(Path(folder) / "bare") as client:

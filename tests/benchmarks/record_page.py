@@ -18,7 +18,6 @@ ROUNDS = 11
 
 
 def seconds(client: Argilla, dataset_id: str, total: int) -> float:
-    """Wall time of the dataset's last page, with its responses."""
     params = {"offset": total - PAGE, "limit": PAGE, "include": "responses"}
     begun = time.perf_counter()
     found = client.request("GET", f"/datasets/{dataset_id}/records", params=params)
@@ -29,7 +28,6 @@ def seconds(client: Argilla, dataset_id: str, total: int) -> float:
 
 
 def main() -> None:
-    """Print the row."""
     with (
         tempfile.TemporaryDirectory() as folder,
         start_server(Path(folder) / "home", port=0) as server,

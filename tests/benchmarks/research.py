@@ -78,7 +78,6 @@ def extracting_seconds(files: Sequence[Path]) -> float:
 
 
 def main() -> None:
-    """Print the row."""
     with tempfile.TemporaryDirectory() as place:
         documents = Path(place, "books")
         files = copy_books(documents)

@@ -17,7 +17,6 @@ NARRATIVES = 2000
 
 
 def main() -> None:
-    """Print one row."""
     study = large_study(NARRATIVES)
     slowest = 0.0
     for by in (("model_name",), ("model_name", "language")):

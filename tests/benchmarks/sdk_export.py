@@ -30,7 +30,6 @@ WORKSPACE = "benchmark"
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Wall time of the work."""
     gc.collect()
     begun = time.perf_counter()
     work()
@@ -38,7 +37,6 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def main(count: int) -> None:
-    """Print the row."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     warnings.simplefilter("ignore")
     import argilla

@@ -82,7 +82,6 @@ def peak_kilobytes(pages: int, web: Web, folder: Path) -> int:
 
 
 def main() -> None:
-    """Print the row."""
     with Web({f"host{number}.test": page for number in range(HOSTS)}) as web:
         peaks = []
         for pages in (FEW, MANY):

@@ -24,7 +24,6 @@ WORKSPACE = "benchmark"
 
 
 def main(count: int) -> None:
-    """Print the row."""
     with (
         tempfile.TemporaryDirectory() as folder,
         start_server(Path(folder) / "home", port=0) as server,

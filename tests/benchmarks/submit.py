@@ -62,7 +62,6 @@ def annotate(driver: "Chrome", owner: Argilla, url: str, task: TaskName, blocked
 
 
 def main() -> None:
-    """Print the row."""
     ours: list[float] = []
     without: list[float] = []
     with (

@@ -25,7 +25,6 @@ WORKSPACE = "benchmark"
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Wall time of the work."""
     gc.collect()
     begun = time.perf_counter()
     work()
@@ -47,7 +46,6 @@ def change(client: Argilla, dataset_id: str, every: int, number: int) -> None:
 
 
 def main(count: int) -> None:
-    """Print the row."""
     with (
         tempfile.TemporaryDirectory() as folder,
         start_server(Path(folder) / "home", port=0) as server,

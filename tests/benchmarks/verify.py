@@ -49,7 +49,6 @@ def claims_of(pages: list[Page]) -> list[Claim]:
 
 
 def floor_seconds(pages: list[Page]) -> float:
-    """How long it takes to read the pages once."""
     start = process_time()
     for page in pages:
         normal_form(page.text)
@@ -71,7 +70,6 @@ def verify_seconds(pages: list[Page], claims: list[Claim]) -> float:
 
 
 def main() -> None:
-    """Print the row."""
     folder = next((place / HANDBOOK for place in PLACES if (place / HANDBOOK).exists()), None)
     if folder is None:
         raise SystemExit("Debian's handbook is not here: `make pages` fetches it.")

@@ -113,7 +113,6 @@ def run(study: Study, *words: str) -> Result:
 
 
 def written(folder: Path) -> Iterator[Path]:
-    """The files in a folder and below."""
     return (path for path in sorted(folder.rglob("*")) if path.is_file())
 
 

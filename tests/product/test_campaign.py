@@ -36,7 +36,6 @@ PACKAGES = ROOT
 
 @pytest.fixture
 def play(argilla_server: "ServerHandle", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
-    """The stage."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
     monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
@@ -68,7 +67,6 @@ def earlier_edition(folder: Path) -> Path:
 
 
 def set_up_with(edition: Path, *words: str) -> str:
-    """What `annotation setup` of another edition printed."""
     command = [sys.executable, "-c", "from exports.cli import main; main()", "annotation", "setup", *words]
     environment = {**os.environ, "PYTHONPATH": str(edition)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -115,7 +113,6 @@ def take_places(play: Play, records: Sequence[QueryResponse]) -> None:
 
 
 def written(result: Result) -> int:
-    """How many units a push wrote, from its table."""
     heading, *rows = (line.split() for line in result.stdout.splitlines())
     columns = [heading.index(name) for name in ("new", "updated", "revised")]
     return sum(int(row[column]) for row in rows for column in columns)
@@ -160,13 +157,12 @@ def somebody_leaves_and_somebody_comes(play: Play, edition: Path) -> None:
     play.write_campaign()
     set_up_with(edition, "--yes")
     assert play.players["ben b"].datasets() == {}
-    play.check()
+    play.check_status()
     assert any(play.book.unreachable(shelf) for shelf in shelves(play, "production", "de"))
     play.people["mia"] = ("de",)
     play.write_campaign()
     set_up_with(edition, "--yes", "--passwords", "passwords.json")
     play.come()
-    play.check()
     play.work("mia", play.book.shelf("production", "de", "grounding"), 2)
     play.check()
 
@@ -175,11 +171,10 @@ def the_guidelines_change(play: Play) -> None:
     """The lead is asked first; answers from now on are under the second edition, a draft of before included."""
     asked = play.run("annotation", "setup", code=1, answer="n\n")
     assert "This touches what has been answered" in asked.stderr
-    play.check()
+    play.check_status()
     play.run("annotation", "setup", "--yes")
     assert "nothing was changed" in play.run("annotation", "setup").stderr
     play.edition = "second"
-    play.check()
     play.submit_drafts()
     play.work("anna", play.book.shelf("production", "en", "grounding"), 2)
     play.work("yuki", play.book.shelf("production", "en", "retrieval"), 5)
@@ -192,7 +187,7 @@ def more_records_come(play: Play) -> None:
     play.push("more.jsonl", [*FIRST, *LATER])
     take_places(play, LATER)
     assert all(len({*play.book.units[shelf].values()}) == CALIBRATION for shelf in calibrating(play))
-    play.check()
+    play.check_status()
 
 
 def calibrating(play: Play) -> list[Shelf]:
@@ -201,7 +196,6 @@ def calibrating(play: Play) -> list[Shelf]:
 
 
 def changed(each: QueryResponse) -> QueryResponse:
-    """The record with another first passage."""
     first = Passage.model_validate({**each.chunks[0].model_dump(), "text": "Another text. <b>&amp;</b>"})
     chunks = (first, *each.chunks[1:])
     return each.model_copy(update={"chunks": chunks, "context_set": join_context(chunks)})
@@ -218,7 +212,7 @@ def a_text_changes(play: Play) -> None:
     refused = play.push("changed.jsonl", both, code=1)
     assert answered.record_uuid in refused.stderr
     assert untouched.record_uuid not in refused.stderr
-    play.check()
+    play.check_status()
     told = play.push("changed.jsonl", both, "--revise").stderr
     revision_uuid = told.partition(f"{answered.record_uuid}: now also ")[2].split()[0]
     revision = changed(answered).model_copy(update={"record_uuid": revision_uuid})
@@ -233,7 +227,7 @@ def a_version_is_raised(play: Play) -> None:
     """The new version has the records and no answers; the old one keeps its answers and waits for nobody."""
     play.run("annotation", "setup", "--new-version", "grounding", "--yes")
     play.book.raise_version("grounding")
-    play.check()
+    play.check_status()
     play.work("anna", play.book.shelf("production", "en", "grounding"), 3, at1=("draft", ""))
     play.check()
 
@@ -251,7 +245,7 @@ def everything_is_answered(play: Play) -> None:
         expected = play.book.status(shelf)
         assert expected["pending"] == expected["unreachable"], shelf
     before = {file.name: file.read_bytes() for file in (play.folder / "export").glob("*.csv")}
-    play.check()
+    play.check_export()
     assert before == {file.name: file.read_bytes() for file in (play.folder / "export").glob("*.csv")}
     assert "nothing was changed" in play.run("annotation", "setup").stderr
     assert written(play.push("more.jsonl", [*FIRST[::-1], *LATER[1:]])) == 0

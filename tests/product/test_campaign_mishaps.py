@@ -29,21 +29,16 @@ COMMAND = [sys.executable, "-c", "from exports.cli import main; main()", "annota
 
 
 class Lead:
-    """A lead's folder with a campaign's file, and the server."""
-
     def __init__(self, folder: Path, owner: Argilla) -> None:
-        """An empty folder."""
         self.folder, self.owner = folder, owner
         self.mark = uuid.uuid4().hex[:8]
         self.workspace = f"mishap-{self.mark}"
 
     def campaign(self, *lines: str, workspace: str | None = None) -> None:
-        """Write the campaign's file."""
         text = "\n".join([f"workspace = {json.dumps(workspace or self.workspace)}", "[campaign]", *lines])
         (self.folder / "citejury.toml").write_text(f"{text}\n", encoding="utf-8")
 
     def people(self, *names: str) -> str:
-        """A line of the file that names annotators."""
         shown = (json.dumps(f"{name}-{self.mark}", ensure_ascii=False) for name in names)
         return f"annotators = [{', '.join(f'{{ name = {each} }}' for each in shown)}]"
 
@@ -54,21 +49,17 @@ class Lead:
         return result
 
     def push(self, *words: str, code: int = 0) -> Result:
-        """What `push` of the records printed."""
         return self.run("push", self.write_records(), *words, code=code)
 
     def write_records(self) -> str:
-        """The path of the file of records."""
         file = self.folder / "records.jsonl"
         file.write_text("".join(each.model_dump_json() + "\n" for each in RECORDS), encoding="utf-8")
         return str(file)
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
-        """A process of the group `annotation`."""
         return subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def status(self) -> dict[str, Any]:
-        """What `status --json` says."""
         found: dict[str, Any] = json.loads(self.run("status", "--json").stdout)
         return found
 
@@ -112,7 +103,14 @@ def kill_as_soon_as(is_far_enough: Callable[[], bool], process: "subprocess.Pope
     process.communicate()
 
 
-@pytest.mark.parametrize("seen", [*(pytest.param(seen, marks=pytest.mark.soak) for seen in (0, 1, 5)), 3, "annotator"])
+@pytest.mark.parametrize(
+    "seen",
+    [
+        *(pytest.param(seen, marks=pytest.mark.soak) for seen in (0, 1, 5)),
+        pytest.param(3, marks=pytest.mark.rare),
+        "annotator",
+    ],
+)
 def test_a_set_up_that_was_killed_is_finished_by_the_next(lead: Lead, seen: int | str) -> None:
     lead.campaign('locales = ["en", "de"]', lead.people("anna", "ben"))
 
@@ -136,6 +134,7 @@ def test_a_set_up_that_was_killed_is_finished_by_the_next(lead: Lead, seen: int 
             assert len(player.datasets()) == 6
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("seen", [2, *(pytest.param(seen, marks=pytest.mark.soak) for seen in (1, 3))])
 def test_a_new_version_that_was_killed_is_finished_and_no_dataset_is_raised_twice(lead: Lead, seen: int) -> None:
     lead.campaign('locales = ["en", "de"]', "calibration = { records = 2 }")
@@ -154,6 +153,7 @@ def test_a_new_version_that_was_killed_is_finished_and_no_dataset_is_raised_twic
     assert sum("-v3" in name for name in lead.datasets()) == len(first)
 
 
+@pytest.mark.rare
 def test_two_leads_set_up_and_push_at_once(lead: Lead) -> None:
     lead.campaign('locales = ["en", "de"]', lead.people("anna", "ben"))
     both = [lead.start("setup") for _ in range(2)]

@@ -21,13 +21,11 @@ PINNED = re.compile(r"[\w/]+:\d+(\.\d+)+(-[a-z]+)?")
 
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """All services as docker-compose reads them."""
     return read_compose(tmp_path_factory.mktemp("compose") / "docker").services
 
 
 @pytest.fixture(scope="module")
 def written() -> dict[str, Any]:
-    """The file as it is written."""
     found: dict[str, Any] = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))
     return found
 

@@ -182,7 +182,6 @@ def test_the_readme_of_a_new_project_is_the_way_that_works(
 
 
 def answer_one(owner: Argilla, workspace: str) -> None:
-    """Anna submits the first record of generation."""
     dataset = find_datasets(owner, workspace)["generation"]
     key = next(
         user["api_key"] for user in owner.request("GET", "/users")["items"] if user["username"] == "anna-of-readme"

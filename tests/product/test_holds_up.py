@@ -117,7 +117,6 @@ def test_a_full_disk_is_named_and_work_goes_on_when_there_is_room(
 
 
 def web_of(server: "ServerHandle") -> int:
-    """Process id of the server's web part."""
     parts = psutil.Process().children(recursive=True)
     (web,) = (
         part

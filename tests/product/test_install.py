@@ -60,6 +60,7 @@ def citejury(environment: Path, project: Path, argilla_server: "ServerHandle") -
     return run
 
 
+@pytest.mark.rare
 @pytest.mark.server
 def test_the_commands_of_a_new_project_work_without_any_extra(citejury: Citejury, environment: Path) -> None:
     assert str(environment) in citejury("--version")

@@ -75,8 +75,6 @@ def answered(narrative: int, provider: str) -> QueryResponse:
 
 
 class Person:
-    """One of the six, at her page."""
-
     def __init__(self, study: "Study", name: str, password: str) -> None:
         self.study, self.name = study, name
         self.http = study.stack.enter_context(contextlib.closing(study.login(study.names[name], password)))
@@ -90,7 +88,6 @@ class Person:
         return response.json()
 
     def next_record(self, dataset_id: str) -> dict[str, Any] | None:
-        """What her page shows first."""
         params: dict[str, Any] = {"offset": 0, "limit": 10}
         body = {"query": {}, "filters": {"and": PENDING}}
         found = self.call("POST", f"/me/datasets/{dataset_id}/records/search", params=params, json=body)
@@ -122,7 +119,6 @@ class Person:
             self.learned |= {(task, label) for label in truth} if self.name in CAREFUL else set()
 
     def says(self, task: TaskName, record: dict[str, Any], label: str, truth: bool) -> bool:
-        """Her answer to one label."""
         if self.name == BAD:
             return True
         error = TAUGHT if (task, label) in self.learned or self.name == ADJUDICATOR else UNTAUGHT
@@ -130,8 +126,6 @@ class Person:
 
 
 class Study:
-    """The lead's folder, the server and the people."""
-
     def __init__(self, server: "ServerHandle", owner: Argilla, stack: contextlib.ExitStack) -> None:
         self.server, self.owner, self.stack = server, owner, stack
         self.workspace = f"study-{uuid4().hex[:8]}"
@@ -167,7 +161,6 @@ class Study:
         return result
 
     def come(self) -> None:
-        """Everybody logs in."""
         passwords = json.loads(Path("passwords.json").read_text(encoding="utf-8"))
         for who, name in self.names.items():
             self.people[who] = Person(self, who, passwords[name])
@@ -222,7 +215,6 @@ def true_answers(task: TaskName, key: str, assignment: Assignment) -> dict[str, 
 
 
 def alphas(file: Path) -> dict[str, float]:
-    """Krippendorff's α by label."""
     told = json.loads(file.read_text(encoding="utf-8"))
     return {
         label: each["krippendorff_alpha"]
@@ -233,7 +225,6 @@ def alphas(file: Path) -> dict[str, float]:
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 

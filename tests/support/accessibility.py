@@ -18,7 +18,6 @@ HARMFUL = ("serious", "critical")
 
 
 def load_axe() -> str:
-    """axe-core's script. The test skips where it could not be installed."""
     if not _AXE.exists():
         pytest.skip("`make axe` could not install axe-core here.")
     return _AXE.read_text(encoding="utf-8")
@@ -33,7 +32,6 @@ def barriers(driver: webdriver.Chrome, axe: str) -> list[tuple[str, str, str, st
 
 
 def harmful_barriers(driver: webdriver.Chrome, axe: str) -> list[tuple[str, str, str, str]]:
-    """Those that shut somebody out."""
     return [each for each in barriers(driver, axe) if each[0] in HARMFUL]
 
 

@@ -56,7 +56,6 @@ def ask(
 def ask_one(
     *behaviours: Behaviour, provider: ProviderName = "openai", policy: RetryPolicy = QUICK
 ) -> tuple[Settled, int]:
-    """What one call came to, and how many requests the server saw."""
     with ProviderServer(behaviours) as server:
         [settled] = ask(server, calls_to(provider), policy)
         return settled, len(server.calls)

@@ -115,7 +115,6 @@ class Books:
         ]
 
     def keep(self, provider: str, content: bytes) -> str:
-        """The id of a file that holds this now."""
         number = len(self.files) + 1
         name = f"files/f{number:04}" if provider == "gemini" else f"file-{number:04}"
         self.files[name] = (provider, content)
@@ -136,7 +135,6 @@ class Books:
         raise Refused(404, f"No batch {batch_id}.")
 
     def counts(self, batch: Batch) -> Counter[str]:
-        """How many requests of a batch are what by now."""
         if not self.is_done(batch):
             return Counter(working=len(batch.items))
         return Counter(self.outcome_of(batch, custom_id) for custom_id in batch.items)

@@ -13,8 +13,6 @@ GEMINI_FIELDS = {"contents", "systemInstruction", "tools", "toolConfig", "genera
 
 
 class Raw(NamedTuple):
-    """An answer that is no JSON object: lines of results."""
-
     text: str
 
 
@@ -47,7 +45,6 @@ def may_make(servers: Books, provider: str) -> None:
 
 
 def parts_of(asked: Asked, kind: str) -> list[tuple[str, str, str, bytes]]:
-    """Name, file name, type and content of each part of a multipart body."""
     given = asked.headers.get("content-type", "")
     if not given.startswith(f"multipart/{kind}; boundary="):
         raise Refused(400, f"Content-Type must be multipart/{kind} with a boundary, not {given}.")

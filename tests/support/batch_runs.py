@@ -64,7 +64,6 @@ def run_batches(
 
 
 def narrative_of(body: Mapping[str, Any]) -> str:
-    """Which narrative a request's body puts."""
     found = _NARRATIVE.search(json.dumps(body))
     assert found
     return found[1]

@@ -71,7 +71,6 @@ class Places(NamedTuple):
     redis: str
 
     def put_in(self, text: str) -> str:
-        """The text with this machine's addresses and folders."""
         here = {
             "postgres:5432": self.database,
             "redis:6379": self.redis,
@@ -84,7 +83,6 @@ class Places(NamedTuple):
 
 
 def environment_of(service: Mapping[str, Any], places: Places, **changed: str) -> dict[str, str]:
-    """What the service finds in its environment, here."""
     found = {name: places.put_in(str(value)) for name, value in service.get("environment", {}).items()}
     return {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **found, **changed}
 
@@ -148,8 +146,6 @@ def running_argilla(compose: Compose, places: Places) -> Iterator[str]:
 
 
 class Server(NamedTuple):
-    """An Argilla as our commands reach it."""
-
     url: str
     api_key: str
 
@@ -206,13 +202,11 @@ def set_clock(database: Any, workspace: str, mark: str, write: Callable[[datetim
 
 
 def export(server: Server, folder: Path, workspace: str) -> dict[str, bytes]:
-    """The three files of an export."""
     server.run("exports", "csv", str(folder), "--workspace", workspace)
     return {path.name: path.read_bytes() for path in folder.glob("*.csv")}
 
 
 def dataset_of(server: Server, workspace: str, name: str) -> str:
-    """The id of a dataset."""
     workspaces = {each["name"]: each["id"] for each in server.call("GET", "/me/workspaces")["items"]}
     parameters = {"workspace_id": workspaces[workspace], "name": name}
     (found,) = server.call("GET", "/me/datasets", params=parameters)["items"]

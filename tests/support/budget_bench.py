@@ -66,7 +66,6 @@ class Counting:
 
     @property
     def total(self) -> Spent:
-        """All that was answered."""
         total = Spent()
         for each in self.answered:
             total = added(total, each)
@@ -74,8 +73,6 @@ class Counting:
 
 
 class Overshoot(NamedTuple):
-    """One run under a limit."""
-
     total: Spent
     """What the model answered."""
     largest: Spent
@@ -106,7 +103,6 @@ def overshoot(servers: Servers, runs_dir: Path, limits: Limits) -> Overshoot:
 
 
 def main() -> None:
-    """Print a line for each limit."""
     with running_servers() as servers, tempfile.TemporaryDirectory() as place:
         store = read_store(Path(place), servers)
         click.echo("limit          answered  calls  largest call  answered / limit")

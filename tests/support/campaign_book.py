@@ -74,7 +74,6 @@ def record(number: int, language: str, passages: int = 2) -> QueryResponse:
 
 
 def units_of(each: QueryResponse) -> dict[str, list[str]]:
-    """The external ids of the record's units, by task."""
     passages = [f"{each.record_uuid}:{chunk.chunk_id}" for chunk in each.chunks]
     return {"retrieval": passages, "grounding": [each.record_uuid] * bool(passages), "generation": [each.record_uuid]}
 
@@ -90,8 +89,6 @@ def answers(task: str, who: str, external_id: str) -> dict[str, str]:
 
 
 class Done(NamedTuple):
-    """What somebody did with a unit."""
-
     status: str
     """`submitted`, `draft` or `discarded`."""
     labels: dict[str, str]
@@ -103,8 +100,6 @@ class Done(NamedTuple):
 
 
 class Shelf(NamedTuple):
-    """A dataset as the book knows it."""
-
     round: str
     locale: str
     task: str
@@ -112,7 +107,6 @@ class Shelf(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in Argilla."""
         round_part = "" if self.round == "production" else f"{self.round}-"
         version_part = "" if self.version == 1 else f"-v{self.version}"
         return f"{round_part}{TASKS.index(self.task) + 1}-{self.task}-{self.locale}{version_part}"
@@ -130,7 +124,6 @@ class Book:
         self.members: dict[str, tuple[str, ...]] = {}
 
     def shelf(self, round_name: str, locale: str, task: str) -> Shelf:
-        """The newest version of a dataset."""
         same = [each for each in self.units if each[:3] == (round_name, locale, task)]
         return max(same, key=lambda each: each.version, default=Shelf(round_name, locale, task, 1))
 
@@ -146,7 +139,6 @@ class Book:
             self.units[shelf._replace(version=shelf.version + 1)] = dict(self.units[shelf])
 
     def min_submitted(self, shelf: Shelf) -> int:
-        """How many annotators a record waits for there."""
         return self.calibration_overlap[shelf.locale] if shelf.round == "calibration" else self.overlap
 
     def of(self, shelf: Shelf, status: str, who: str | None = None) -> list[tuple[str, str, Done]]:
@@ -158,13 +150,11 @@ class Book:
         ]
 
     def submitters(self, shelf: Shelf) -> Counter[str]:
-        """How many people submitted each unit of a dataset."""
         found = Counter(dict.fromkeys(self.units[shelf], 0))
         found.update(unit for unit, _, _ in self.of(shelf, "submitted"))
         return found
 
     def waiting(self, shelf: Shelf, who: str) -> set[str]:
-        """The units that wait in somebody's queue."""
         if who not in self.members.get(shelf.locale, ()) or shelf != self.shelf(*shelf[:3]):
             return set()
         need = self.min_submitted(shelf)

@@ -40,18 +40,15 @@ class Player:
     """An annotator in Argilla with a login of her own, who works as its page does."""
 
     def __init__(self, api_url: str, name: str, password: str) -> None:
-        """Log in."""
         self.name = name
         self.http = httpx.Client(base_url=f"{api_url}/api/v1", trust_env=False, timeout=60, verify=False)
         token = self.call("POST", "/token", data={"username": name, "password": password})["access_token"]
         self.http.headers["Authorization"] = f"Bearer {token}"
 
     def __enter__(self) -> Self:
-        """Herself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the browser."""
         self.http.close()
 
     def call(self, method: str, path: str, **words: Any) -> Any:
@@ -91,13 +88,11 @@ class Player:
             offset += len(page["items"]) or total
 
     def respond(self, record_id: str, status: str, labels: dict[str, str], note: str) -> None:
-        """Answer a record for the first time."""
         values = {name: {"value": value} for name, value in labels.items()}
         values |= {"notes": {"value": note}} if note else {}
         self.call("POST", f"/records/{record_id}/responses", json={"status": status, "values": values})
 
     def submit_draft(self, record_id: str, labels: dict[str, str]) -> None:
-        """Submit what she left as a draft, with all labels."""
         record_ = self.call("GET", f"/records/{record_id}")
         (mine,) = record_["responses"]
         values = {name: {"value": value} for name, value in labels.items()}
@@ -105,10 +100,7 @@ class Player:
 
 
 class Play:
-    """The lead's folder, the server, the players, and the book."""
-
     def __init__(self, folder: Path, server: "ServerHandle", owner: Argilla, stack: ExitStack) -> None:
-        """An empty folder with the campaign's file in it."""
         self.folder, self.server, self.owner, self.stack = folder, server, owner, stack
         mark = uuid.uuid4().hex[:8]
         self.workspace = f"play-{mark}"
@@ -147,7 +139,6 @@ class Play:
         return result
 
     def push(self, name: str, records: Iterable[QueryResponse], *words: str, code: int = 0) -> Result:
-        """What `push` printed about a file of these records."""
         file = self.folder / name
         file.write_text("".join(each.model_dump_json() + "\n" for each in records), encoding="utf-8")
         return self.run("annotation", "push", str(file), *words, code=code)
@@ -177,7 +168,6 @@ class Play:
             self.book.done[shelf, external_id, who] = Done(status, labels, note, self.edition)
 
     def submit_drafts(self) -> None:
-        """Everybody submits what she left as a draft."""
         for (shelf, unit, who), done in self.book.done.items():
             if done.status == "draft":
                 player = next(each for each in self.players.values() if each.name == who)
@@ -186,7 +176,6 @@ class Play:
                 self.book.done[shelf, unit, who] = Done("submitted", done.labels, "", self.edition)
 
     def check(self) -> None:
-        """Status and export say what the book says."""
         self.check_status()
         self.check_export()
 
@@ -245,7 +234,6 @@ class Play:
 
 
 def places() -> list[tuple[str, str]]:
-    """Round and language of all datasets."""
     return [(round_name, locale) for round_name in ROUNDS for locale in LOCALES]
 
 
@@ -266,12 +254,10 @@ def check_editions(versions: dict[tuple[str, str], set[str]]) -> None:
 
 
 def external_id(row: dict[str, str]) -> str:
-    """The row's unit, as Argilla knows it."""
     return f"{row['record_uuid']}:{row['chunk_id']}" if row["task"] == "retrieval" else row["record_uuid"]
 
 
 def read_rows(file: Path) -> Iterator[dict[str, str]]:
-    """The rows of a CSV file."""
     with file.open(encoding="utf-8", newline="") as lines:
         yield from csv.DictReader(lines)
 
@@ -287,6 +273,5 @@ def wait_for(look: Callable[[], Any], fits: Callable[[Any], bool]) -> Any:
 
 
 def record_ids(owner: Argilla, dataset_id: str) -> dict[str, str]:
-    """Argilla's ids of a dataset's records, by external id."""
     pages = owner.record_pages(dataset_id, include=())
     return {item["external_id"]: item["id"] for _, page in pages for item in page}

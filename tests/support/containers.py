@@ -22,8 +22,6 @@ CHECK_SECONDS = 3
 
 
 class Stack(NamedTuple):
-    """The services at work."""
-
     compose: Compose
     server: Server
 
@@ -32,12 +30,10 @@ class Stack(NamedTuple):
         return compose_said(self.compose, *words)
 
     def container(self, service: str) -> dict[str, Any]:
-        """What Podman knows of a service's container."""
         (found,) = json.loads(podman("inspect", f"docker_{service}_1"))
         return dict(found)
 
     def inside(self, service: str, script: str) -> "subprocess.CompletedProcess[str]":
-        """A shell's script, run in a service's container as the service is."""
         command = ["podman", "exec", f"docker_{service}_1", "sh", "-c", script]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -54,7 +50,6 @@ class Stack(NamedTuple):
         os.kill(self.container(service)["State"]["Pid"], signal.SIGKILL)
 
     def wait_until_well(self) -> None:
-        """Wait until each service's own health check says so."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         for service in STAYING:
             while check_health(f"docker_{service}_1"):

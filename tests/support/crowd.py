@@ -28,16 +28,12 @@ Answers = dict[tuple[str, str], str]
 
 
 class Crowd(NamedTuple):
-    """A dataset and the annotators who work in it."""
-
     dataset: str
     keys: dict[str, str]
     """API key by user id."""
 
 
 class Work(NamedTuple):
-    """What the server said to one annotator."""
-
     acknowledged: Answers
     refused: list[tuple[int, str]]
     """Status and text of each answer but the expected one."""
@@ -53,14 +49,12 @@ def gather(owner: Argilla, workspace: str, annotators: int, min_submitted: int) 
 
 
 def find_crowd(owner: Argilla, workspace: str) -> Crowd:
-    """The crowd that was gathered in the workspace."""
     users = owner.request("GET", "/users")["items"]
     keys = {user["id"]: user["api_key"] for user in users if user["username"].startswith(f"{workspace}-")}
     return Crowd(find_datasets(owner, workspace)[TASK].id, keys)
 
 
 def add_records(owner: Argilla, crowd: Crowd, count: int) -> list[str]:
-    """Ids of so many new records."""
     items = [{"external_id": str(uuid4()), "fields": {"query": "q", "answer": "a"}} for _ in range(count)]
     stored = owner.request("PUT", f"/datasets/{crowd.dataset}/records/bulk", json={"items": items})["items"]
     return [item["id"] for item in stored]
@@ -94,14 +88,12 @@ def work_through(
 
 
 def connection(url: str, key: str) -> httpx.Client:
-    """A connection of the key's user."""
     return httpx.Client(
         base_url=f"{url}/api/v1", headers={"X-Argilla-Api-Key": key}, timeout=PATIENCE_SECONDS, verify=False
     )
 
 
 def ask_for_queue(client: httpx.Client, dataset: str, work: Work) -> list[str]:
-    """Ids of the annotator's next records."""
     asked = {"query": {}, "filters": {"and": PENDING}}
     reply = client.post(f"/me/datasets/{dataset}/records/search", params=PAGE, json=asked)
     if reply.status_code != httpx.codes.OK:
@@ -123,7 +115,6 @@ def submit(client: httpx.Client, record: str, user: str, work: Work) -> None:
 
 
 def response_body(notes: str) -> dict[str, Any]:
-    """A submitted response to every question."""
     values = {label: {"value": "yes"} for label in LABELS[TASK]} | {"notes": {"value": notes}}
     return {"status": "submitted", "values": values}
 

@@ -25,12 +25,10 @@ class DaskCluster:
         self.address = str(json.loads(told.read_text(encoding="utf-8"))["address"])
 
     def start(self, *words: str) -> "subprocess.Popen[bytes]":
-        """A process of the cluster, with the words of `dask`."""
         with self.log.open("ab") as log:
             return subprocess.Popen([sys.executable, "-m", "dask", *words], stdout=log, stderr=log, cwd=self.folder)
 
     def start_workers(self, count: int, places: int) -> None:
-        """Start workers with so many places each, and wait until all of them are there."""
         options = (*LOCAL, "--no-nanny", "--nthreads", str(places), "--local-directory", str(self.folder))
         self.workers += [self.start("worker", self.address, *options) for _ in range(count)]
         self.wait(lambda: self.log.read_text(encoding="utf-8").count("Registered to:") >= len(self.workers))
@@ -52,7 +50,6 @@ class DaskCluster:
         raise AssertionError(self.log.read_text(encoding="utf-8"))
 
     def kill(self) -> None:
-        """End what is left of it."""
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
@@ -60,7 +57,6 @@ class DaskCluster:
 
 @contextmanager
 def dask_cluster(folder: Path, workers: int, places: int) -> Iterator[DaskCluster]:
-    """A cluster of so many workers with so many places each."""
     cluster = DaskCluster(folder)
     try:
         cluster.start_workers(workers, places)

@@ -73,14 +73,12 @@ def jury_export(folder: Path, narratives: int = 50) -> Path:
 
 
 def make(out: Path, source: Path, options: DatasetOptions = EVEN, **wanted: Any) -> "WrittenDataset":
-    """What was written to the folder `out` from the export."""
     from exports.dataset.write import write_dataset
 
     return write_dataset(out, lambda work: [source], options, **wanted)
 
 
 def rows_of(out: Path, name: str) -> list[dict[str, Any]]:
-    """The rows of a Parquet file of the dataset."""
     import pyarrow.parquet
 
     found: list[dict[str, Any]] = pyarrow.parquet.read_table(out / "parquet" / f"{name}.parquet").to_pylist()

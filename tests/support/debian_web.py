@@ -16,8 +16,6 @@ LANGUAGES = {"en": "en-US", "de": "de-DE", "ja": "ja-JP"}
 
 
 class DebianPage(NamedTuple):
-    """One page of the web."""
-
     host: str
     """The site that it is on."""
     path: str
@@ -58,7 +56,6 @@ def debian_page_list() -> tuple[DebianPage, ...]:
 
 
 def title_and_text(file: Path) -> tuple[str, str]:
-    """The title and all text of an HTML file, as lxml reads them."""
     if file.suffix == ".pdf":
         return file.stem, ""
     root = html.document_fromstring(file.read_bytes())
@@ -82,10 +79,8 @@ def debian_web() -> Web:
 
 
 def url_of(web: Web, page: DebianPage, by_address: bool = False) -> str:
-    """The URL of a page on that web."""
     return web.url(ADDRESS, f"/{page.host}{page.path}") if by_address else web.url(page.host, page.path)
 
 
 def debian_texts(web: Web, by_address: bool = False) -> Iterator[tuple[str, DebianPage]]:
-    """Every page by its URL."""
     return ((url_of(web, page, by_address), page) for page in debian_page_list())

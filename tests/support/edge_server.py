@@ -56,7 +56,6 @@ def running_edge(app: Any = tell_client, limits: Limits | None = None) -> Iterat
 
 @contextlib.contextmanager
 def connected(port: int, *sent: bytes) -> Iterator[socket.socket]:
-    """A connection on which so much was sent."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as connection:
         for piece in sent:
             connection.sendall(piece)
@@ -64,7 +63,6 @@ def connected(port: int, *sent: bytes) -> Iterator[socket.socket]:
 
 
 def read_to_the_end(connection: socket.socket) -> bytes:
-    """What comes until the server ends the connection."""
     found = b""
     with contextlib.suppress(ConnectionResetError, BrokenPipeError):
         while piece := connection.recv(65536):
@@ -73,7 +71,6 @@ def read_to_the_end(connection: socket.socket) -> bytes:
 
 
 def read_answer(connection: socket.socket) -> bytes:
-    """What comes until the end of an answer."""
     found = b""
     while not found.endswith(b"0\r\n\r\n"):
         found += connection.recv(65536)

@@ -91,7 +91,6 @@ def make_user(client: Argilla, name: str, role: str = "annotator") -> dict[str, 
 
 
 def full_bench(server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
-    """A workspace with the datasets of all three tasks."""
     name = f"w-{uuid.uuid4().hex[:12]}"
     set_up(client, name)
     workspace_id = client.find_workspace(name)

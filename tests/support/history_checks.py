@@ -43,7 +43,6 @@ class Place(NamedTuple):
         return Argilla(self.url, self.people[who]["api_key"])
 
     def changes(self) -> list[dict[str, Any]]:
-        """All changes in the workspace, in their order."""
         found: list[dict[str, Any]] = []
         after: int | None = 0
         while after is not None:
@@ -209,7 +208,6 @@ def check_a_deleted_dataset_can_be_erased(here: Place) -> None:
 
 
 def refused(client: Argilla, **call: Any) -> str:
-    """How the server refuses a call."""
     try:
         client.request(**call)
     except ArgillaError as error:

@@ -18,8 +18,6 @@ $& $` $' $$ \u202egnirts desrever\u202c http://BEACON/bare <form action="http://
 
 
 class _Beacon(BaseHTTPRequestHandler):
-    """Counts who calls."""
-
     calls: list[str]
 
     def do_GET(self) -> None:

@@ -18,8 +18,6 @@ Attack = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 def says(head: bytes, body: bytes = b"") -> Attack:
-    """Sends this and closes."""
-
     async def attack(writer: asyncio.StreamWriter) -> None:
         writer.write(head + b"\r\n" + body)
         await writer.drain()
@@ -28,13 +26,10 @@ def says(head: bytes, body: bytes = b"") -> Attack:
 
 
 def leads_to(location: str) -> Attack:
-    """Redirects there."""
     return says(f"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: {location}\r\n".encode("latin-1"))
 
 
 def repeats(head: bytes, piece: bytes) -> Attack:
-    """Sends the head, then the piece without end."""
-
     async def attack(writer: asyncio.StreamWriter) -> None:
         writer.write(head)
         while True:

@@ -45,8 +45,6 @@ SAMPLINGS = ("narratives", "records", "weights")
 
 
 class Design(NamedTuple):
-    """What is judged, and what of it people label."""
-
     labelled: int
     """Narratives that people label in, about."""
     units: int
@@ -62,8 +60,6 @@ class Design(NamedTuple):
 
 
 class Studied(NamedTuple):
-    """One study."""
-
     powered: Powered
     alone: tuple[float, float]
     """The ends of people's interval."""
@@ -113,7 +109,6 @@ def draw_units(generator: np.random.Generator, design: Design) -> tuple[Units, F
 
 
 def studies(design: Design, number: int, seed: int = 0) -> list[Studied]:
-    """So many studies of a design."""
     generator = np.random.default_rng([seed, design.labelled, design.units, int(1000 * design.rate)])
     found = []
     for _ in range(number):
@@ -129,12 +124,10 @@ def studies(design: Design, number: int, seed: int = 0) -> list[Studied]:
 
 
 def coverage(found: list[Studied]) -> float:
-    """The share of intervals that hold the truth."""
     return float(np.mean([each.powered.ends[0] <= each.truth <= each.powered.ends[1] for each in found]))
 
 
 def coverage_alone(found: list[Studied]) -> float:
-    """The same of people's intervals."""
     return float(np.mean([each.alone[0] <= each.truth <= each.alone[1] for each in found]))
 
 
@@ -240,7 +233,6 @@ def refused_by_score(
 def _chosen(
     generator: np.random.Generator, sampling: str, share: float, p_yes: FloatArray, n_narratives: int, units: int
 ) -> BoolArray:
-    """The units that people label."""
     if sampling in ("top", "unsure"):
         score = p_yes if sampling == "top" else -np.abs(p_yes - 0.5)
         chosen = np.zeros(len(p_yes), np.bool_)

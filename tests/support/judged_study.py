@@ -49,7 +49,6 @@ def judged_answers(
 
 
 def judgement(answer: JudgedAnswer, task: TaskName = "generation", **changes: Any) -> dict[str, Any]:
-    """A line of the judge's file."""
     labels = {label: {"value": answer.p_yes > 0.5, "p_yes": answer.p_yes} for label in LABELS[task]}
     line = {"record_uuid": answer.record, "task": task, "labels": labels, "status": "ok", "model": "judy"}
     return line | changes
@@ -87,6 +86,5 @@ def write_judged_study(
 
 
 def first_narratives(answers: Sequence[JudgedAnswer], number: int, seed: int = 1) -> set[str]:
-    """So many narratives, drawn at random."""
     names = sorted({answer.narrative for answer in answers})
     return set(np.random.default_rng(seed).permutation(names)[:number].tolist())

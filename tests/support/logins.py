@@ -9,11 +9,9 @@ WRONG = "not-her-password"
 
 
 def login(server: ServerHandle, address: str, username: str, password: str) -> httpx.Response:
-    """The answer to an attempt from an address of this machine."""
     with httpx.Client(transport=httpx.HTTPTransport(local_address=address), timeout=60) as client:
         return client.post(f"{server.url}/api/v1/token", data={"username": username, "password": password})
 
 
 def wrong(server: ServerHandle, address: str, *usernames: str) -> list[int]:
-    """The statuses of wrong passwords, one after the other."""
     return [login(server, address, username, WRONG).status_code for username in usernames]

@@ -44,7 +44,6 @@ class Served(NamedTuple):
     http: httpx.Client
 
     def run(self, *words: str, code: int = 0, within: str = "campaign") -> Result:
-        """What a command in the folder of the campaign, or in another one, said; another exit code fails the test."""
         with chdir(self.folder / within):
             result = CliRunner(env=self.environment).invoke(main, words)
         assert result.exit_code == code, result.output
@@ -58,28 +57,30 @@ class Served(NamedTuple):
         return response.json()
 
     def login(self, name: str) -> dict[str, str]:
-        """The header of somebody who logged in with their password."""
         passwords = json.loads((self.folder / "campaign" / "passwords.json").read_text(encoding="utf-8"))
         login = {"username": name, "password": passwords[name]}
         return {"Authorization": f"Bearer {self.call('POST', '/token', data=login)['access_token']}"}
 
     def datasets(self) -> dict[str, dict[str, Any]]:
         """Every dataset by workspace and name, with its fields and questions."""
+        return {
+            name: each | {part: self.call("GET", f"/datasets/{each['id']}/{part}") for part in ("fields", "questions")}
+            for name, each in self.listed().items()
+        }
+
+    def listed(self) -> dict[str, dict[str, Any]]:
+        """The same without its fields and questions."""
         workspaces = {each["id"]: each["name"] for each in self.call("GET", "/me/workspaces")["items"]}
-        found = {}
-        for dataset in self.call("GET", "/me/datasets")["items"]:
-            parts = {part: self.call("GET", f"/datasets/{dataset['id']}/{part}") for part in ("fields", "questions")}
-            found[f"{workspaces[dataset['workspace_id']]}/{dataset['name']}"] = dataset | parts
-        return found
+        listed = self.call("GET", "/me/datasets")["items"]
+        return {f"{workspaces[each['workspace_id']]}/{each['name']}": each for each in listed}
 
     def records(self) -> Records:
         """Every record with its responses, by workspace and dataset, and external id."""
         path = "/datasets/{}/records?limit=500&include=responses"
-        pages = {name: self.call("GET", path.format(each["id"])) for name, each in self.datasets().items()}
+        pages = {name: self.call("GET", path.format(each["id"])) for name, each in self.listed().items()}
         return {name: {each["external_id"]: each for each in page["items"]} for name, page in pages.items()}
 
     def responses(self) -> Responses:
-        """Every response, in the form of `responses.json`."""
         names = {each["id"]: each["username"] for each in self.call("GET", "/users")["items"]}
         kept = ("status", "values", "updated_at")
         found: Responses = {}
@@ -115,8 +116,6 @@ class Served(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What was on the server at a time."""
-
     responses: Responses
     datasets: dict[str, dict[str, Any]]
     files: dict[str, bytes]
@@ -141,7 +140,6 @@ class Work(NamedTuple):
 
 
 def unpacked(commit: str, folder: Path) -> Path:
-    """The folder with everything that the commit made."""
     with tarfile.open(DATA / f"made_by_{commit}" / "made.tar.gz") as archive:
         archive.extractall(folder, filter="data")
     return folder
@@ -212,7 +210,6 @@ def set_up_and_pushed_twice(served: Served) -> Continued:
 
 
 def run(*words: str, code: int = 0) -> Result:
-    """What a command in the current folder said; another exit code fails the test."""
     result = CliRunner().invoke(main, words)
     assert result.exit_code == code, result.output
     return result
@@ -225,7 +222,6 @@ def yes_to_all(dataset: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """The content of each file below the folder, by its path there."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -238,7 +234,6 @@ def raw_rows(file: bytes) -> list[str]:
 
 
 def csv_rows(file: bytes) -> list[dict[str, str]]:
-    """The rows of a CSV file by column."""
     return list(csv.DictReader(line + "\n" for line in file.decode("utf-8").split("\n")[:-1]))
 
 
@@ -249,12 +244,10 @@ def unit_of(external_id: str) -> tuple[str, str]:
 
 
 def rows_by_unit(file: bytes) -> dict[tuple[str, str, str], dict[str, str]]:
-    """The rows of an export by record, passage and annotator."""
     return {(row["record_uuid"], row.get("chunk_id", ""), row["annotator_id"]): row for row in csv_rows(file)}
 
 
 def units_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """The external ids of all units of canonical records by task, sorted."""
     with_passages = [each for each in records if each["chunks"]]
     passages = [f"{each['record_uuid']}:{chunk['chunk_id']}" for each in with_passages for chunk in each["chunks"]]
     return {
@@ -265,12 +258,10 @@ def units_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def json_lines(path: Path) -> list[dict[str, Any]]:
-    """The values of a file of JSON Lines."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def write_json_lines(path: Path, values: Sequence[Mapping[str, Any]]) -> None:
-    """Write the values to a file of JSON Lines."""
     path.write_text("".join(f"{json.dumps(each)}\n" for each in values), encoding="utf-8")
 
 

@@ -19,7 +19,6 @@ STUDY = 'narratives = "narratives.csv"\n'
 
 
 def finished_month(folder: Path, name: str, answers: Sequence[Answer], model: str = "m-1") -> Month:
-    """The month with its files, as far as a trend reads them."""
     month = Month(folder / "months" / name)
     write_export(month.export, answers)
     rows = [{"record_uuid": each.record, "inclusion_probability": "0.5"} for each in answers]

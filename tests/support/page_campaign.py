@@ -19,8 +19,6 @@ CONTRADICTION = {"topically_relevant": False, "evidence_sufficient": True, "misl
 
 
 class Campaign(NamedTuple):
-    """A workspace whose annotators label passages."""
-
     owner: Argilla
     dataset: str
     passwords: dict[str, str]
@@ -72,7 +70,6 @@ def passage(number: int) -> QueryResponse:
 
 
 def opened(driver: webdriver.Chrome, work: Campaign, url: str, name: str | None = None) -> str:
-    """The record that the page shows to an annotator who has logged in."""
     username = name or next(iter(work.passwords))
     log_in(driver, url, username, work.passwords[username])
     open_form(driver, url, work.dataset)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from selenium import webdriver
 from selenium.common.exceptions import (
@@ -52,11 +53,13 @@ RECORD_ID = "return document.querySelector('form.questions-form')?.__vue__?.reco
 FOCUSED = "return document.activeElement?.id ?? ''"
 SHOWN_TEXT = """return [...document.querySelectorAll(arguments[0])]
   .filter((element) => element.checkVisibility()).map((element) => element.innerText).join("")"""
+LOGGED_IN = """localStorage.setItem("auth.strategy", "local");
+localStorage.setItem("auth._token.local", `Bearer ${arguments[0]}`);
+localStorage.setItem("auth._token_expiration.local", Date.now() + 3600000)"""  # as Argilla's own page does
 KEPT = "return Object.keys(localStorage).filter((key) => key.startsWith('citejury:'))"
 
 
 def start_browser(profile: Path) -> webdriver.Chrome:
-    """A browser that nobody has logged in with yet."""
     if not (CHROMIUM and DRIVER):
         pytest.skip("Chromium and its driver are not installed")
     options = webdriver.ChromeOptions()
@@ -83,13 +86,10 @@ def forget(driver: webdriver.Chrome, url: str) -> None:
 
 
 def wait(driver: webdriver.Chrome, condition: Callable[[], T], patience: float = PATIENCE) -> T:
-    """What the condition gives, as soon as it is true."""
     return WebDriverWait(driver, patience, POLL, NOT_YET).until(lambda _: condition())
 
 
 def click(driver: webdriver.Chrome, find: Callable[[], WebElement | None]) -> None:
-    """Click what is found, as soon as it is there and can be clicked."""
-
     def clicked() -> bool:
         element = find()
         if element:
@@ -100,6 +100,20 @@ def click(driver: webdriver.Chrome, find: Callable[[], WebElement | None]) -> No
 
 
 def log_in(driver: webdriver.Chrome, url: str, username: str, password: str) -> None:
+    """Have somebody logged in whom the next page finds so: reading and compiling Argilla's page takes seconds."""
+    login = {"username": username, "password": password}
+    answer = httpx.post(f"{url}/api/v1/token", data=login, timeout=PATIENCE, trust_env=False, verify=False)
+    driver.get(f"{url}/favicon.ico")
+    driver.execute_script(LOGGED_IN, answer.raise_for_status().json()["access_token"])
+    complaints(driver)  # of how Chromium shows a picture
+
+
+def open_home(driver: webdriver.Chrome, url: str, username: str, password: str) -> None:
+    log_in(driver, url, username, password)
+    driver.get(url)
+
+
+def log_in_by_hand(driver: webdriver.Chrome, url: str, username: str, password: str) -> None:
     driver.get(f"{url}/sign-in")
     enter_password(driver, username, password)
 
@@ -139,7 +153,6 @@ def window_size(driver: webdriver.Chrome, width: int, height: int) -> Iterator[N
 
 
 def focused(driver: webdriver.Chrome) -> str:
-    """The id of what has the focus."""
     return str(driver.execute_script(FOCUSED))
 
 
@@ -149,7 +162,6 @@ def shown_text(driver: webdriver.Chrome, selector: str = "body") -> str:
 
 
 def shown_element(driver: webdriver.Chrome, text: str) -> WebElement | None:
-    """What is seen and says exactly this."""
     found = driver.find_elements(By.XPATH, f"//*[normalize-space(text())='{text}']")
     return next((element for element in found if element.is_displayed()), None)
 
@@ -159,7 +171,6 @@ def press(driver: webdriver.Chrome, *keys: str) -> None:
 
 
 def answer(driver: webdriver.Chrome, answers: Iterable[tuple[str, bool]]) -> None:
-    """The labels answered by keyboard, from the question that has the focus on."""
     for label, yes in answers:
         chosen = f"{label}_{'yes' if yes else 'no'}"
         wait(driver, lambda label=label: focused(driver).startswith(f"{label}_"))
@@ -168,7 +179,6 @@ def answer(driver: webdriver.Chrome, answers: Iterable[tuple[str, bool]]) -> Non
 
 
 def notice(driver: webdriver.Chrome) -> str:
-    """What our notice says; empty where there is none."""
     return shown_text(driver, "#citejury-notice")
 
 

@@ -59,6 +59,5 @@ def planned_study(
 
 
 def write_planned(path: Path, records: Iterable[QueryResponse]) -> Path:
-    """The file of these records."""
     path.write_text("".join(each.model_dump_json() + "\n" for each in records), encoding="utf-8")
     return path

@@ -54,7 +54,6 @@ def power_of_the_detectable(
 
 
 def planned_population(narratives: int = 60) -> Population:
-    """A study in two languages."""
     records = planned_study(narratives, ("openai", "claude"), ("en", "de"))
     return read_population(records, lambda language: language)
 
@@ -73,13 +72,11 @@ class Crew:
         self.languages = {"en": 1.0, "de": float(np.exp(generator.normal(0, 0.15)))}
 
     def seconds(self, person: int, cell: Cell, assumed: float) -> float:
-        """How long one unit takes her."""
         chance = float(np.exp(self.generator.normal(-(self.within**2) / 2, self.within)))
         return assumed * self.tasks[cell[0]] * self.languages[cell[1]] * float(self.paces[person]) * chance
 
 
 def units_of(population: Population) -> list[tuple[Cell, float]]:
-    """Each unit's task, language and assumed seconds."""
     return [
         ((task, record.locale), load.seconds / load.units)
         for record in population.records

@@ -129,14 +129,12 @@ def start_redis(folder: Path, password: str) -> tuple["subprocess.Popen[bytes]",
 
 
 def run_part(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a part that ends, and well."""
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @contextlib.contextmanager
 def running_web(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
-    """The address that the web says it listens at."""
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

@@ -14,8 +14,6 @@ from tests.support.start_bench import record, waiting
 
 
 class Practised(NamedTuple):
-    """The campaign."""
-
     owner: Argilla
     workspace: str
     campaign: Campaign
@@ -28,25 +26,20 @@ class Practised(NamedTuple):
     """API keys by first name."""
 
     def dataset(self, name: str) -> str:
-        """The id of a dataset."""
         found = self.owner.datasets(self.owner.find_workspace(self.workspace))
         return next(str(each["id"]) for each in found if each["name"] == name)
 
     def herself(self, who: str) -> Argilla:
-        """A connection of one of them."""
         return Argilla(self.owner.api_url, self.keys[who])
 
     def known(self) -> dict[str, dict[str, bool]]:
-        """The known answers by external id."""
         return {case.record.record_uuid: dict(case.answers) for case in self.cases}
 
     def queue(self, who: str, name: str) -> list[str]:
-        """What her page is given first of a dataset."""
         with self.herself(who) as herself:
             return waiting(herself, self.dataset(name))
 
     def lists(self, who: str) -> dict[str, dict[str, Any]]:
-        """What her start page gets, by name of the dataset."""
         with self.herself(who) as herself:
             return {each["name"]: each for each in herself.request("GET", "/citejury/me/work")["lists"]}
 

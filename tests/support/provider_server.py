@@ -49,8 +49,6 @@ class SlowDrip(NamedTuple):
 
 
 class Redirect(NamedTuple):
-    """A redirect to this address."""
-
     location: str
 
 
@@ -185,7 +183,6 @@ class ProviderServer:
         self.thread.join()
 
     def take(self, received: Received) -> tuple[int, Behaviour]:
-        """The number of the call, from 1, and how to behave at it."""
         with self.lock:
             self.calls.append(received)
             self.times.append(time.monotonic())
@@ -269,7 +266,6 @@ class Handler(BaseHTTPRequestHandler):
                 self.huge(megabytes, bomb)
 
     def reply(self, status: int, headers: Mapping[str, str], body: bytes, part: int | None = None) -> None:
-        """The response; only its first `part` bytes where given, before the connection closes."""
         self.send_response(status)
         for name, value in {**headers, "content-length": str(len(body))}.items():
             self.send_header(name, value)
@@ -317,7 +313,6 @@ def as_bytes(body: Any) -> bytes:
 
 
 def closed_port() -> int:
-    """A port of this machine on which nobody listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])

@@ -22,8 +22,6 @@ PENDING = [
 
 
 class Shown(NamedTuple):
-    """A record that the page has."""
-
     id: str
     external_id: str
 
@@ -32,7 +30,6 @@ class Player:
     """One annotator's page, showing one record at a time."""
 
     def __init__(self, client: Argilla, dataset_id: str, task: TaskName) -> None:
-        """A page that is not opened yet."""
         self.client, self.dataset_id = client, dataset_id
         self.values = {label: {"value": "yes"} for label in LABELS[task]}
         self.records: list[Shown] = []
@@ -40,7 +37,6 @@ class Player:
         self.place = 0
 
     def ask(self, offset: int, limit: int = MANY, beside: list[Any] | None = None) -> list[Shown]:
-        """What the server hands out."""
         params: dict[str, Any] = {"offset": offset, "limit": limit, "include": ["responses", "suggestions"]}
         body = {"query": {}, "filters": {"and": [*PENDING, *(beside or [])]}}
         path = f"/me/datasets/{self.dataset_id}/records/search"
@@ -49,17 +45,14 @@ class Player:
         return [Shown(item["record"]["id"], item["record"]["external_id"]) for item in found["items"]]
 
     def open(self) -> Shown | None:
-        """The first record; None where there is none."""
         self.records, self.answered, self.place = self.ask(0), set(), 0
         return self.shown
 
     @property
     def shown(self) -> Shown | None:
-        """The record that she looks at."""
         return self.records[self.place] if self.place < len(self.records) else None
 
     def submit(self) -> Shown | None:
-        """Answer the record that is shown, and the next one."""
         assert self.shown
         body = {"status": "submitted", "values": self.values}
         self.client.request("POST", f"/records/{self.shown.id}/responses", json=body)
@@ -67,7 +60,6 @@ class Player:
         return self.move_on()
 
     def move_on(self) -> Shown | None:
-        """The next record, which the page may have already."""
         self.place += 1
         if not self.shown:
             self.load_more()
@@ -82,7 +74,6 @@ class Player:
 
 
 def texts(count: int, passages: int = 1) -> list[QueryResponse]:
-    """Answers with so many passages each."""
     return [
         QueryResponse(
             record_uuid=str(uuid4()),
@@ -98,11 +89,9 @@ def texts(count: int, passages: int = 1) -> list[QueryResponse]:
 
 
 def put(client: Argilla, dataset: str, records: Sequence[dict[str, Any]]) -> list[str]:
-    """Ids of the records, stored."""
     body = {"items": list(records)}
     return [item["id"] for item in client.request("PUT", f"/datasets/{dataset}/records/bulk", json=body)["items"]]
 
 
 def ours(answers: Sequence[QueryResponse], task: TaskName = "generation") -> list[dict[str, Any]]:
-    """Our own records of the answers."""
     return [body for answer in answers for body in to_records(answer, read_wording("en"))[task]]

@@ -38,12 +38,10 @@ def real_answers() -> dict[str, list[str]]:
 
 
 def _answer(provider: str, payload: Path) -> str:
-    """The canonical answer of a payload."""
     return to_one_form(read_payload(provider_name(provider), payload.read_text(encoding="utf-8")))
 
 
 def main() -> None:
-    """Print the figures."""
     for name, answers in real_answers().items():
         if not answers:
             sys.stdout.write(f"{name}: not at hand\n")

@@ -121,7 +121,6 @@ def pairs(matrix: FloatArray) -> list[dict[str, Any]]:
 
 
 def left_out(matrix: FloatArray) -> list[dict[str, Any]]:
-    """Each annotator beside the others."""
     found = []
     for number in range(matrix.shape[1]):
         own, others = matrix[:, number], np.delete(matrix, number, axis=1)
@@ -168,7 +167,6 @@ def resampled(matrix: FloatArray) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write each table and what is found in it."""
     FOLDER.mkdir(exist_ok=True)
     for name, matrix in tables().items():
         with (FOLDER / f"{name}.csv").open("w", encoding="utf-8", newline="") as stream:

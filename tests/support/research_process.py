@@ -55,7 +55,6 @@ FILLER = " ".join(
 
 
 def heat_pump_web() -> Web:
-    """Three sites with a page each."""
     return Web({host: {"/page": page_of_facts(*facts)} for host, facts in FACTS.items()})
 
 
@@ -65,7 +64,6 @@ def page_of_facts(title: str, *facts: str) -> str:
 
 
 def hits(web: Web) -> list[Hit]:
-    """All pages as search results."""
     return [Hit(facts[0], web.url(host, "/page"), facts[1]) for host, facts in FACTS.items()]
 
 
@@ -88,7 +86,6 @@ def answers(received: Received) -> Behaviour:
 
 
 def marked(prompt: str) -> list[tuple[str, str]]:
-    """The texts of a prompt, each with its name."""
     mark = re.search(r"BEGIN ([0-9a-f]{32})$", prompt, re.MULTILINE)
     assert mark
     parts = prompt.split(f"\nEND {mark[1]}")[0].split(f"\n{mark[1]} ")[1:]
@@ -133,15 +130,12 @@ class Outside(NamedTuple):
 
 
 class Servers(NamedTuple):
-    """A web, a search engine and a model."""
-
     web: Web
     search: ScriptedSearch
     model: ScriptedModel
 
     @property
     def outside(self) -> Outside:
-        """Where they are."""
         return Outside(self.web.address, self.search.base_url, self.model.url)
 
 
@@ -163,8 +157,6 @@ def options_in(runs_dir: Path, servers: Servers, **changed: Any) -> ResearchOpti
 
 
 def run_here(options: ResearchOptions, servers: Servers) -> Finished:
-    """The finished run, in this process."""
-
     async def run() -> Finished:
         async with opened_place(options, servers.outside) as place:
             return await research(options, place)

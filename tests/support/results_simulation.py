@@ -23,8 +23,6 @@ NARRATIVES = (12, 30, 100)
 
 
 class Design(NamedTuple):
-    """What is judged in each narrative."""
-
     models: int
     passages: int
     most_votes: int
@@ -135,7 +133,6 @@ def reports(
 
 
 def share(found: list[LabelResults], wanted: Callable[[LabelResults], bool]) -> float:
-    """The share of studies that are as wanted."""
     return sum(map(wanted, found)) / len(found)
 
 

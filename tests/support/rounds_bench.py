@@ -81,8 +81,6 @@ ANSWERS = {"winter": WINTER, "diseases": DISEASES, "foulbrood": DISEASES, "varro
 
 
 class Cost(NamedTuple):
-    """What a run found and took."""
-
     rounds: int
     queries: int
     pages: int
@@ -165,12 +163,10 @@ def best_pages(web: Web, query: str) -> list[Hit]:
 
 
 def bee_run(servers: Servers, runs_dir: Path, **changed: Any) -> Finished:
-    """A run on these servers."""
     return run_here(options_in(runs_dir, servers, topic=TOPIC, **changed), servers)
 
 
 def cost_of(finished: Finished, servers: Servers) -> Cost:
-    """What the run found and took."""
     report = (finished.folder / "final" / "report.md").read_text(encoding="utf-8")
     metrics = finished.metrics
     return Cost(
@@ -184,7 +180,6 @@ def cost_of(finished: Finished, servers: Servers) -> Cost:
 
 
 def main() -> None:
-    """Print a line for a run with a model, and for a model that repeats itself."""
     click.echo("run                      rounds  queries  pages  facts of 9  calls  tokens")
     for name, looking, model in (
         ("with a model", None, "scripted-1"),

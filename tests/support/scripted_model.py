@@ -38,11 +38,9 @@ def refuses(message: str = "response_format is not supported", status: int = 400
 
 
 def form_of(received: Received) -> str:
-    """In which form a chat request asks for JSON."""
     return str(received.body.get("response_format", {}).get("type", "prompt"))
 
 
 def prompts_of(received: Received) -> tuple[str, str]:
-    """The system prompt and the prompt of a chat request."""
     said = {message["role"]: message["content"] for message in received.body["messages"]}
     return said.get("system", ""), said["user"]

@@ -22,8 +22,6 @@ EVERYWHERE = frozenset({"the", "and", "how", "does", "what", "der", "die", "das"
 
 
 class SearchAsked(NamedTuple):
-    """One query as it came."""
-
     provider: str
     """`tavily` or `brave`."""
     query: str
@@ -44,8 +42,6 @@ class Answer(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One result."""
-
     title: str
     url: str
     snippet: str
@@ -67,12 +63,10 @@ class ScriptedSearch(Loopback):
 
     @property
     def base_url(self) -> str:
-        """Where both providers are asked."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def queries(self) -> list[str]:
-        """The queries so far."""
         return [asked.query for asked in self.asked]
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -126,7 +120,6 @@ def brave_body(query: str, hits: Iterable[Hit]) -> dict[str, Any]:
 
 
 def wire(answer: Answer) -> bytes:
-    """The bytes of the response."""
     body = answer.body.encode() if isinstance(answer.body, str) else json.dumps(answer.body).encode()
     headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **answer.headers}
     lines = [f"HTTP/1.1 {answer.status} Status", *(f"{name}: {value}" for name, value in headers.items())]
@@ -172,5 +165,4 @@ def hits_of(url: str, page: DebianPage, asked: Iterable[str], mirrors: bool) -> 
 
 
 def words_of(text: str) -> list[str]:
-    """What two texts are compared by."""
     return [word for word in WORD.findall(text.lower()) if word not in EVERYWHERE]

@@ -30,8 +30,6 @@ BETWEEN = (" ", " ", " ", ", ", ". ", "; ", "\n", " (", ") ", "? ", ": ", " – 
 
 
 class Side(NamedTuple):
-    """One of the servers with the dataset."""
-
     clients: Mapping[str, httpx.Client]
     """Of the owner and of each annotator."""
     dataset: str
@@ -51,7 +49,6 @@ def connect(url: str, key: str) -> httpx.Client:
 
 
 def call(client: httpx.Client, method: str, path: str, **body: Any) -> Any:
-    """The answer's JSON; `None` where it has no body."""
     reply = client.request(method, path, **body)
     assert reply.is_success, (method, path, reply.status_code, reply.text)
     return reply.json() if reply.content else None
@@ -168,7 +165,6 @@ def suggestions(chance: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def response(chance: random.Random) -> dict[str, Any] | None:
-    """What an annotator says to a record, often nothing."""
     status = chance.choice(("submitted", "submitted", "draft", "discarded", None, None))
     if status is None:
         return None

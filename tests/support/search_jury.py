@@ -28,8 +28,6 @@ METADATA: dict[str, dict[str, Any]] = {
 
 
 class Jury(NamedTuple):
-    """A dataset and those who may search it."""
-
     server: Server
     owner: httpx.Client
     anna: httpx.Client
@@ -52,12 +50,10 @@ class Jury(NamedTuple):
         return who.post(path, params={"offset": offset, "limit": limit, "include": "responses"}, json=body)
 
     def of_new_dataset(self) -> "Jury":
-        """The same people with another, empty dataset."""
         workspace = self.owner.get(f"/datasets/{self.dataset}").json()["workspace_id"]
         return self._replace(dataset=make_dataset(self.owner, workspace), ids={})
 
     def put(self, *items: dict[str, Any]) -> list[dict[str, Any]]:
-        """The records as the server has stored them."""
         reply = self.owner.put(f"/datasets/{self.dataset}/records/bulk", json={"items": items})
         stored: list[dict[str, Any]] = created(reply)["items"]
         return stored

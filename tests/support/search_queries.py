@@ -41,7 +41,6 @@ def words(chance: random.Random, depth: int) -> str:
 
 
 def part(chance: random.Random, depth: int) -> str:
-    """One part of what is typed."""
     word = chance.choice(WORDS)
     kind = chance.random()
     if kind < 0.15:
@@ -56,12 +55,10 @@ def part(chance: random.Random, depth: int) -> str:
 
 
 def a_filter(chance: random.Random) -> Filter:
-    """One condition, of any entity."""
     return chance.choice(FILTERS)(chance)
 
 
 def terms(scope: Filter, *values: Any) -> Filter:
-    """Any of the values."""
     return {"type": "terms", "scope": scope, "values": list(values)}
 
 
@@ -72,12 +69,10 @@ def between(chance: random.Random, scope: Filter, low: Any, high: Any) -> Filter
 
 
 def some(chance: random.Random, *values: Any) -> list[Any]:
-    """One or more of the values."""
     return chance.sample(values, chance.randint(1, min(3, len(values))))
 
 
 def key(chance: random.Random) -> str:
-    """An external id; now and then of no record."""
     return f"r{chance.randrange(RECORDS + 5):02}"
 
 
@@ -88,7 +83,6 @@ def numbers(chance: random.Random, low: int, high: int, of: int = 1) -> tuple[fl
 
 
 def letters(chance: random.Random) -> list[str]:
-    """Two different letters in order."""
     return sorted(chance.sample("abhklmnoprsuyz", 2))
 
 
@@ -198,6 +192,5 @@ def known_here(body: Any, known: Mapping[str, str]) -> Any:
 
 
 def searches(seed: int, number: int) -> Iterator[dict[str, Any]]:
-    """So many of them, the same for the same seed."""
     chance = random.Random(seed)
     return (search(chance) for _ in range(number))

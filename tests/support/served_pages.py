@@ -27,7 +27,6 @@ class ServedPage(NamedTuple):
 
 
 def served_pages() -> list[ServedPage]:
-    """All written pages."""
     data = tomllib.loads((DATA / "served_pages.toml").read_text(encoding="utf-8"))
     return [
         ServedPage(
@@ -43,7 +42,6 @@ def served_pages() -> list[ServedPage]:
 
 
 def html_of(page: dict[str, Any], sites: dict[str, Any]) -> str:
-    """The page as its site would send it."""
     text = "".join(f"<p>{escape(line)}</p>" for line in page["text"])
     heading = f"<h1>{escape(page['h1'])}</h1>" if page["h1"] else ""
     main = f"<main>{heading}{text}</main>"

@@ -16,8 +16,6 @@ PEOPLE: dict[str, list[str]] = {"anna": ["de"], "ben": ["de", "ja"], "cora": []}
 
 
 class Start(NamedTuple):
-    """The campaign: who is who, and what is where."""
-
     owner: Argilla
     workspace: str
     names: dict[str, str]
@@ -28,12 +26,10 @@ class Start(NamedTuple):
     """API keys by first name."""
 
     def datasets(self) -> dict[str, str]:
-        """Ids of the datasets by name."""
         found = self.owner.datasets(self.owner.find_workspace(self.workspace))
         return {each["name"]: each["id"] for each in found}
 
     def lists(self, who: str) -> list[dict[str, Any]]:
-        """What the start page of one of them gets."""
         with Argilla(self.owner.api_url, self.keys[who]) as herself:
             found: list[dict[str, Any]] = herself.request("GET", "/citejury/me/work")["lists"]
         return found

@@ -11,7 +11,6 @@ NARRATIVES = ("n1", "n2", "n3", "n4")
 
 
 def said(text: str, *urls: str, stop: str = "stop") -> dict[str, Any]:
-    """A chat answer that cites these URLs."""
     cited = [{"type": "url_citation", "url_citation": {"url": url, "title": url}} for url in urls]
     message = {"role": "assistant", "content": text, "annotations": cited}
     return {"model": "test-model", "choices": [{"message": message, "finish_reason": stop}]}
@@ -55,7 +54,6 @@ PAYLOADS: dict[str, dict[str, tuple[dict[str, Any], int]]] = {
 def write_run(
     folder: Path, payloads: dict[str, dict[str, tuple[dict[str, Any], int]]] = PAYLOADS, name: str = "run"
 ) -> RunManifest:
-    """A run on these payloads in `folder/name`."""
     narratives = sorted({narrative for own in payloads.values() for narrative in own})
     rows = [f"{narrative},The claim {narrative} that something is so." for narrative in narratives]
     (folder / f"{name}.narratives.csv").write_text("\n".join(["narrative_id,prompt", *rows]) + "\n", encoding="utf-8")

@@ -33,7 +33,6 @@ _CLAIM = re.compile(r"^[0-9a-f]{32} CLAIM\n(.*)$", re.MULTILINE)
 
 
 def claim_of(received: Received) -> str:
-    """The claim that is asked about."""
     return _CLAIM.findall(prompts_of(received)[1])[0]
 
 
@@ -60,15 +59,12 @@ def written_report(folder: Path, text: str = REPORT, pages: dict[str, str] | Non
 
 
 def verify(path: Path, *options: str) -> Result:
-    """What comes of `pipeline verify` without the web."""
     return CliRunner().invoke(main, ["pipeline", "verify", str(path), "--offline", *options])
 
 
 def asking(server: ScriptedModel, *options: str) -> list[str]:
-    """The options that ask the server's model."""
     return ["--model", "m-1", "--base-url", server.url, *options]
 
 
 def told(result: Result) -> dict[str, dict[str, Any]]:
-    """The sentences of the output by their text."""
     return {each["text"]: each for each in json.loads(result.stdout)["sentences"]}

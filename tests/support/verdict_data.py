@@ -42,7 +42,6 @@ class Judged(NamedTuple):
 
 
 def judged(case: Case) -> Judged:
-    """The case held against its pages."""
     pages = [PageText(text, f"https://a{n}.example/", case.lang) for n, text in enumerate(case.pages)]
     words = frozenset[str]().union(*words_and_numbers(case.text, ""))
     had = sum(any(word in page.index.places for page in pages) for word in words)
@@ -108,7 +107,6 @@ def sentences_of_pages(file: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def sets() -> dict[str, Sequence[Case]]:
-    """All sets that are there, by name."""
     found: dict[str, Sequence[Case]] = {}
     if CORPORA.is_dir():
         found["WiCE dev"] = tuple(wice())
@@ -122,7 +120,6 @@ def sets() -> dict[str, Sequence[Case]]:
 
 
 def _joined(sentences: Sequence[str], lang: str) -> str:
-    """The sentences as a page has them."""
     return ("" if lang in ("ja", "zh") else " ").join(sentences)
 
 

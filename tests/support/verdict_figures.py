@@ -19,8 +19,6 @@ NORMAL = 1.96
 
 
 class Share(NamedTuple):
-    """So many of so many."""
-
     of: int
     total: int
 
@@ -40,8 +38,6 @@ def short(share: float) -> str:
 
 
 class Figures(NamedTuple):
-    """What is counted on one set."""
-
     name: str
     cases: dict[bool | None, int]
     """By what people say: supported, in part, not."""
@@ -57,7 +53,6 @@ class Figures(NamedTuple):
         return "fitted on" if self.name.startswith("edits") else "measured here"
 
     def said(self, verdict: Verdict, *truths: bool | None) -> Share:
-        """How many of these cases get the verdict."""
         return Share(sum(self.verdicts[truth, verdict] for truth in truths), sum(self.cases[truth] for truth in truths))
 
     @property
@@ -66,12 +61,10 @@ class Figures(NamedTuple):
         return Share(self.verdicts[True, "supported"], self.said("supported", *TRUTHS).of)
 
     def by_truth(self, verdict: Verdict) -> str:
-        """How many of each kind get the verdict."""
         return ", ".join(str(self.verdicts[truth, verdict]) for truth in TRUTHS)
 
 
 def figures_of(name: str, found: Sequence[Judged]) -> Figures:
-    """The figures of a set."""
     return Figures(
         name,
         Counter(each.case.truth for each in found),
@@ -136,7 +129,6 @@ def _row(figure: str, what: str, each: Figures) -> str:
 
 
 def main() -> None:
-    """Print the table, or the rows."""
     show = rows_of if "--rows" in sys.argv else lambda each: [table_row(each)]
     for name, cases in sets().items():
         for line in show(figures_of(name, [judged(case) for case in cases])):

@@ -83,7 +83,6 @@ class Study(NamedTuple):
         return found
 
     def statuses(self, way: Headers, whose: str) -> set[int]:
-        """With which statuses all these operations answer."""
         return {answer.status_code for answer in self.answers(way, whose).values()}
 
     def refused(self, way: Headers, ids: Mapping[str, str]) -> set[str]:
@@ -107,7 +106,6 @@ class Study(NamedTuple):
         return {"Authorization": f"Bearer {self.log_in(name, password).raise_for_status().json()['access_token']}"}
 
     def kept(self) -> dict[str, Any]:
-        """Everybody's responses to the record, by id."""
         record = self.owner.request("GET", f"/records/{self.ids['record_id']}")
         return {each["id"]: (each["status"], each["values"]) for each in record["responses"]}
 

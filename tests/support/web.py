@@ -23,8 +23,6 @@ Connection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[No
 
 
 class Page(NamedTuple):
-    """One response."""
-
     body: str | bytes = b""
     status: int = 200
     content_type: str = "text/html; charset=utf-8"
@@ -109,7 +107,6 @@ class Web(Loopback):
         self.asked: list[Asked] = []
 
     def url(self, host: str, path: str = "/") -> str:
-        """The URL of a path on one of the hosts."""
         return f"http://{host}:{self.port}{path}"
 
     def paths(self, host: str) -> list[str]:
@@ -138,7 +135,6 @@ class Web(Loopback):
 
 
 def read_request(head: bytes) -> Asked:
-    """What a request's head asks for."""
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines) if name}
     return Asked(headers.get("host", "").partition(":")[0], first.split(" ")[1], headers)
@@ -164,7 +160,6 @@ def folder_page(folder: Path, path: str) -> Page | None:
 
 
 def response(page: Page) -> bytes:
-    """The bytes of a whole response."""
     body = page.body.encode() if isinstance(page.body, str) else page.body
     named = {"Content-Type": page.content_type} if page.content_type else {}
     headers = {**named, "Content-Length": str(len(body)), **page.headers}

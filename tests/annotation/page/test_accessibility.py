@@ -89,7 +89,7 @@ def test_what_practice_explains_shuts_nobody_out(
     check(browser, axe, "practice")
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ["retrieval", *(pytest.param(each, marks=pytest.mark.rare) for each in TASKS[1:])])
 def test_the_page_of_a_task_shuts_nobody_out_in_any_of_its_states(
     task: TaskName, argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, axe: str
 ) -> None:

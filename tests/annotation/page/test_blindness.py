@@ -26,7 +26,7 @@ from annotation.campaign.people import NewUser
 from annotation.campaign.setup import set_up
 from annotation.server.launch import ServerHandle
 from pipeline.records.schema import Passage, Provenance, QueryResponse, Source
-from tests.support.page_driver import answer, focused, forget, log_in, press, wait
+from tests.support.page_driver import answer, focused, forget, log_in_by_hand, press, wait
 
 pytestmark = pytest.mark.server
 
@@ -313,7 +313,7 @@ def recorder(argilla_server: ServerHandle) -> Iterator[Recorder]:
 def test_nothing_that_her_page_loads_breaks_her_blindness(
     argilla_server: ServerHandle, jury: Jury, recorder: Recorder, browser: webdriver.Chrome
 ) -> None:
-    log_in(browser, recorder.url, jury.dora.username, jury.dora.password)
+    log_in_by_hand(browser, recorder.url, jury.dora.username, jury.dora.password)
     wait(browser, lambda: len(dataset_addresses(browser)) == len(TASKS))
     addresses = dataset_addresses(browser)
     with login(argilla_server, jury.keys["dora"]) as dora:

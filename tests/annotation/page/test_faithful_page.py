@@ -154,6 +154,7 @@ def test_the_answer_as_written_is_given_to_members_only_and_nothing_else_that_is
     assert httpx.get(path).status_code == 401
 
 
+@pytest.mark.rare
 def test_a_huge_answer_a_long_list_and_a_wide_table_are_usable(
     owner: Argilla, browser: webdriver.Chrome, tmp_path: Path
 ) -> None:

@@ -55,7 +55,7 @@ def hostile_record(text: str) -> QueryResponse:
     )
 
 
-@pytest.mark.parametrize("defence", ["both", "escaping alone", "policy alone"])
+@pytest.mark.parametrize("defence", [pytest.param("both", marks=pytest.mark.rare), "escaping alone", "policy alone"])
 def test_hostile_text_runs_nothing_and_calls_nobody(
     owner: Argilla, browser: webdriver.Chrome, beacon: tuple[str, list[str]], defence: str, tmp_path: Path
 ) -> None:
@@ -83,6 +83,7 @@ def test_hostile_text_runs_nothing_and_calls_nobody(
         assert exported(owner, workspace, "generation", tmp_path)["answer"] == record.answer
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("megabytes", [1, pytest.param(5, marks=pytest.mark.soak)])
 def test_megabytes_and_a_tower_of_marks_leave_the_page_usable(
     owner: Argilla, browser: webdriver.Chrome, megabytes: int, tmp_path: Path

@@ -28,7 +28,7 @@ from tests.support.page_driver import (
     focused,
     forget,
     hosts_asked,
-    log_in,
+    log_in_by_hand,
     press,
     screenshot,
     shown_element,
@@ -77,7 +77,9 @@ TEXTS: dict[TaskName, dict[str, str]] = {
     "generation": {"query": RECORD.query, "answer": RECORD.answer},
 }
 LOCALES = ("en", "de", "ja")
-EVERY_LANGUAGE = pytest.mark.parametrize("locale", LOCALES, indirect=True)
+EVERY_LANGUAGE = pytest.mark.parametrize(
+    "locale", ["en", *(pytest.param(each, marks=pytest.mark.rare) for each in ("de", "ja"))], indirect=True
+)
 # Each language has another task in each turn.
 TURNS = pytest.mark.parametrize("turn", [0, *(pytest.param(turn, marks=pytest.mark.soak) for turn in (1, 2))])
 LANGUAGE = pytest.mark.parametrize("locale", LOCALES[:1], indirect=True)
@@ -109,7 +111,7 @@ def annotator(owner: Argilla, locale: str) -> NewUser:
 @pytest.fixture(scope="module")
 def logged_in(chromium: webdriver.Chrome, owner: Argilla, annotator: NewUser) -> webdriver.Chrome:
     forget(chromium, owner.api_url)
-    log_in(chromium, owner.api_url, annotator.username, annotator.password)
+    log_in_by_hand(chromium, owner.api_url, annotator.username, annotator.password)
     wait(chromium, lambda: dataset_links(chromium))
     return chromium
 

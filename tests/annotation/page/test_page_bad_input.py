@@ -60,9 +60,11 @@ TABLE = "\n".join(
     ]
 )
 ITEMS = "\n".join(f"{n}. Item {n} says so [{n % 300 + 1}]." for n in range(1, 5001))
-CASES = {
+LARGE = {
     "200 kB": (REPEATED * 2100, 2, "A passage."),
     "5,000 items and 300 sources": (ITEMS, 300, "A passage."),
+}
+MIXED = {
     "40 columns, right to left, zero width, an empty passage": (f"{RTL}\n\n{TABLE}\n\n{ZERO_WIDTH}", 3, " \n"),
 }
 
@@ -114,13 +116,13 @@ def sent(owner: Argilla, dataset_id: str) -> dict[str, Any]:
     return dict(record)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*(pytest.param(each, marks=pytest.mark.rare) for each in LARGE), *MIXED])
 def test_the_form_reacts_the_text_is_whole_and_harmless_and_the_answer_is_stored(
     owner: Argilla, browser: webdriver.Chrome, beacon: tuple[str, list[str]], case: str, tmp_path: Path
 ) -> None:
     host, calls = beacon
     workspace = f"bad-{uuid4().hex[:8]}"
-    record = record_of(*CASES[case], ATTACKS.replace("BEACON", host))
+    record = record_of(*(LARGE | MIXED)[case], ATTACKS.replace("BEACON", host))
     users: list[NewUser] = []
     set_up(owner, workspace, annotators=[workspace], announce=users.append)
     push_records(owner, workspace, [record])

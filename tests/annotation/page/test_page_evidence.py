@@ -112,7 +112,7 @@ def annotator(owner: Argilla, records: list[QueryResponse], locale: str = "en") 
     return users[0], {task: dataset.id for task, dataset in find_datasets(owner, workspace).items()}
 
 
-@pytest.mark.parametrize(("locale", "word"), [("en", "cough"), ("ja", "咳")])
+@pytest.mark.parametrize(("locale", "word"), [pytest.param("en", "cough", marks=pytest.mark.rare), ("ja", "咳")])
 def test_words_of_a_search_are_marked_in_every_field_and_the_console_stays_clean(
     owner: Argilla, browser: webdriver.Chrome, locale: str, word: str
 ) -> None:

@@ -16,7 +16,7 @@ from annotation.argilla.labels import LABELS
 from annotation.argilla.wording import read_wording
 from annotation.server.launch import ServerHandle
 from tests.support.lossy_link import Forward, lossy_link
-from tests.support.page_driver import answer, click, focused, log_in, press, shown_text, wait
+from tests.support.page_driver import answer, click, focused, open_home, press, shown_text, wait
 from tests.support.start_bench import Start, start, waiting
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
@@ -68,7 +68,7 @@ def watched(browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
 
 
 def enter(driver: webdriver.Chrome, work: Start, who: str, url: str | None = None) -> None:
-    log_in(driver, url or work.owner.api_url, work.names[who], work.passwords[who])
+    open_home(driver, url or work.owner.api_url, work.names[who], work.passwords[who])
 
 
 def titles(driver: webdriver.Chrome) -> list[str]:
@@ -155,7 +155,7 @@ def test_where_the_campaign_does_not_say_her_language_her_browsers_comes_first(
     user = owner.request("POST", "/users", json=body)["id"]
     workspace = owner.find_workspace(campaign.workspace)
     owner.request("POST", f"/workspaces/{workspace}/users", json={"user_id": user})
-    log_in(browser, owner.api_url, name, password)
+    open_home(browser, owner.api_url, name, password)
     assert titles(browser)[:2] == ["Retrieval – trial round", "Grounding – trial round"]
     seen = "return [...document.querySelectorAll('#citejury-home h3')].filter((each) => each.checkVisibility()).length"
     assert browser.execute_script(seen) == 6
@@ -170,7 +170,7 @@ def test_an_owner_keeps_argillas_home(owner: Argilla, argilla_server: ServerHand
     wait(browser, lambda: browser.title == "Log in · citejury")
     name, password = f"owner-{argilla_server.url[-5:]}", "a password of hers"
     owner.request("POST", "/users", json={"username": name, "first_name": "o", "role": "owner", "password": password})
-    log_in(browser, owner.api_url, name, password)
+    open_home(browser, owner.api_url, name, password)
     wait(browser, lambda: shown_text(browser, ".home__container"))
     assert browser.find_elements(By.ID, "citejury-home") == []
 
@@ -260,5 +260,5 @@ def test_who_is_in_no_workspace_reads_that_there_is_nothing_to_do_yet(
 ) -> None:
     person = {"username": f"early-{uuid4()}", "first_name": "Early", "role": "annotator", "password": "long enough"}
     owner.request("POST", "/users", json=person)
-    log_in(browser, owner.api_url, person["username"], person["password"])
+    open_home(browser, owner.api_url, person["username"], person["password"])
     wait(browser, lambda: "There is nothing for you to do yet." in shown_text(browser, "#citejury-home"))

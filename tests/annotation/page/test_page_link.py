@@ -130,6 +130,7 @@ def label_over_a_bad_link(owner: Argilla, profiles: Path, records: int, annotato
     assert work.stored() == given
 
 
+@pytest.mark.rare
 def test_every_answer_given_over_a_bad_link_is_stored_once_with_its_value(owner: Argilla, tmp_path: Path) -> None:
     label_over_a_bad_link(owner, tmp_path, records=6, annotators=2)
 

@@ -21,16 +21,22 @@ HAMMERING = {"en": "127.0.0.77", "de": "127.0.0.78", "ja": "127.0.0.79"}  # none
 @pytest.mark.parametrize(
     ("language", "mistake", "sentence"),
     [
-        ("en", "Wrong username or password", "Too many wrong passwords. Please wait a minute, then try again."),
+        pytest.param(
+            "en",
+            "Wrong username or password",
+            "Too many wrong passwords. Please wait a minute, then try again.",
+            marks=pytest.mark.rare,
+        ),
         (
             "de",
             "Falscher Benutzername",
             "Zu viele falsche Passwörter. Bitte warten Sie eine Minute und versuchen Sie es dann noch einmal.",
         ),
-        (
+        pytest.param(
             "ja",
             "ユーザー名またはパスワードが間違っています",
             "パスワードの間違いが続きました。1分ほど待ってから、もう一度お試しください。",
+            marks=pytest.mark.rare,
         ),
     ],
 )

@@ -12,7 +12,7 @@ from annotation.server.home.folder import DAMAGE_FILE
 from annotation.server.launch import ServerHandle
 from tests.support.lossy_link import Forward, lossy_link
 from tests.support.page_campaign import CONTRADICTION, campaign, opened, submit
-from tests.support.page_driver import RECORD_ID, answer, focused, kept, log_in, notice, open_form, press, wait
+from tests.support.page_driver import RECORD_ID, answer, focused, kept, log_in_by_hand, notice, open_form, press, wait
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
@@ -37,7 +37,7 @@ def test_who_answers_in_one_tab_stays_who_she_is_when_somebody_logs_in_in_anothe
     browser.get(f"{owner.api_url}/favicon.ico")
     browser.execute_script("localStorage.setItem('auth._token.local', 'false')")
     browser.delete_all_cookies()
-    log_in(browser, owner.api_url, ben, work.passwords[ben])
+    log_in_by_hand(browser, owner.api_url, ben, work.passwords[ben])
     browser.switch_to.window(annas)
     submit(browser, CONTRADICTION)
     wait(browser, lambda: work.stored() == {(record, work.ids[anna]): ("submitted", VALUES)})

@@ -14,8 +14,8 @@ from tests.support.page_driver import (
     click,
     complaints,
     focused,
-    log_in,
     open_form,
+    open_home,
     press,
     shown_text,
     wait,
@@ -64,7 +64,7 @@ def test_practice_explains_each_case_and_opens_the_list_at_the_pass_mark(
     (tmp_path / "cases.toml").write_text(CASES, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     work = practised(owner, locales=("de",), tasks=["retrieval"], file="cases.toml")
-    log_in(browser, owner.api_url, work.names["anna"], work.passwords["anna"])
+    open_home(browser, owner.api_url, work.names["anna"], work.passwords["anna"])
     wait(browser, lambda: "Anfangen: Retrieval – Übung" in shown_text(browser, "#citejury-home"))
     assert "Öffnet die Liste „Retrieval“: 5 von 6 Antworten" in shown_text(browser, "#citejury-home")
     browser.get(f"{owner.api_url}/dataset/{work.dataset('1-retrieval-de')}/annotation-mode?page=1&status=pending")

@@ -10,7 +10,7 @@ from annotation.argilla.client import Argilla
 from annotation.argilla.units import read_units
 from annotation.quality.questions import read_questions, reply_to
 from tests.support.page_campaign import campaign
-from tests.support.page_driver import RECORD_ID, complaints, log_in, shown_text, wait, window_size
+from tests.support.page_driver import RECORD_ID, complaints, open_home, shown_text, wait, window_size
 
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
@@ -34,7 +34,7 @@ def test_she_is_told_on_her_start_page_and_reads_it_on_the_record_as_text(
     (asked,) = read_questions(owner, [work.workspace])
     reply_to(owner, asked, HOSTILE, [work.workspace])
 
-    log_in(browser, argilla_server.url, name, password)
+    open_home(browser, argilla_server.url, name, password)
     wait(browser, lambda: "Ihre Projektleitung hat zu Ihren Fragen geschrieben" in shown_text(browser))
     assert "Fall zeigen: ? Zählt ein <b>Auszug</b>" in shown_text(browser, "#citejury-home .citejury-replies")
     browser.find_element(By.CSS_SELECTOR, "#citejury-home .citejury-replies a").click()

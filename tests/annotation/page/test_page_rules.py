@@ -196,7 +196,7 @@ def test_guidelines_stand_beside_the_record_and_stay_for_the_next(
         wait(browser, lambda: browser.execute_script(PLACES)[1] is None)
 
 
-@pytest.mark.parametrize("locale", ["de", "en", "ja"])
+@pytest.mark.parametrize("locale", ["de", *(pytest.param(each, marks=pytest.mark.rare) for each in ("en", "ja"))])
 def test_all_questions_of_grounding_and_the_buttons_are_in_view(
     locale: str, argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome
 ) -> None:

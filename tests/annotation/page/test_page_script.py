@@ -23,7 +23,7 @@ from tests.support.page_driver import (
     click,
     enter_password,
     kept,
-    log_in,
+    log_in_by_hand,
     notice,
     open_form,
     press,
@@ -72,7 +72,7 @@ class TestPage:
             assert len(kept(browser)) == 1
             assert {user for _, user in work.stored()} == {work.ids[ben]}
             browser.execute_script("localStorage.setItem('auth._token.local', 'false')")
-            log_in(browser, link.url, anna, work.passwords[anna])
+            log_in_by_hand(browser, link.url, anna, work.passwords[anna])
             wait(browser, lambda: not kept(browser))
             assert not browser.execute_script(ASKS_BEFORE_LEAVING)
             values = {label: "yes" if yes else "no" for label, yes in CONTRADICTION.items()}

@@ -101,6 +101,7 @@ def test_a_push_that_is_killed_leaves_whole_batches_and_the_next_one_finishes_it
     assert texts_held(owner, "killed") == wanted()
 
 
+@pytest.mark.rare
 def test_two_processes_that_replace_the_same_texts_both_end_well(argilla_server, owner, tmp_path) -> None:
     set_up(owner, "twice-changed")
     push_records(owner, "twice-changed", (made_up(number) for number in range(RECORDS)))

@@ -9,7 +9,7 @@ import pytest
 
 from annotation.server.launch import ServerHandle, ServerOptions, start_server
 from tests.support import caddy
-from tests.support.page_driver import forget, log_in, shown_text, wait
+from tests.support.page_driver import forget, log_in_by_hand, shown_text, wait
 from tests.support.places import ROOT
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_an_owner_logs_in_with_a_browser_through_https(chromium: "Chrome", site:
     chromium.execute_cdp_cmd("Security.setIgnoreCertificateErrors", {"ignore": True})
     try:
         forget(chromium, site.url)
-        log_in(chromium, site.url, site.server.owner_username, site.server.owner_password)
+        log_in_by_hand(chromium, site.url, site.server.owner_username, site.server.owner_password)
         wait(chromium, lambda: "datasets" in shown_text(chromium).lower())
         assert chromium.current_url.startswith(f"{site.url}/")
         wait(chromium, lambda: chromium.execute_script("return isSecureContext"))  # type: ignore[no-untyped-call]
