@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import aclosing
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
@@ -15,12 +14,10 @@ from pipeline.asking.run_folder import OpenRun, time_now
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.schema import ProviderName
-from pipeline.core.terminal import counted, printable
+from pipeline.core.terminal import counted
 from pipeline.providers import get_provider
-from pipeline.providers.batch import BatchApi, BatchItem, BatchLimits, BatchResult, BatchState, split_items
+from pipeline.providers.batch import BatchApi, BatchItem, BatchLimits, split_items
 from pipeline.providers.cost import batch_price, cost_of, expected_usage
-from pipeline.providers.http.client import ApiClient
-from pipeline.providers.http.failure import redact
 from pipeline.providers.http.request import ProviderRequest, load_body
 
 Progress = Callable[[ProviderName, int, int, str], None]
@@ -101,24 +98,13 @@ class Said(NamedTuple):
 class BatchCalls:
     """What one provider is asked in one start: every call is settled once, and none is held in memory for it."""
 
-    def __init__(
-        self,
-        run: OpenRun,
-        state: RunState,
-        selection: ProviderSelection,
-        paused: PausedTurns,
-        provider: ProviderName,
-        api: BatchApi,
-        limits: Limits,
-        most: int,
-    ) -> None:
-        """Know which calls have an answer; `most` go into one batch, whatever the provider takes."""
-        self.run, self.state, self.selection, self.paused = run, state, selection, paused
-        self.provider, self.api, self.limits = provider, api, limits
-        self.batch_limits = BatchLimits(min(api.limits.requests, most), api.limits.bytes)
-        state.token_shares[provider] = api.token_price
-        self.answered = set(run.answered[provider])
-        self.unread = BadResponses(run.out)
+    def __init__(self, work: BatchWork, provider: ProviderName, api: BatchApi) -> None:
+        self.run, self.state, self.selection, self.paused = work.run, work.state, work.selection, work.paused
+        self.provider, self.api, self.limits = provider, api, work.limits
+        self.batch_limits = BatchLimits(min(api.limits.requests, work.policy.requests), api.limits.bytes)
+        work.state.token_shares[provider] = api.token_price
+        self.answered = set(work.run.answered[provider])
+        self.unread = BadResponses(work.run.out)
         self.failed: set[str] = set()
         self.models: list[str] = []
         self.said: dict[str, Said] = {}
@@ -204,7 +190,6 @@ class BatchCalls:
         ]
 
     def _chunks(self, model: str, calls: Iterable[Call], tries: int) -> Iterator[Chunk]:
-        """The calls of one model in batches within the limits."""
         for items in split_items(map(self._item, calls), self.batch_limits):
             yield Chunk(model, items, tries)
 
@@ -214,7 +199,6 @@ class BatchCalls:
         return BatchItem(call.answer_id, self._request(call))
 
     def _request(self, call: Call) -> ProviderRequest:
-        """The request that puts the call, or goes on with its paused turn."""
         request = self.selection.request(call)
         for text in self.bodies(call):
             request = get_provider(self.provider).next_request(request, load_body(text)) or request
@@ -233,7 +217,6 @@ class BatchCalls:
             self.state.record_paused(kept)
 
     def _said(self, call: Call) -> Said:
-        """What the user says of a call."""
         return Said(len(call.prompt), (call.options or self.selection.options).max_tokens, self.selection.said(call))
 
     def digest(self, items: Iterable[BatchItem]) -> str:
@@ -281,87 +264,3 @@ class BatchCalls:
         (self.answered if settled.answer else self.failed).add(call.answer_id)
         self.state.record(call, settled)
         return settled.answer is not None
-
-
-# A paused turn is continued at most five times, as in single calls.
-_MOST_BODIES = 6
-
-
-class BatchResults(NamedTuple):
-    """Where the results of one provider's batches go; `show` is called after each.
-
-    Where the run `is_ending` its batches, what they did not answer is no failure.
-    """
-
-    work: BatchWork
-    provider: ProviderName
-    api: BatchApi
-    calls: BatchCalls
-    is_ending: bool
-    show: Callable[[], None]
-
-    async def settle(self, client: ApiClient, batch: Batch, state: BatchState, unanswered: set[str]) -> Batch | None:
-        """Settle the calls of a batch, and add the ids of those without an answer to `unanswered`.
-
-        The batch as the ledger has it now; None where it cannot be closed in this start.
-
-        Raises:
-            ProviderError: the results break off.
-        """
-        every = set(batch.calls) or self.calls.ids()
-        calls = self.calls.among(every)
-        strange: list[str] = []
-        told: set[str] = set()
-        async with aclosing(self.api.results(client, state)) as results:
-            async for result in results:
-                if self.work.is_stopped():
-                    return None
-                told.add(result.custom_id)
-                call = calls.pop(result.custom_id, None)
-                if call and not self.take(call, batch, result):
-                    unanswered.add(call.answer_id)
-                if result.custom_id not in every:
-                    strange.append(result.custom_id)
-                self.show()
-                await asyncio.sleep(0)
-        if strange:
-            self.tell_strange(batch, strange)
-        if batch.calls:
-            unanswered |= calls.keys()
-            self.leave_out(calls.values(), "The batch ended before this call was put.")
-            return batch
-        if strange:
-            self.work.aside.add(batch.name)  # a start that asks for them as well collects it
-            return None
-        return self.work.ledger.note("found", batch._replace(calls=tuple(sorted(told))), batch.batch_id)
-
-    def take(self, call: Call, batch: Batch, result: BatchResult) -> bool:
-        """Settle a call by its result; whether it has an answer now."""
-        if result.outcome in ("expired", "cancelled"):
-            why = redact(result.text) or result.outcome
-            self.leave_out([call], f"The batch ended before this call was put: {why}.")
-            return False
-        if result.outcome == "failed" and self.is_ending:
-            return False
-        texts = [result.text]
-        if result.outcome == "answered":
-            texts = [*self.calls.bodies(call, but=batch.name), result.text]
-            if len(texts) < _MOST_BODIES and self.calls.is_paused(call, result.text):
-                self.calls.keep(call, batch.name, result.text)
-                return False
-        text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
-        reply = Reply(text, result.status, batch.model, len(texts), is_paid=True, batch=batch.name)
-        return self.calls.store(call, reply, batch.planned)
-
-    def leave_out(self, calls: Iterable[Call], words: str) -> None:
-        """Write down that calls were not put before their batch ended; of one that we end ourselves nothing is said."""
-        if not self.is_ending:
-            self.calls.fail(calls, ProviderError(words, "timeout", attempts=0))
-
-    def tell_strange(self, batch: Batch, strange: list[str]) -> None:
-        """Tell of results that belong to no call of this start."""
-        shown = printable(strange[0][:64]) or "no id at all"
-        self.work.tell(
-            f"{self.provider}: batch {printable(batch.batch_id)} has {counted(len(strange), 'result')} for calls that "
-            f"are not asked for (the first: {shown}); passed over, the provider still has them."
-        )

@@ -2,34 +2,42 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
 
-from pipeline.asking.batch_calls import BatchCalls, BatchResults, BatchWork, Chunk
-from pipeline.asking.ledger import GONE, Batch, LostBatches
+from pipeline.asking.batch_calls import BatchCalls, BatchWork, Chunk
+from pipeline.asking.ledger import Batch, run_prefix
+from pipeline.asking.questions import Call, Reply
 from pipeline.asking.run_folder import time_now
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.schema import ProviderName
 from pipeline.core.terminal import counted, printable
-from pipeline.providers.batch import BatchApi, BatchState
+from pipeline.providers.batch import BatchApi, BatchResult, BatchState
 from pipeline.providers.http.client import ApiClient
 from pipeline.providers.http.failure import ends_the_provider, error_kind, redact
 
 _PASSING = ("rate_limit", "server", "network", "timeout")
 _AWAY = ("network", "timeout")
+# A paused turn is continued at most five times, as in single calls.
+_MOST_BODIES = 6
+# The statuses of what a provider does not have any more.
+_GONE = (404, 410)
+# How far a provider's clock and ours may be apart.
+_CLOCKS_APART = timedelta(hours=1)
 
 
 class BatchDesk:
     """The batches of one provider in one start."""
 
     def __init__(self, work: BatchWork, provider: ProviderName, api: BatchApi, doubt: str) -> None:
-        """Know whom to ask for what; nothing is sent yet. A `doubt` is told when something is.
+        """Know whom to ask for what; nothing is sent yet. A `doubt` is reported when something is.
 
         Raises:
             InputError: a batch under way holds calls that are not asked for now.
         """
         self.shared, self.provider, self.api, self.doubt = work, provider, api, doubt
-        most = work.policy.requests
-        self.calls = BatchCalls(work.run, work.state, work.selection, work.paused, provider, api, work.limits, most)
+        self.calls = BatchCalls(work, provider, api)
         self.calls.check(work.ledger.of(provider), work.expected)
         self.chunks: Iterator[Chunk] = iter(())
         self.waiting: list[Chunk] = []
@@ -42,13 +50,14 @@ class BatchDesk:
         self.are_missing = work.ledger.torn
         self.begun = time_now()
         self.strangers: set[str] = set()
-        self.has_listed = False
-        self.is_ending = False
-        self.is_full = False
+        self.has_listed = self.is_ending = self.is_full = self.is_met = False
         self.troubles: set[str] = set()
         self.unread: Counter[str] = Counter()
         self.looks_away = 0
-        self.is_met = False
+
+    def tell(self, words: str) -> None:
+        """Report something of this provider."""
+        self.shared.tell(f"{self.provider}: {words}")
 
     def open(self) -> list[Batch]:
         """The batches of which something may come in this start."""
@@ -101,8 +110,7 @@ class BatchDesk:
 
     def may_send(self) -> bool:
         """Whether it is known of every call which batch it is in."""
-        open_batches = self.open()
-        known = all(batch.batch_id and batch.calls for batch in open_batches)
+        known = all(batch.batch_id and batch.calls for batch in self.open())
         return self.has_listed and known and not self.undecided and not self.shared.is_stopped()
 
     async def rest(self) -> None:
@@ -110,8 +118,7 @@ class BatchDesk:
         if not self.is_met:
             self.troubles.clear()
         self.is_met = False
-        open_batches = self.open()
-        if self.shared.is_stopped() or not (open_batches or self.waiting or self.put_off or self.undecided):
+        if self.shared.is_stopped() or not (self.open() or self.waiting or self.put_off or self.undecided):
             return
         now = asyncio.get_running_loop().time()
         lost = [moment - now for moment in self.given_up.values() if moment > now]
@@ -131,36 +138,24 @@ class BatchDesk:
         self.shared.progress(self.provider, min(done, total), total, words)
 
     def tell_open(self) -> None:
-        """Tell of the batches that an earlier start has sent."""
+        """Report the batches that an earlier start has sent."""
         for batch in self.open():
-            sent = f"sent {batch.planned[:10]} {batch.planned[11:16]} UTC"
             size = f"{counted(len(batch.calls), 'call')}, " if batch.calls else ""
+            sent = f"{size}sent {batch.planned[:10]} {batch.planned[11:16]} UTC."
             if batch.batch_id:
-                told = f"batch {printable(batch.batch_id)} is under way: {size}{sent}."
+                self.tell(f"batch {printable(batch.batch_id)} is under way: {sent}")
             else:
-                told = f"a batch may be under way, of which no answer has come: {size}{sent}. It is looked for."
-            self.shared.tell(f"{self.provider}: {told}")
-
-    def tell_counts(self, batch: Batch, state: BatchState) -> None:
-        """Tell how far a batch under way is, unless that was known already."""
-        before = self.states.get(batch.name)
-        known = (before.done, before.failed) if before else (0, 0)
-        if state.status == "working" and (state.done, state.failed) != known:
-            failed = f", {state.failed} failed" if state.failed else ""
-            calls = counted(state.total or len(batch.calls), "call")
-            told = f"batch {printable(batch.batch_id)}, {state.done} of {calls} answered{failed}."
-            self.shared.tell_counts(f"{self.provider}: {told}")
+                self.tell(f"a batch may be under way, of which no answer has come: {sent} It is looked for.")
 
     def meet(self, failure: ProviderError) -> None:
-        """Tell once that the provider cannot be asked; where that does not pass, leave its batches to a later start.
+        """Report once that the provider cannot be asked; where that lasts, leave its batches to a later start.
 
         One that is away from the beginning is looked for as often as a batch is sent, where none is under way there.
         """
         words = printable(str(failure)).rstrip(".")
         if words not in self.troubles:
             self.troubles.add(words)
-            left = "What is under way there is not lost." if self.open() else "It is asked again."
-            self.shared.tell(f"{self.provider}: {words}. {left}")
+            self.tell(f"{words}. {'What is under way there is not lost.' if self.open() else 'It is asked again.'}")
         self.is_met = True
         self.looks_away += failure.kind in _AWAY
         is_over = failure.kind not in _PASSING or self.looks_away >= self.shared.policy.attempts
@@ -185,28 +180,76 @@ class BatchDesk:
             return
         try:
             async with self.client() as client:
-                known = shared.ledger, self.provider, shared.run, lost, self.calls.ids
-                found = await LostBatches(self.api, *known, self.are_missing, self.begun, self.strangers).find(client)
+                found, undecided = await self.look_through(client, lost)
         except ProviderError as failure:
             self.meet(failure)
             return
         self.has_listed = True
-        self.tell_undecided(len(found.undecided))
-        self.are_missing &= bool(found.undecided)
-        for batch in found.batches:
-            self.given_up.pop(batch.name, None)
-            shared.tell(f"{self.provider}: found the batch {printable(batch.batch_id)}, of which no answer had come.")
-        for batch in lost.values():
-            if batch.name in self.given_up and self.given_up[batch.name] <= now and not found.undecided:
-                self.give_up(batch)
-
-    def tell_undecided(self, undecided: int) -> None:
-        """Take down how many batches under way may be this run's, and tell it when there are others than before."""
         if undecided and undecided != self.undecided and not self.is_ending:
             batches, pronoun = ("1 batch", "it has") if undecided == 1 else (f"{undecided} batches", "they have")
-            told = f"{batches} under way there may be this run's; nothing is sent before {pronoun} ended."
-            self.shared.tell(f"{self.provider}: {told}")
+            self.tell(f"{batches} under way there may be this run's; nothing is sent before {pronoun} ended.")
         self.undecided = undecided
+        self.are_missing &= bool(undecided)
+        for batch in found:
+            self.given_up.pop(batch.name, None)
+            self.tell(f"found the batch {printable(batch.batch_id)}, of which no answer had come.")
+        for batch in lost.values():
+            if batch.name in self.given_up and self.given_up[batch.name] <= now and not undecided:
+                self.give_up(batch)
+
+    async def look_through(self, client: ApiClient, lost: Mapping[str, Batch]) -> tuple[list[Batch], int]:
+        """The batches that were found, and how many without names may be ours, which shows when they have ended.
+
+        `lost` are those that were sent and not answered for; they are known by their name, or where the provider keeps
+        none by their size and the custom ids of their results. A batch that has the run's name and is not in the
+        ledger at all, which may have lost lines, counts as found; so, where some may be missing, does one with the id
+        of a call of this start, and that was not made after its beginning. The ledger knows what was found when this
+        returns.
+
+        Raises:
+            ProviderError: the provider's list, or a result in it, cannot be had.
+        """
+        ledger, left, undecided = self.shared.ledger, dict(lost), 0
+        found: list[Batch] = []
+        prefix = run_prefix(self.shared.run.manifest.run_id)
+        every = self.calls.ids() if self.are_missing and not self.api.is_named else set[str]()
+        async with aclosing(self.api.listed(client)) as states:
+            async for state in states:
+                is_known = state.batch_id in ledger.batch_ids or state.batch_id in self.strangers
+                if is_known or _is_before(state.created, self.shared.run.manifest.started):
+                    continue
+                ids = set[str]() if _is_before(self.begun, state.created) else every
+                if self.api.is_named:
+                    name = state.name if state.name in left or state.name.startswith(prefix) else ""
+                elif state.total > len(ids) and not any(_may_be(each, state) for each in left.values()):
+                    continue
+                elif state.status == "working":
+                    undecided += 1
+                    continue
+                else:
+                    first = await self.first_id(client, state)
+                    name = next((name for name, batch in left.items() if first in batch.calls), "")
+                    name = name or (f"{prefix}{state.batch_id}" if first in ids else "")
+                if name in left:
+                    found.append(ledger.note("created", left.pop(name), state.batch_id))
+                elif name:
+                    found.append(ledger.note("found", Batch(name, self.provider, time_now()), state.batch_id))
+                elif ids:  # looked for among all calls of this start: it is another run's
+                    self.strangers.add(state.batch_id)
+        return found, undecided
+
+    async def first_id(self, client: ApiClient, state: BatchState) -> str:
+        """The custom id of a batch's first result; empty where it has none, or the provider has deleted them."""
+        if state.status == "failed":
+            return ""
+        try:
+            async with aclosing(self.api.results(client, state)) as results:
+                async for result in results:
+                    return result.custom_id
+        except ProviderError as failure:
+            if failure.status not in _GONE:
+                raise
+        return ""
 
     def give_up(self, batch: Batch) -> None:
         """Take it that a batch was never made, and send its calls again unless they were sent often enough."""
@@ -244,18 +287,18 @@ class BatchDesk:
         shared, limit = self.shared, self.shared.limits.max_cost
         cost = self.calls.cost_of_items(chunk) or 0.0
         room, was_full = shared.room(cost), self.is_full
+        size = f"a batch of {counted(len(chunk.items), 'call')}"
         self.is_full = room == "later"
         if self.is_full and not was_full:
-            shared.tell(
-                f"{self.provider}: a batch of {counted(len(chunk.items), 'call')} waits until others have ended: with "
-                f"them it is expected to go beyond `--max-cost` {limit:g}."
+            self.tell(
+                f"{size} waits until others have ended: with them it is expected to go beyond `--max-cost` {limit:g}."
             )
         if room == "never":
             used = shared.used()
             beside = f" beside {used:.2f} USD that are spent or under way" if used else ""
             shared.tell(
-                f"a batch of {counted(len(chunk.items), 'call')} to {self.provider} is expected to cost about "
-                f"{cost:.2f} USD, beyond `--max-cost` {limit:g}{beside}; it was not sent."
+                f"{size} to {self.provider} is expected to cost about {cost:.2f} USD, beyond `--max-cost` "
+                f"{limit:g}{beside}; it was not sent."
             )
             shared.state.stopped = shared.state.stopped or "max_cost"
             self.waiting, self.put_off, self.chunks = [], [], iter(())
@@ -273,7 +316,7 @@ class BatchDesk:
         ids = tuple(item.custom_id for item in chunk.items)
         batch = Batch(name, self.provider, time_now(), model=chunk.model, said=digest, calls=ids)
         if self.doubt:
-            shared.tell(f"{self.provider}: {self.doubt}.")
+            self.tell(f"{self.doubt}.")
             self.doubt = ""
         cost = self.calls.cost_of_items(chunk)
         shared.expected[name] = cost or 0.0  # before anything is waited for: other providers send meanwhile
@@ -288,14 +331,14 @@ class BatchDesk:
         except ProviderError as failure:
             if failure.is_lost:
                 self.given_up[name] = asyncio.get_running_loop().time() + shared.policy.settle_seconds
-                shared.tell(f"{self.provider}: {printable(str(failure))} It is looked for before it is sent again.")
+                self.tell(f"{printable(str(failure))} It is looked for before it is sent again.")
             else:
                 self.refuse(batch, chunk, failure)
             return
         self.states[name] = state
         shared.ledger.note("created", batch, state.batch_id)
         about = f", about {cost:.2f} USD at batch prices" if cost is not None else ""
-        shared.tell(f"{self.provider}: {counted(len(ids), 'call')} sent as batch {printable(state.batch_id)}{about}.")
+        self.tell(f"{counted(len(ids), 'call')} sent as batch {printable(state.batch_id)}{about}.")
 
     def drop(self, batch: Batch) -> None:
         """Write down that the provider has no such batch, which will cost nothing."""
@@ -344,37 +387,42 @@ class BatchDesk:
             try:
                 async with self.client() as client:
                     state = await self.api.look(client, batch.batch_id)
-                    self.tell_counts(batch, state)
+                    before = self.states.get(batch.name)
+                    if state.status == "working" and (state.done, state.failed) != (
+                        (before.done, before.failed) if before else (0, 0)
+                    ):
+                        failed = f", {state.failed} failed" if state.failed else ""
+                        calls = counted(state.total or len(batch.calls), "call")
+                        words = f"batch {printable(batch.batch_id)}, {state.done} of {calls} answered{failed}."
+                        self.shared.tell_counts(f"{self.provider}: {words}")
                     self.states[batch.name] = state
                     if state.status != "working":
                         await self.collect(client, batch, state)
                 self.unread.pop(batch.name, None)
             except ProviderError as failure:
-                if failure.status in GONE:
+                if failure.status in _GONE:
                     self.lose(batch, failure)
                 else:
                     self.meet(failure)
                     self.leave_unread(batch, failure)
 
     def leave_unread(self, batch: Batch, failure: ProviderError) -> None:
-        """Leave a batch to a later start whose state or results cannot be had for a reason that does not pass."""
+        """Leave a batch to a later start whose state or results cannot be had for a reason that lasts."""
         self.unread[batch.name] += failure.kind not in _PASSING
         if self.unread[batch.name] >= self.shared.policy.attempts and batch.name not in self.shared.aside:
             self.shared.aside.add(batch.name)
-            self.shared.tell(
-                f"{self.provider}: batch {printable(batch.batch_id)} is left to a later start; its "
-                f"{counted(len(batch.calls), 'call')} may be paid."
-            )
+            calls = counted(len(batch.calls), "call")
+            self.tell(f"batch {printable(batch.batch_id)} is left to a later start; its {calls} may be paid.")
 
     def lose(self, batch: Batch, failure: ProviderError) -> None:
         """Leave a batch that the provider does not know any more; its calls may be paid, so they are not sent again."""
-        told = f"{self.provider} has no batch {printable(batch.batch_id)} any more ({printable(str(failure))})"
+        words = f"{self.provider} has no batch {printable(batch.batch_id)} any more ({printable(str(failure))})"
         if self.is_ending:
             self.shared.ledger.end("collected", batch, batch.calls)
-            self.shared.tell(f"{told}: it is given up, and the next start sends its calls anew.")
+            self.shared.tell(f"{words}: it is given up, and the next start sends its calls anew.")
             return
         self.shared.aside.add(batch.name)
-        self.shared.tell(f"{told}: its {counted(len(batch.calls), 'call')} may be paid. `--batch-cancel` gives it up.")
+        self.shared.tell(f"{words}: its {counted(len(batch.calls), 'call')} may be paid. `--batch-cancel` gives it up.")
 
     async def collect(self, client: ApiClient, batch: Batch, state: BatchState) -> None:
         """Settle the calls of a batch that has ended; only then the ledger says so.
@@ -386,34 +434,91 @@ class BatchDesk:
             self.take_refusal(batch, state)
             return
         self.states.pop(batch.name, None)
-        results = BatchResults(self.shared, self.provider, self.api, self.calls, self.is_ending, self.show)
         unanswered = self.unanswered.setdefault(batch.name, set())
-        settled = await results.settle(client, batch, state, unanswered)
+        settled = await self.settle(client, batch, state, unanswered)
         if settled:
             self.close(settled, unanswered)
             self.waiting, self.put_off = [*self.waiting, *self.put_off], []
         if settled and not batch.calls and not self.is_ending:
             self.plan()  # what waited was made before it was known what the batch holds
 
+    async def settle(self, client: ApiClient, batch: Batch, state: BatchState, unanswered: set[str]) -> Batch | None:
+        """Settle the calls of a batch, and add the ids of those without an answer to `unanswered`.
+
+        The batch as the ledger has it now; None where it cannot be closed in this start.
+
+        Raises:
+            ProviderError: the results break off.
+        """
+        every = set(batch.calls) or self.calls.ids()
+        calls = self.calls.among(every)
+        strange: list[str] = []
+        seen: set[str] = set()
+        async with aclosing(self.api.results(client, state)) as results:
+            async for result in results:
+                if self.shared.is_stopped():
+                    return None
+                seen.add(result.custom_id)
+                call = calls.pop(result.custom_id, None)
+                if call and not self.take(call, batch, result):
+                    unanswered.add(call.answer_id)
+                if result.custom_id not in every:
+                    strange.append(result.custom_id)
+                self.show()
+                await asyncio.sleep(0)
+        if strange:
+            shown = printable(strange[0][:64]) or "no id at all"
+            self.tell(
+                f"batch {printable(batch.batch_id)} has {counted(len(strange), 'result')} for calls that are not asked "
+                f"for (the first: {shown}); passed over, the provider still has them."
+            )
+        if batch.calls:
+            unanswered |= calls.keys()
+            self.leave_out(calls.values(), "The batch ended before this call was put.")
+            return batch
+        if strange:
+            self.shared.aside.add(batch.name)  # a start that asks for them as well collects it
+            return None
+        return self.shared.ledger.note("found", batch._replace(calls=tuple(sorted(seen))), batch.batch_id)
+
+    def take(self, call: Call, batch: Batch, result: BatchResult) -> bool:
+        """Settle a call by its result, through the code of single calls; whether it has an answer now."""
+        if result.outcome in ("expired", "cancelled"):
+            why = redact(result.text) or result.outcome
+            self.leave_out([call], f"The batch ended before this call was put: {why}.")
+            return False
+        if result.outcome == "failed" and self.is_ending:
+            return False
+        texts = [result.text]
+        if result.outcome == "answered":
+            texts = [*self.calls.bodies(call, but=batch.name), result.text]
+            if len(texts) < _MOST_BODIES and self.calls.is_paused(call, result.text):
+                self.calls.keep(call, batch.name, result.text)
+                return False
+        text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
+        reply = Reply(text, result.status, batch.model, len(texts), is_paid=True, batch=batch.name)
+        return self.calls.store(call, reply, batch.planned)
+
+    def leave_out(self, calls: Iterable[Call], words: str) -> None:
+        """Write down that calls were not put before their batch ended; of one that we end ourselves nothing is said."""
+        if not self.is_ending:
+            self.calls.fail(calls, ProviderError(words, "timeout", attempts=0))
+
     def take_refusal(self, batch: Batch, state: BatchState) -> None:
         """Settle the calls of a batch that the provider refused as a whole; with others under way it is tried again."""
-        failure = ProviderError(
-            f"The provider refused the batch: {redact(state.reason) or 'it gives no reason'}",
-            error_kind(None, state.reason),
-        )
+        words = f"The provider refused the batch: {redact(state.reason) or 'it gives no reason'}"
         calls = self.calls.among(batch.calls).values()
         others = any(each.batch_id and each.name != batch.name for each in self.open())
         if others and not self.is_ending:
             self.put_off += self.calls.again(calls)
         elif not self.is_ending:
-            self.calls.fail(calls, failure)
+            self.calls.fail(calls, ProviderError(words, error_kind(None, state.reason)))
         self.close(batch, set(batch.calls))
 
     def close(self, batch: Batch, unanswered: set[str]) -> None:
-        """Write down that a batch is collected, and tell it; what its paused turns go on with waits to be sent."""
-        shared = self.shared
-        shared.ledger.end("collected", batch, sorted(unanswered))
-        shared.expected.pop(batch.name, None)
+        """Write down and report that a batch is collected; what its paused turns go on with waits to be sent."""
+        self.shared.ledger.end("collected", batch, sorted(unanswered))
+        self.shared.expected.pop(batch.name, None)
         paused = [] if self.is_ending else self.calls.among(unanswered).values()
         going_on = [call for call in paused if self.calls.bodies(call)]
         self.waiting += self.calls.again(going_on)
@@ -421,4 +526,19 @@ class BatchDesk:
         parts = [f"{counted(len(batch.calls) - len(unanswered), 'answer')} collected"]
         parts += [f"{left} not answered"] if left else []
         parts += [f"{len(going_on)} paused, to be finished in another batch"] if going_on else []
-        shared.tell(f"{self.provider}: batch {printable(batch.batch_id)} has ended, {', '.join(parts)}.")
+        self.tell(f"batch {printable(batch.batch_id)} has ended, {', '.join(parts)}.")
+
+
+def _may_be(batch: Batch, state: BatchState) -> bool:
+    """Whether a batch without a name is as large as this one, and no older."""
+    return len(batch.calls) == state.total and not _is_before(state.created, batch.planned)
+
+
+def _is_before(first: str, second: str) -> bool:
+    """Whether one moment is before the other, by clocks that may be apart; not where either is unknown."""
+    try:
+        moments = [datetime.fromisoformat(each) for each in (first, second)]
+    except ValueError:
+        return False
+    earlier, later = (each if each.tzinfo else each.replace(tzinfo=UTC) for each in moments)
+    return earlier + (_CLOCKS_APART if "T" in first else timedelta(days=1)) < later

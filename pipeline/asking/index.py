@@ -108,12 +108,10 @@ def append_indexed(path: Path, stored: StoredAnswer, answer: Answer, usage: Usag
 
 
 def _head_line(path: Path, end: int) -> bytes:
-    """The first line of the index."""
     return IndexHead(file=path.name, end=end).model_dump_json().encode() + b"\n"
 
 
 def _answer_line(stored: StoredAnswer, place: Place, answer: Answer, usage: Usage) -> bytes:
-    """The line of an answer."""
     numbers = {url: number for number, url in enumerate(stored.citations, start=1)}
     line = IndexLine(
         answer_id=stored.answer_id,
@@ -135,11 +133,6 @@ def _answer_line(stored: StoredAnswer, place: Place, answer: Answer, usage: Usag
             if each.url in numbers
         ),
     )
-    return _as_bytes(line)
-
-
-def _as_bytes(line: IndexLine) -> bytes:
-    """The line as it stands in the file."""
     return line.model_dump_json().encode() + b"\n"
 
 
@@ -177,23 +170,18 @@ def _fit(path: Path) -> _Fit:
         believed = of_file.st_mtime_ns == of_index.st_mtime_ns
         file.seek(end)
         for raw in index if index.readline() == _head_line(path, end) else ():
-            line = _read_line(raw)
-            if line is None or not end < line.end <= of_file.st_size:
+            try:
+                line = IndexLine.model_validate_json(raw)
+            except ValidationError:
+                break
+            known = all(1 <= place[0] <= len(line.urls) for place in line.places)
+            if not raw.endswith(b"\n") or not known or not end < line.end <= of_file.st_size:
                 break
             if not believed and _crc(file, line.end - end) != line.crc:
                 break
             ids.add(line.answer_id)
             length, end = index.tell(), line.end
     return _Fit(ids, end, length, believed) if ids else _Fit(ids)
-
-
-def _read_line(raw: bytes) -> IndexLine | None:
-    """A line of an index; None where it is torn or none."""
-    try:
-        line = IndexLine.model_validate_json(raw) if raw.endswith(b"\n") else None
-    except ValidationError:
-        return None
-    return line if line and all(1 <= place[0] <= len(line.urls) for place in line.places) else None
 
 
 def _crc(file: BinaryIO, size: int) -> int:
@@ -242,7 +230,13 @@ def _read_rest(path: Path, fit: _Fit, tell: Tell) -> _Fit:
     try:
         with open(index, "ab") as file:
             for stored, place in _read_places(path, end) if end else ():
-                file.write(_answer_line(stored, place, *_what_it_says(stored)))
+                try:
+                    body: Any = load_body(stored.answer_raw_json)
+                    usage = get_provider(stored.model_name).usage if stored.model_name in PROVIDERS else usage_of
+                    said = read_stored(stored, body), usage(body)
+                except ProviderError:
+                    said = read_stored(stored), Usage()
+                file.write(_answer_line(stored, place, *said))
                 ids.add(stored.answer_id)
                 end = place.end
     except InputError:
@@ -270,16 +264,6 @@ def _read_places(path: Path, start: int) -> Iterator[tuple[StoredAnswer, Place]]
                     f"{str(path)!r}, line {found.parts.line}: {error}. Run `citejury pipeline check` on the file."
                 ) from error
             yield stored, Place(found.start, found.end, _crc(file, found.end - found.start))
-
-
-def _what_it_says(stored: StoredAnswer) -> tuple[Answer, Usage]:
-    """What the stored body says of its answer, and that the answer took; it is read once."""
-    try:
-        body: Any = load_body(stored.answer_raw_json)
-    except ProviderError:
-        return read_stored(stored), Usage()
-    usage = get_provider(stored.model_name).usage if stored.model_name in PROVIDERS else usage_of
-    return read_stored(stored, body), usage(body)
 
 
 def whole_ids(path: Path) -> set[str]:
@@ -315,7 +299,8 @@ class _Rewriting(NamedTuple):
         """Add an answer by its line in the old index, and its rows as they are to stand in the file."""
         end = self.file.tell() + len(rows)
         self.file.write(rows)
-        self.lines.write(_as_bytes(line.model_copy(update={"end": end, "crc": crc32(rows)})))
+        moved = line.model_copy(update={"end": end, "crc": crc32(rows)})
+        self.lines.write(moved.model_dump_json().encode() + b"\n")
 
 
 def put_in_order(path: Path, answer_ids: Iterable[str]) -> None:
@@ -406,7 +391,14 @@ def read_again(path: Path, read: Callable[[StoredAnswer], Said]) -> None:
                 new = files.enter_context(staged_file(path))
                 _copy(path, 0, place.start, new)
             if new is not None:
-                place = _write_again(path, stored, said.stored, place, new)
+                start, crc = new.tell(), place.crc
+                if said.stored is stored:
+                    _copy(path, place.start, place.end, new)
+                else:
+                    rows = stored_bytes(path, rows_as_bytes(said.stored))
+                    new.write(rows)
+                    crc = crc32(rows)
+                place = Place(start, new.tell(), crc)
             lines.write(_answer_line(said.stored, place, said.answer, said.usage))
             count, end = count + 1, place.end
     cut_off(path, end)
@@ -415,17 +407,6 @@ def read_again(path: Path, read: Callable[[StoredAnswer], Said]) -> None:
     else:
         path.unlink()
         index.unlink()
-
-
-def _write_again(path: Path, before: StoredAnswer, after: StoredAnswer, place: Place, new: BinaryIO) -> Place:
-    """Write an answer, as it stood where it is the same, and give its place in the new file."""
-    start = new.tell()
-    if after is before:
-        _copy(path, place.start, place.end, new)
-        return Place(start, new.tell(), place.crc)
-    rows = stored_bytes(path, rows_as_bytes(after))
-    new.write(rows)
-    return Place(start, new.tell(), crc32(rows))
 
 
 def _copy(path: Path, start: int, end: int, new: BinaryIO) -> None:
