@@ -72,11 +72,7 @@ class NarrativesCsv:
         return _stream_narratives(self.path, *self.columns, self.refuse)
 
     def refuse(self, problem: str) -> None:
-        """Raise for a row that was right when the file was opened.
-
-        Raises:
-            InputError: always.
-        """
+        """Raise for a row that was right when the file was opened."""
         raise InputError(f"{str(self.path)!r} was changed while it was read: {problem}.")
 
 
@@ -88,7 +84,13 @@ def _stream_narratives(
     Raises:
         InputError: the file is missing, empty, not UTF-8 or not CSV, or lacks a column.
     """
-    _refuse_spreadsheet(path)
+    with open_csv(path) as file:
+        if file.read(4) in _SPREADSHEETS:
+            raise InputError(
+                f"{str(path)!r} is a spreadsheet and not CSV. Open it, choose `Save As` with the type `CSV UTF-8 "
+                "(Comma delimited)` in Excel or `Text CSV` in LibreOffice, and name the file that this writes; `;` or "
+                "tabs between the columns are fine."
+            )
     rows = numbered_rows(path, delimiter=delimiter_of(path, id_column))
     _, header = next(rows, (1, []))
     columns = _find_columns(path, header, id_column, text_column)
@@ -97,30 +99,14 @@ def _stream_narratives(
         if problem:
             bad_row(f"line {line}: {problem}")
             continue
-        kind = cells[columns.kind] if columns.kind is not None else ""
-        language = _language_code(cells[columns.language]) if columns.language is not None else ""
+        language = columns.language is not None and _LANGUAGE_CODE.fullmatch(cells[columns.language].strip())
         yield Narrative(
             narrative_id=cells[columns.id],
-            narrative_type=kind,
-            language=language,
+            narrative_type=cells[columns.kind] if columns.kind is not None else "",
+            language=language[1].lower() if language else "",
             prompt=cells[columns.text],
             line=line,
         )
-
-
-def _refuse_spreadsheet(path: Path) -> None:
-    """Refuse a spreadsheet's own format.
-
-    Raises:
-        InputError: the file is one, is missing, or is a folder.
-    """
-    with open_csv(path) as file:
-        if file.read(4) in _SPREADSHEETS:
-            raise InputError(
-                f"{str(path)!r} is a spreadsheet and not CSV. Open it, choose `Save As` with the type `CSV UTF-8 "
-                "(Comma delimited)` in Excel or `Text CSV` in LibreOffice, and name the file that this writes; `;` or "
-                "tabs between the columns are fine."
-            )
 
 
 class _Columns(NamedTuple):
@@ -133,11 +119,6 @@ class _Columns(NamedTuple):
 
 
 def _find_columns(path: Path, header: Sequence[str], id_column: str, text_column: str | None) -> _Columns:
-    """The places of id, text and type.
-
-    Raises:
-        InputError: the header is empty, repeats a column, or lacks one.
-    """
     if not header:
         raise InputError(f"{str(path)!r} is empty; it needs a header with `{id_column}` and `{_TEXT_COLUMNS[0]}`.")
     repeated = [name for name, count in Counter(header).items() if count > 1]
@@ -153,12 +134,6 @@ def _find_columns(path: Path, header: Sequence[str], id_column: str, text_column
         raise InputError(f"{str(path)!r} has no column {names}; found {found}. Name the right one with {options}.")
     kind, language = (header.index(name) if name in header else None for name in (_TYPE_COLUMN, _LANGUAGE_COLUMN))
     return _Columns(id_at, text_at, kind, language)
-
-
-def _language_code(cell: str) -> str:
-    """The two letters of a language's code; empty where the cell holds something else."""
-    found = _LANGUAGE_CODE.fullmatch(cell.strip())
-    return found[1].lower() if found else ""
 
 
 def _row_problem(cells: Sequence[str], header: Sequence[str], id_at: int, text_at: int) -> str:

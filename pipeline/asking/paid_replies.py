@@ -56,7 +56,6 @@ def read_lines(path: Path, kind: type[_Record], advice: str) -> Iterator[tuple[_
 
 
 def _read_at(path: Path, place: Place) -> bytes:
-    """The line at the place."""
     with open(path, "rb") as file:
         file.seek(place.start)
         return file.read(place.end - place.start)
@@ -183,11 +182,6 @@ def paid_in_vain(out: Path) -> Iterator[BadResponse]:
     for response, _ in read_lines(out / BAD_RESPONSES, BadResponse, _ADVICE):
         if answers.get(response.answer_id) != text_digest(response.body):
             yield response
-
-
-def keep_bad_response(out: Path, response: BadResponse) -> None:
-    """Append the reply; it is on the disk when this returns."""
-    append_line(out / BAD_RESPONSES, response.model_dump_json())
 
 
 PAUSED = "paused.jsonl"

@@ -112,11 +112,7 @@ def read_arms(given: Sequence[str], base: Arm, providers: Sequence[ProviderName]
 
 
 def _to_arm(name: str, path: Path, base: Arm, providers: Sequence[ProviderName]) -> Arm:
-    """The arm that the file makes of what is asked anyway.
-
-    Raises:
-        InputError: the file cannot be read, or holds what no arm has.
-    """
+    """The arm that the file makes of what is asked anyway."""
     file = _read_arm_file(path)
     if file.model and len(providers) > 1:
         raise InputError(
@@ -129,16 +125,14 @@ def _to_arm(name: str, path: Path, base: Arm, providers: Sequence[ProviderName])
     except InputError as error:
         raise InputError(f"{str(path)!r}: {error}") from error
     models = {each: named.get(each) or file.model or base.models.get(each, "") for each in providers}
-    prompts = base.prompts.changed_by(_with_persona(file))
+    own = file.prompts
+    if file.persona is not None:
+        own = PromptSettings.model_validate({**own.model_dump(), "persona": file.persona})
+    prompts = base.prompts.changed_by(own)
     return Arm(name, {each: model for each, model in models.items() if model}, prompts, options)
 
 
 def _read_arm_file(path: Path) -> ArmFile:
-    """What the file holds.
-
-    Raises:
-        InputError: it is missing, not TOML in UTF-8, or holds what no arm has.
-    """
     try:
         return ArmFile.model_validate(tomllib.loads(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")))
     except OSError as error:
@@ -146,28 +140,23 @@ def _read_arm_file(path: Path) -> ArmFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"The arm's file {str(path)!r} is not TOML in UTF-8: {error}.") from error
     except ValidationError as error:
-        raise InputError(f"The arm's file {str(path)!r} {_told(error, ArmFile)}") from error
+        raise InputError(f"The arm's file {str(path)!r} {_what_is_wrong(error)}") from error
 
 
-def _told(error: ValidationError, model: type[Frozen]) -> str:
+def _what_is_wrong(error: ValidationError) -> str:
     """What is wrong, as the end of a sentence that begins with the file."""
     problem = error.errors(include_url=False)[0]
     name = ".".join(str(part) for part in problem["loc"] if part != "languages")
     if problem["type"] != "extra_forbidden":
         return f"has a `{name}` that cannot be used: {what_is_needed(problem)}."
-    if name.startswith("prompts."):
-        known = [f"`{each}`" for each in Wording.model_fields] + ["tables of languages such as `[prompts.de]`"]
-    else:
-        known = [f"`{each}`" for each in model.model_fields]
+    of_prompts = name.startswith("prompts.")
+    known = [f"`{each}`" for each in (Wording if of_prompts else ArmFile).model_fields]
+    known += ["tables of languages such as `[prompts.de]`"] if of_prompts else []
     return f"has an unknown option `{name}`; there are {', '.join(known)}."
 
 
 def _overlaid_options(base: AskOptions | None, given: Mapping[str, Any]) -> AskOptions | None:
-    """The options with the arm's own in their place; None for answers from stored payloads.
-
-    Raises:
-        InputError: there is no such option, or its value is none.
-    """
+    """The options with the arm's own in their place; None for answers from stored payloads."""
     try:
         wanted = AskOptions.model_validate({**(base or AskOptions()).model_dump(), **given})
     except ValidationError as error:
@@ -180,13 +169,6 @@ def _overlaid_options(base: AskOptions | None, given: Mapping[str, Any]) -> AskO
         raise InputError(f"the option `{name}` cannot be used: {needed}.") from error
     options = read_options(**wanted.model_dump())
     return None if base is None else options
-
-
-def _with_persona(file: ArmFile) -> PromptSettings:
-    """The file's prompts with its persona, where it has one."""
-    if file.persona is None:
-        return file.prompts
-    return PromptSettings.model_validate({**file.prompts.model_dump(), "persona": file.persona})
 
 
 def what_changed(earlier: ArmAsked, now: ArmAsked) -> str:
@@ -255,7 +237,7 @@ def read_options(
     Raises:
         InputError: a value is none that any provider takes; the message names what was probably meant.
     """
-    allowed, blocked = _read_domains(allowed_domains), _read_domains(blocked_domains)
+    allowed, blocked = (tuple(dict.fromkeys(map(_read_domain, names))) for names in (allowed_domains, blocked_domains))
     both = sorted({*allowed} & {*blocked})
     if both:
         raise InputError(f"{both[0]!r} is both allowed and blocked; name it in one of the two lists.")
@@ -265,32 +247,28 @@ def read_options(
         raise InputError(f"The temperature {temperature} is outside of 0 to {_MAX_TEMPERATURE:g}.")
     if max_tokens < 1:
         raise InputError(f"An answer cannot have {max_tokens} tokens; give 1 or more.")
+    code, age = country.strip().upper(), recency.strip().lower()
+    if code and code not in _COUNTRIES:
+        meant = _MEANT_COUNTRY.get(code)
+        hint = f"Did you mean {meant!r}?" if meant else "Give its two letters by ISO 3166, such as 'DE' or 'JP'."
+        raise InputError(f"There is no country {country!r}. {hint}")
+    if age and age not in _RECENCIES:
+        nearest = get_close_matches(age, _RECENCIES, n=1)
+        hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Give one of {', '.join(_RECENCIES)}."
+        raise InputError(f"A page's age cannot be {recency!r}. {hint}")
     return AskOptions(
         allowed_domains=allowed,
         blocked_domains=blocked,
-        country=_read_country(country),
-        recency=_read_recency(recency),
+        country=code,
+        recency=_RECENCIES.get(age, ""),
         max_uses=max_uses,
         temperature=temperature,
         max_tokens=max_tokens,
     )
 
 
-def _read_domains(names: Iterable[str]) -> tuple[str, ...]:
-    """The host names in lower case and punycode, each once, in their order.
-
-    Raises:
-        InputError: a name is no host name with a dot.
-    """
-    return tuple(dict.fromkeys(_read_domain(name) for name in names))
-
-
 def _read_domain(name: str) -> str:
-    """The host name in lower case and punycode.
-
-    Raises:
-        InputError: it is none, or has no dot; the message names the host in an address.
-    """
+    """The host name in lower case and punycode; an error where it is none, or has no dot."""
     host = host_name(name.strip()).strip(".")
     if _is_site(host):
         return host
@@ -303,34 +281,6 @@ def _is_site(host: str) -> bool:
     """Whether the host name has a dot, and no label that is empty or begins or ends with a hyphen."""
     labels = host.split(".")
     return len(labels) > 1 and all(label.strip("-") == label != "" for label in labels)
-
-
-def _read_country(code: str) -> str:
-    """The code in upper case; empty where none was given.
-
-    Raises:
-        InputError: it is no country of ISO 3166 (alpha-2).
-    """
-    wanted = code.strip().upper()
-    if not wanted or wanted in _COUNTRIES:
-        return wanted
-    meant = _MEANT_COUNTRY.get(wanted)
-    hint = f"Did you mean {meant!r}?" if meant else "Give its two letters by ISO 3166, such as 'DE' or 'JP'."
-    raise InputError(f"There is no country {code!r}. {hint}")
-
-
-def _read_recency(word: str) -> _Recency:
-    """The word in lower case; empty where none was given.
-
-    Raises:
-        InputError: it is none of day, week, month and year; the message names the nearest.
-    """
-    wanted = word.strip().lower()
-    if not wanted or wanted in _RECENCIES:
-        return _RECENCIES.get(wanted, "")
-    nearest = get_close_matches(wanted, _RECENCIES, n=1)
-    hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Give one of {', '.join(_RECENCIES)}."
-    raise InputError(f"A page's age cannot be {word!r}. {hint}")
 
 
 _NO_ARM = (Arm(),)
@@ -414,32 +364,16 @@ def plan_calls(
     for row, narrative in enumerate(narratives, start=1):
         seen[narrative.narrative_id] += 1
         occurrence = seen[narrative.narrative_id]
-        language = _narrative_language(narrative) if by_language else ""
+        told = narrative.language  # the file's, else what the text says; `und` where nothing does
+        language = (told or text_language(narrative.prompt, "und")) if by_language else ""
         for arm in arms:
             prompt = arm.prompts.user_prompt(narrative.prompt, language)
             system = arm.prompts.system_prompt(language)
             model = arm.models.get(provider, "")
             for repeat in range(1, repeats + 1):
                 asked = (narrative.narrative_id, prompt, occurrence, repeat, arm.name)
-                answer_id = identify_call(run_id, provider, *asked)
-                yield Call(
-                    provider,
-                    narrative,
-                    row,
-                    occurrence,
-                    prompt,
-                    answer_id,
-                    model,
-                    repeat,
-                    arm.name,
-                    system,
-                    arm.options,
-                )
-
-
-def _narrative_language(narrative: Narrative) -> str:
-    """ISO 639-1 code of the narrative's language: the file's, else what the text tells; `und` where nothing does."""
-    return narrative.language or text_language(narrative.prompt, "und")
+                call = provider, narrative, row, occurrence, prompt, identify_call(run_id, provider, *asked), model
+                yield Call(*call, repeat, arm.name, system, arm.options)
 
 
 Report = Callable[[Call, int], None]

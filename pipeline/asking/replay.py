@@ -71,7 +71,12 @@ class RecordedAnswers(NamedTuple):
                 path = self.folder / call.arm / name / (stem + ending)
                 if path.is_file():
                     sidecar = _read_sidecar(path.with_name(stem + _SIDECAR_ENDING))
-                    return Reply(_read_body(path), _status_of(sidecar), _model_of(sidecar))
+                    status = _STATUS.search(str(sidecar.get("status", "")))  # also of `200*` or `HTTP 429`
+                    request = sidecar.get("request_body")
+                    model = request.get("model") if isinstance(request, dict) else None
+                    return Reply(
+                        _read_body(path), int(status[0]) if status else None, model if isinstance(model, str) else ""
+                    )
         place = "/".join(part for part in (call.arm, call.provider, stem) if part)
         raise ProviderError(f"There is no payload `{place}.json` in the replay folder.", "not_recorded")
 
@@ -88,12 +93,11 @@ async def changed_payloads(questions: Questions, out: Path, source: RecordedAnsw
     manifest = read_manifest(out)
     if manifest.last and not manifest.last.kept:
         return []
-    run_id = manifest.run_id
     changed = []
     for provider in questions.providers:
         if not csv_file(out, provider).is_file():
             continue
-        calls = {call.answer_id: call for call in questions.calls(run_id, provider)}
+        calls = {call.answer_id: call for call in questions.calls(manifest.run_id, provider)}
         for line in read_index(csv_file(out, provider)):
             call = calls.get(line.answer_id)
             with suppress(ProviderError):
@@ -128,11 +132,7 @@ def recorded_providers(folder: Path, arms: Sequence[str] = ()) -> list[ProviderN
 
 
 def _file_stem(call: Call) -> str:
-    """The payload's file name without ending.
-
-    Raises:
-        ProviderError: the narrative's id is no plain file name, and might lead out of the folder.
-    """
+    """The payload's file name without ending; an error for an id that is none, and might lead out of the folder."""
     name = call.narrative.narrative_id
     plain = name not in ("", ".", "..") and not any(char in "/\\:" or ord(char) < 32 for char in name)
     if not plain or len(name.encode("utf-8", "surrogatepass")) > _MAX_NAME_BYTES:
@@ -141,11 +141,7 @@ def _file_stem(call: Call) -> str:
 
 
 def _read_body(path: Path) -> str:
-    """The payload's text without a byte order mark.
-
-    Raises:
-        ProviderError: the file cannot be opened, or is not UTF-8.
-    """
+    """The payload's text without a byte order mark."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -155,11 +151,7 @@ def _read_body(path: Path) -> str:
 
 
 def _read_sidecar(path: Path) -> dict[str, Any]:
-    """The sidecar beside a payload; empty where there is none.
-
-    Raises:
-        ProviderError: it is there and is not a JSON object.
-    """
+    """The sidecar beside a payload; empty where there is none."""
     if not path.is_file():
         return {}
     try:
@@ -169,16 +161,3 @@ def _read_sidecar(path: Path) -> dict[str, Any]:
     if not isinstance(sidecar, dict):
         raise ProviderError(f"The sidecar `{path.name}` is not a JSON object; mend or remove it.")
     return sidecar
-
-
-def _status_of(sidecar: dict[str, Any]) -> int | None:
-    """The HTTP status, a number or a text with it such as `200*` or `HTTP 429`; None where it names none."""
-    match = _STATUS.search(str(sidecar.get("status", "")))
-    return int(match[0]) if match else None
-
-
-def _model_of(sidecar: dict[str, Any]) -> str:
-    """The model that the recorded request asked for; empty where that is not kept."""
-    request = sidecar.get("request_body")
-    model = request.get("model") if isinstance(request, dict) else None
-    return model if isinstance(model, str) else ""

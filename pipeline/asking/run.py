@@ -5,7 +5,7 @@ Source: pipeline/contracts/run_folder.md#resuming.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +18,13 @@ from pipeline.asking.paid_replies import (
     BadResponses,
     PausedLine,
     PausedTurns,
-    keep_bad_response,
+    append_line,
     paid_in_vain,
     unused_bodies,
 )
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell, Turn
 from pipeline.asking.run_folder import (
+    BAD_RESPONSES,
     ERRORS,
     OpenRun,
     RunManifest,
@@ -239,7 +240,7 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
         is_unread = reply.is_paid and failure.kind == "bad_response" and (reply.status or 200) < 400
         bad = BadResponse.of(call, reply, requested)
         if is_unread and not is_old:
-            keep_bad_response(out, bad)
+            append_line(out / BAD_RESPONSES, bad.model_dump_json())
         settled = store_failure(out, call, reply, failure, requested)
         usage = bad.usage() if is_unread else Usage()
         return settled._replace(usage=usage, is_unread=is_unread, is_old=is_old, model=reply.model)
@@ -253,15 +254,8 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
 
 def store_failure(out: Path, call: Call, reply: Reply | None, failure: ProviderError, requested: str) -> Settled:
     """Append to the folder the error that says why the call has no answer."""
-    error = _error_line(call, reply, failure, requested)
-    append_error(out, error)
-    return Settled(error=error, is_lost=failure.is_lost)
-
-
-def _error_line(call: Call, reply: Reply | None, failure: ProviderError, timestamp: str) -> ErrorLine:
-    """The line of `errors.jsonl` that says why the call has no answer."""
     attempts = reply.attempts if reply else failure.attempts
-    return ErrorLine(
+    error = ErrorLine(
         narrative_id=call.narrative.narrative_id,
         row=call.row,
         provider=call.provider,
@@ -270,10 +264,12 @@ def _error_line(call: Call, reply: Reply | None, failure: ProviderError, timesta
         status=reply.status if reply else failure.status,
         message=str(failure),
         attempts=0 if failure.kind in ("not_recorded", "missing_key") else attempts,
-        timestamp=timestamp,
+        timestamp=requested,
         repeat=call.repeat,
         arm=call.arm,
     )
+    append_error(out, error)
+    return Settled(error=error, is_lost=failure.is_lost)
 
 
 def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> StoredAnswer:
@@ -302,32 +298,28 @@ def _count_earlier(run: OpenRun, state: RunState) -> None:
     """
     if state.limits.max_cost is None:
         return
+    prices, shares = state.limits.prices, token_shares(run.out)
     unknown: Counter[tuple[ProviderName, float | None, str]] = Counter()
-    for provider, model, usage, price in _earlier_bills(run, state.limits.prices):
+
+    def count(provider: ProviderName, model: str, usage: Usage, price: Price | None) -> None:
         cost = cost_of(usage, price)
         if cost is None:
             unknown[provider, state.most(price), model] += 1
         else:
             state.spending.pay(provider, cost)
-    for provider, most, model in unknown.elements():
-        state.spending.pay(provider, None, most, model)
-    state.spending.earlier = state.spending.spent
 
-
-def _earlier_bills(
-    run: OpenRun, prices: Mapping[str, Price]
-) -> Iterator[tuple[ProviderName, str, Usage, Price | None]]:
-    """The provider, model asked, usage and price of every reply in the folder that was paid for."""
-    shares = token_shares(run.out)
     for provider in PROVIDERS:
         for line in read_index(csv_file(run.out, provider)) if run.answered[provider] else ():
             model = run.manifest.model_of(line, provider) or line.model_version
             price = price_of(prices, line.model_version, model)
-            yield provider, model, line.usage, batch_price(price, shares.get(line.answer_id, 1.0))
+            count(provider, model, line.usage, batch_price(price, shares.get(line.answer_id, 1.0)))
     for bad in paid_in_vain(run.out):
-        yield bad.provider, bad.model, *bad.bill(prices)
+        count(bad.provider, bad.model, *bad.bill(prices))
     for body in unused_bodies(run.out):
-        yield PAUSING, body.model, *body.bill(prices)
+        count(PAUSING, body.model, *body.bill(prices))
+    for provider, most, model in unknown.elements():
+        state.spending.pay(provider, None, most, model)
+    state.spending.earlier = state.spending.spent
 
 
 def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> RunManifest:
