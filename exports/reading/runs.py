@@ -17,12 +17,12 @@ from exports.reading.read import input_file
 from exports.statistics.agreement_schema import InputFile
 from exports.statistics.ratings import IntArray
 from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, add_counts
-from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, csv_file, read_errors, read_manifest
+from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, read_errors, read_manifest
 from pipeline.citations.addresses import is_grounding_redirect, site_key
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.schema import PROVIDERS, ErrorLine, StoredAnswer
 from pipeline.core.terminal import counted
-from pipeline.csv.file import read_answers, whole_answers
+from pipeline.csv.file import answers_file, read_answers, whole_answers
 from pipeline.csv.rows import identify_call
 from pipeline.providers.http.failure import is_refusal, is_refusal_error
 from pipeline.records.run import (
@@ -352,7 +352,7 @@ def _read_place(path: Path, facts: AnswerFacts) -> _Place:
 
 def _asks(run: Path) -> bool:
     """Whether the folder is one of `pipeline ask`: a research run's manifest is another."""
-    return not (run / "pipeline.csv").is_file() or any(csv_file(run, provider).is_file() for provider in PROVIDERS)
+    return not (run / "pipeline.csv").is_file() or any(answers_file(run, provider).is_file() for provider in PROVIDERS)
 
 
 def _read_run(place: _Place, facts: AnswerFacts) -> None:
@@ -374,7 +374,7 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
     asked_for = {line.narrative_id for line in errors}
     told = ToldRun(manifest.run_id, manifest.repeats, tuple(manifest.arms))
     for provider in PROVIDERS:
-        file = csv_file(run, provider)
+        file = answers_file(run, provider)
         end = None
         if file.is_file() and not manifest.finished:
             end = whole_answers(file)[1]

@@ -32,13 +32,13 @@ from pipeline.asking.run_folder import (
     OpenRun,
     ProviderCounts,
     RunManifest,
-    csv_file,
     locked_folder,
     look_into,
 )
 from pipeline.core.errors import InputError, ProviderError, SettingsError
 from pipeline.core.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
 from pipeline.core.schema import PROVIDERS, AskOptions, Price, ProviderName
+from pipeline.csv.file import answers_file
 from pipeline.providers import every_provider, find_key, get_provider, read_base_urls, recognise
 from pipeline.providers.cost import cost_of, expected_usage, price_advice, price_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
@@ -292,7 +292,7 @@ def ask_providers(
 
 def cites_redirects(run: Path) -> bool:
     """Whether the run has answers of a provider that cites redirect links."""
-    return any(provider.cites_redirects and csv_file(run, provider.name).is_file() for provider in every_provider())
+    return any(provider.cites_redirects and answers_file(run, provider.name).is_file() for provider in every_provider())
 
 
 async def look_up_redirects(out: Path, redirect_client: Callable[[], httpx.AsyncClient], tell: Tell) -> None:

@@ -117,7 +117,6 @@ class _Tools:
     """What the links that run in this process share."""
 
     def __init__(self, client: httpx.AsyncClient, extractor: Extractor, everyone: asyncio.Semaphore) -> None:
-        """Keep them, for nobody yet."""
         self.client = client
         self.extractor = extractor
         self.everyone = everyone
@@ -202,7 +201,6 @@ class _Site:
     """The pages of one site that wait, and what is known of its servers."""
 
     def __init__(self, name: str) -> None:
-        """Begin with no page waiting and no link out."""
         self.name = name
         self.waiting: deque[Asked] = deque()
         self.memory = SiteMemory()
@@ -247,7 +245,6 @@ class _Workers:
     """The cluster's workers, looked after while they work."""
 
     def __init__(self, client: Client, address: str, tell: Tell) -> None:
-        """Look after the workers of this client; `look` counts them first."""
         self.client = client
         self.address = address
         self.tell = tell
@@ -255,11 +252,7 @@ class _Workers:
         self.places = 0
 
     async def look(self) -> None:
-        """Count them.
-
-        Raises:
-            ClusterError: the scheduler does not answer.
-        """
+        """Count them."""
         try:
             threads = await asyncio.wait_for(self.client.nthreads(), _SILENT_SECONDS)
         except (OSError, FutureCancelledError, FuturesCancelledError) as error:
@@ -289,12 +282,7 @@ class _Workers:
 
 
 async def _gather_pages(wanted: Sequence[Wanted], cluster: Cluster, intake: Intake, tell: Tell) -> Gathered:
-    """Have the pages fetched and read, and store them; what came of it.
-
-    Raises:
-        ClusterError: the scheduler or its workers are not there, or are no longer.
-        OutputError: the store cannot be written.
-    """
+    """Have the pages fetched and read, and store them; what came of it."""
     chains = _Chains(wanted)
     network = Network({host_of(page.url) for page in wanted if page.silent})
     errand = Errand(version("citejury"), cluster.policy, cluster.allowed)
@@ -346,11 +334,7 @@ def _take_in(
     network: Network,
     intake: Intake,
 ) -> None:
-    """Store what came of a link; a page that a redirect has led to another site waits for that one.
-
-    Raises:
-        OutputError: the store cannot be written.
-    """
+    """Store what came of a link; a page that a redirect has led to another site waits for that one."""
     site.memory = result.memory
     if result.answered:
         network.reach()
@@ -392,11 +376,7 @@ async def _read_link(client: Client, address: str, link: Link) -> LinkResult | N
 
 @asynccontextmanager
 async def _connected(address: str, tell: Tell) -> AsyncIterator[Client]:
-    """The scheduler's client, closed when the block ends, which also gives up what was asked for.
-
-    Raises:
-        ClusterError: no scheduler answers.
-    """
+    """The scheduler's client, closed when the block ends, which also gives up what was asked for."""
     # What they have to say of a scheduler that is gone is said here, in one line.
     for name in logging.root.manager.loggerDict:
         if name.startswith("distributed"):
@@ -419,5 +399,4 @@ async def _connected(address: str, tell: Tell) -> AsyncIterator[Client]:
 
 
 def _gone(address: str) -> ClusterError:
-    """The error of a scheduler that was there and is no longer."""
     return ClusterError(f"The Dask scheduler at {address} is gone. {_GOES_ON}")

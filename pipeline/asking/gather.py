@@ -17,7 +17,7 @@ from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy, Trail, host_of
 from pipeline.sources.politeness import UNREACHABLE
 from pipeline.sources.schema import READ
-from pipeline.sources.store import Outcome, Store, StoredPage, row_from_page
+from pipeline.sources.store import Store, StoredPage, row_from_page
 
 # Failures that another day may mend; a host name that is not found is one, for so it looks where the network is away.
 # A parser may run out of time because everything else on the machine is busy too.
@@ -109,12 +109,10 @@ class Intake:
         if found.row and found.reason not in UNREACHABLE and not _loses_text(page, found):
             self.store.put_row(found.row)
         came = {"status": found.status, "bytes": found.size, "reason": found.reason}
-        manner = {
-            "latency_ms": round(found.seconds * 1000),
-            "robots_respected": self.robots,
-            "cached": found.row is None,
-        }
-        self.store.put_event(self.run_id, "fetch_result", {"url": page.url, **came, **manner})
+        taken = {"latency_ms": round(found.seconds * 1000), "robots_respected": self.robots}
+        self.store.put_event(
+            self.run_id, "fetch_result", {"url": page.url, **came, **taken, "cached": found.row is None}
+        )
 
     def count(self, page: Wanted, found: FoundPage) -> None:
         """Count one page, and report it."""
@@ -164,7 +162,6 @@ async def _extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
 
 
 def _stored_page(fetched: Fetched) -> StoredPage:
-    """The page with its bytes, and as yet without text."""
     own = fetched.final_url == fetched.url  # the tags of another URL's response would not be this one's
     return StoredPage(
         url=fetched.url,
@@ -196,14 +193,8 @@ def missing_pages(urls: Iterable[str], store: Store, refresh: bool = False) -> I
         if outcome is None:
             yield Wanted(url)
         elif not outcome.added and (refresh or _TRANSIENT.fullmatch(outcome.reason)):
-            yield _wanted_again(url, outcome)
-
-
-def _wanted_again(url: str, outcome: Outcome) -> Wanted:
-    """The page to be fetched anew."""
-    held = outcome.reason in READ
-    silent = outcome.reason in UNREACHABLE
-    return Wanted(url, outcome.etag, outcome.last_modified, held) if held else Wanted(url, silent=silent)
+            held, silent = outcome.reason in READ, outcome.reason in UNREACHABLE
+            yield Wanted(url, outcome.etag, outcome.last_modified, held) if held else Wanted(url, silent=silent)
 
 
 class HostQueues:
@@ -252,6 +243,12 @@ async def gather_pages(
     queues = HostQueues(wanted, fetcher.policy.per_host)
     running: dict[asyncio.Task[FoundPage], tuple[Wanted, deque[Wanted]]] = {}
     intake = Intake(store, run_id, fetcher.policy.robots, report)
+
+    async def take(page: Wanted) -> FoundPage:
+        found = await find_page(page, fetcher, extractor)
+        intake.keep(page, found)
+        return found
+
     try:
         async with asyncio.TaskGroup() as group:
             while True:
@@ -260,7 +257,7 @@ async def gather_pages(
                     taken = queues.take()
                     if taken is None:
                         break
-                    running[group.create_task(_take_page(taken[0], fetcher, extractor, intake))] = taken
+                    running[group.create_task(take(taken[0]))] = taken
                 if not running:
                     break
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -271,13 +268,6 @@ async def gather_pages(
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return intake.end(fetcher.network.away and (bool(queues.take()) or not fetcher.network.answered))
-
-
-async def _take_page(page: Wanted, fetcher: Fetcher, extractor: Extractor, intake: Intake) -> FoundPage:
-    """Fetch, read and store one page; what came of it."""
-    found = await find_page(page, fetcher, extractor)
-    intake.keep(page, found)
-    return found
 
 
 class Online(NamedTuple):

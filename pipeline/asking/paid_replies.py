@@ -14,12 +14,13 @@ from pydantic import ValidationError
 
 from pipeline.asking.index import read_index
 from pipeline.asking.questions import Call, Reply
-from pipeline.asking.run_folder import BAD_RESPONSES, csv_file
+from pipeline.asking.run_folder import BAD_RESPONSES
 from pipeline.core.errors import OutputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Frozen, Price, ProviderName
 from pipeline.core.terminal import counted
+from pipeline.csv.file import answers_file
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.cost import Usage, batch_price, price_of
 from pipeline.providers.http.request import as_object, as_text, load_body, writable
@@ -176,7 +177,7 @@ def paid_in_vain(out: Path) -> Iterator[BadResponse]:
         OutputError: a line before the last is not one of ours.
     """
     kept = BadResponses(out, mend=False).places
-    files = [csv_file(out, provider) for provider in PROVIDERS] if kept else []
+    files = [answers_file(out, provider) for provider in PROVIDERS] if kept else []
     lines = (line for file in files if file.is_file() for line in read_index(file))
     answers = {line.answer_id: line.body for line in lines if line.answer_id in kept}
     for response, _ in read_lines(out / BAD_RESPONSES, BadResponse, _ADVICE):
@@ -346,7 +347,7 @@ def unused_bodies(out: Path) -> Iterator[PausedLine]:
     """
     if not (out / PAUSED).is_file():
         return
-    path = csv_file(out, PAUSING)
+    path = answers_file(out, PAUSING)
     answered = {line.answer_id for line in read_index(path)} if path.is_file() else set()
     turns = PausedTurns(out, mend=False)
     going_on = [

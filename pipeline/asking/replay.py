@@ -15,10 +15,11 @@ from pipeline.asking.index import read_index
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NEW_TURN, Call, Questions, Reply, Report, Turn
 from pipeline.asking.run import ask_narratives
-from pipeline.asking.run_folder import RunManifest, csv_file, read_manifest
+from pipeline.asking.run_folder import RunManifest, read_manifest
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, ProviderName
+from pipeline.csv.file import answers_file
 from pipeline.providers import get_provider
 
 # Providers also send errors as plain text or a page.
@@ -95,10 +96,10 @@ async def changed_payloads(questions: Questions, out: Path, source: RecordedAnsw
         return []
     changed = []
     for provider in questions.providers:
-        if not csv_file(out, provider).is_file():
+        if not answers_file(out, provider).is_file():
             continue
         calls = {call.answer_id: call for call in questions.calls(manifest.run_id, provider)}
-        for line in read_index(csv_file(out, provider)):
+        for line in read_index(answers_file(out, provider)):
             call = calls.get(line.answer_id)
             with suppress(ProviderError):
                 if call and text_digest((await source.answer(call)).text) != line.body:

@@ -29,7 +29,6 @@ from pipeline.asking.run_folder import (
     OpenRun,
     RunManifest,
     append_error,
-    csv_file,
     locked_folder,
     open_run,
     read_errors,
@@ -43,6 +42,7 @@ from pipeline.asking.summary import summarise_run
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.core.terminal import stopping_on_signals
+from pipeline.csv.file import answers_file
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of
 from pipeline.providers.http.failure import unreadable_error
@@ -247,7 +247,7 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
     stored = _stored_answer(call, reply, answer, requested)
     usage_of = get_provider(call.provider).usage
     usage = usage_of(body)
-    append_indexed(csv_file(out, call.provider), stored, answer, usage)
+    append_indexed(answers_file(out, call.provider), stored, answer, usage)
     paused = tuple(usage_of(each) for each in body[:-1]) if reply.is_paid and isinstance(body, list) else ()
     return Settled(answer=stored, usage=usage, paused=paused, is_old=is_old)
 
@@ -309,7 +309,7 @@ def _count_earlier(run: OpenRun, state: RunState) -> None:
             state.spending.pay(provider, cost)
 
     for provider in PROVIDERS:
-        for line in read_index(csv_file(run.out, provider)) if run.answered[provider] else ():
+        for line in read_index(answers_file(run.out, provider)) if run.answered[provider] else ():
             model = run.manifest.model_of(line, provider) or line.model_version
             price = price_of(prices, line.model_version, model)
             count(provider, model, line.usage, batch_price(price, shares.get(line.answer_id, 1.0)))

@@ -147,15 +147,6 @@ class RunManifest(Frozen):
         return self.providers.get(provider, ProviderCounts()).model_asked
 
 
-def csv_file(out: Path, provider: ProviderName) -> Path:
-    """The provider's CSV v2 in the run folder: under zstd where it stands there so, else the plain one.
-
-    Raises:
-        InputError: both are there.
-    """
-    return answers_file(out, provider)
-
-
 @contextmanager
 def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
     """The folder, made where it is missing, for this process alone until the block ends or the process does.
@@ -247,8 +238,7 @@ def append_error(out: Path, error: ErrorLine) -> None:
 def write_errors(out: Path, errors: Iterable[ErrorLine]) -> None:
     """Write the file anew with exactly these errors."""
     with staged_file(out / ERRORS) as file:
-        for error in errors:
-            file.write(error_bytes(error))
+        file.writelines(map(error_bytes, errors))
 
 
 def time_now() -> str:
@@ -293,13 +283,14 @@ def open_run(out: Path, questions: Questions, compress: bool = False, tell: Tell
     for path in leftovers:
         path.unlink()
     manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
-    for provider in PROVIDERS:
-        _drop_half_packed(out, provider)
-    answered = {provider: sync_index(csv_file(out, provider), tell) for provider in PROVIDERS}
+    for provider in PROVIDERS:  # a kill may have left a packed copy beside the plain file, which its index still fits
+        plain, packed = out / f"{provider}.csv", out / f"{provider}.csv{PACKED}"
+        if packed.is_file() and plain.is_file() and cited_urls(plain):
+            packed.unlink()
+    answered = {provider: sync_index(answers_file(out, provider), tell) for provider in PROVIDERS}
     run = _with_arms(OpenRun(out, manifest, questions, answered))
-    _refuse_other_run(run)
     manifest = run.manifest
-    if compress or any(is_packed(csv_file(out, provider)) for provider in PROVIDERS):
+    if compress or any(is_packed(answers_file(out, provider)) for provider in PROVIDERS):
         _pack_answers(run, tell)
     changes = {
         "narratives": questions.narratives.file,
@@ -330,30 +321,20 @@ def look_into(out: Path, questions: Questions) -> OpenRun:
     else:
         manifest = _new_manifest(questions, str(UUID(int=0)))
     manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
-    answered = {each: whole_ids(csv_file(out, each)) for each in PROVIDERS}
-    run = _with_arms(OpenRun(out, manifest, questions, answered))
-    _refuse_other_run(run)
-    return run
+    answered = {each: whole_ids(answers_file(out, each)) for each in PROVIDERS}
+    return _with_arms(OpenRun(out, manifest, questions, answered))
 
 
 def _new_manifest(questions: Questions, run_id: str) -> RunManifest:
-    """The manifest of a run that begins now."""
     return RunManifest(
         version=version("citejury"), run_id=run_id, started=time_now(), narratives=questions.narratives.file
     )
 
 
-def _drop_half_packed(out: Path, provider: ProviderName) -> None:
-    """Remove a packed copy of answers that a kill left beside the plain file, which its index still fits."""
-    plain, packed = out / f"{provider}.csv", out / f"{provider}.csv{PACKED}"
-    if packed.is_file() and plain.is_file() and cited_urls(plain):
-        packed.unlink()
-
-
 def _pack_answers(run: OpenRun, tell: Tell) -> None:
     """Put the folder's plain files of answers under zstd, and begin one for each provider that has none."""
     for provider in PROVIDERS:
-        file = csv_file(run.out, provider)
+        file = answers_file(run.out, provider)
         if file.is_file() and not is_packed(file):
             tell(f"{file.name}: {len(run.answered[provider]):,} answers are put under zstd.")
             pack_file(file)
@@ -362,7 +343,6 @@ def _pack_answers(run: OpenRun, tell: Tell) -> None:
 
 
 def _arm_of(name: str, asked: ArmAsked) -> Arm:
-    """The arm that the manifest keeps."""
     return Arm(name, asked.models, asked.prompts, asked.options)
 
 
@@ -370,8 +350,8 @@ def _with_arms(run: OpenRun) -> OpenRun:
     """The run with its manifest's prompts and arms joined by those that are asked now.
 
     Raises:
-        InputError: answers in the folder were asked for with other prompts, or their arm with anything else; or an
-            arm's name differs from an earlier one's only by case.
+        InputError: answers in the folder were asked for with other prompts, or their arm with anything else; they are
+            to other narratives or of another model; or an arm's name differs from an earlier one's only by case.
     """
     manifest, earlier = run.manifest, run.manifest.asked_arms()
     arms = dict(earlier) if any(run.answered.values()) else {name: arm for name, arm in earlier.items() if name}
@@ -394,7 +374,12 @@ def _with_arms(run: OpenRun) -> OpenRun:
         arms[arm.name] = before.joined(asked) if before and not changed else asked
     plain = arms.pop("", None)
     changes = {"prompts": plain.prompts if plain else None, "arms": arms}
-    return run._replace(manifest=manifest.model_copy(update=changes))
+    run = run._replace(manifest=manifest.model_copy(update=changes))
+    for provider in PROVIDERS:
+        if run.answered[provider]:
+            _refuse_other_narratives(run, provider)
+            _refuse_other_model(run, provider)
+    return run
 
 
 def _is_answered(run: OpenRun, arm: Arm) -> bool:
@@ -410,35 +395,19 @@ def _is_answered(run: OpenRun, arm: Arm) -> bool:
 
 def _models_asked(manifest: RunManifest, questions: Questions) -> dict[ProviderName, ProviderCounts]:
     """What the manifest says of each provider, with the model asked for now; a kill must not lose that."""
-    told: dict[ProviderName, ProviderCounts] = {}
+    known: dict[ProviderName, ProviderCounts] = {}
     for provider in PROVIDERS:
         counts = manifest.providers.get(provider)
         asked = provider in questions.providers and not questions.arms
         model = questions.models.get(provider, "") if asked else ""
         if counts or provider in questions.providers:
             counts = counts or ProviderCounts()
-            told[provider] = counts.model_copy(update={"model_asked": model or counts.model_asked})
-    return told
-
-
-def _refuse_other_run(run: OpenRun) -> None:
-    """Refuse questions whose answers would not go with those in the folder; more narratives are fine.
-
-    Raises:
-        InputError: answers in the folder are to other narratives, or of another model.
-    """
-    for provider in PROVIDERS:
-        if run.answered[provider]:
-            _refuse_other_narratives(run, provider)
-            _refuse_other_model(run, provider)
+            known[provider] = counts.model_copy(update={"model_asked": model or counts.model_asked})
+    return known
 
 
 def _refuse_other_model(run: OpenRun, provider: ProviderName) -> None:
-    """Refuse to ask a provider for another model than the one that answered before.
-
-    Raises:
-        InputError: another model is named, and the file would mix the answers of two.
-    """
+    """Refuse to ask a provider for another model than the one that answered before: the file would mix two."""
     questions = run.questions
     earlier = run.manifest.providers.get(provider, ProviderCounts()).model_asked
     model = questions.models.get(provider, "")
@@ -450,17 +419,13 @@ def _refuse_other_model(run: OpenRun, provider: ProviderName) -> None:
 
 
 def _refuse_other_narratives(run: OpenRun, provider: ProviderName) -> None:
-    """Refuse narratives that do not hold every one that was answered.
-
-    Raises:
-        InputError: a narrative has another text than the one that was asked, or is gone.
-    """
+    """Refuse narratives that do not hold every one that was answered; more of them are fine."""
     strange = set(run.answered[provider])
     for call in run.every_call(provider):
         strange.discard(call.answer_id)
     if not strange:
         return
-    stored = next(answer for answer in read_answers(csv_file(run.out, provider)) if answer.answer_id in strange)
+    stored = next(answer for answer in read_answers(answers_file(run.out, provider)) if answer.answer_id in strange)
     lines = (each.line for each in run.questions.narratives if each.narrative_id == stored.narrative_id)
     line = next(lines, None)
     found = f"has another text now (line {line})" if line else "is no longer among the narratives"

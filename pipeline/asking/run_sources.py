@@ -74,37 +74,35 @@ def write_run_records(
         OutputError: the store or `out` cannot be written.
     """
     targets = resolved_earlier(run / CITATIONS)
-    cited = _cited_pages(run, targets)
+    cited: dict[str, CitedPage] = {}  # by the page's key, or by the cited URL where that leads to none
+    for url in chain.from_iterable(_citations_of_run(run)):
+        page = cited_page(url, targets)
+        cited.setdefault(page.key or url, page)
     keys = list(dict.fromkeys(page.key for page in cited.values() if page.key))
     uncited = _add_pages(store, added, targets, keys, tell) if store and added else ()
     gathered = fetch(store, keys) if store and fetch else None
     shelf = Shelf(store, targets, limits)
     tally = Tally()
-    _count_pages(cited, shelf, tally)
-    write_records(out, _with_pages(records_from_run(run), shelf, tally))
+    for url, page in cited.items():
+        outcome = outcome_of(page, shelf.store)
+        tally.add_page(site_key(url), url, outcome.reason, outcome.detail)
+
+    def with_pages() -> Iterator[QueryResponse]:
+        for record in records_from_run(run):
+            selected = shelf.with_pages(record)
+            tally.add_record(selected.record, len(selected.left_out))
+            yield selected.record
+
+    write_records(out, with_pages())
     return RunSources(tally, gathered, uncited)
 
 
-def _cited_pages(run: Path, targets: Mapping[str, str]) -> dict[str, CitedPage]:
-    """What the answers cite, by the page's key, or by the cited URL where that leads to none; by first appearance."""
-    found: dict[str, CitedPage] = {}
-    for urls in _citations_of_run(run):
-        for url in urls:
-            page = cited_page(url, targets)
-            found.setdefault(page.key or url, page)
-    return found
-
-
 def _citations_of_run(run: Path) -> Iterator[tuple[str, ...]]:
-    """The cited URLs of each answer: by the index of its file, and from the answers where that does not fit.
-
-    Raises:
-        InputError: the run holds no answers.
-    """
+    """The cited URLs of each answer: by the index of its file, and from the answers where that does not fit."""
     indexes = [cited_urls(file) for file in answers_files(run)]
-    told = [index for index in indexes if index is not None]
-    if len(told) == len(indexes):
-        yield from chain.from_iterable(told)
+    fitting = [index for index in indexes if index is not None]
+    if len(fitting) == len(indexes):
+        yield from chain.from_iterable(fitting)
     else:
         yield from (stored.citations for stored in answers_of_run(run))
 
@@ -130,7 +128,9 @@ def _add_pages(
                         f"`--add` wants an http or https URL without a user name, and then a file; {shown!r} is none."
                     )
                 page = await added_page(key, file, extractor)
-                forms = _forms_of(key, cited)
+                # The cited pages that the URL names: itself, or those that differ in scheme, `www.`, last slash only.
+                same = membership_key(key)
+                forms = (key,) if key in cited else tuple(each for each in cited if membership_key(each) == same)
                 for form in forms or (key,):
                     store.put_page(page._replace(url=form, final_url=form, domain=source_domain(form)))
                 if not forms:
@@ -143,34 +143,11 @@ def _add_pages(
     return asyncio.run(add())
 
 
-def _forms_of(key: str, cited: Sequence[str]) -> tuple[str, ...]:
-    """The cited pages that the URL names: itself, or those that differ in scheme, `www.` and the last slash only."""
-    if key in cited:
-        return (key,)
-    wanted = membership_key(key)
-    return tuple(each for each in cited if membership_key(each) == wanted)
-
-
 def _near(key: str, cited: Sequence[str]) -> str:
     """A sentence on what is cited of the same site; empty where nothing is."""
     site = site_key(key)
     near = [each for each in cited if site_key(each) == site]
     return f" Of its site it cites {', '.join(near[:_SHOWN])}{' and others' if near[_SHOWN:] else ''}." if near else ""
-
-
-def _count_pages(cited: Mapping[str, CitedPage], shelf: Shelf, tally: Tally) -> None:
-    """Count what became of every cited page."""
-    for url, page in cited.items():
-        outcome = outcome_of(page, shelf.store)
-        tally.add_page(site_key(url), url, outcome.reason, outcome.detail)
-
-
-def _with_pages(records: Iterator[QueryResponse], shelf: Shelf, tally: Tally) -> Iterator[QueryResponse]:
-    """The records with their sources' states and passages, counted as they go by."""
-    for record in records:
-        selected = shelf.with_pages(record)
-        tally.add_record(selected.record, len(selected.left_out))
-        yield selected.record
 
 
 async def added_page(key: str, file: Path, extractor: "Extractor") -> StoredPage:
@@ -206,11 +183,7 @@ def read_file(file: Path) -> bytes:
 
 
 def _media_type_of(file: Path, body: bytes) -> str:
-    """The file's media type, by its beginning or its name.
-
-    Raises:
-        InputError: it is neither PDF nor HTML nor text.
-    """
+    """The file's media type, by its beginning or its name."""
     beginning = body[:1024].lstrip().lower()
     if beginning.startswith(b"%pdf-"):
         return "application/pdf"
@@ -225,7 +198,6 @@ def _media_type_of(file: Path, body: bytes) -> str:
 
 
 def _page_of_file(key: str, body: bytes, extracted: "Extracted") -> StoredPage:
-    """The page as it is stored."""
     return StoredPage(
         url=key,
         final_url=key,

@@ -37,7 +37,6 @@ class RunState:
     """How far a run has come: what it has spent, what failed, and why no further call is to be started."""
 
     def __init__(self, limits: Limits, spent: float = 0.0, stop_waiting: Callable[[], int] = lambda: 0) -> None:
-        """Begin with what was spent earlier."""
         self.stop_waiting = stop_waiting
         self.limits = limits
         self.token_shares: dict[ProviderName, float] = {}  # of those who are asked in batches
@@ -168,7 +167,6 @@ class Spending:
     """
 
     def __init__(self, limit: float | None, spent: float = 0.0) -> None:
-        """Begin with what was spent earlier; without a limit every call may start."""
         self.limit = limit
         self.spent = self.earlier = spent
         self.dearest: dict[ProviderName, float] = {}
@@ -232,7 +230,6 @@ class Spending:
         return self.is_reached or (self.limit is not None and provider in self.unknown)
 
     def _fits(self, provider: ProviderName) -> bool:
-        """Whether a call may start beside those that are under way."""
         if self.limit is None:
             return True
         if self.under_way[provider] >= max(1, self.known[provider]):

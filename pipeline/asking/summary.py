@@ -5,12 +5,12 @@ So, too, when its stored bodies were read again by today's rules.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from pipeline.asking.index import IndexLine, Said, put_in_order, read_again, read_index, sync_index
+from pipeline.asking.index import Said, put_in_order, read_again, read_index, sync_index
 from pipeline.asking.ledger import token_shares
 from pipeline.asking.paid_replies import PAUSING, paid_in_vain, unused_bodies
 from pipeline.asking.run_folder import (
@@ -20,7 +20,6 @@ from pipeline.asking.run_folder import (
     OpenRun,
     ProviderCounts,
     RunManifest,
-    csv_file,
     locked_folder,
     read_manifest,
     write_manifest,
@@ -28,7 +27,7 @@ from pipeline.asking.run_folder import (
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.schema import PROVIDERS, ErrorLine, Price, ProviderName, StoredAnswer
-from pipeline.csv.file import rows_as_bytes
+from pipeline.csv.file import answers_file, rows_as_bytes
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_of
 from pipeline.providers.http.request import load_body
@@ -49,21 +48,15 @@ def summarise_run(
     `last` is what this start did, with what was paid beside answers; what its answers cost is added to it.
     """
     for provider in PROVIDERS:
-        file = csv_file(run.out, provider)
+        file = answers_file(run.out, provider)
         if sync_index(file):
             put_in_order(file, (call.answer_id for call in run.every_call(provider)))
     counted, spent = _count_files(run.out, run.manifest, prices, run.answered)
     kinds = dict(sorted(Counter(error.kind for error in errors).items()))
-    told = last
     if run.questions.options:  # nobody is paid for a stored payload
         cost, unpriced = round(last.cost + spent.cost, _COST_DIGITS), last.unpriced + spent.unpriced
-        told = last.model_copy(update={"cost": cost, "unpriced": unpriced})
-    return counted.model_copy(update={"errors": kinds, "last": told})
-
-
-def _count_run(out: Path, manifest: RunManifest, prices: Mapping[str, Price]) -> RunManifest:
-    """The manifest with the counts of the CSV files, whose indexes fit; its errors are left as they are."""
-    return _count_files(out, manifest, prices, {})[0]
+        last = last.model_copy(update={"cost": cost, "unpriced": unpriced})
+    return counted.model_copy(update={"errors": kinds, "last": last})
 
 
 def _count_files(
@@ -78,13 +71,19 @@ def _count_files(
     spent = _Bill()
     shares = token_shares(out)
     targets = resolved_earlier(out / CITATIONS)
-    bad = _bad_counts(out, prices)
+    bad: dict[ProviderName, ProviderCounts] = {}
+    for each in paid_in_vain(out):
+        own = ProviderCounts(bad_replies=1, **_bill_of(*each.bill(prices))._asdict())
+        bad[each.provider] = _together(bad.get(each.provider, ProviderCounts()), own)
+    for body in unused_bodies(out):
+        own = ProviderCounts(paused_bodies=1, **_bill_of(*body.bill(prices))._asdict())
+        bad[PAUSING] = _together(bad.get(PAUSING, ProviderCounts()), own)
     with staged_file(out / CITATIONS) as file:
         for provider in PROVIDERS:
             earlier = manifest.providers.get(provider)
             model = earlier.model_asked if earlier else ""
-            if csv_file(out, provider).is_file():
-                path, known = csv_file(out, provider), kept.get(provider, ())
+            if answers_file(out, provider).is_file():
+                path, known = answers_file(out, provider), kept.get(provider, ())
                 found, bill = _count_answers(provider, path, file, targets, manifest, prices, shares, known)
                 counts[provider] = found.model_copy(update={"model_asked": model})
                 spent = spent.together(bill)
@@ -99,18 +98,6 @@ def _count_files(
         "cost": round(sum(each.cost for each in counts.values()), _COST_DIGITS),
     }
     return manifest.model_copy(update=changes), spent
-
-
-def _bad_counts(out: Path, prices: Mapping[str, Price]) -> dict[ProviderName, ProviderCounts]:
-    """The counts of what was paid for and is in no answer, by provider: unreadable replies, bodies of paused turns."""
-    counts: dict[ProviderName, ProviderCounts] = {}
-    for each in paid_in_vain(out):
-        own = ProviderCounts(bad_replies=1, **_bill_of(*each.bill(prices))._asdict())
-        counts[each.provider] = _together(counts.get(each.provider, ProviderCounts()), own)
-    for body in unused_bodies(out):
-        own = ProviderCounts(paused_bodies=1, **_bill_of(*body.bill(prices))._asdict())
-        counts[PAUSING] = _together(counts.get(PAUSING, ProviderCounts()), own)
-    return counts
 
 
 def _together(counts: ProviderCounts, bad: ProviderCounts) -> ProviderCounts:
@@ -140,7 +127,12 @@ def _count_answers(
     bill, new = _Bill(), _Bill()
     answers = cited = 0
     for line in read_index(path):
-        for citation in _citation_lines(line, targets):
+        for number, title, start, end, cited_text in line.places:
+            url = line.urls[number - 1]
+            place = {"title": title, "start": start, "end": end, "cited_text": cited_text}
+            # A redirect whose target was found earlier keeps it: the links expire after weeks.
+            target = {"resolved_url": targets[url]} if url in targets else {}
+            citation = {"answer_id": line.answer_id, "n": number, "url": url, **place, **target}
             citations.write((_as_json(citation) + "\n").encode())
         answers += 1
         cited += len(line.urls)
@@ -183,28 +175,8 @@ class _Bill(NamedTuple):
 
 
 def _bill_of(usage: Usage, price: Price | None) -> _Bill:
-    """The bill of one answer."""
     cost = cost_of(usage, price)
     return _Bill(usage.input_tokens, usage.output_tokens, usage.searches, cost or 0.0, int(cost is None))
-
-
-def _citation_lines(line: IndexLine, targets: Mapping[str, str]) -> Iterator[dict[str, object]]:
-    """The lines of `citations.jsonl` for one answer: every occurrence, `n` by first appearance of its URL, from 1.
-
-    A redirect whose target was found earlier keeps it: the links expire after weeks.
-    """
-    for number, title, start, end, cited_text in line.places:
-        url = line.urls[number - 1]
-        yield {
-            "answer_id": line.answer_id,
-            "n": number,
-            "url": url,
-            "title": title,
-            "start": start,
-            "end": end,
-            "cited_text": cited_text,
-            **({"resolved_url": targets[url]} if url in targets else {}),
-        }
 
 
 class Change(NamedTuple):
@@ -254,11 +226,11 @@ def reparse_run(
     with locked_folder(run, "pipeline reparse"):
         manifest = read_manifest(run)
         for provider in PROVIDERS:
-            path = csv_file(run, provider)
+            path = answers_file(run, provider)
             if path.is_file():
                 read_again(path, partial(_reread, provider=provider, tally=tally, changed=changed))
         before = _read_bytes(run / CITATIONS)
-        counted = _count_run(run, manifest, prices)
+        counted, _ = _count_files(run, manifest, prices, {})  # the errors are left as they are
         if counted != manifest:
             write_manifest(run, counted)
         citations_changed = _read_bytes(run / CITATIONS) != before
@@ -297,5 +269,4 @@ def _reread(
 
 
 def _read_bytes(path: Path) -> bytes:
-    """The file's bytes; none where it is missing."""
     return path.read_bytes() if path.is_file() else b""

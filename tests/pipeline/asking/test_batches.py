@@ -17,10 +17,10 @@ from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.paid_replies import PAUSED
 from pipeline.asking.questions import Call, Limits
 from pipeline.asking.replay import replay_narratives
-from pipeline.asking.run_folder import BAD_RESPONSES, csv_file, locked_folder, read_errors, read_manifest
+from pipeline.asking.run_folder import BAD_RESPONSES, locked_folder, read_errors, read_manifest
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.schema import AskOptions, Price, ProviderName
-from pipeline.csv.file import read_answers
+from pipeline.csv.file import answers_file, read_answers
 from pipeline.providers import get_provider
 from pipeline.providers.http.request import ProviderRequest
 from tests.support.batch_books import Asked, Refused, good_answer
@@ -400,7 +400,7 @@ def test_batches_keep_answers_under_zstd(narratives: Path, tmp_path: Path) -> No
         ask(narratives, packed, environment(server, "grok"), "--batch", "--compress")
         assert len(server.calls) == requests
     assert not (packed / "grok.csv").exists()
-    answers = [[each.answer_text for each in read_answers(csv_file(out, "grok"))] for out in (plain, packed)]
+    answers = [[each.answer_text for each in read_answers(answers_file(out, "grok"))] for out in (plain, packed)]
     assert answers[0] == answers[1] != []
 
 
