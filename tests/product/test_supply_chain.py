@@ -232,6 +232,7 @@ def ask_after_parts(port: int) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.rare
 def test_the_check_fails_for_a_weakness_that_nobody_has_read_and_for_no_other() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Service) as service:
         threading.Thread(target=service.serve_forever, daemon=True).start()
@@ -246,6 +247,7 @@ def test_the_check_fails_for_a_weakness_that_nobody_has_read_and_for_no_other() 
     ]
 
 
+@pytest.mark.rare
 def test_the_check_fails_in_one_sentence_where_the_service_cannot_be_reached() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
