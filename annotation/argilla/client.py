@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 API_PATH = "/api/v1"
 KEY_HEADER = "X-Argilla-Api-Key"
+# Not all of 127.0.0.0/8: another address of it may have a proxy of its own before it, with a certificate of its own.
+_OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 _ATTEMPTS = 4
 _FIRST_PAUSE = 0.2  # seconds; doubled after every attempt
@@ -74,7 +76,7 @@ class Argilla:
             raise SettingsError("The Argilla API key is empty or holds characters that no key has. Copy it again.")
         url = _address(api_url)
         self.api_url = str(url.copy_with(userinfo=b"")).rstrip("/")
-        is_local = is_loopback(url.host)
+        is_local = url.host in _OWN_HOSTS
         self._http = httpx.Client(
             base_url=url.copy_with(path=url.path.rstrip("/") + API_PATH),
             # On this machine compressing takes longer than sending; a proxy cannot reach its own loopback.
