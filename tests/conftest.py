@@ -46,7 +46,6 @@ REMOVED_SUFFIXES = ("_API_KEY", "_PROXY")
 # the longest, because a worker that began one of them last would keep all others waiting.
 FIRST = (
     "test_any_user_name",
-    "test_language_workspaces",
     "test_teardown",
     "test_users",
     "test_sdk",

@@ -252,7 +252,7 @@ def statistics() -> str:
 
     def row(name: str, entry: Statistic) -> str:
         shown = {place for column in entry.shown for place in column.places}
-        where = ", ".join(said for place, said in WHERE.items() if place in shown)
+        where = ", ".join(said for place, said in WHERE.items() if place in shown) or "`labels.csv` only"
         return f"{entry.title} | `{name}` | {entry.formula} | {entry.undefined} | {entry.over} | {where}"
 
     header = "name | key | formula | undefined when | over | read in"
