@@ -66,11 +66,6 @@ class Argilla:
     """A connection to one Argilla server as one user; close it, or use it as a context manager."""
 
     def __init__(self, api_url: str, api_key: SecretStr | str) -> None:
-        """Prepare the connection; nothing is sent yet.
-
-        Raises:
-            SettingsError: the address is no http(s) URL, or the key holds a character that no key has.
-        """
         key = api_key.get_secret_value() if isinstance(api_key, SecretStr) else api_key
         if not key or not key.isascii() or not key.isprintable():
             raise SettingsError("The Argilla API key is empty or holds characters that no key has. Copy it again.")
@@ -94,14 +89,13 @@ class Argilla:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
         self._http.close()
 
     def request(self, method: str, path: str, *, params: Mapping[str, Any] | None = None, json: Any = None) -> Any:
         """What the server answers, as JSON values; None where it answers without a body.
 
-        `path` is the part below `/api/v1`. A call that may be repeated safely (GET, PUT, DELETE) is tried up to four
-        times when the connection breaks or the server fails, as it does where two processes write the same at once.
+        `path` is the part below `/api/v1`. GET, PUT and DELETE are tried up to four times when the connection breaks or
+        the server fails, as it does where two processes write the same at once.
 
         Raises:
             ServerUnreachableError: nothing answers, the connection keeps breaking, or no answer came in time.
@@ -182,15 +176,10 @@ class Argilla:
         return ArgillaError(f"Argilla at {self.api_url} refused {call} with status {status}: {detail}.{advice}")
 
     def server_date(self) -> str:
-        """The server's clock as its `Date` header says it; empty where there is none.
-
-        Raises:
-            ServerUnreachableError: nothing answers.
-        """
+        """The server's clock as its `Date` header says it; empty where there is none."""
         return str(self._send("GET", "/version", None, None).headers.get("date", ""))
 
     def me(self) -> dict[str, Any]:
-        """The user of the API key: `id`, `username`, `role`; her key is left out."""
         return _without_key(self.request("GET", "/me"))
 
     def workspaces(self) -> dict[str, str]:
@@ -198,11 +187,7 @@ class Argilla:
         return {item["name"]: item["id"] for item in self.request("GET", "/me/workspaces")["items"]}
 
     def find_workspace(self, name: str) -> str:
-        """The workspace's id.
-
-        Raises:
-            NotFoundError: there is no such workspace, or the user does not see it; the message names those she sees.
-        """
+        """The workspace's id; NotFoundError where there is none, or the user does not see it."""
         workspaces = self.workspaces()
         if name in workspaces:
             return workspaces[name]
@@ -226,11 +211,10 @@ class Argilla:
     ) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """Pages of a dataset's records in order of insertion, each with the dataset's total at that moment.
 
-        Read from the server's tables, not from its search index. Each page is asked for from the last record of the
-        page before on, which shows whether records were deleted meanwhile and the pages shifted: the total alone does
-        not, where others were added. An empty dataset gives one empty page. A page has 2 to 1000 records.
-
-        With `as_of` the records have the responses of that moment, and nothing else; only our own server can do that.
+        Each page is asked for from the last record of the page before on, which shows whether records were deleted
+        meanwhile and the pages shifted: the total alone does not, where others were added. An empty dataset gives one
+        empty page. A page has 2 to 1000 records. With `as_of` the records have the responses of that moment, and
+        nothing else; only our own server can do that.
 
         Raises:
             NotFoundError: there is no such dataset, or the server is a stock Argilla and cannot do that.
@@ -263,19 +247,14 @@ class Argilla:
             last = items[-1]["id"]
 
     def workspace_users(self, workspace_id: str) -> list[dict[str, Any]]:
-        """The members of a workspace, their keys left out."""
         return [_without_key(user) for user in self.request("GET", f"/workspaces/{workspace_id}/users")["items"]]
 
     def users(self) -> list[dict[str, Any]]:
-        """Every user of the server, their keys left out; only an owner may ask."""
+        """Every user of the server; only an owner may ask."""
         return [_without_key(user) for user in self.request("GET", "/users")["items"]]
 
     def usernames(self) -> dict[str, str]:
-        """User names by user id: all users for an owner, the members of her own workspaces for an admin.
-
-        Raises:
-            NotAllowedError: the key is an annotator's.
-        """
+        """User names by user id: all users for an owner, the members of their own workspaces for an admin."""
         if self.me()["role"] == "owner":
             return {user["id"]: user["username"] for user in self.users()}
         members = (user for workspace_id in self.workspaces().values() for user in self.workspace_users(workspace_id))
@@ -297,11 +276,6 @@ class _Through(httpx.BaseTransport):
 
 
 def open_argilla(settings: Settings) -> Argilla:
-    """The connection that the settings name.
-
-    Raises:
-        SettingsError: `ARGILLA_API_KEY` is missing, or the address is no http(s) URL.
-    """
     if settings.api_key is None:
         raise SettingsError(
             f"`ARGILLA_API_KEY` is missing: the key of an owner or admin of Argilla at {settings.api_url}. Set it in "
@@ -324,7 +298,6 @@ def _address(api_url: str) -> httpx.URL:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
     if host == "localhost":
         return True
     try:
@@ -334,10 +307,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _refusal_detail(response: httpx.Response) -> str | None:
-    """Argilla's own words on a refusal, shortened; None where it is not Argilla that refuses.
-
-    Its field errors name place and message, never the input.
-    """
+    """Argilla's own words, shortened: place and message, never the input; None where it is not Argilla that refuses."""
     try:
         detail = response.json()["detail"]
     except (ValueError, KeyError, TypeError):
@@ -358,7 +328,6 @@ def _without_key(user: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def load_sdk() -> Any:
-    """The module `argilla`, imported now."""
     with warnings.catch_warnings():
         # One of its models is written for pydantic 1; nobody who sees this warning can do anything about it.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -372,8 +341,7 @@ def _client_class() -> Any:
 
     class Client(load_sdk().Argilla):  # type: ignore[misc]
         # As a class of its own it is also never what the SDK takes for the default client of a notebook.
-        def _validate_connection(self) -> None:
-            """Ask nothing."""
+        def _validate_connection(self) -> None: ...
 
     return Client
 
@@ -385,22 +353,19 @@ def unconnected() -> "rg.Argilla":
 
 
 def connected(argilla: Argilla) -> "rg.Argilla":
-    """The SDK's client for the same server and user; its requests go through our connection."""
     return _client_class()(api_url=argilla.api_url, api_key="-", mounts={"all://": _Through(argilla)})
 
 
 def workspace_handle(client: "rg.Argilla", workspace_id: str) -> "rg.Workspace":
-    """A workspace of which only the id counts; the SDK refuses names that the server takes, so it gets another one."""
+    """Only the id counts; the SDK refuses names that the server takes, so it gets another one."""
     return load_sdk().Workspace(name="by-id", id=UUID(workspace_id), client=client)
 
 
 def user_handle(client: "rg.Argilla", user_id: str) -> "rg.User":
-    """A user of whom only the id counts."""
     return load_sdk().User(username="by-id", id=UUID(user_id), client=client)
 
 
 def dataset_handle(workspace: "rg.Workspace", dataset_id: str) -> "rg.Dataset":
-    """A dataset of the workspace, of which only the id counts."""
     dataset = load_sdk().Dataset(name="by-id", workspace=workspace, client=workspace._client)
     dataset.id = UUID(dataset_id)
     return dataset

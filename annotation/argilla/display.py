@@ -33,11 +33,7 @@ _BETWEEN = "\n\n\n"
 
 
 def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[dict[str, Any]]]:
-    """The bodies of the Argilla records of one canonical record, by task.
-
-    One retrieval record for each passage in rank order, one grounding record if there is any passage, one generation
-    record. Nothing in them depends on time or chance: the same record and wording give the same bodies.
-    """
+    """The bodies of one canonical record, by task; the same record and wording give the same."""
     passages = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
     shown = shown_units(record)
     return {
@@ -57,7 +53,7 @@ def shown_units(record: QueryResponse) -> dict[TaskName, tuple[str, ...]]:
 
 
 def _retrieval_record(record: QueryResponse, passage: Passage, wording: Wording) -> dict[str, Any]:
-    """The body of one query and one passage. Its rank is hidden: it would anchor the judgement of relevance."""
+    """Its rank is hidden: it would anchor the judgement of relevance."""
     source = source_of(passage, record.sources)
     fields = {
         "query": plain_text(record.query),
@@ -107,7 +103,7 @@ def _body(
     wording: Wording,
     ids: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The record's body; a field without any text says so, because Argilla's page shows nothing at all for one.
+    """A field without any text says so, because Argilla's page shows nothing at all for one.
 
     `texts` are the exact texts of the export's columns; `judged` is what else the annotators judge by.
     """
@@ -129,17 +125,12 @@ def _body(
 
 
 def _never_empty(text: str, wording: Wording) -> str:
-    """The text, or the words that say that there is none, where spaces, controls and invisible signs are all of it."""
     blank = all(unicodedata.category(character)[0] in "ZC" for character in text)
     return wording.empty_text if blank else text
 
 
 def hidden_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What we keep beside a record that the server returned to an owner or admin.
-
-    Raises:
-        ArgillaError: the record is not one of ours, or the server did not return its metadata.
-    """
+    """What we keep beside a record that the server returned to an owner or admin; ArgillaError where it is not ours."""
     hidden = (record.get("metadata") or {}).get(HIDDEN)
     if not isinstance(hidden, dict):
         raise ArgillaError(
@@ -150,11 +141,7 @@ def hidden_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def original_text(record: Mapping[str, Any], task: TaskName, column: str) -> str:
-    """The exact text of an export column, from a record as the server returned it to an owner or admin.
-
-    Raises:
-        ArgillaError: the record is not one of ours, or lacks the column's field.
-    """
+    """The exact text of an export column, from a record as the server returned it to an owner or admin."""
     originals = hidden_metadata(record).get("originals", {})
     text = originals.get(column, record["fields"].get(COLUMN_FIELDS[task][column]))
     if not isinstance(text, str):
@@ -166,19 +153,12 @@ def original_text(record: Mapping[str, Any], task: TaskName, column: str) -> str
 
 
 def shown_query(record: Mapping[str, Any], wording: Wording) -> str:
-    """The query as a field of any task shows it, from a generation record as the server returned it.
-
-    Raises:
-        ArgillaError: the record is not one of ours, or lacks the query.
-    """
+    """The query as a field of any task shows it, from a generation record as the server returned it."""
     return _never_empty(plain_text(original_text(record, "generation", "query")), wording)
 
 
 def shown_anew(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields and metadata of a record from Argilla, its answer shown as it is today; what is not ours stays.
-
-    An earlier version showed answers by Argilla's own Markdown.
-    """
+    """The fields and metadata of a record, whose answer an earlier version showed by Argilla's own Markdown."""
     hidden = (record.get("metadata") or {}).get(HIDDEN)
     fields, metadata = record["fields"], record["metadata"]
     if not isinstance(hidden, dict) or not fields.get("answer"):
@@ -191,14 +171,10 @@ def shown_anew(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def content_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:
-    """The hash of what is judged in a record, ours or as the server returned it, to compare with one of `version`.
+    """The hash of what is judged in a record, ours or the server's, to compare with one of `version`.
 
-    How a text is shown has no part in it, so that a later version may show it better without touching any answer.
-    Version 1 hashed what was shown, which cannot be compared across versions; with such a record the exact texts of the
-    export's columns are compared, and titles and states of sources are not.
-
-    Raises:
-        ArgillaError: the record is not one of ours, or lacks a column's text.
+    How a text is shown has no part in it. Version 1 hashed what was shown, which cannot be compared across versions:
+    with such a record the exact texts of the export's columns are compared, titles and states of sources are not.
     """
     hidden = hidden_metadata(record)
     if version >= HIDDEN_VERSION:
@@ -208,10 +184,7 @@ def content_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> st
 
 
 def source_list(sources: Sequence[Source], wording: Wording) -> str:
-    """The cited sources, a line for each: its number in the answer, state, title and host.
-
-    The state comes first, where no title can stand: a page that is called "Prices — gone" would otherwise look gone.
-    """
+    """A line for each; the state comes first: a page that is called "Prices — gone" would otherwise look gone."""
     lines = [
         f"[{source.n}] {wording.states[source.state]} {_BAR} "
         + source_line(source.title, source.host, wording).replace(_BAR, "│")
@@ -221,7 +194,6 @@ def source_list(sources: Sequence[Source], wording: Wording) -> str:
 
 
 def _numbered_passage(passage: Passage, sources: Sequence[Source], wording: Wording) -> str:
-    """One passage under its number, the number of its source in the answer, title and host; escaped."""
     source = source_of(passage, sources)
     title = source_line(passage.title or (source.title if source else ""), host_of(passage, source), wording)
     # A title must not look like the number of a source that the passage is not from.
@@ -243,17 +215,13 @@ def _without_rule(text: str) -> str:
 
 
 def source_line(title: str, host: str, wording: Wording) -> str:
-    """Title and host on one line; one of them alone where the other is missing or says the same.
-
-    A grounding redirect's own host is in neither: it would tell which provider answered.
-    """
+    """Title and host on one line; a grounding redirect's host is in neither: it would name the provider."""
     parts = [one_line(part) for part in (title, host)]
     distinct = dict.fromkeys(part for part in parts if part and GROUNDING_REDIRECT_HOST not in part.lower())
     return " — ".join(distinct) or wording.unknown_source
 
 
 def source_of(passage: Passage, sources: Sequence[Source]) -> Source | None:
-    """The cited source that the passage is from; None where it is from none of them."""
     if not passage.url:
         return None
     key = membership_key(passage.url)
@@ -261,5 +229,4 @@ def source_of(passage: Passage, sources: Sequence[Source]) -> Source | None:
 
 
 def host_of(passage: Passage, source: Source | None) -> str:
-    """The site that the passage is from; empty where it is unknown."""
     return source.host if source and source.host else source_domain(passage.url)

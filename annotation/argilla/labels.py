@@ -68,8 +68,9 @@ MARKED_LABELS: Mapping[str, Mark] = {"support_present": "supports", "contradicte
 """The labels whose yes rests on words of the context, each with the mark that those words get."""
 
 DISPUTED = "citejury_disputed"
-"""Metadata property of an adjudicator's record, which she may see: the labels on which annotators differ. She is asked
-for these only; where it is missing, as in adjudications of earlier versions, for all."""
+"""Metadata property of an adjudicator's record, visible to them: the labels on which annotators differ. They are asked
+for these only; where it is missing, as in adjudications of earlier versions, for all.
+"""
 
 
 class LabelRule(NamedTuple):
@@ -105,7 +106,7 @@ def missing_marks(values: Mapping[str, Any]) -> tuple[tuple[str, Mark], ...]:
 
 
 def broken_rules(task: TaskName, labels: Mapping[str, bool | None]) -> tuple[str, ...]:
-    """Names of the rules that the labels break, in the order of `RULES`; a label that is missing breaks none."""
+    """Names of broken rules in the order of `RULES`; a label that is missing breaks none."""
     return tuple(
         rule.name
         for rule in RULES

@@ -91,7 +91,6 @@ def _formulas_of(paragraph: str) -> Iterator[tuple[int, int]]:
 
 
 def _guard_of(line: str, above: str) -> tuple[int, str]:
-    """Where the line needs a guard, and of which kind; the kind is empty where it needs none."""
     if ">" in line and (comparison := _COMPARISON.match(line)):
         return comparison.end(1), "quotation"
     lead = _lead(line)
@@ -113,10 +112,7 @@ def _lead(line: str) -> int:
 
 
 def _is_item(marker: str, content: str) -> bool:
-    """Whether a line with the marker is an item of a list, and nothing of it would be lost or changed as one.
-
-    A minus before a number may be a minus, a second marker makes a date (`1. 5. 2024`), and a marker alone is a sign.
-    """
+    """A minus before a number may be a minus, a second marker makes a date (`1. 5. 2024`); a marker alone is a sign."""
     if not _SHOWN_MARKER.match(marker) or not content.strip() or _MARKER.match(content):
         return False
     return marker[-1] == "." or not _BEGINS_WITH_NUMBER.match(content) or bool(_YEAR.match(content))
@@ -149,10 +145,7 @@ _NO_EMPHASIS_BEFORE = set(".,;:!?)]}/\\|=&%+-^")
 
 @cache
 def reader(common: bool = False) -> "MarkdownIt":
-    """The reader; `parse` with it and an environment of its own for each text.
-
-    With `common` it finds emphasis where every other reader of Markdown does, to tell what ours keeps.
-    """
+    """With `common` it finds emphasis where every other reader of Markdown does, to count what ours keeps."""
     from markdown_it import MarkdownIt
 
     made = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table")
@@ -173,7 +166,6 @@ def _ends_block(state: "StateBlock", line: int, end: int, silent: bool) -> bool:
 
 
 def _keep(state: "StateInline", end: int, kind: str) -> bool:
-    """Take the text up to the end as it is written, and count it; an empty kind is not counted."""
     state.pending += state.src[state.pos : end]
     state.pos = end
     if kind:
@@ -219,7 +211,6 @@ def _ampersand(state: "StateInline", src: str, pos: int) -> bool:
 
 
 def _tilde(state: "StateInline", src: str, pos: int) -> bool:
-    """A run of tildes, which would strike out what is between it and the next one."""
     found = _STRUCK.match(src, pos)
     return bool(found) and _keep(state, found.end(1), "tilde")  # type: ignore[union-attr]
 

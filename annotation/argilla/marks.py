@@ -35,37 +35,27 @@ class MarkedPassage(NamedTuple):
     doc_id: str
     """Id of its page; empty like `chunk_id`."""
     chunk_rank: int
-    """Its rank in the record, counted from 1."""
     text: str
-    """Its original text."""
 
 
 class MarkedWords(NamedTuple):
-    """The words of one passage that a mark is on."""
-
     passage: MarkedPassage
     start: int
     """Where they begin in its original text, in code points."""
     end: int
-    """Where they end."""
 
     @property
     def text(self) -> str:
-        """The words themselves."""
         return self.passage.text[self.start : self.end]
 
 
 class Marked(NamedTuple):
-    """What one mark is on."""
-
     parts: tuple[MarkedWords, ...]
-    """The words of each passage that it touches; none where it touches none."""
     is_whole: bool
-    """Whether it is on the text of one passage and on nothing else."""
 
 
 def add_passages(body: dict[str, Any], passages: Sequence[MarkedPassage]) -> None:
-    """Make the body of a grounding record one that can be marked; `passages` are in the order in which it shows them.
+    """`passages` are in the order in which it shows them.
 
     argilla-server 2.8.0 refuses a mark that ends beyond the field's length in code points, though the page counts in
     UTF-16 units: spaces at the end, which nobody sees, make up for it.
@@ -84,15 +74,13 @@ def add_passages(body: dict[str, Any], passages: Sequence[MarkedPassage]) -> Non
 
 
 def can_be_marked(record: Mapping[str, Any]) -> bool:
-    """Whether a record, ours or as the server returned it, knows where its passages are shown."""
     return _PASSAGES in ((record.get("metadata") or {}).get(HIDDEN) or {})
 
 
 def carried_passages(record: Mapping[str, Any], known: Sequence[tuple[int, str, str]]) -> list[MarkedPassage]:
-    """The passages of a grounding record as the server returned it, which could not be marked where it comes from.
+    """The passages of a grounding record that could not be marked in the dataset it comes from.
 
-    `known` are rank, `chunk_id` and `doc_id` of each of its passages; where they are others than those shown, ids are
-    empty and ranks are counted.
+    `known` are rank, `chunk_id` and `doc_id` of each; where they are others than those shown, ids are empty.
     """
     texts = original_text(record, "grounding", "context_set").split(CONTEXT_SEPARATOR)
     if len(texts) != len(passage_bodies(shown_text(record))):
@@ -110,11 +98,7 @@ def shown_text(record: Mapping[str, Any]) -> str:
 
 
 def marked_words(record: Mapping[str, Any], marks: Sequence[tuple[int, int]]) -> list[Marked]:
-    """What each mark, given by its offsets in the page, is on.
-
-    Where a mark touches more than the text of one passage, headings and what is between passages are cut off, and then
-    the space around each part.
-    """
+    """What each mark, given by its offsets in the page, is on: headings and what is between passages are cut off."""
     shown = shown_text(record)
     context = original_text(record, "grounding", "context_set")
     passages = [_read_passage(kept, context) for kept in hidden_metadata(record).get(_PASSAGES) or ()]
@@ -133,24 +117,19 @@ def marked_words(record: Mapping[str, Any], marks: Sequence[tuple[int, int]]) ->
 
 
 def is_on_words(shown: str, start: int, end: int) -> bool:
-    """Whether a mark, given by its offsets in the page, is on a word of a passage, not on headings or space alone.
-
-    In a context that has no headings every mark is.
-    """
+    """Whether a mark is on a word of a passage, not on headings or space alone; without headings every mark is."""
     bodies = passage_bodies(shown)
     first, last = _code_points(shown, start), _code_points(shown, end, up=True)
     return not bodies or any(shown[max(begin, first) : min(finish, last)].strip() for begin, finish in bodies)
 
 
 def _read_passage(kept: Mapping[str, Any], context: str) -> tuple[MarkedPassage, int, list[Run]]:
-    """A passage as it is kept beside a record, where it begins in the shown text, and its runs."""
     text = kept["text"] if isinstance(kept["text"], str) else context[slice(*kept["text"])]
     passage = MarkedPassage(kept["chunk_id"], kept["doc_id"], kept["chunk_rank"], text)
     return passage, kept["start"], [(shown, original, length) for shown, original, length in kept["runs"]]
 
 
 def _words(passage: MarkedPassage, runs: Sequence[Run], start: int, end: int) -> MarkedWords | None:
-    """The words of the passage between two places of it as it is shown; None where there is nothing of it."""
     touched = [
         (original + max(start, shown) - shown, original + min(end, shown + length) - shown)
         for shown, original, length in runs
@@ -175,11 +154,7 @@ def _code_points(text: str, units: int, up: bool = False) -> int:
 
 
 def _runs(shown: str, original: str) -> list[Run]:
-    """The runs of characters that the shown passage has of the original, in order.
-
-    Each shown character is the next of the original that it can stand for: what `annotation.argilla.rendering` drops is
-    never like what follows it there.
-    """
+    """Each shown character is the next of the original that it can be: what is dropped is unlike what follows it."""
     if shown == original:
         return [(0, 0, len(shown))] if shown else []
     pairs: list[tuple[int, int]] = []

@@ -9,7 +9,6 @@ from annotation.argilla.rendering import harmless_characters
 
 
 def _clean(value: object) -> object:
-    """A text without characters that damage a page or reorder it; markup and other values as they are."""
     return harmless_characters(value.encode("utf-8", "replace").decode()) if type(value) is str else value
 
 
@@ -30,7 +29,6 @@ def render(package: str, template: str, **values: object) -> str:
 
 
 def markdown_to_html(markdown: str) -> Markup:
-    """The Markdown as HTML; tags in it are shown as text."""
     from markdown_it import MarkdownIt
 
     rendered: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)

@@ -49,25 +49,22 @@ def plain_text(text: str) -> str:
 
 
 def _escaped_tag_or_entity(found: re.Match[str]) -> str:
-    """The beginning of a tag escaped, and an ampersand that a browser would read as one; `R&D` stays as it is."""
+    """Escaped where a browser would read it as a tag or an entity; `R&D` stays as it is."""
     read = html.unescape(found[0])
     return html.escape(found[0], quote=False) if found[0] == "<" or read != found[0] else found[0]
 
 
 def one_line(text: str, longest: int = 200) -> str:
-    """The text on one line, cut to at most `longest` characters; for titles and host names."""
     words = " ".join(text.split())
     return words if len(words) <= longest else words[: longest - 1].rstrip() + "…"
 
 
 def harmless_characters(text: str) -> str:
-    """The text without control characters, reordering bidi controls and towers of combining marks."""
     text = _CONTROLS.sub("", _LINE_ENDS.sub("\n", text))
     return _POSSIBLE_MARKS.sub(lambda found: _without_towers(found[0]), text)
 
 
 def _without_towers(text: str) -> str:
-    """The text with at most four combining marks in a row."""
     runs = groupby(text, key=lambda character: unicodedata.category(character) in ("Mn", "Me"))
     return "".join(
         "".join(characters)[:_MARKS_IN_A_ROW] if are_marks else "".join(characters) for are_marks, characters in runs
@@ -92,7 +89,7 @@ class _UnshownError(Exception):
 
 
 def _whole(blocks: Sequence[str], text: str) -> str:
-    """The blocks as the text of a field; one without anything to see would leave a blank line, and end the HTML."""
+    """A block without anything to see would leave a blank line, and end the HTML."""
     is_right_to_left = len(_RIGHT_TO_LEFT.findall(text)) > len(_LEFT_TO_RIGHT.findall(text))
     return f'{_OPENING}{"rtl" if is_right_to_left else "ltr"}">' + "\n".join(filter(None, blocks)) + "</div>"
 
@@ -104,7 +101,6 @@ def _as_written(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text without what means something to HTML or to the page's formulas."""
     text = html.escape(text, quote=False).replace("$", "&#36;")
     return _SPACES.sub(lambda found: f"{found[0][:-1]}&#{ord(found[1])};", text)
 
@@ -114,7 +110,6 @@ def _unguarded(text: str) -> str:
 
 
 def _block_html(tokens: "Sequence[Token]", counts: Counter[str]) -> str:
-    """One block of the answer; counts the guards in it by their kind."""
     parts: list[str] = []
     depth = 0
     for token in tokens:
@@ -194,9 +189,9 @@ _EMPTY_QUOTED_LINES = re.compile(r"(?:\s*\n(?:[ \t]*>)+[ \t]*(?=\n|\Z))*")
 
 
 def _shows_all(block: str, source: str) -> bool:
-    """Whether the block of HTML shows every character of the source but its own markup, and no other.
+    """Whether the block shows every character of the source but its own markup, no other, and as many citations.
 
-    And as many citations: `[**1**]` is none, and would look like one.
+    `[**1**]` is none, and would look like one.
     """
     reading = _Reading(source)
     reading.feed(block)
@@ -298,8 +293,6 @@ _LONGEST = 400_000  # characters; a second of work here, and as much as a page c
 
 
 class Rendered(NamedTuple):
-    """An answer as annotators see it."""
-
     html: str
     """The text of a field whose Markdown is on; empty where there is nothing to see."""
     repairs: Mapping[str, int]
@@ -310,11 +303,7 @@ class Rendered(NamedTuple):
 
 @lru_cache(maxsize=16)
 def rendered_answer(answer: str) -> Rendered:
-    """The answer with its headings, lists, tables, emphasis and code, and everything else as it was written.
-
-    A part in which a character would be lost is shown as written, and so is the _whole answer where it is too long or
-    was made to break this.
-    """
+    """A part that would lose a character is shown as written; so is the whole where it is too long or made to break."""
     text = harmless_characters(answer)
     if not text.strip():
         return Rendered("", {}, "")
@@ -359,7 +348,6 @@ def _blocks_of(tokens: "Sequence[Token]", text: str) -> "Iterator[tuple[Sequence
 
 
 def _checked(tokens: "Sequence[Token]", source: str, counts: Counter[str]) -> str:
-    """The block as Markdown, or as written where anything of it would be lost or added; empty where it is blank."""
     if not source.strip():  # a line of spaces that are none to Markdown
         return ""
     found: Counter[str] = Counter()

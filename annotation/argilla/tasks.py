@@ -43,27 +43,21 @@ ROUND_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 class DatasetDefinition(NamedTuple):
-    """One task's dataset in one language and round."""
-
     task: TaskName
     name: str
     settings: "rg.Settings"
     metadata: dict[str, Any]
-    """What it is known by; the SDK has no place for a dataset's own metadata."""
 
     @property
     def fields(self) -> list[dict[str, Any]]:
-        """The fields as the server takes them."""
         return [_part_body(part.serialize()) for part in self.settings.fields]
 
     @property
     def questions(self) -> list[dict[str, Any]]:
-        """The questions as the server takes them."""
         return [_part_body(part.serialize()) for part in self.settings.questions]
 
     @property
     def body(self) -> dict[str, Any]:
-        """The dataset itself as the server takes it, without fields and questions."""
         return {
             "name": self.name,
             "guidelines": self.settings.guidelines,
@@ -74,11 +68,7 @@ class DatasetDefinition(NamedTuple):
 
 
 def dataset_name(task: TaskName, locale: str, round_name: str = PRODUCTION) -> str:
-    """The dataset's name, such as `1-retrieval-en`: the order of the work, the task, the language of its questions.
-
-    In any other round the round comes first, as in `calibration-1-retrieval-en`: in a list sorted by name the three
-    datasets of a round stand together.
-    """
+    """`1-retrieval-en`, and `calibration-1-retrieval-en` in another round: sorted by name a round is together."""
     name = f"{ORDER[task]}-{task}-{locale}"
     return name if round_name == PRODUCTION else f"{round_name}-{name}"
 
@@ -90,27 +80,20 @@ def task_of(dataset: Mapping[str, Any]) -> TaskName | None:
 
 
 def locale_of(dataset: Mapping[str, Any]) -> str:
-    """The language of a dataset's questions; empty where the dataset is not one of ours."""
     return str((dataset.get("metadata") or {}).get("locale", ""))
 
 
 def round_of(dataset: Mapping[str, Any]) -> str:
-    """The round of a dataset as the server describes it; `production` where none is written down."""
     return str((dataset.get("metadata") or {}).get("round") or PRODUCTION)
 
 
 def evidence_of(dataset: Mapping[str, Any]) -> Evidence:
-    """Whether a dataset as the server describes it asks for marks; `off` where nothing says so."""
     found: Evidence = (dataset.get("metadata") or {}).get(EVIDENCE) or "off"
     return found
 
 
 def check_round(name: str) -> None:
-    """Check that the name can be a round's.
-
-    Raises:
-        InputError: it holds more than lower-case letters, digits and hyphens, begins with a hyphen, or is too long.
-    """
+    """Raise InputError where the name cannot be a round's."""
     if not ROUND_NAME.fullmatch(name):
         raise InputError(
             f"A round cannot be named {name!r}. Use up to 40 lower-case letters, digits and hyphens, such as "
@@ -119,16 +102,11 @@ def check_round(name: str) -> None:
 
 
 def takes_suggestions(round_name: str) -> bool:
-    """Whether the round is one for suggestions: `suggested`, or `suggested-` and more."""
     return round_name == SUGGESTED or round_name.startswith(f"{SUGGESTED}-")
 
 
 def check_takes_suggestions(round_name: str) -> None:
-    """Check that suggestions may go into the round's datasets.
-
-    Raises:
-        InputError: what annotators answer there counts for agreement.
-    """
+    """Raise InputError where what annotators answer in the round counts for agreement."""
     if not takes_suggestions(round_name):
         raise InputError(
             f"The round {round_name!r} takes no suggestions: they are filled in as answers, and the jury would agree "
@@ -150,11 +128,7 @@ def lacking_fields(task: TaskName, there: Iterable[Mapping[str, Any]]) -> frozen
 
 
 def task_settings(task: TaskName, locale: str, round_name: str = PRODUCTION, min_submitted: int = 1) -> "rg.Settings":
-    """The settings of a task's datasets in one language, as `citejury annotation setup` makes them.
-
-    Raises:
-        InputError: there is no such task, no wording for the language, or a round cannot have that name.
-    """
+    """The settings of a task's datasets in one language, as `citejury annotation setup` makes them."""
     if task not in TASKS:
         raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
     return define_dataset(task, read_wording(locale), min_submitted, round_name).settings
@@ -172,15 +146,10 @@ def define_dataset(
 ) -> DatasetDefinition:
     """The dataset of a task: a text field for each text, a required yes/no question for each label, optional notes.
 
-    A record leaves the queues once `min_submitted` annotators have submitted it. The dataset's metadata names the
-    task, the language, the round, hashes of its guidelines with their questions' wording and of its schema, and our
-    version. In a round for suggestions every question and the guidelines say that a machine has filled in an answer.
-    `added` are the titles of further fields by name, `lacking` names fields that it goes without (`lacking_fields`).
-    Unless `evidence` is off, grounding also asks for marks on its context, and the metadata say so; to Argilla that
-    question is optional in any case. `closing` is what the guidelines end in.
-
-    Raises:
-        InputError: a round cannot have that name.
+    A record leaves the queues once `min_submitted` annotators have submitted it. In a round for suggestions every
+    question and the guidelines say that a machine has filled in an answer. `added` are the titles of further fields by
+    name, `lacking` names fields that it goes without. Unless `evidence` is off, grounding also asks for marks on its
+    context; to Argilla that question is optional in any case. `closing` is what the guidelines end in.
     """
     check_round(round_name)
     if takes_suggestions(round_name):
@@ -250,17 +219,14 @@ def _wording_with_suggestions(wording: Wording) -> Wording:
 
 
 def _part_body(serialised: Mapping[str, Any]) -> dict[str, Any]:
-    """A field or question, serialised by the SDK, without what is not set and what only the server knows."""
+    """As serialised by the SDK, without what is not set and what only the server knows."""
     kept = {name: serialised[name] for name in _PART_KEYS if serialised[name] is not None}
     kept["settings"] = {name: value for name, value in serialised["settings"].items() if value is not None}
     return kept
 
 
 def schema_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a field or question Argilla cannot change once its dataset is published; wording is left out.
-
-    Takes ours and the server's description alike.
-    """
+    """What of a field or question, ours or the server's, Argilla cannot change once its dataset is published."""
     settings = part["settings"]
     fixed: dict[str, Any] = {"name": part["name"], "type": settings["type"], "required": bool(part["required"])}
     if "options" in settings:
@@ -279,5 +245,5 @@ def short_hash(value: Any) -> str:
 
 
 def lot(text: str) -> bytes:
-    """What things are drawn by: 32 bytes that only the text decides, evenly spread over texts (sha256)."""
+    """32 bytes that only the text decides, evenly spread over texts (sha256)."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

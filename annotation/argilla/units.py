@@ -21,7 +21,6 @@ from pipeline.core.errors import ArgillaError, NotFoundError
 from pipeline.core.schema import Frozen
 
 ASSIGNMENT = "citejury_assignment"
-"""The metadata property of the record."""
 Purpose = Literal["label", "control", "repeat", "practice"]
 MIXED_IN: tuple[Purpose, ...] = ("control", "repeat")
 """What comes to annotators among their other work, at a rate, so that nobody can tell which it is."""
@@ -33,15 +32,17 @@ class Assignment(Frozen):
     """What one record is for, and who gets it."""
 
     purpose: Purpose = "label"
-    """`label`: its answers count; `control`: its answers are known; `repeat`: shows one person a unit of hers again;
-    `practice`: its answers are known and explained to who submitted hers."""
+    """`label`: its answers count; `control`: its answers are known; `repeat`: shows one person a unit of theirs again;
+    `practice`: its answers are known and explained to who submitted theirs.
+    """
     needed: int | None = Field(default=None, ge=1)
     """How many submissions it waits for; None for as many as its dataset does."""
     users: tuple[str, ...] = ()
     """Ids of the only users who get it; empty where all members do."""
     rate: float | None = Field(default=None, gt=0, le=0.5)
     """Of a control or a repeat: which share of each person's units in the dataset all such are to be; None elsewhere.
-    The highest among hers counts."""
+    The highest among theirs counts.
+    """
     answers: dict[str, bool] = Field(default_factory=dict)
     """The known answers by label; labels without a known answer are missing."""
     explanations: dict[str, str] = Field(default_factory=dict)
@@ -57,17 +58,13 @@ COMMON = Assignment()
 
 
 def assignment_of(record: Mapping[str, Any]) -> Assignment:
-    """What the record is for, as the server returned it to an owner or admin; `COMMON` where nothing is said.
-
-    Raises:
-        ArgillaError: as for `_read_assignment`.
-    """
+    """What the record is for, as the server returned it to an owner or admin."""
     said = (record.get("metadata") or {}).get(ASSIGNMENT)
     return _read_assignment(said, str(record.get("external_id") or record.get("id"))) if said else COMMON
 
 
 def _read_assignment(said: Any, record: str) -> Assignment:
-    """What `record` is for, by its assignment; what somebody else put there is none, as the queue has it."""
+    """What somebody else put there is none, as the queue has it."""
     try:
         return Assignment.model_validate(said)
     except ValidationError as error:
@@ -104,10 +101,10 @@ _E = TypeVar("_E", bound=_Event)
 
 
 def times_taken(events: Iterable[_E]) -> Iterator[tuple[_E, float | None]]:
-    """Each event in order of time with the seconds since the same person's event before it, wherever that was.
+    """Each event in order of time with the seconds since the same person's event before it; None after a pause.
 
-    None where that is unknown: for her first one, and after a pause. What of several people's and datasets' answers
-    is an event the caller decides: what is left out counts as part of the next one's time.
+    What of several people's and datasets' answers is an event the caller decides: what is left out counts as part of
+    the next one's time.
     """
     earlier: dict[Hashable, datetime] = {}
     for each in sorted(events, key=lambda event: event.at):
@@ -129,34 +126,25 @@ _YES_OR_NO = ("yes", "no")
 
 
 class Answer(NamedTuple):
-    """What one annotator did with one record."""
-
     user_id: str
     status: str
     """`submitted`, `draft` or `discarded`."""
     at: datetime
-    """When it was last changed, in UTC."""
     labels: dict[str, bool]
-    """Her yes or no, by label; a label that she left out is missing."""
+    """By label; one that was left out is missing."""
     question: str | None
-    """Her note where it begins with a question mark."""
+    """Their note where it begins with a question mark."""
     is_first: bool = True
     """Whether it is as it was first sent; a draft that was submitted and a correction are not."""
 
 
 class Unit(NamedTuple):
-    """One record of a dataset: what an annotator judges at once."""
-
     record_id: str
-    """Argilla's id."""
     external_id: str
     """Ours; Argilla's where the record was not pushed by citejury."""
     is_open: bool
-    """Whether Argilla still hands it out."""
     answers: tuple[Answer, ...]
-    """What annotators did with it, the earliest first."""
     assignment: Assignment = COMMON
-    """What it is for, and who gets it."""
 
     @property
     def settled(self) -> frozenset[str]:
@@ -165,7 +153,7 @@ class Unit(NamedTuple):
 
 
 def record_uuid_of(task: TaskName, unit: Unit) -> str:
-    """The canonical record that the unit is of; a passage's own id begins with it."""
+    """A passage's own id begins with it."""
     return unit.external_id.partition(":")[0] if task == "retrieval" else unit.external_id
 
 
@@ -184,9 +172,7 @@ def labels_and_question(values: Mapping[str, Any] | None) -> tuple[dict[str, str
 
 
 def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] = lambda: None) -> Iterator[Unit]:
-    """The dataset's records in order of arrival; none gives nothing.
-
-    Calls `slowly` where the server is a stock Argilla, which sends all texts with them.
+    """The dataset's records in order of arrival; `slowly` is called where a stock server sends all texts with them.
 
     Raises:
         RecordsMovedError: a stock server's records were deleted meanwhile.
@@ -207,7 +193,6 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
 
 
 def rows_page(argilla: Argilla, dataset_id: str, after: str | None) -> Mapping[str, Any]:
-    """One page from our own endpoint."""
     path = ROWS_PATH.format(dataset_id=dataset_id)
     page: Mapping[str, Any] = argilla.request("GET", path, params={"after": after} if after else None)
     return page
@@ -228,7 +213,6 @@ def _units_of_page(page: Mapping[str, Any]) -> Iterator[Unit]:
 
 
 def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
-    """The same from what any Argilla offers."""
     for _, page in argilla.record_pages(dataset_id):
         for record in page:
             answers = map(_answer, record["responses"] or ())

@@ -28,21 +28,21 @@ NOTES = "notes"
 
 
 class QuestionWording(NamedTuple):
-    """One question's title, which carries the decision rule, and its description, which hides behind an icon."""
+    """The title carries the decision rule; the description hides behind an icon."""
 
     title: str
     description: str
 
 
 class Examples(NamedTuple):
-    """Written for the printable page of one task: a case, and what would be answered with yes and with no in it."""
+    """For the printable page of one task: a case, and what would be answered with yes and with no in it."""
 
     case: str
     labels: Mapping[str, Mapping[str, str]]
 
 
 class MarksWording(NamedTuple):
-    """The question for the words that decided: a title for each way of asking, a description, and the marks' names."""
+    """A title for each way of asking, a description, and the marks' names."""
 
     titles: Mapping[str, str]
     description: str
@@ -50,8 +50,6 @@ class MarksWording(NamedTuple):
 
 
 class Wording(NamedTuple):
-    """Everything that annotators read in one language, apart from the records."""
-
     locale: str
     answers: Mapping[str, str]
     notes: QuestionWording
@@ -72,18 +70,12 @@ class Wording(NamedTuple):
 
 
 def locales(folder: Path = LOCALES) -> tuple[str, ...]:
-    """The languages that there is wording for, in order of the alphabet."""
     return tuple(sorted(path.stem for path in folder.glob("*.toml")))
 
 
 @cache
 def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
-    """The wording of one language, complete.
-
-    Raises:
-        InputError: there is no such language, or a key or a guideline is missing or empty; the message names the key
-            and the file.
-    """
+    """The wording of one language, complete; InputError names the key and the file that is missing or empty."""
     path = folder / f"{locale}.toml"
     if locale not in locales(folder):
         known = ", ".join(locales(folder))
@@ -130,7 +122,6 @@ def _read_text(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> s
 
 
 def read_texts(texts: Mapping[str, Any], keys: tuple[str, ...], names: Iterable[str], path: Path) -> dict[str, str]:
-    """The texts of the names in one table."""
     return {name: _read_text(texts, (*keys, name), path) for name in names}
 
 
@@ -145,7 +136,6 @@ def _read_examples(texts: Mapping[str, Any], task: TaskName, path: Path) -> Exam
 
 
 def _read_guidelines(path: Path) -> str:
-    """The guidelines of one task in one language, Markdown."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:

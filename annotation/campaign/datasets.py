@@ -44,46 +44,36 @@ _BATCH_SUGGESTIONS = 3640
 
 
 class Series(NamedTuple):
-    """What all versions of a dataset share."""
-
     task: TaskName
     locale: str
-    """Language of its questions."""
     round_name: str
 
 
 class JuryDataset(NamedTuple):
-    """One of our datasets on the server."""
-
     id: str
     name: str
     workspace: str
     task: TaskName
     locale: str
-    """Language of its questions."""
     round: str
     version: int
     """1 where the server names none."""
     status: str
     """`ready` where it is published, else `draft`."""
     min_submitted: int
-    """How many annotators a record waits for."""
     metadata: Mapping[str, Any]
     """With the history of its guidelines where it was described by `current_datasets`."""
 
     @property
     def guideline_version(self) -> str:
-        """Short hash of its guidelines and questions; empty where the server names none."""
         return str(self.metadata.get("guideline_version") or "")
 
     @property
     def evidence(self) -> Evidence:
-        """Whether it asks for marks."""
         return evidence_of({"metadata": self.metadata})
 
     @property
     def series(self) -> Series:
-        """What all of its versions share."""
         return Series(self.task, self.locale, self.round)
 
     @property
@@ -97,7 +87,6 @@ class JuryDataset(NamedTuple):
 
 
 def jury_dataset(described: Mapping[str, Any], workspace: str) -> JuryDataset | None:
-    """The dataset as the server describes it; None where it is not one of ours."""
     task = task_of(described)
     if task is None:
         return None
@@ -123,16 +112,12 @@ def datasets_in(argilla: Argilla, workspace: str) -> list[JuryDataset]:
 
 
 def count_records(argilla: Argilla, dataset_id: str) -> int:
-    """How many records the dataset holds."""
     total, _ = next(argilla.record_pages(dataset_id, include=(), page_size=2))
     return total
 
 
 def empty_rounds(counts: Mapping[tuple[Place, TaskName], int]) -> list[str]:
-    """A line for each language or round that has no work, given the records of each place of a campaign by task.
-
-    A language without any record is one line; nothing is said of a campaign without any.
-    """
+    """A line for each language or round that has no work; a language without any record is one line."""
     lines: list[str] = []
     if not any(counts.values()):
         return lines
@@ -151,9 +136,7 @@ def empty_rounds(counts: Mapping[tuple[Place, TaskName], int]) -> list[str]:
 def find_datasets(
     argilla: Argilla, workspace: str, locale: str | None = None, round_name: str = PRODUCTION
 ) -> dict[TaskName, JuryDataset]:
-    """The three published datasets of a round in their newest versions, by task.
-
-    `locale` chooses where there are several languages.
+    """The three published datasets of a round in their newest versions, by task; `locale` chooses among several.
 
     Raises:
         NotFoundError: no such workspace, or one of the three is missing or not published.
@@ -212,18 +195,16 @@ CARRYING = "-carrying"
 
 
 def series_of(dataset: Mapping[str, Any]) -> Series | None:
-    """The series of a dataset as the server describes it; None where the dataset is not one of ours."""
     task = task_of(dataset)
     return None if task is None else Series(task, locale_of(dataset), round_of(dataset))
 
 
 def version_of(dataset: Mapping[str, Any]) -> int:
-    """The version of a dataset as the server describes it; 1 where none is written down."""
     return int((dataset.get("metadata") or {}).get(_VERSION) or 1)
 
 
 def newest_versions(described: Iterable[Mapping[str, Any]]) -> dict[Series, Mapping[str, Any]]:
-    """The newest version of each of our datasets among those described; pass published ones to find where to work."""
+    """Pass published ones to find where to work."""
     newest: dict[Series, Mapping[str, Any]] = {}
     for dataset in described:
         series = series_of(dataset)
@@ -244,21 +225,16 @@ def to_be_raised(newest: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def is_carrying(dataset: Mapping[str, Any]) -> bool:
-    """Whether the dataset is a new version that may lack records of the one before."""
     return str(dataset["name"]).endswith(CARRYING)
 
 
 def with_version(definition: DatasetDefinition, version: int) -> DatasetDefinition:
-    """The definition as that of one version: the name ends in it from the second on, and the metadata hold it."""
     name = definition.name if version == 1 else f"{definition.name}-v{version}"
     return definition._replace(name=name, metadata={**definition.metadata, _VERSION: version})
 
 
 def read_queries(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The queries of all records in the generation datasets among those described, as a field shows them.
-
-    By `record_uuid`; of several versions the newest counts.
-    """
+    """As a field shows them, by `record_uuid`, from the generation datasets; of several versions the newest counts."""
     queries: dict[str, str] = {}
     for dataset in sorted(described, key=version_of):
         if task_of(dataset) == "generation":
@@ -275,7 +251,7 @@ def current_datasets(argilla: Argilla, workspace_id: str) -> list[dict[str, Any]
 
 
 def _up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """The dataset with its log in its metadata: the history of its guidelines, the replies in them, and who labels."""
+    """With its log in its metadata: the history of its guidelines, the replies in them, and who labels."""
     metadata = dict(dataset["metadata"])
     history = [{"version": str(metadata.get("guideline_version") or ""), "since": ""}]
     properties = properties_of(argilla, dataset["id"])
@@ -300,13 +276,11 @@ def rules_of(described: Sequence[Mapping[str, Any]], task: TaskName, locale: str
 
 
 def properties_of(argilla: Argilla, dataset_id: str) -> list[dict[str, Any]]:
-    """The dataset's metadata properties as the server describes them."""
     found: list[dict[str, Any]] = argilla.request("GET", f"/me/datasets/{dataset_id}/metadata-properties")["items"]
     return found
 
 
 def _log_in(properties: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The entries of the log among a dataset's properties, oldest first."""
     entries = [each for each in properties if each["name"].startswith(_PROPERTY)]
     return sorted(entries, key=lambda entry: int(entry["name"].removeprefix(_PROPERTY)))
 
@@ -319,7 +293,7 @@ def append_to_log(argilla: Argilla, dataset_id: str, metadata: Mapping[str, Any]
 
 
 def add_property(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
-    """Keep a value as JSON in a metadata property of the dataset that no annotator sees."""
+    """Keep a value as JSON in a metadata property that no annotator sees."""
     body = {
         "name": name,
         "title": title,
@@ -337,7 +311,6 @@ def show_property(argilla: Argilla, dataset_id: str, name: str, title: str) -> N
 
 
 def write_jury(argilla: Argilla, dataset_id: str, names: Sequence[str]) -> None:
-    """Keep who labels in the dataset, instead of what was kept."""
     write_value(argilla, dataset_id, _JURY_PROPERTY, "citejury: who labels here", list(names))
 
 
@@ -364,23 +337,17 @@ def write_value(argilla: Argilla, dataset_id: str, name: str, title: str, value:
 
 
 def read_value(argilla: Argilla, dataset_id: str, name: str) -> Any:
-    """The value that is kept in the property; None where there is none."""
     return value_in(((each["name"], each["settings"]) for each in properties_of(argilla, dataset_id)), name)
 
 
 def value_in(properties: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> Any:
-    """The value that is kept in a property, from name and settings of all of them; None where there is none."""
     kept = dict(properties)
     settings = kept.get(name + _OTHER_TURN) or kept.get(name)
     return json.loads(settings["values"][0]) if settings else None
 
 
 def place_in_order(series: Series, locales: Sequence[str] = ()) -> tuple[int, str, int, str, int]:
-    """What the order of work sorts by: practice, calibration, other rounds, production, what a machine filled in.
-
-    Within a round by language, those of `locales` in their order, then by task. What a machine filled in comes last, so
-    that it anchors no other answer.
-    """
+    """What the order of work sorts by; what a machine filled in comes last, so that it anchors no other answer."""
     rounds = {PRACTICE: 0, CALIBRATION: 1, PRODUCTION: 3}
     number = 4 if takes_suggestions(series.round_name) else rounds.get(series.round_name, 2)
     language = locales.index(series.locale) if series.locale in locales else 0
@@ -388,10 +355,7 @@ def place_in_order(series: Series, locales: Sequence[str] = ()) -> tuple[int, st
 
 
 def guideline_version_at(metadata: Mapping[str, Any], moment: str) -> str:
-    """The version of the guidelines in force at a moment, one of Argilla's stamps; `metadata` are up to date.
-
-    Empty where none is known.
-    """
+    """The version in force at a moment, one of Argilla's stamps; empty where none is known."""
     when = datetime.fromisoformat(moment).replace(tzinfo=None)
     version = str(metadata.get("guideline_version") or "")
     for each in metadata.get(_HISTORY) or ():
@@ -409,7 +373,6 @@ class Batch:
         dataset: JuryDataset,
         receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
     ) -> None:
-        """Start empty; `receive` is told how Argilla describes the records of each batch after it is in."""
         self.argilla = argilla
         self.dataset = dataset
         self.receive = receive
@@ -417,7 +380,6 @@ class Batch:
         self.bytes = self.suggestions = 0
 
     def add(self, body: dict[str, Any]) -> None:
-        """Keep the body; send those before it where they would be too many or too large together."""
         size, suggestions = len(json.dumps(body)), len(body.get("suggestions", ()))
         full = len(self.bodies) == BATCH_RECORDS or self.bytes + size > BATCH_BYTES
         if self.bodies and (full or self.suggestions + suggestions > _BATCH_SUGGESTIONS):
@@ -427,11 +389,7 @@ class Batch:
         self.suggestions += suggestions
 
     def send(self) -> None:
-        """Send what waits.
-
-        Raises:
-            ArgillaError: the server refused the batch as a whole; the message names the record that it minds.
-        """
+        """Send what waits; where the server refuses the batch as a whole, ArgillaError names the record."""
         if self.bodies:
             path = f"/datasets/{self.dataset.id}/records/bulk"
             try:

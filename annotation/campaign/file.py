@@ -27,12 +27,13 @@ class Annotator(Frozen):
     name: _Name
     """User name in Argilla."""
     role: Literal["annotator", "admin", "adjudicator"] = "annotator"
-    """An annotator labels; an admin sees everybody's responses in her workspaces; an adjudicator gets what annotators
-    differ on from `citejury exports adjudicate push`, and nothing else. Only annotators are of the jury."""
+    """An annotator labels; an admin sees everybody's responses in their workspaces; an adjudicator gets what annotators
+    differ on from `citejury exports adjudicate push`, and nothing else. Only annotators are of the jury.
+    """
     locales: tuple[str, ...] = ()
-    """Languages that she labels in; all of the campaign's where none is named."""
+    """Languages that they label in; all of the campaign's where none is named."""
     left: bool = False
-    """Whether she is gone: set-up takes her out of the workspaces, and what she answered stays."""
+    """Whether they are gone: set-up takes them out of the workspaces, and what they answered stays."""
 
     @field_validator("name")
     @classmethod
@@ -153,7 +154,6 @@ class Campaign(Frozen):
         )
 
     def adjudicators(self, locale: str) -> tuple[Annotator, ...]:
-        """Who settles in a language what its annotators differ on."""
         return tuple(
             person
             for person in self.annotators
@@ -161,11 +161,9 @@ class Campaign(Frozen):
         )
 
     def locales_of(self, person: Annotator) -> tuple[str, ...]:
-        """The languages that she labels in, in the campaign's order."""
         return tuple(locale for locale in self.locales if not person.locales or locale in person.locales)
 
     def groups_for(self, locale: str) -> tuple[str, ...]:
-        """The groups that have somebody for the language, in order of the file; none where all share one workspace."""
         return tuple(group for group in self.groups if self.jury(locale, group))
 
 
@@ -178,19 +176,16 @@ class Place(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One person in one workspace."""
-
     workspace: str
     person: Annotator
     belongs: bool = True
-    """Whether she is to be a member of it; False for who is to be taken out where she is one."""
+    """False for who is to be taken out where they are one."""
 
 
 def places(campaign: Campaign, workspace: str) -> dict[Place, dict[TaskName, int]]:
-    """The overlap of each task at each place of the campaign; calibration first, then production, by language.
+    """The overlap of each task at each place; calibration first, then production, by language.
 
-    `workspace` is the common one of the settings; where languages have workspaces of their own, no place is in it. With
-    groups, production is in the groups' workspaces only. Pass a campaign in Argilla as it stands there
+    `workspace` is the common one of the settings. Pass a campaign in Argilla as it stands there
     (`annotation.campaign.routing`).
     """
     found: dict[Place, dict[TaskName, int]] = {}
@@ -208,27 +203,22 @@ def places(campaign: Campaign, workspace: str) -> dict[Place, dict[TaskName, int
 
 
 def production_place(campaign: Campaign, workspace: str, locale: str, group: str | None) -> Place:
-    """Where records of a language go in production; `group` is None where there are no groups."""
     home = language_workspace(campaign, workspace, locale)
     return Place(f"{home}-{group}" if group else home, locale, PRODUCTION)
 
 
 def group_at(campaign: Campaign, workspace: str, place: Place) -> str | None:
-    """The group that works at a place of the campaign; None where all of its language do."""
+    """The group that works at a place of the campaign; None where everybody of its language does."""
     home = language_workspace(campaign, workspace, place.locale)
     return next((group for group in campaign.groups if place.workspace == f"{home}-{group}"), None)
 
 
 def language_workspace(campaign: Campaign, workspace: str, locale: str) -> str:
-    """The name of the workspace that all people of a language share: its own, or the common one."""
     return f"{workspace}-{locale}" if campaign.parts_languages else workspace
 
 
 def practice_places(campaign: Campaign, workspace: str) -> dict[Place, dict[TaskName, int]]:
-    """Where the campaign's annotators practise: a place for each language, with how many people are to, by task.
-
-    No record is ever pushed there.
-    """
+    """A place for each language, with how many people are to practise, by task. No record is ever pushed there."""
     if campaign.practice is None:
         return {}
     return {
@@ -240,10 +230,7 @@ def practice_places(campaign: Campaign, workspace: str) -> dict[Place, dict[Task
 
 
 def members(campaign: Campaign, workspace: str) -> tuple[Member, ...]:
-    """Who belongs to which workspace, in order of workspaces, then of the file.
-
-    Whoever is listed and does not belong to one is there too, so that she can be taken out.
-    """
+    """Who belongs to which workspace, in order of workspaces, then of the file; who is to be taken out included."""
     found: dict[str, dict[str, Member]] = {}
     shared = campaign.calibration or campaign.practice or not campaign.groups
     for group in (None, *campaign.groups) if shared else (*campaign.groups,):
@@ -268,8 +255,7 @@ def read_campaign(path: Path | None = None) -> Campaign | None:
     """The campaign in the file, `citejury.toml` of the current folder if none is named; None where there is none.
 
     Raises:
-        SettingsError: the file cannot be read, or the table holds an unknown key, a wrong value or a contradiction; the
-            message names the file and every key.
+        SettingsError: the message names the file and every key that is unknown, wrong or contradicts another.
     """
     file = path or Path(SETTINGS_FILE)
     if path is None and not file.is_file():

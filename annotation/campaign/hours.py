@@ -41,21 +41,16 @@ _ASSUMED_FACTOR = 2.0
 
 
 class Work(NamedTuple):
-    """What annotators have done on a server."""
-
     timed: Mapping[Cell, Sequence[tuple[str, float]]]
-    """User id and seconds of each unit whose time can be told, by task and language."""
+    """User id and seconds of each unit whose time is known, by task and language."""
     votes: Mapping[tuple[TaskName, str], Sequence[Mapping[str, bool]]]
     """The submitted labels of each answer in grounding and generation, by task and `record_uuid`."""
     stored: Mapping[str, Place] = MappingProxyType({})
     """Where each record is that the campaign's places hold, by `record_uuid`."""
     with_passages: frozenset[str] = frozenset()
-    """Those of `stored` that have passages."""
 
 
 class Pace(NamedTuple):
-    """How long a unit of one task and language takes."""
-
     factor: float
     """Times as long as assumed from its text."""
     spread: float
@@ -63,9 +58,7 @@ class Pace(NamedTuple):
     timed: int
     """Units whose time was measured in this task and language; 0 where all is from other languages, or assumed."""
     annotators: int
-    """Who worked on them."""
     is_measured: bool
-    """Whether anything in the task was measured."""
 
 
 class _Timed(NamedTuple):
@@ -84,8 +77,7 @@ def read_work(
     """What was done in these workspaces, and what is stored at those of a campaign's `places` that are in them.
 
     A unit took the time since the same person's submission before, whatever that was, if there was no pause of half an
-    hour and no interruption; what she discarded in between is part of it. Only answers to units to be labelled are
-    timed.
+    hour and no interruption; what was discarded in between is part of it. Only units to be labelled are timed.
 
     Raises:
         NotFoundError: no such workspace, or no dataset of ours in them.
@@ -154,7 +146,7 @@ def _pace(cell: Cell, population: Population, timed: Mapping[Cell, Sequence[tupl
 
 
 def _assumed_seconds(population: Population, cell: Cell) -> float:
-    """How long a unit of the cell takes by its text; of a language that is not planned as in all of the task."""
+    """By its text; of a language that is not planned as in all of the task."""
     loads = [(record.locale, record.loads[cell[0]]) for record in population.records]
     here = [load for locale, load in loads if locale == cell[1] and load.units] or [load for _, load in loads]
     units = sum(load.units for load in here)
@@ -242,8 +234,6 @@ def _mean(values: Sequence[float]) -> float:
 
 
 class Jury:
-    """Overlaps and paces."""
-
     def __init__(
         self, population: Population, campaign: Campaign | None, overlap: int | None, work: Work | None
     ) -> None:
@@ -263,7 +253,7 @@ class Jury:
         self._back = Counter(locale for locale, place in places if place and place.round_name == CALIBRATION)
 
     def calibrating(self, locale: str, records: int) -> float:
-        """How many of so many records of a language are for calibration, about; what Argilla holds stays there."""
+        """How many of so many records are for calibration, about; what Argilla holds stays there."""
         if self.campaign is None:
             return 0.0
         part = records / self.locales[locale]
@@ -273,11 +263,7 @@ class Jury:
         return part * self._back[locale] + new
 
     def calibration(self, records: Sequence[PlannedRecord]) -> frozenset[str]:
-        """`record_uuid` of each of these records that a push of them puts into calibration.
-
-        Raises:
-            InputError: a record is assigned to a group that has nobody for its language.
-        """
+        """`record_uuid` of each record that a push puts into calibration."""
         if self.campaign is None:
             return frozenset()
         languages = [(record.record_uuid, record.locale) for record in records]
@@ -286,7 +272,6 @@ class Jury:
         return frozenset(record_uuid for record_uuid, place in routes.items() if place.round_name == CALIBRATION)
 
     def judges_calibration(self, locale: str) -> int:
-        """How many annotators a record of calibration waits for."""
         campaign = self.campaign
         wanted = campaign.calibration.overlap if campaign and campaign.calibration else None
         return wanted or max(1, len(campaign.jury(locale)) if campaign else 1)
@@ -298,7 +283,6 @@ class Jury:
         return share * self.judges_calibration(locale) + (1 - share) * self.overlap[task]
 
     def hours_of(self, narrative: PlannedNarrative, shares: Mapping[str, float]) -> float:
-        """How long the narrative takes all its annotators together."""
         seconds = 0.0
         for record in narrative.records:
             for task, load in record.loads.items():
@@ -307,7 +291,6 @@ class Jury:
         return seconds / 3600
 
     def shares(self, records: Mapping[str, int]) -> dict[str, float]:
-        """The share of each language's records that is for calibration, of so many records."""
         return {
             locale: self.calibrating(locale, records[locale]) / records[locale] if records.get(locale) else 0.0
             for locale in self.locales

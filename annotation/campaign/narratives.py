@@ -26,46 +26,29 @@ _JAPANESE = re.compile(r"[\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 class Load(NamedTuple):
-    """What one record brings to a task."""
-
     units: int = 0
     """Records of Argilla: passages in retrieval, one or none in the other tasks."""
     seconds: float = 0.0
-    """How long they take one annotator together, if she reads and decides as assumed."""
 
 
 class PlannedRecord(NamedTuple):
-    """One answer."""
-
     record_uuid: str
     provider: str
-    """Who answered; empty where unknown."""
     locale: str
-    """Language of the questions about it."""
     loads: Mapping[TaskName, Load]
-    """What it brings to each task."""
 
 
 class PlannedNarrative(NamedTuple):
-    """One narrative with all its answers."""
-
     key: str
     """What tells it from all others, the same whatever else is planned: its id or its query."""
     narrative_id: str
-    """Its id; empty where unknown."""
     language: str
-    """Language of most of its answers."""
     kind: str
-    """Its type; empty where unknown."""
     records: tuple[PlannedRecord, ...]
-    """Its answers in order of their ids."""
 
 
 class Population(NamedTuple):
-    """All that may be judged."""
-
     narratives: tuple[PlannedNarrative, ...]
-    """Sorted by key."""
     repeated: int
     """Records that stood in the sources more than once and count once."""
     nameless: int
@@ -73,7 +56,6 @@ class Population(NamedTuple):
 
     @property
     def records(self) -> list[PlannedRecord]:
-        """The answers of all narratives."""
         return [record for narrative in self.narratives for record in narrative.records]
 
 
@@ -93,10 +75,8 @@ def read_population(
     """The records by narrative; texts are not kept.
 
     Answers with the same `narrative_id` belong together; without one, those to the same query do, and go to the
-    narrative whose id has that query. Of a record that comes twice the one with more passages counts.
-
-    `locale_of` gives the language of the questions about a record, by the record's language; `progress` hears how many
-    records have been read.
+    narrative whose id has that query. Of a record that comes twice the one with more passages counts. `locale_of` gives
+    the language of the questions, by the record's; `progress` hears how many records have been read.
     """
     found: dict[str, _Read] = {}
     repeated = 0
@@ -168,8 +148,6 @@ otherwise leave nearly half of them unused."""
 
 
 class Stratification(NamedTuple):
-    """One way to divide the narratives, and in which order strata get one narrative more."""
-
     members: Mapping[str, Sequence[PlannedNarrative]]
     """The narratives of each stratum, those that are drawn first in front."""
     turns: tuple[str, ...]
@@ -177,11 +155,9 @@ class Stratification(NamedTuple):
 
     @property
     def smallest(self) -> int:
-        """How many narratives it takes at least: one of each stratum."""
         return len(self.members)
 
     def sizes(self, narratives: int) -> dict[str, int]:
-        """How many of each stratum are in a sample of so many."""
         counts = dict.fromkeys(self.members, 0)
         for stratum in self.turns[:narratives]:
             counts[stratum] += 1
@@ -189,8 +165,6 @@ class Stratification(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A sampled narrative."""
-
     narrative: PlannedNarrative
     stratum: str
     probability: float
@@ -207,7 +181,7 @@ def stratifications(narratives: Sequence[PlannedNarrative], seed: int) -> Iterat
 def _stratified(
     narratives: Sequence[PlannedNarrative], seed: int, stratum_of: Callable[[PlannedNarrative], str]
 ) -> Stratification:
-    """The narratives by stratum, in an order that only seed and narrative decide.
+    """In an order that only seed and narrative decide.
 
     Each stratum gets a narrative; then whichever is furthest from its share does (Webster's divisor method).
     """
@@ -226,7 +200,6 @@ def _stratified(
 
 
 def draw(strata: Stratification, narratives: int) -> list[Draw]:
-    """The sample of so many narratives, in order of stratum and key."""
     return [
         Draw(each, stratum, count / len(strata.members[stratum]))
         for stratum, count in strata.sizes(narratives).items()

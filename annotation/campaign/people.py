@@ -19,18 +19,12 @@ _PASSWORD_BYTES = 15  # 20 characters of URL-safe base64
 
 
 class NewUser(NamedTuple):
-    """An annotator who was created; her password is kept nowhere else unless a file was named."""
-
     username: str
     password: str
 
 
 def checked_names(annotators: Sequence[str]) -> list[str]:
-    """The annotators' names, trimmed.
-
-    Raises:
-        InputError: one is empty, too long, not printable, or named twice.
-    """
+    """The names, trimmed; InputError where one is empty, too long, not printable, or named twice."""
     names = [name.strip() for name in annotators]
     if not all(names):
         raise InputError("An annotator's name is empty. Give every `--annotator` a name.")
@@ -52,24 +46,16 @@ def checked_names(annotators: Sequence[str]) -> list[str]:
 
 
 class Passwords:
-    """The passwords of new users: in a file that only its owner can read where one is named, else told once."""
+    """The passwords of new users: in a file that only its owner can read where one is named, else announced once."""
 
     def __init__(self, file: Path | None = None, announce: Callable[[NewUser], None] = lambda user: None) -> None:
-        """Take the file's passwords, so that one written before an interruption is used again.
-
-        Raises:
-            InputError: the file exists and holds no passwords.
-        """
+        """The file's passwords are taken, so that one written before an interruption is used again."""
         self.file = file
         self.announce = announce
         self.kept = read_passwords(file) if file is not None and file.exists() else {}
 
     def make(self, name: str) -> str:
-        """A password for a new user, written down before it is used.
-
-        Raises:
-            OutputError: the file cannot be written.
-        """
+        """A password for a new user, written down before it is used."""
         if self.file is None:
             return secrets.token_urlsafe(_PASSWORD_BYTES)
         if name not in self.kept:
@@ -84,17 +70,12 @@ class Passwords:
         return self.kept[name]
 
     def tell(self, user: NewUser) -> None:
-        """Tell a password that is kept nowhere, once the user exists."""
         if self.file is None:
             self.announce(user)
 
 
 def read_passwords(file: Path) -> dict[str, str]:
-    """The passwords in the file, by user name.
-
-    Raises:
-        InputError: it cannot be read, or holds something else.
-    """
+    """The passwords in the file, by user name."""
     if file.exists() and not file.is_file():  # from a device or a pipe nobody gets a password back
         raise InputError(f"`{file}` is no file, and passwords are kept in one. Check `--passwords`.")
     try:
@@ -109,7 +90,6 @@ def read_passwords(file: Path) -> dict[str, str]:
 
 
 def create_user(client: "rg.Argilla", person: Annotator, passwords: Passwords) -> str:
-    """The id of a new user, whose password is kept or told at once."""
     password = passwords.make(person.name)
     role = "admin" if person.role == "admin" else "annotator"  # Argilla knows no adjudicators
     user = load_sdk().User(person.name, person.name, role=role, password=password, client=client).create()
@@ -121,17 +101,10 @@ class _User(NamedTuple):
     id: str
     name: str
     role: str
-    """`owner`, `admin` or `annotator`."""
     workspaces: tuple[str, ...]
-    """Names of the workspaces that she is a member of, sorted; an owner sees the others, too."""
 
 
 def list_users(argilla: Argilla) -> tuple[_User, ...]:
-    """Every user of the server, in order of names.
-
-    Raises:
-        NotAllowedError: the key is not an owner's.
-    """
     users = argilla.users()
     member_of: dict[str, list[str]] = {user["id"]: [] for user in users}
     for workspace, workspace_id in sorted(argilla.workspaces().items()):
@@ -142,17 +115,15 @@ def list_users(argilla: Argilla) -> tuple[_User, ...]:
 
 
 class Revocation(NamedTuple):
-    """What became of what a user had to come in with."""
-
     role: str
     ended: bool
-    """Whether all log-ins ended; False where the server cannot, which is no server of ours."""
+    """False where the server cannot, which is no server of ours."""
     new_key: bool
     """Whether there is a new API key, so that the one before opens nothing."""
 
 
 def _revoke(argilla: Argilla, user: _User) -> Revocation:
-    """What became of the user's log-ins and API key: on our own server all end; an owner's key stays."""
+    """On our own server all log-ins end; an owner's key stays."""
     try:
         said = argilla.request("POST", REVOCATION_PATH.format(user_id=user.id))
     except NotFoundError:
@@ -161,7 +132,7 @@ def _revoke(argilla: Argilla, user: _User) -> Revocation:
 
 
 def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> Revocation:
-    """What became of the user's other ways in, now that she has a new password, kept or told as `passwords` says.
+    """What became of the user's other ways in, now that they have a new password, kept or announced by `passwords`.
 
     Raises:
         NotFoundError: there is no such user.
@@ -177,8 +148,6 @@ def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> Revocat
 
 def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> tuple[tuple[str, ...], Revocation]:
     """The workspaces that the user left, those named or all that they were in, and what became of their ways in.
-
-    What they answered stays, under their name.
 
     Raises:
         NotFoundError: there is no such user or workspace.
@@ -197,7 +166,7 @@ def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> 
 
 
 def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> tuple[str, Revocation]:
-    """What stands for the user on the server from now on, and what became of their ways in.
+    """What the user is called from now on, and what became of their ways in.
 
     They leave every workspace first and are renamed last, so that whoever is interrupted can say the name again. Their
     id stays, so that all their answers remain one person's. Nobody knows their password afterwards.
@@ -217,7 +186,6 @@ def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> tu
 
 
 def find_user(argilla: Argilla, name: str) -> _User:
-    """The user of the name; NotFoundError where there is none."""
     for user in list_users(argilla):
         if user.name == name:
             return user
@@ -227,7 +195,6 @@ def find_user(argilla: Argilla, name: str) -> _User:
 
 
 def refuse_owner(user: _User) -> None:
-    """Raise InputError where the user is an owner."""
     if user.role == "owner":
         raise InputError(
             f"{user.name!r} is an owner, who sees every workspace without being a member. Only admins and annotators "
@@ -236,5 +203,5 @@ def refuse_owner(user: _User) -> None:
 
 
 def still_in_campaign(people: Sequence[Annotator], name: str) -> bool:
-    """Whether the next set-up would take the user back in, because the campaign lists them as one who has not left."""
+    """Whether the next set-up would take the user back in."""
     return any(person.name == name and not person.left for person in people)

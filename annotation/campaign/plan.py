@@ -174,8 +174,6 @@ _WEIGHT_OF_ASSUMED = 20.0
 
 
 class PlanOptions(NamedTuple):
-    """What is wanted."""
-
     hours: float | None = None
     """Hours that may be used; None with `power`, or for all narratives."""
     power: float | None = None
@@ -183,15 +181,11 @@ class PlanOptions(NamedTuple):
     overlap: int | None = None
     """How many annotators a unit waits for; None for the campaign's, or one."""
     seed: int = 0
-    """Seed of the sample."""
 
 
 class PlannedSample(NamedTuple):
-    """A plan with its sample."""
-
     plan: Plan
     sample: bytes
-    """The bytes of `sample.csv`."""
 
 
 def make_plan(
@@ -272,7 +266,6 @@ def _within_hours(
 
 
 def _costs(population: Population, jury: Jury, narratives: int) -> dict[str, float]:
-    """The hours of each narrative, by key, where so many narratives are judged."""
     expected = {
         locale: round(count * narratives / len(population.narratives)) for locale, count in jury.locales.items()
     }
@@ -319,7 +312,6 @@ class _Comparable(NamedTuple):
     """What two providers can be compared on."""
 
     shared: Shared
-    """Narratives that they share, on average over the pairs."""
     votes: int
     likeness: Likeness
     pairs: int
@@ -389,7 +381,7 @@ def _planned_paces(
 
 
 def _hours(planned: Iterable[PlannedPace], known: Mapping[Cell, Pace]) -> Hours:
-    """The hours of all submissions; all paces are taken to be too long or too short together."""
+    """All paces are taken to be too long or too short together."""
     low = expected = high = 0.0
     for each in planned:
         hours, spread = each.judgements * each.seconds / 3600, known[each.task, each.language].spread
@@ -410,7 +402,7 @@ def _strata(strata: Stratification, number: int) -> tuple[Stratum, ...]:
 
 
 def _sample_csv(draws: Sequence[Draw]) -> bytes:
-    """The bytes of `sample.csv`: a row a record; cells that a spreadsheet would run begin with an apostrophe."""
+    """Cells that a spreadsheet would run begin with an apostrophe."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(_SAMPLE_COLUMNS)
@@ -454,11 +446,7 @@ def _shown_hours(hours: float) -> str:
 
 
 def check_plan_folder(folder: Path) -> None:
-    """Refuse a folder that holds anything: a plan in use must not change under its study.
-
-    Raises:
-        OutputError: it is a file, or not empty.
-    """
+    """Raise OutputError for a folder that holds anything: a plan in use must not change under its study."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise OutputError(f"`{folder}` is a file. Name a new folder for the plan.")
     if folder.is_dir() and any(folder.iterdir()):
@@ -467,12 +455,7 @@ def check_plan_folder(folder: Path) -> None:
 
 
 def write_plan(planned: PlannedSample, folder: Path) -> None:
-    """Write `plan.json` and `sample.csv`; the folder appears with both, or not at all.
-
-    Raises:
-        OutputError: the folder holds something, or is a file.
-        OSError: the system refuses.
-    """
+    """Write `plan.json` and `sample.csv`; the folder appears with both, or not at all."""
     check_plan_folder(folder)
     target = folder.absolute()
     work = target.with_name(f".{target.name}.{uuid4().hex}.part")
@@ -489,7 +472,6 @@ def write_plan(planned: PlannedSample, folder: Path) -> None:
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """What is judged, how long it takes by task and language, and what it finds out."""
     whole = "all" if plan.narratives == plan.all_narratives else f"of {plan.all_narratives:,}"
     yield f"{counted(plan.narratives, 'narrative')} ({whole}) with {counted(plan.records, 'answer')}"
     yield ""

@@ -41,18 +41,14 @@ class Likeness(NamedTuple):
     """How much alike votes are, as correlations at a share of one half."""
 
     agreement: float = AGREEMENT
-    """Of two people's votes on one unit."""
     narrative: float = LIKENESS
-    """Of votes on two providers' answers to one narrative."""
 
 
 class Shared(NamedTuple):
-    """The narratives that both providers answered."""
-
     groups: tuple[tuple[float, int], ...]
     """How many narratives have which weight."""
     are_equal: bool = True
-    """Whether all have the same weight; some that hardly differ are one group."""
+    """Some that hardly differ are one group."""
 
     @property
     def effective(self) -> float:
@@ -79,12 +75,7 @@ def detectable_difference(shared: Shared, votes: int, likeness: Likeness, compar
 
     Votes follow normal scores that narrative and unit share. The narratives' differences get the test of `exports
     results`: sign flips, by their normal approximation with a correction for continuity, on seeded studies.
-
-    Args:
-        shared: Narratives that both providers answered.
-        votes: Votes on each answer.
-        likeness: How much alike votes are.
-        comparisons: How many tests the level is divided by (Bonferroni).
+    `comparisons` is how many tests the level is divided by (Bonferroni).
     """
     if _power(1.0, shared, votes, likeness, comparisons) < POWER:
         return None
@@ -99,7 +90,6 @@ def detectable_difference(shared: Shared, votes: int, likeness: Likeness, compar
 
 
 def finds_difference(difference: float, shared: Shared, votes: int, likeness: Likeness) -> bool:
-    """Whether one planned comparison finds the difference with power .8."""
     return _power(difference, shared, votes, likeness, 1) >= POWER
 
 

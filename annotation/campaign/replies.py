@@ -30,7 +30,7 @@ class Reply(Frozen):
     user_id: str
     """Who asked."""
     question: str
-    """The note as she wrote it; another note is another question."""
+    """The note as they wrote it; another note is another question."""
     text: str
     """The reply."""
     for_all: bool = False
@@ -40,7 +40,6 @@ class Reply(Frozen):
 
 
 def question_id(record_id: str, user_id: str, question: str) -> str:
-    """The short name of a question."""
     return hashlib.sha256("\n".join((record_id, user_id, question)).encode()).hexdigest()[:_ID_LENGTH]
 
 
@@ -55,12 +54,10 @@ def replies_in(properties: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[int,
 
 
 def last_replies(replies: Iterable[Reply]) -> list[Reply]:
-    """The last reply to each question, in order of the first ones."""
     return list({(each.record_id, each.user_id, each.question): each for each in replies}.values())
 
 
 def rules_in(replies: Iterable[Reply]) -> list[tuple[str, str]]:
-    """Question and reply of those that the guidelines have."""
     return [(each.rule, each.text) for each in last_replies(replies) if each.rule]
 
 
@@ -73,11 +70,10 @@ def closing_rules(heading: str, rules: Sequence[tuple[str, str]]) -> str:
 
 
 def without_rules(guidelines: str, heading: str) -> str:
-    """The guidelines without the questions and replies that they end in."""
     return guidelines.partition(f"\n## {heading}\n")[0]
 
 
 def _as_text(text: str) -> str:
-    """The text as Markdown that shows it; each line is a paragraph, and nothing of it is markup."""
+    """Each line is a paragraph, and nothing of it is markup."""
     lines = (_SIGNIFICANT.sub(r"\\\g<0>", line.strip()) for line in harmless_characters(text).splitlines())
     return "\n\n".join(line for line in lines if line)

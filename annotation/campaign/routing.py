@@ -36,9 +36,9 @@ def plan_routes(
 
     `stored` is the place of each record that Argilla holds, in any dataset of the campaign; such a record stays there.
     Of the others, those that `assign` names go to their group; then calibration takes its share: each record whose hash
-    is below `fraction`, or as many of the lowest hashes of each language as are wanting to `records`, and more where a
-    task would have too few (`_with_floor`). The rest is for production, where the hash chooses one of the groups that
-    have somebody for the language. `without_passages` are the ids, stored ones included, of those for generation only.
+    is below `fraction`, or as many of the lowest hashes of each language as `records` lacks, and more where a task
+    would have too few. The rest is for production, where the hash chooses one of the groups that have somebody for the
+    language. `without_passages` are the ids, stored ones included, of those for generation only.
 
     Raises:
         InputError: a record is assigned to a group that has nobody for its language.
@@ -69,7 +69,6 @@ def locale_for(language: str, campaign: Campaign) -> str:
 def _calibration_share(
     new: Iterable[tuple[str, str]], stored: Mapping[str, Place], campaign: Campaign, without_passages: frozenset[str]
 ) -> frozenset[str]:
-    """Which of the new records, pairs of `record_uuid` and locale, are for calibration; none without such a round."""
     rule = campaign.calibration
     if rule is None:
         return frozenset()
@@ -98,12 +97,11 @@ def _with_floor(
     rule: Calibration,
     without_passages: frozenset[str],
 ) -> list[str]:
-    """The records of one language that are chosen, with enough of them for every task.
+    """Retrieval and grounding need records with passages, generation takes all.
 
-    Retrieval and grounding need records with passages, generation takes all. Where too few are `calibrated` and
-    `chosen`, those of the lowest hashes follow (`ordered` are the new ones); with `records` they take the places of
-    the highest hashes without passages, so that the number stays. `known` are all records of the language, in Argilla
-    and new.
+    Where too few are `calibrated` and `chosen`, those of the lowest hashes follow (`ordered` are the new ones); with
+    `records` they take the places of the highest hashes without passages, so that the number stays. `known` are all
+    records of the language, in Argilla and new.
     """
     found = list(chosen)
     for passed_over in (without_passages, frozenset[str]()):
@@ -116,7 +114,6 @@ def _with_floor(
 
 
 def _floor(concerned: int, rule: Calibration) -> int:
-    """How many of so many records that a task can take are for calibration at least."""
     return min(_FLOOR, max(1, concerned // 2), concerned, rule.records or _FLOOR)
 
 
@@ -134,11 +131,8 @@ def expected_calibration(rule: Calibration | None, new: float, held: int = 0, ca
 
 
 def _group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Campaign) -> str | None:
-    """The group of a record of production; None where there are no groups.
-
-    The highest hash of group and record wins, so that a new group takes its share from all others and moves nothing
-    between them (rendezvous hashing, Thaler and Ravishankar 1998).
-    """
+    # The highest hash of group and record wins: a new group takes its share from all others and moves nothing between
+    # them (rendezvous hashing, Thaler and Ravishankar 1998).
     groups = campaign.groups_for(locale)
     if assigned is not None and assigned not in groups:
         raise InputError(
@@ -155,10 +149,7 @@ def _share(seed: int, text: str) -> float:
 
 
 def routing_metadata(campaign: Campaign) -> dict[str, Any]:
-    """What decides the split, as it stands in the metadata of each of the campaign's datasets.
-
-    What came later is left out where it is as it was before, so that an earlier campaign has the same metadata still.
-    """
+    """What decides the split, as each dataset's metadata have it; earlier campaigns have the same metadata still."""
     rule = campaign.calibration
     size = None if rule is None else {"fraction": rule.fraction, "records": rule.records, "seed": rule.seed}
     if rule and size and rule.rule != 1:
@@ -172,14 +163,10 @@ def check_routing(
     campaign: Campaign,
     keys: Collection[str] = ("calibration", "locales", "groups", LANGUAGE_WORKSPACES),
 ) -> None:
-    """Check that each of our datasets was set up for the same split as the campaign's.
+    """Raise SettingsError where a dataset of ours was set up for another split than the campaign's.
 
-    Pass them as `datasets.current_datasets` describes them: what was set up may have changed since they were made.
-
-    Datasets that are in no campaign, such as those of rounds by hand, are passed over. `keys` names what is compared.
-
-    Raises:
-        SettingsError: one was set up for another split; the message has both.
+    Pass them as `datasets.current_datasets` describes them. Datasets that are in no campaign, such as those of rounds
+    by hand, are passed over. `keys` names what is compared.
     """
     wanted = routing_metadata(campaign)
     for dataset in described:
@@ -213,8 +200,6 @@ def _shown(value: Any) -> str:
 def as_it_stands(argilla: Argilla, campaign: Campaign, workspace: str) -> Campaign:
     """The campaign with what Argilla has of it decided; where it has nothing, with what a new campaign gets.
 
-    `workspace` is the common one of the settings.
-
     Raises:
         SettingsError: `language_workspaces` or `calibration.rule` says otherwise than Argilla; records do not move.
     """
@@ -239,7 +224,7 @@ def as_it_stands(argilla: Argilla, campaign: Campaign, workspace: str) -> Campai
 
 
 def _decided(campaign: Campaign, parts: bool, rule: int) -> Campaign:
-    """The campaign with both decisions; a rule that the file names is left to be compared with Argilla's."""
+    """A rule that the file names is left to be compared with Argilla's."""
     calibration = campaign.calibration
     if calibration and calibration.rule is None:
         calibration = calibration.model_copy(update={"rule": rule})
@@ -253,13 +238,7 @@ def _every_workspace(campaign: Campaign, workspace: str) -> tuple[str, ...]:
 
 
 def standing_workspaces(argilla: Argilla, campaign: Campaign | None, workspace: str) -> tuple[str, ...]:
-    """The names of the workspaces in which people work or worked; the common one where there is no campaign.
-
-    Those that the campaign needs are there even where Argilla lacks them, so that nothing is left out unseen.
-
-    Raises:
-        SettingsError: as for `as_it_stands`.
-    """
+    """Where people work or worked, and what the campaign needs even where Argilla lacks it."""
     if campaign is None:
         return (workspace,)
     standing, known = as_it_stands(argilla, campaign, workspace), argilla.workspaces()

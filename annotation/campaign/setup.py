@@ -73,11 +73,9 @@ def set_up(
 ) -> Plan:
     """The plan that was carried out: the workspace, three published datasets of one round and language, its annotators.
 
-    Running it again changes nothing; after it was killed, running it again finishes the work. Titles, descriptions and
-    guidelines of another wording, and another overlap, are changed. New annotators are passed to `announce` one by one
-    as soon as they exist, because a password cannot be read again. `min_submitted` is the number of annotators that a
-    record waits for; None leaves existing datasets as they are and gives new ones 1. `evidence` says whether grounding
-    asks for marks; None leaves existing datasets as they are, and new ones ask for none.
+    Running it again changes nothing; after it was killed, running it again finishes the work. New annotators are passed
+    to `announce` one by one as soon as they exist, because a password cannot be read again. None as `min_submitted` or
+    `evidence` leaves existing datasets as they are, and gives new ones 1 and `off`.
 
     Raises:
         InputError: an annotator's name is empty, unprintable or named twice.
@@ -95,18 +93,14 @@ def wanted_of(
     round_name: str,
     evidence: Evidence | None = None,
 ) -> Wanted:
-    """What there is to be without a campaign: one round in one language in one workspace.
-
-    Raises:
-        InputError: an annotator's name is empty, unprintable or named twice.
-    """
+    """Without a campaign: one round in one language in one workspace."""
     people = [Member(workspace, Annotator(name=name)) for name in checked_names(annotators)]
     place = Place(workspace, locale, round_name)
     return Wanted({place: dict.fromkeys(TASKS, min_submitted)}, people, None, {}, {}, evidence)
 
 
 def _juries(campaign: Campaign, workspace: str, found: Iterable[Place]) -> dict[Place, list[str]]:
-    """Who labels at each place, by user name; empty where there is one language, in which everybody labels."""
+    """Empty where there is one language, in which everybody labels."""
     if len(campaign.locales) == 1:
         return {}
     return {
@@ -118,9 +112,7 @@ def _juries(campaign: Campaign, workspace: str, found: Iterable[Place]) -> dict[
 def wanted_of_round(
     campaign: Campaign, workspace: str, round_name: str, locale: str | None, min_submitted: int | None
 ) -> Wanted:
-    """What there is to be for a round beside the campaign's own, for everybody of a language.
-
-    `campaign` is as it stands in Argilla. `locale` chooses one of its languages; None is for all of them.
+    """What there is to be for a round beside the campaign's own; None as `locale` is for all of its languages.
 
     Raises:
         InputError: the campaign sets up that round itself, or does not have the language.
@@ -169,7 +161,7 @@ def plan_campaign(
 
 
 def apply_plan(argilla: Argilla, plan: Plan, passwords: Passwords) -> Plan:
-    """Do what the plan says, step by step, and give it back; killed at any moment, a new plan has what is left.
+    """Do what the plan says, and give it back; killed at any moment, a new plan has what is left.
 
     Raises:
         OutputError: the passwords cannot be written; no user was made then.
@@ -184,7 +176,6 @@ def apply_plan(argilla: Argilla, plan: Plan, passwords: Passwords) -> Plan:
 
 
 def create_workspace(argilla: Argilla, name: str) -> str:
-    """The id of a new workspace."""
     return str(load_sdk().Workspace(name=name, client=connected(argilla)).create().id)
 
 
@@ -264,14 +255,13 @@ def _apply_members(
 
 
 def add_members(argilla: Argilla, workspace_id: str, user_ids: Sequence[str]) -> None:
-    """Let users join a workspace of which they are no members yet."""
     client = connected(argilla)
     for user_id in user_ids:
         user_handle(client, user_id).add_to_workspace(workspace_handle(client, workspace_id))
 
 
 def add_users(argilla: Argilla, wanted: Sequence[Member], passwords: Passwords) -> tuple[MemberPlan, ...]:
-    """What was done about each person in each workspace; who is there already is left as she is.
+    """What was done about each person in each workspace; who is there already is left as they are.
 
     Raises:
         NotFoundError: there is no such workspace.
@@ -285,14 +275,10 @@ def add_users(argilla: Argilla, wanted: Sequence[Member], passwords: Passwords) 
 
 
 def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: JuryDataset) -> None:
-    """Copy the records of the old version into the new one; those that are in it already are left alone.
+    """Copy the records of the old version, without responses and suggestions; killed and called again, it goes on.
 
-    Responses and suggestions are not copied. A query that the old version did not show comes from the generation
-    datasets of its round and language, the ids of passages that could not be marked there from the retrieval datasets.
-    Killed and called again, it goes on.
-
-    Raises:
-        InputError: a field that the new version has is missing in a record of the old one, and the query is nowhere.
+    A query that the old version did not show comes from the generation datasets of its round and language, the ids of
+    passages that could not be marked there from the retrieval datasets.
     """
     old_id = str(old["id"])
     there = {item["external_id"] for _, page in argilla.record_pages(new.id, include=()) for item in page}
@@ -318,7 +304,7 @@ def _carry_records(argilla: Argilla, old: Mapping[str, Any], new: JuryDataset) -
 
 
 def _read_passages(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> dict[str, set[tuple[int, str, str]]]:
-    """Rank, `chunk_id` and `doc_id` of all passages in the retrieval datasets among those described, by record."""
+    """Rank, `chunk_id` and `doc_id` of all passages in the retrieval datasets, by record."""
     passages: defaultdict[str, set[tuple[int, str, str]]] = defaultdict(set)
     for dataset in described:
         if task_of(dataset) == "retrieval":

@@ -55,46 +55,38 @@ _ASKS_FOR_MARKS = {
 
 
 class Step(NamedTuple):
-    """One thing that set-up looks at, and what it does: `kept` where nothing is to do."""
+    """`kept` where nothing is to do."""
 
     kind: Literal["workspace", "dataset", "annotator"]
     name: str
     done: Done
     note: str = ""
-    """What differs, or a remark; empty where there is none."""
     workspace: str = ""
-    """The workspace that it is in; empty for somebody who is in none yet."""
+    """Empty for somebody who is in none yet."""
 
 
 class Wanted(NamedTuple):
-    """What there is to be."""
-
     places: Mapping[Place, Mapping[TaskName, int | None]]
     """The overlap of each task at each place; None takes an existing dataset's, and 1 for a new one."""
     members: Sequence[Member]
-    """Who is to belong to which workspace, those who left included."""
     routing: Mapping[str, Any] | None
-    """What decides the split of the records; None outside campaigns."""
+    """None outside campaigns."""
     notes: Mapping[Place, str]
     juries: Mapping[Place, Sequence[str]]
     """User names of those who label at each place; empty where all members label in all datasets."""
     evidence: Evidence | None = None
-    """Whether grounding asks for marks; None takes an existing dataset's way, and `off` for a new one."""
+    """None takes an existing dataset's way, and `off` for a new one."""
 
 
 class DatasetPlan(NamedTuple):
-    """What is to be done about one dataset."""
-
     workspace: str
     definition: DatasetDefinition
     existing: Mapping[str, Any] | None
-    """The dataset as the server describes it; None where it is to be made."""
+    """None where it is to be made."""
     earlier: Mapping[str, Any] | None
-    """The version whose records are to be carried over; None where there is nothing to carry."""
+    """The version whose records are to be carried over."""
     parts: tuple[Part, ...]
-    """Path and body of each change to a field or question."""
     body: dict[str, Any]
-    """What is to be changed in the dataset itself; empty where nothing is."""
     step: Step
     affected: str
     """What it does to responses that are there; empty where it touches none."""
@@ -103,8 +95,6 @@ class DatasetPlan(NamedTuple):
 
 
 class MemberPlan(NamedTuple):
-    """What is to be done about one person in one workspace."""
-
     member: Member
     user_id: str | None
     """None where they are to be created."""
@@ -112,16 +102,13 @@ class MemberPlan(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Everything that is to be done, in order."""
-
     workspaces: dict[str, str | None]
-    """Ids of the workspaces by name; None where one is to be created."""
+    """None where one is to be created."""
     datasets: tuple[DatasetPlan, ...]
     members: tuple[MemberPlan, ...]
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Everything that was looked at, in words."""
         made = tuple(
             Step("workspace", name, "kept" if workspace_id else "created", workspace=name)
             for name, workspace_id in self.workspaces.items()
@@ -130,7 +117,6 @@ class Plan(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether anything is to be done."""
         return any(step.done != "kept" for step in self.steps)
 
     @property
@@ -200,10 +186,7 @@ def _plan_dataset(
     raised_ids: Sequence[str],
     rules: Sequence[tuple[str, str]],
 ) -> DatasetPlan:
-    """What is to be done about one dataset, given the datasets of its workspace and those to be made anew.
-
-    `rules` are the questions and replies that its guidelines end in.
-    """
+    """`rules` are the questions and replies that its guidelines end in."""
     newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
     unfinished = newest is not None and is_carrying(newest)
     raised = newest is not None and newest["id"] in raised_ids
@@ -302,10 +285,7 @@ def _wording_of(part: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _changed_body(existing: Mapping[str, Any], definition: DatasetDefinition) -> dict[str, Any]:
-    """What of the dataset itself differs, as a change to send: guidelines, overlap, metadata; empty where nothing does.
-
-    Metadata that the definition does not have stay as they are.
-    """
+    """As a change to send; metadata that the definition does not have stay as they are."""
     wanted, metadata = definition.body, existing["metadata"] or {}
     body: dict[str, Any] = {}
     if existing["guidelines"] != wanted["guidelines"]:
@@ -341,7 +321,6 @@ def _count_responses(argilla: Argilla, dataset_id: str) -> int:
 
 
 def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any]]:
-    """The dataset's `fields` or `questions` as the server describes them."""
     parts: list[dict[str, Any]] = argilla.request("GET", f"/datasets/{dataset_id}/{kind}")["items"]
     return parts
 
@@ -358,11 +337,7 @@ def refuse_strangers(described: Sequence[Mapping[str, Any]], definition: Dataset
 def refuse_other_schema(
     argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str
 ) -> None:
-    """Refuse an existing dataset that does not fit; a draft may lack fields and questions.
-
-    Raises:
-        ArgillaError: it has other fields or questions; the message lists them and ends in the way out.
-    """
+    """Raise ArgillaError for a dataset with other fields or questions; a draft may lack some."""
     there = {
         part["name"]: schema_part(part)
         for part in [*parts_of(argilla, existing["id"], "fields"), *parts_of(argilla, existing["id"], "questions")]
@@ -402,7 +377,7 @@ def _refuse_other_evidence(existing: Mapping[str, Any], definition: DatasetDefin
 def plan_members(
     argilla: Argilla, wanted: Sequence[Member], workspace_ids: Mapping[str, str | None]
 ) -> tuple[MemberPlan, ...]:
-    """What is to be done about each person in each workspace, in the order given; only an owner may ask."""
+    """In the order given; only an owner may ask."""
     if not wanted:
         return ()
     users = {user["username"]: user for user in argilla.users()}

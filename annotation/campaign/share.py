@@ -35,7 +35,6 @@ _NAME_LENGTH = 40  # of four bytes each, a file name has room for them
 
 
 def render_page(task: TaskName, wording: Wording) -> str:
-    """The guidelines of one task as a page, complete; the same task and wording give the same text."""
     rules, mark, sections = wording.guidelines[task].partition("\n## ")
     examples = wording.examples[task]
     return render(
@@ -51,8 +50,6 @@ def render_page(task: TaskName, wording: Wording) -> str:
 
 
 class WorkItem(NamedTuple):
-    """One dataset that an annotator works in."""
-
     series: Series
     name: str
     url: str
@@ -60,13 +57,9 @@ class WorkItem(NamedTuple):
 
 
 class SharedSheets(NamedTuple):
-    """What was written."""
-
     sheets: tuple[Path, ...]
-    """A sheet for each annotator, in order of the campaign or of the user names."""
     guidelines: tuple[Path, ...]
     without_password: tuple[str, ...]
-    """Annotators whose sheet has no password."""
     without_work: tuple[str, ...]
     """Annotators in none of whose datasets there is a record yet; their sheets list all of them."""
 
@@ -106,9 +99,7 @@ def share_sheets(
 
 
 def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | None) -> dict[str, tuple[WorkItem, ...]]:
-    """The datasets of each annotator in order of the work, by user name; nobody is without one.
-
-    Those without a record are left out, unless all of hers are.
+    """The datasets of each annotator in order of the work, by user name: those with records, or all where none has any.
 
     Raises:
         NotFoundError: a workspace is missing, or there is no annotator, or no dataset for one of them.
@@ -144,7 +135,6 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
 
 
 def _members_of(argilla: Argilla, workspace: str) -> tuple[Member, ...]:
-    """The annotators who are members of the workspace, in order of their names."""
     users = argilla.workspace_users(argilla.find_workspace(workspace))
     names = sorted(user["username"] for user in users if user["role"] == "annotator")
     # Unchecked: Argilla takes names that a campaign's file may not have.
@@ -154,7 +144,6 @@ def _members_of(argilla: Argilla, workspace: str) -> tuple[Member, ...]:
 def _work_of(
     person: Annotator, people: Sequence[Member], campaign: Campaign | None, there: Mapping[str, Sequence[WorkItem]]
 ) -> tuple[WorkItem, ...]:
-    """Their datasets in order of the work: those with records, or all where none has any."""
     locales = campaign.locales_of(person) if campaign else None
     workspaces = dict.fromkeys(each.workspace for each in people if each.person.name == person.name)
     items = [item for name in workspaces for item in there[name] if locales is None or item.series.locale in locales]
@@ -163,10 +152,9 @@ def _work_of(
 
 
 def sheet_names(names: Iterable[str]) -> dict[str, str]:
-    """The file name of each annotator's sheet: her user name, with `-` for what a file name should not hold.
+    """The file name of each annotator's sheet: the user name, with `-` for what a file name should not hold.
 
-    Letters and digits of any script stay, so that `Jörg Müller` finds `sheet-Jörg-Müller.html`. Where two names would
-    give one file, a hash of the name follows, so that no sheet is lost.
+    Letters and digits of any script stay. Where two names would give one file, a hash of the name follows.
     """
     plain = {name: _as_file_name(name) for name in names}
     times = Counter(each.casefold() for each in plain.values())
@@ -177,7 +165,6 @@ def sheet_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _as_file_name(name: str) -> str:
-    """The name with runs of what is no letter, mark, digit, dot, hyphen or underscore as one hyphen; may be empty."""
     fitting = (
         each if unicodedata.category(each)[0] in "LMN" or each in "._" else "-"
         for each in unicodedata.normalize("NFC", name)
@@ -186,7 +173,7 @@ def _as_file_name(name: str) -> str:
 
 
 def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[WorkItem]) -> str:
-    """The sheet as one HTML page without scripts or anything from elsewhere, in the language of her first dataset."""
+    """One HTML page without scripts or anything from elsewhere, in the language of the first dataset."""
     locale = items[0].series.locale
     words = sheet_wording(locale)
     return render(
@@ -209,11 +196,6 @@ def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[
 
 
 def sheet_wording(locale: str) -> dict[str, str]:
-    """The texts of a sheet in one language.
-
-    Raises:
-        InputError: there is no such language, or a text is missing.
-    """
     read_wording(locale)
     path = LOCALES / f"{locale}.toml"
     return read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("sheet",), _SHEET_TEXTS, path)

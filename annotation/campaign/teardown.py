@@ -21,60 +21,47 @@ if TYPE_CHECKING:
 
 
 class _Contents(NamedTuple):
-    """What a dataset holds; two that differ show that somebody worked in between."""
+    """Two that differ show that somebody worked in between."""
 
     records: int
     submitted: int
     drafts: int
     discarded: int
     annotators: frozenset[str]
-    """User ids of everybody with a response."""
     latest: datetime | None
-    """When a response was changed last; None where there is none."""
 
 
 class DatasetToDelete(NamedTuple):
-    """A dataset that is to go."""
-
     id: str
     name: str
     contents: _Contents
 
 
 class UserToDelete(NamedTuple):
-    """A member of the workspace, and why she stays."""
-
     id: str
     username: str
     stays: str
-    """Why she is not deleted; empty where she is."""
+    """Why they are not deleted; empty where they are."""
 
 
 class Teardown(NamedTuple):
-    """What is to be removed."""
-
     workspace: str
     workspace_id: str
     datasets: tuple[DatasetToDelete, ...]
-    """The datasets that go, in order of their names."""
     is_whole: bool
-    """Whether the workspace goes too."""
     users: tuple[UserToDelete, ...]
     """The members, where users were asked for; none otherwise."""
 
     @property
     def submitted(self) -> int:
-        """Submitted responses in all datasets that go."""
         return sum(each.contents.submitted for each in self.datasets)
 
     @property
     def discarded(self) -> int:
-        """Discarded responses in them."""
         return sum(each.contents.discarded for each in self.datasets)
 
     @property
     def drafts(self) -> int:
-        """Drafts in them."""
         return sum(each.contents.drafts for each in self.datasets)
 
 
@@ -131,10 +118,7 @@ def _contents(argilla: Argilla, dataset_id: str) -> _Contents:
 
 
 def _plan_users(argilla: Argilla, workspace_id: str, others: Collection[str] = ()) -> tuple[UserToDelete, ...]:
-    """Each member of the workspace, in order of their names, with why she stays.
-
-    Owners stay, and so do members of other workspaces and whoever answered in one; `others` do not count.
-    """
+    """Owners stay, and so do members of other workspaces and whoever answered in one; `others` do not count."""
     elsewhere = [each for name, each in argilla.workspaces().items() if each != workspace_id and name not in others]
     members = {user["id"] for each in elsewhere for user in argilla.workspace_users(each)}
     answered = {
@@ -159,13 +143,7 @@ def _why_she_stays(user: Mapping[str, Any], own_id: str, members: Collection[str
 
 
 def check_exported(plan: Teardown, rows: Mapping[tuple[str, str], int]) -> None:
-    """Check that the export holds every submitted and discarded response.
-
-    `rows` counts the export's rows by dataset id and status.
-
-    Raises:
-        ArgillaError: it does not, so nothing may be removed.
-    """
+    """Raise ArgillaError where the export, its rows by dataset id and status, lacks a response."""
     for dataset in plan.datasets:
         for status in ("submitted", "discarded"):
             held, exported = getattr(dataset.contents, status), rows.get((dataset.id, status), 0)
@@ -178,10 +156,10 @@ def check_exported(plan: Teardown, rows: Mapping[tuple[str, str], int]) -> None:
 
 
 def tear_down(argilla: Argilla, plans: Sequence[Teardown], tell: Callable[[str], object] = lambda line: None) -> None:
-    """Remove what was planned, each dataset only if nobody worked in it since; `tell` is told of each removal.
+    """Remove what was planned, each dataset only if nobody worked in it since; `report` gets a line for each removal.
 
-    All datasets go before anybody does: with a person, Argilla deletes her responses in every workspace. Killed at any
-    moment, a new plan has what is left.
+    All datasets go before anybody does: with a person, Argilla deletes their responses in every workspace. Killed at
+    any moment, a new plan has what is left.
 
     Raises:
         ArgillaError: somebody worked in a dataset since it was looked at; it and what comes after it stay.
@@ -212,7 +190,7 @@ def tear_down(argilla: Argilla, plans: Sequence[Teardown], tell: Callable[[str],
 
 
 def _erase_history(argilla: Argilla, workspace: str, dataset_id: str | None = None) -> bool:
-    """Remove the history of a dataset that is gone, or of all that are gone; False where the key is not an owner's.
+    """Of a dataset that is gone, or of all that are gone; False where the key is not an owner's.
 
     A stock server keeps none.
     """
@@ -227,13 +205,12 @@ def _erase_history(argilla: Argilla, workspace: str, dataset_id: str | None = No
 
 
 def _remove(thing: "rg.Dataset | rg.User | rg.Workspace") -> None:
-    """Remove one thing; one that a cut-off call removed already is no error."""
+    """One that a cut-off call removed already is no error."""
     with suppress(NotFoundError):
         thing.delete()
 
 
 def loss_lines(plan: Teardown) -> Iterator[str]:
-    """What is lost, dataset by dataset, then people."""
     for dataset in plan.datasets:
         found = dataset.contents
         yield (

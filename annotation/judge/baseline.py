@@ -43,7 +43,7 @@ _NOT_PROSE = re.compile(r"https?://\S+")
 
 
 class Sentence(NamedTuple):
-    """A sentence of a passage, with its words without numbers."""
+    """With its words without numbers."""
 
     passage: Passage
     text: str
@@ -52,12 +52,8 @@ class Sentence(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """What the baseline proposes for one unit."""
-
     labels: dict[str, ProposedLabel]
-    """Answers to the labels that it can answer."""
     rationale: str
-    """Why."""
     quotes: list[tuple[Passage, str]]
     """Sentences that it rests on, the best first."""
 
@@ -78,8 +74,6 @@ def sentences_of(passages: Iterable[Passage], language: str) -> list[Sentence]:
 
 
 class Index:
-    """The sentences by their words."""
-
     def __init__(self, sentences: Sequence[Sentence]) -> None:
         self.sentences = sentences
         self.words = WordIndex(sentence.words | sentence.numbers for sentence in sentences)
@@ -102,10 +96,7 @@ def _judge_relevance(unit: Unit) -> Proposal:
 
 
 def _judge_support(unit: Unit) -> Proposal:
-    """Whether the context backs any claim of the answer, and whether there is a claim that it does not back.
-
-    Without passages nothing is backed, by the meaning of the labels; nor is anything in an answer without a claim.
-    """
+    """Without passages nothing is backed, by the labels' meaning; nor is anything in an answer without a claim."""
     language = "" if unit.record.language == "und" else unit.record.language
     claims = _claims_of(unit.record.answer, language)
     if not claims or not unit.passages:
@@ -118,11 +109,7 @@ def _judge_support(unit: Unit) -> Proposal:
 
 
 def _labels_of(findings: Sequence[Finding], all_seen: bool) -> dict[str, ProposedLabel]:
-    """The labels that the verdicts on the claims answer.
-
-    One claim in the context's own words is support. A context that says a claim in other words supports it as well, so
-    the rules never find that there is no support.
-    """
+    # A context that says a claim in other words supports it as well, so the rules never find that there is no support.
     verdicts = {each.verdict for each in findings}
     labels = {}
     if "supported" in verdicts:
@@ -167,10 +154,9 @@ _ANSWERED: dict[TaskName, tuple[str, ...]] = {
 
 
 def _claims_of(answer: str, language: str) -> list[str]:
-    """The answer's claims: its sentences with at least three content words or numbers.
+    """The answer's sentences with at least three content words or numbers, without citation marks, URLs and headings.
 
-    Citation marks, URLs and headings are left out. Where no sentence has as many, all of them together are the claim;
-    an answer without any content word has none.
+    Where no sentence has as many, all of them together are the claim; without any content word there is none.
     """
     plain = _NOT_PROSE.sub(" ", without_marks(answer))
     sentences = [text for text in _split_sentences(plain, language) if not text.startswith("#")]
@@ -185,11 +171,7 @@ def _proposed(chance: float) -> ProposedLabel:
 
 
 def baseline_judgement(unit: Unit) -> Judged:
-    """The judgement of the judge without a model, of retrieval or grounding.
-
-    Its quotes are checked like a model's; there is none where passage and claim share no word. Labels that it cannot
-    tell are left out and named.
-    """
+    """Without a model, of retrieval or grounding: labels that cannot be answered are left out and named."""
     proposal = JUDGES[unit.task](unit)
     quotes = [{"url": url_of(passage), "snippet": text} for passage, text in proposal.quotes]
     context = read_context(aggregate_context(pages_of(unit.passages)))

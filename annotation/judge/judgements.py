@@ -62,26 +62,20 @@ class Unit(NamedTuple):
 
     @property
     def chunk_id(self) -> str | None:
-        """The passage in retrieval; None in the other tasks."""
         return self.passages[0].chunk_id if self.task == "retrieval" else None
 
     @property
     def key(self) -> tuple[str, TaskName, str | None]:
-        """What tells it from every other unit."""
         return self.record.record_uuid, self.task, self.chunk_id
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """The distinct sites of its passages, in order; `-` alone where there is none."""
         sites = dict.fromkeys(source_domain(passage.url) for passage in self.passages)
         return tuple(site for site in sites if site) or (_NO_SITE,)
 
 
 def units_of(record: QueryResponse, tasks: Sequence[TaskName] = TASKS) -> Iterator[Unit]:
-    """The record's units of these tasks, in the fixed order of the tasks, passages by rank.
-
-    Grounding is a unit without passages too; annotators have it only where there are some.
-    """
+    """In the fixed order of the tasks, passages by rank; grounding is a unit without passages too."""
     passages = tuple(sorted(record.chunks, key=lambda passage: passage.chunk_rank))
     for task in TASKS:
         if task not in tasks:
@@ -102,7 +96,7 @@ def url_of(passage: Passage) -> str:
 
 
 def pages_of(passages: Iterable[Passage]) -> list[tuple[str, str]]:
-    """Each passage under its page's URL, in their order; apart, since a quote over two of them stands on no page."""
+    """Apart, since a quote over two of them stands on no page."""
     return [(url_of(passage), passage.text) for passage in passages]
 
 
@@ -132,14 +126,11 @@ class RejectedQuote(Frozen):
 
 
 class Judged(NamedTuple):
-    """A judgement, and what was rejected of its quotes."""
-
     judgement: FullJudgement
     rejected: tuple[RejectedQuote, ...] = ()
 
 
 def judgement_identity(unit: Unit, model: str) -> dict[str, Any]:
-    """Whom and what a judgement is about."""
     return {"record_uuid": unit.record.record_uuid, "task": unit.task, "chunk_id": unit.chunk_id, "model": model}
 
 

@@ -60,8 +60,6 @@ _FORM_WORDS = (
 
 
 class Prompt(NamedTuple):
-    """What is put to a model: its instructions, the prompt, the JSON Schema of the answer, and the pages in it."""
-
     system: str
     text: str
     schema: dict[str, Any]
@@ -69,18 +67,15 @@ class Prompt(NamedTuple):
 
     @property
     def sha256(self) -> str:
-        """The digest of all that the model sees."""
         return digest(self.text, self.system, self.schema)
 
 
 def digest(prompt: str, system: str, schema: Mapping[str, Any]) -> str:
-    """sha256 of what is put to a model, in hex."""
     parts = (system, prompt, json.dumps(schema, sort_keys=True))
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def build_prompt(unit: Unit) -> Prompt:
-    """The prompt for one unit."""
     context = aggregate_context(pages_of(unit.passages))
     sections = _sections_of(unit, context)
     parts = [
@@ -162,11 +157,7 @@ class ModelAnswer(BaseModel):
 
 
 def answer_reader(task: TaskName) -> Callable[[Any], ModelAnswer]:
-    """What reads the JSON of an answer of this task.
-
-    It raises ValueError where a label is missing, unknown or contradicts its own probability, or a field is not of its
-    type.
-    """
+    """What reads the JSON of an answer; ValueError where a label is missing, unknown or contradicts its probability."""
 
     def read(value: Any) -> ModelAnswer:
         try:
@@ -186,10 +177,7 @@ def answer_reader(task: TaskName) -> Callable[[Any], ModelAnswer]:
 
 
 def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], model: str, explain: bool) -> Judged:
-    """The judgement that an answer stands for; without labels where the answer or all of its quotes are invalid.
-
-    `explain` adds to the error of a quote both normal forms.
-    """
+    """Without labels where the answer or all quotes are invalid; `explain` adds both normal forms to an error."""
     about = {**judgement_identity(unit, model), "prompt_sha256": prompt.sha256}
     if said.value is None:
         return Judged(FullJudgement(**about, status=said.status, errors=(said.error,)))

@@ -37,11 +37,7 @@ from pipeline.records.run import numbered_lines
 
 
 class Work(NamedTuple):
-    """What to judge, and how.
-
-    `sample` rejected quotes are written beside `out`; `report` hears how many units are done, and of how many; `tell`
-    shows a line to the one who waits.
-    """
+    """`sample` rejected quotes are written beside `out`; `report` hears how many units are done, and of how many."""
 
     records: Path
     out: Path
@@ -53,11 +49,7 @@ class Work(NamedTuple):
     tell: Tell = lambda line: None
 
     def units(self, wanted: Callable[[Unit], bool]) -> Iterator[Unit]:
-        """Each unit that is wanted, once, in the order of records, tasks and ranks; what is no record is passed over.
-
-        Raises:
-            InputError: no such path, not UTF-8, not CSV v2, or nothing in it.
-        """
+        """Each wanted unit once, in the order of records, tasks and ranks; what is no record is passed over."""
         seen: set[tuple[str, TaskName, str | None]] = set()
         for record in read_source(self.records, []):
             for unit in units_of(record, self.tasks):
@@ -67,11 +59,7 @@ class Work(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What stands in the judgements' file.
-
-    `units` counts judgements by status, `sites` by site and status: one of a unit of several sites at each of them;
-    `left_out` counts by label the judgements that leave it out.
-    """
+    """Judgements by status; by site and status, one of several sites at each; and those that leave a label out."""
 
     units: Counter[Status]
     sites: Counter[tuple[str, Status]]
@@ -81,7 +69,6 @@ class Tally(NamedTuple):
 
 
 def _check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> tuple[int, tuple[str, ...]]:
-    """What there is to judge."""
     problems: list[str] = []
     records = without_passages = found = 0
     for record in read_source(work.records, problems):
@@ -124,12 +111,10 @@ def _refuse_other_file(work: Work, model: str) -> None:
 
 
 def beside(out: Path, what: str) -> Path:
-    """The file of `what` beside the judgements: `<out>.<what>.jsonl`."""
     return out.with_name(f"{out.name}.{what}.jsonl")
 
 
 def _write_judgements(work: Work, judged: Iterable[tuple[Unit, Judged]]) -> Tally:
-    """The tally; the judgements stand in the file as they come, the sample beside it where one is wanted."""
     tally = Tally(Counter(), Counter(), Counter(), Counter(), 0)
     sample: list[tuple[str, bytes]] = []
     with staged_file(work.out) as file:
@@ -165,8 +150,6 @@ def status_table(tally: Tally) -> list[list[str]]:
 
 
 class _Question(NamedTuple):
-    """What identifies a reply: the unit, the model, and the digest of all that the model sees."""
-
     record_uuid: str
     task: str
     chunk_id: str | None
@@ -175,7 +158,7 @@ class _Question(NamedTuple):
 
 
 class _UnitAsker:
-    """Asks about one unit. What was answered before is taken from the replies; `further` asks anything else.
+    """What was answered before is taken from the replies; `further` asks anything else.
 
     A reply is kept before anything is done with it. `received` is what came from `further`, kept or not: it was paid.
     """
@@ -188,16 +171,11 @@ class _UnitAsker:
         self.received: list[str] = []
 
     def question(self, prompt: str, system: str, schema: Mapping[str, Any]) -> _Question:
-        """What identifies the reply to a prompt, the unit's own or a repair's."""
         record_uuid, task, chunk_id = self.unit.key
         return _Question(record_uuid, task, chunk_id, self.model, digest(prompt, system, schema))
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
-        """The reply; its payloads are appended to `kept`.
-
-        Raises:
-            ProviderError: there is none.
-        """
+        """The reply, or ProviderError; its payloads are appended to `kept`."""
         question = self.question(prompt, system, schema)
         payloads = self.replies.find(question)
         if not payloads:
@@ -215,11 +193,6 @@ class _UnitAsker:
 
 class _Nobody:
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
-        """Refuse to ask.
-
-        Raises:
-            ProviderError: in any case.
-        """
         raise ProviderError("The run was stopped before the model had mended its answer.", "not_recorded")
 
 
@@ -241,11 +214,6 @@ class _Asking:
         return spent_of(payloads, self.model, self.work.limits.prices)
 
     async def ask_all(self, asker: Asks, units: Iterator[Unit], total: int) -> None:
-        """Settle every unit, unless the run is stopped.
-
-        Raises:
-            OSError: a reply cannot be kept; the other calls are given up.
-        """
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self.work.limits.concurrency):
@@ -293,10 +261,7 @@ async def _read_answer(about: _UnitAsker, prompt: Prompt) -> Structured[ModelAns
 
 
 class Outcome(NamedTuple):
-    """What came of a run: the tally, a line for each part that is no record, units left over, and what it took.
-
-    `stopped` says why units are left: `SIGINT`, `SIGTERM` or `max_cost`; empty where none are.
-    """
+    """`stopped` says why units are left: `SIGINT`, `SIGTERM` or `max_cost`; empty where none are."""
 
     tally: Tally
     problems: tuple[str, ...]
@@ -352,5 +317,5 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
 
 
 def _takes_model(unit: Unit) -> bool:
-    """Whether a model is asked about the unit: not about grounding without passages, which annotators never see."""
+    """Not about grounding without passages, which annotators never see."""
     return unit.task != "grounding" or bool(unit.passages)

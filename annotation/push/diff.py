@@ -36,26 +36,18 @@ Progress = Callable[[str, int, int | None], None]
 
 
 class TaskCount(NamedTuple):
-    """What became of one task's units."""
-
     new: int = 0
-    """Not in Argilla before."""
     unchanged: int = 0
-    """There already as they are."""
     updated: int = 0
     """Changed, and answered by nobody, or changed only in what annotators do not see."""
     refused: int = 0
     """Changed after somebody answered the record."""
     revised: int = 0
-    """New as part of a revision."""
 
 
 class Repair(NamedTuple):
-    """An answer that Markdown would have changed, and that annotators see as it was written."""
-
     record_uuid: str
     repairs: Mapping[str, int]
-    """How much of it was kept, by its kind."""
     given_up: str
     """Why no Markdown is shown in it at all; empty where it is."""
 
@@ -65,26 +57,22 @@ class Repair(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where records go: a place and its three datasets."""
-
     place: Place
     datasets: Mapping[TaskName, JuryDataset]
     wording: Wording
 
 
 class Stored(NamedTuple):
-    """One unit that Argilla holds."""
-
     record_id: str
-    """Argilla's own id; empty where this push is what puts it in."""
+    """Empty where this push is what puts it in."""
     position: int
     """How many records of the dataset come before it."""
     record_uuid: str
-    """The canonical record that it is a unit of; empty where it is not ours."""
+    """Empty where it is not ours."""
     digest: str
     """Hash of everything that a push sets."""
     version: int
-    """Version of the hidden metadata, on which the next hash depends."""
+    """On which the next hash depends."""
     judged: str
     """Hash of what annotators judge by."""
     answered: bool
@@ -94,17 +82,13 @@ class Stored(NamedTuple):
     answer: str = ""
     """Hash of the answer and of who gave it to what; empty where that is not known, and outside generation."""
     run_id: str = ""
-    """Id of the run that asked; empty where it is not known."""
+    """Empty where it is not known."""
 
 
 class Unit(NamedTuple):
-    """One record body of one task, and what is to become of it."""
-
     task: TaskName
     body: dict[str, Any]
-    """What Argilla is sent."""
     change: Change
-    """What is to become of it."""
     record_id: str = ""
     """Argilla's id of the record that it replaces; empty where there is none."""
     position: int = 0
@@ -114,10 +98,7 @@ class Unit(NamedTuple):
 def stored_units(
     argilla: Argilla, dataset: JuryDataset, progress: Progress = lambda what, done, total: None
 ) -> dict[str, Stored]:
-    """What the dataset holds, by external id; a record that is not ours counts as one that differs from all of ours.
-
-    `progress` is told the dataset's name, how many records were read, and of how many.
-    """
+    """What the dataset holds, by external id; a record that is not ours counts as one that differs from all of ours."""
     found: dict[str, Stored] = {}
     for total, page in argilla.record_pages(dataset.id):
         for item in page:
@@ -127,7 +108,6 @@ def stored_units(
 
 
 def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
-    """The unit that Argilla describes, at its place in the dataset."""
     hidden = (item.get("metadata") or {}).get(HIDDEN) or {}
     version = hidden.get("version", HIDDEN_VERSION)
     return Stored(
@@ -145,16 +125,11 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
 
 
 def _answer_hash(provenance: Mapping[str, str], query: str, answer: str) -> str:
-    """A hash of an answer, of who gave it and to which narrative, by which it is known under another id."""
     return short_hash([*(provenance.get(name, "") for name in ("model_name", "model_version", "arm")), query, answer])
 
 
 def _answer_of(record: Mapping[str, Any]) -> str:
-    """The hash of a generation record's answer.
-
-    Empty for other tasks, for answers of nobody known, for revisions, and for controls and the like, which repeat an
-    answer on purpose.
-    """
+    """Empty for other tasks, answers of nobody known, revisions, and for controls and the like, which repeat one."""
     hidden = (record.get("metadata") or {}).get(HIDDEN) or {}
     provenance = hidden.get("provenance") or {}
     if hidden.get("task") != "generation" or not provenance.get("model_name") or hidden.get(_REVISION_OF):
@@ -166,17 +141,15 @@ def _answer_of(record: Mapping[str, Any]) -> str:
 
 
 def _digest(record: Mapping[str, Any]) -> str:
-    """A hash over everything that a push sets: the fields and our hidden metadata."""
     return short_hash([record["fields"], (record.get("metadata") or {}).get(HIDDEN)])
 
 
 def _judged_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:
-    """A hash of what annotators judge by, suggestions included, to compare with one of the version."""
     return f"{content_hash(record, version)}{record['metadata'][HIDDEN].get(SUGGESTION_HASH, '')}"
 
 
 def is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
-    """Whether the body would change what somebody has judged; what she does not judge by may change."""
+    """What they do not judge by may change."""
     return known.answered and known.judged != _judged_hash(body, known.version)
 
 
@@ -186,20 +159,16 @@ def moves_marks(known: Stored, body: Mapping[str, Any]) -> bool:
 
 
 def _marked_hash(record: Mapping[str, Any]) -> str:
-    """A hash of the text that marks are offsets into; empty where there can be none."""
     return short_hash(record["fields"][MARKED_FIELD]) if can_be_marked(record) else ""
 
 
 class _WentIn(NamedTuple):
     content: str
-    """Hash of its bodies."""
     units: frozenset[tuple[TaskName, str]] | None
-    """Task and external id of its units; None where a revision went in and all units of the earlier one stay."""
+    """None where a revision went in and all units of the earlier one stay."""
 
 
 class Diff:
-    """What is to become of each unit of one place, and the counts of it so far."""
-
     def __init__(
         self,
         target: Target,
@@ -208,10 +177,7 @@ class Diff:
         decorate: Decorate = lambda task, body: None,
         lacking: Mapping[TaskName, Collection[str]] | None = None,
     ) -> None:
-        """Start from what Argilla holds; `decorate` adds to each body what is not part of the record.
-
-        `lacking` names the fields that datasets of earlier versions do not have.
-        """
+        """`decorate` adds what is not part of the record; `lacking` names fields that older datasets do not have."""
         self.target = target
         self.stored = stored
         self.revise = revise
@@ -295,7 +261,6 @@ class Diff:
         ]
 
     def _unit(self, task: TaskName, body: dict[str, Any], new: Change) -> Unit:
-        """A unit of a record that goes in; `new` is said of one that Argilla does not hold."""
         known = self._held(task, body)
         if known is None:
             return Unit(task, body, new)
@@ -303,18 +268,13 @@ class Diff:
         return Unit(task, body, "unchanged" if stays else "updated", known.record_id, known.position)
 
     def twin(self) -> "Diff":
-        """The same place with nothing compared yet."""
         return Diff(self.target, self.stored, self.revise, self.decorate, self.lacking)
 
     def held(self, task: TaskName) -> int:
-        """How many of the task's units the place holds once all that was compared is in."""
         return len(self.stored[task]) + self.counts[task, "new"] + self.counts[task, "revised"]
 
     def left_over(self) -> tuple[str, ...]:
-        """A line for each unit in Argilla that its record, seen in this push, no longer has.
-
-        The units of a record that was revised are none of them: they are the earlier version.
-        """
+        """A line for each unit in Argilla that its record, seen in this push, no longer has; of no revised record."""
         lines: dict[str, list[str]] = {record_uuid: [] for record_uuid in self.went_in}
         for task, units in self.stored.items():
             for external_id, stored in sorted(units.items()):
@@ -325,7 +285,6 @@ class Diff:
 
 
 def passages_of(record: QueryResponse) -> list[MarkedPassage]:
-    """The record's passages in the order in which its context shows them."""
     in_order = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
     return [MarkedPassage(each.chunk_id, each.doc_id, each.chunk_rank, each.text) for each in in_order]
 
@@ -339,8 +298,6 @@ def _revision_of(record: QueryResponse, bodies: Sequence[_Body]) -> QueryRespons
 
 
 class KnownAnswers:
-    """The answers that are in Argilla, or came earlier in this push, by what they are."""
-
     def __init__(self, stored: Iterable[Stored]) -> None:
         self._held: dict[str, dict[str, str]] = {}
         self._found: dict[str, str] = {}

@@ -24,10 +24,8 @@ from pipeline.settings import read_settings
 
 
 class PushReport(NamedTuple):
-    """What was pushed, or would be in a dry run."""
-
     counts: dict[Place, dict[TaskName, TaskCount]]
-    """What became of the units, by place and task; places without any unit of this push are left out."""
+    """By place and task; places without any unit of this push are left out."""
     refused: tuple[str, ...]
     """A line for each refused record: its `record_uuid` and why."""
     revised: tuple[str, ...]
@@ -40,13 +38,13 @@ class PushReport(NamedTuple):
     """A line for each language and round of the campaign that has no work for a task."""
     known: tuple[str, ...] = ()
     """A line for each record whose answer Argilla holds under another id: both ids. They are in or not as
-    `PushOptions.takes_known` said, and `counts` has them only where they are."""
+    `PushOptions.takes_known` said, and `counts` has them only where they are.
+    """
     repairs: tuple[Repair, ...] = ()
-    """The answers that Markdown would have changed, in the order of the records: what of each is shown as written."""
+    """In the order of the records."""
 
     @property
     def tasks(self) -> dict[TaskName, TaskCount]:
-        """What became of each task's units, of all places together."""
         return {
             task: TaskCount(*map(sum, zip(*(each[task] for each in self.counts.values()), strict=True)))
             if self.counts
@@ -56,22 +54,16 @@ class PushReport(NamedTuple):
 
 
 class PushOptions(NamedTuple):
-    """What a push does besides putting in what is new."""
-
     dry_run: bool = False
-    """Whether nothing is written."""
     revise: bool = False
-    """Whether a record that changed after it was answered goes in as a revision, instead of being refused."""
     show: Callable[[PushReport], None] = lambda report: None
     """Is shown the whole difference before anything is written."""
     progress: Progress = lambda what, done, total: None
-    """Is told how far the push is."""
     without_passages: Collection[str] = ()
     """Ids of those records that have no passages: they are for generation only."""
     takes_known: Callable[[Sequence[str]], bool] = lambda lines: True
     """Says whether records go in whose answers Argilla holds under another id, of which it gets a line each."""
     decorator: Callable[[Argilla, Target], Decorate] = lambda argilla, target: lambda task, body: None
-    """Makes what adds to the bodies of a place something that is not part of the records, such as suggestions."""
 
 
 def push_records(
@@ -82,17 +74,6 @@ def push_records(
     round_name: str = PRODUCTION,
     options: PushOptions | None = None,
 ) -> PushReport:
-    """What became of each unit, all of one round: new, unchanged, updated, refused or revised.
-
-    Pushing the same records again writes nothing, and several processes may push at once. `locale` chooses the datasets
-    where the round has several languages. Memory grows with the number of units in Argilla and in the push, by a few
-    hundred bytes each, not with their texts; those wait in temporary files.
-
-    Raises:
-        NotFoundError: the workspace or one of its three datasets is missing.
-        InputError: the round has datasets in several languages and `locale` is None.
-        ArgillaError: Argilla refused a batch; the batches before it are in, and pushing again goes on from there.
-    """
     chosen = options or PushOptions()
     datasets = find_datasets(argilla, workspace, locale, round_name)
     place = Place(workspace, datasets["generation"].locale, round_name)
@@ -110,15 +91,6 @@ def push_where_named(
     round_name: str | None,
     options: PushOptions,
 ) -> PushReport:
-    """What became of the records: at their places in the campaign, in a round of it, or in the datasets named.
-
-    With a `locale`, or without a campaign, all records go to one round's datasets of one language. `campaign` is as its
-    file says; what Argilla has of it decides the rest.
-
-    Raises:
-        InputError: the round is practice.
-        CitejuryError: as `push_records` and `push_campaign`.
-    """
     if round_name == PRACTICE:
         raise InputError(
             f"The round {PRACTICE!r} is for known cases, which `citejury annotation setup` puts there. Choose another "
@@ -140,18 +112,6 @@ def push_campaign(
     options: PushOptions,
     round_name: str | None = None,
 ) -> PushReport:
-    """What became of each unit, each record at its place in the campaign (`annotation.campaign.routing`).
-
-    `campaign` is as it stands in Argilla. `languages` are the `record_uuid` and the language of every record that
-    `records` will give. A record that is in Argilla stays at its place. In a round beside the campaign's own, which
-    `round_name` names, each goes in its language to what all people of that language share.
-
-    Raises:
-        NotFoundError: a workspace or dataset of the campaign is missing.
-        SettingsError: Argilla's datasets were set up for another split of the records.
-        InputError: a record is assigned to a group that has nobody for its language.
-        ArgillaError: as `push_records`.
-    """
     if round_name:
         homes = {
             each: Place(language_workspace(campaign, workspace, each), each, round_name) for each in campaign.locales
@@ -197,7 +157,7 @@ def _push_differences(
     records: Iterable[QueryResponse],
     options: PushOptions,
 ) -> PushReport:
-    """What became of each unit: first all records are compared, then what is to be written goes in.
+    """First all records are compared, then what is to be written goes in.
 
     Records whose answer is there under another id are compared apart, until it is said whether they go in.
     """
@@ -226,7 +186,7 @@ def _push_differences(
 
 
 def _report_of(compared: Sequence[tuple[Place, Diff]]) -> PushReport:
-    """The counts and lists of all places; a place may stand there twice."""
+    """A place may stand there twice."""
     counts: dict[Place, dict[TaskName, TaskCount]] = {}
     for place, diff in compared:
         before = counts.setdefault(place, dict.fromkeys(TASKS, TaskCount()))

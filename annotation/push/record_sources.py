@@ -37,20 +37,16 @@ _COLUMN = "record_uuid"
 
 
 class RecordChoice(NamedTuple):
-    """Which records go in."""
-
     wanted: frozenset[str] | None = None
     """`record_uuid` of each record of the sample; None where all are wanted."""
     excluded: frozenset[str] = frozenset()
-    """`record_uuid` of each record that stays out."""
 
     def takes(self, record_uuid: str) -> bool:
-        """Whether the record goes in."""
         return (self.wanted is None or record_uuid in self.wanted) and record_uuid not in self.excluded
 
 
 def read_choice(sample: Path | None, exclude: Path | None) -> RecordChoice:
-    """The choice that two CSV files make; other columns of theirs are let be.
+    """The choice that two CSV files make; their other columns are not read.
 
     Raises:
         InputError: a file is missing, is no CSV in UTF-8, lacks the column `record_uuid`, or names no record; or the
@@ -63,7 +59,7 @@ def read_choice(sample: Path | None, exclude: Path | None) -> RecordChoice:
 
 
 def _read_ids(path: Path) -> frozenset[str]:
-    """The record ids of a file, as a spreadsheet may have saved it."""
+    """As a spreadsheet may have saved them."""
     rows = numbered_rows(path, delimiter=delimiter_of(path, _COLUMN))
     _, names = next(rows, (1, []))
     header = [name.strip() for name in names]
@@ -89,11 +85,9 @@ class KeptRecords(NamedTuple):
     file: BinaryIO
 
     def keep(self, record: QueryResponse) -> None:
-        """Keep one record more."""
         self.file.write(record.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
 
     def read(self, left_out: Collection[str] = ()) -> Iterator[QueryResponse]:
-        """The records in their order, but those that are left out, by `record_uuid`."""
         self.file.seek(0)
         for line in self.file:
             record = QueryResponse.model_validate_json(line)
@@ -103,7 +97,6 @@ class KeptRecords(NamedTuple):
 
 @contextmanager
 def kept_records() -> Iterator[KeptRecords]:
-    """A place for records, gone with the block."""
     with TemporaryFile() as file:
         yield KeptRecords(file)
 
@@ -144,7 +137,7 @@ def _records_of_csv(path: Path, run: ToldRun, problems: list[str]) -> Iterator[Q
 
 
 def _read_whole_answers(path: Path, problems: list[str]) -> Iterator[StoredAnswer]:
-    """The answers of a CSV v2 file whose rows are all there and agree; one answer's rows may stand apart."""
+    """One answer's rows may stand apart."""
     waiting: dict[str, AnswerParts] = {}
     closed: set[str] = set()
     current = ""
@@ -168,7 +161,6 @@ def _read_whole_answers(path: Path, problems: list[str]) -> Iterator[StoredAnswe
 
 
 def _read_whole_rows(path: Path, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """The rows that have as many cells as there are columns, with the lines on which they begin."""
     rows = numbered_rows(path)
     _, header = next(rows, (1, []))
     if tuple(header) != CSV_COLUMNS:
@@ -200,8 +192,6 @@ def _described(path: Path, line: int, reason: str) -> str:
 
 
 class CheckedPaths(NamedTuple):
-    """What the paths hold."""
-
     languages: tuple[tuple[str, str], ...]
     """`record_uuid` and language of each record, in order."""
     problems: tuple[str, ...]
@@ -215,11 +205,8 @@ class CheckedPaths(NamedTuple):
     left_out: frozenset[str]
     """`record_uuid` of each answer that is not to go in; everything else here is about the others, but `naming`."""
     unchosen: int
-    """How many records are left out by the choice."""
     missing: int
-    """How many records that the choice wants are in none of the paths."""
     unknown: int
-    """How many records that the choice leaves out are in none of them either."""
 
 
 def check_paths(
@@ -230,11 +217,8 @@ def check_paths(
 ) -> CheckedPaths:
     """What the paths hold, and every line that is no record; no text is kept in memory.
 
-    Args:
-        paths: Run folders, CSV v2 files and files of records.
-        skip_self_naming: Whether answers that speak as their own model are left out.
-        choice: Which records go in; None for all.
-        keep: Hears of every record that may go in; of those that are left out in the end, too, where they stand twice.
+    With `skip_self_naming` answers that speak as their own model are left out. `keep` hears of every record that may go
+    in; of those that are left out in the end, too, where they stand twice.
 
     Raises:
         InputError: a path is missing, empty, not text or not CSV v2, or nothing in them is a record that goes in.
@@ -339,7 +323,7 @@ def _passages_of(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _passage_value(passage: Any, rank: int) -> dict[str, Any]:
-    """The passage as a canonical record holds it; its ids are derived from its URL or text where it has none."""
+    """Its ids are derived from its URL or text where it has none."""
     given = {"text": passage} if isinstance(passage, str) else passage
     if not isinstance(given, Mapping) or not isinstance(given.get("text"), str) or not given["text"].strip():
         raise InputError(f"passage {rank} is neither a text nor a dict with `text`: found {passage!r}")
@@ -348,7 +332,7 @@ def _passage_value(passage: Any, rank: int) -> dict[str, Any]:
 
 
 def _is_missing(cell: Any) -> bool:
-    """Whether a cell is empty, as frames say it: None or NaN."""
+    """As frames say it: None or NaN."""
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
@@ -397,18 +381,13 @@ class Naming(NamedTuple):
     """One place where an answer tells who wrote it."""
 
     name: str
-    """The name as the answer writes it."""
     excerpt: str
-    """The words around it, on one line."""
     speaks: bool
-    """Whether the answer speaks as it there, as in `I am …`; else it only names it, perhaps as its topic."""
+    """As in `I am …`; else it only names it, perhaps as its topic."""
 
 
 def check_naming(record: QueryResponse) -> tuple[Naming, ...]:
-    """Where the answer tells who wrote it: each name once, in order, at its first place; empty where nothing does.
-
-    A place where the answer speaks as its model comes before one that only names it.
-    """
+    """Each name once, in order, at its first place; where the answer speaks as its model comes first."""
     found: dict[str, Naming] = {}
     for start, end, speaks in sorted(_name_spans(record)):
         name = record.answer[start:end]

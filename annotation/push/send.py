@@ -22,7 +22,6 @@ class Waiting:
     """What one place is to get, in temporary files that end with the process, however it ends."""
 
     def __init__(self, target: Target, new: Mapping[TaskName, IO[bytes]], changed: IO[bytes]) -> None:
-        """Start empty."""
         self.target = target
         self.count = 0
         self._new = new
@@ -39,18 +38,15 @@ class Waiting:
             _write_line(self._new[unit.task], unit.body)
 
     def new(self, task: TaskName) -> Iterator[dict[str, Any]]:
-        """The bodies of records of which nothing is there yet, in the order in which they came."""
         yield from _read_lines(self._new[task])
 
     def changed(self) -> Iterator[list[Unit]]:
-        """The units of each record that changes, in the order in which they came."""
         for units in _read_lines(self._changed):
             yield [Unit(*unit) for unit in units]
 
 
 @contextmanager
 def opened_waiting(target: Target) -> Iterator[Waiting]:
-    """What the place is to get, empty; its files are gone after the block."""
     with ExitStack() as stack:
         new = {task: stack.enter_context(TemporaryFile()) for task in TASKS}
         yield Waiting(target, new, stack.enter_context(TemporaryFile()))
@@ -68,11 +64,8 @@ def _read_lines(file: IO[bytes]) -> Iterator[Any]:
 def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]) -> list[str]:
     """A line for each record that stays as it was, because somebody answered it meanwhile; the rest is in.
 
-    `sent` is told the number of units in each batch. The tasks go in from the last one to the first, because Argilla's
-    home page shows the dataset that changed last first.
-
-    Raises:
-        ArgillaError: the server refused a batch; the batches before it are in.
+    The tasks go in from the last one to the first, because Argilla's home page shows the dataset that changed last
+    first. ArgillaError where a batch is refused; the batches before it are in.
     """
     late: list[str] = []
     for group in _grouped(waiting.changed()):
@@ -87,7 +80,7 @@ def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]
 
 
 def _grouped(records: Iterator[list[Unit]]) -> Iterator[list[list[Unit]]]:
-    """The records in groups of at most a batch of units; a larger record is a group of its own."""
+    """A larger record is a group of its own."""
     group: list[list[Unit]] = []
     for units in records:
         if group and sum(map(len, group)) + len(units) > BATCH_RECORDS:
@@ -151,7 +144,6 @@ def _read_before(argilla: Argilla, target: Target, units: Sequence[Unit]) -> dic
 
 
 def _still_assigned(unit: Unit, before: Mapping[str, _Before]) -> Unit:
-    """The unit with what its record is for and who gets it, which no push changes."""
     metadata = (before[unit.record_id].body["metadata"] or {}) if unit.record_id else {}
     if ASSIGNMENT not in metadata:
         return unit
@@ -160,10 +152,9 @@ def _still_assigned(unit: Unit, before: Mapping[str, _Before]) -> Unit:
 
 
 def _withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str, Any], Unit]]) -> None:
-    """Remove what the units no longer propose, given each with the body that it replaces.
+    """A bulk write leaves suggestions to other questions as they are.
 
-    A bulk write leaves suggestions to other questions as they are. This comes before it: a push that is killed in
-    between finds the old hash of suggestions, and does it again.
+    This comes before it: a push that is killed in between finds the old hash of suggestions, and does it again.
     """
     for earlier, unit in replaced:
         wanted = unit.body.get("suggestions", [])
@@ -173,7 +164,7 @@ def _withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str
 
 
 def _read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit], include: str) -> list[dict[str, Any]]:
-    """The units as Argilla holds them now, in no order; in one page where they stand close together."""
+    """In no order; in one page where they stand close together."""
     wanted = {unit.record_id for unit in units}
     positions = [unit.position for unit in units]
     items: list[dict[str, Any]] = []
@@ -197,7 +188,6 @@ def _is_newly_answered(unit: Unit, before: Stored) -> bool:
 
 
 def _touches_answers(before: Stored, body: Mapping[str, Any]) -> bool:
-    """Whether the body would change what somebody has judged, or the words under her marks."""
     return is_answered_change(before, body) or moves_marks(before, body)
 
 
@@ -211,7 +201,6 @@ def _write_units(
     units: Sequence[Unit],
     receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
 ) -> None:
-    """Send the units, the last task's first."""
     for task in reversed(TASKS):
         batch = Batch(argilla, target.datasets[task], receive)
         for unit in units:

@@ -59,12 +59,10 @@ class Judgement(Frozen):
 
 
 class Judgements(NamedTuple):
-    """What a file of judgements holds."""
-
     labels: dict[tuple[TaskName, str], dict[str, ProposedLabel]]
-    """The answers of each unit that has some, by task and external id."""
+    """By task and external id."""
     skipped: dict[str, int]
-    """How many judgements were passed over, by their status."""
+    """By their status."""
 
 
 def read_judgements(path: Path) -> Judgements:
@@ -99,11 +97,7 @@ def read_judgements(path: Path) -> Judgements:
 
 
 def read_judgement(line: str) -> Judgement:
-    """The judgement of one line of JSON; what a proposal does not need, such as the evidence, is not read.
-
-    Raises:
-        InputError: it is not JSON or no judgement, or names a label that its task does not have.
-    """
+    """The judgement of one line of JSON; InputError where it is none, or names a label that its task does not have."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -121,17 +115,13 @@ def read_judgement(line: str) -> Judgement:
 
 
 def field_problems(error: ValidationError) -> str:
-    """What is wrong with which fields, without what they hold."""
+    """Without what they hold."""
     found = error.errors(include_input=False)
     return "; ".join(f"`{'.'.join(map(str, each['loc']))}`: {each['msg']}" for each in found)
 
 
 def external_id(judgement: Judgement) -> str:
-    """The id of its unit in Argilla.
-
-    Raises:
-        InputError: it is of retrieval and names no passage.
-    """
+    """The id of its unit in Argilla; InputError where it is of retrieval and names no passage."""
     if judgement.task != "retrieval":
         return judgement.record_uuid
     if not judgement.chunk_id:
@@ -147,7 +137,7 @@ class Proposals:
         self.used: set[tuple[TaskName, str]] = set()
 
     def decorator(self, argilla: Argilla, target: Target) -> Decorate:
-        """What adds the answers to a body of one place as suggestions, and a hash of them to its hidden metadata."""
+        """As suggestions, and a hash of them in its hidden metadata."""
         question_ids = {
             (task, question["name"]): question["id"]
             for task, dataset in target.datasets.items()
@@ -170,7 +160,7 @@ class Proposals:
 
 
 def _suggestion(question_id: str, label: ProposedLabel) -> dict[str, Any]:
-    """The answer as Argilla takes it; its score is the probability of the value that is proposed."""
+    """Its score is the probability of the value that is proposed."""
     score = label.p_yes if label.value else 1 - label.p_yes
     value = "yes" if label.value else "no"
     return {"question_id": question_id, "value": value, "score": round(score, 6), "type": "model", "agent": _AGENT}

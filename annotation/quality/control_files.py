@@ -38,41 +38,30 @@ _FEW = 5
 
 
 class Known(NamedTuple):
-    """One unit whose answers are known."""
-
     line: int
     task: TaskName
     record: QueryResponse
     chunk_id: str
-    """The passage; empty outside retrieval."""
     kind: str
-    """How it came about."""
     answers: Mapping[str, bool]
-    """The known answers by label, in their order."""
     made_from: str = ""
-    """`record_uuid` of the record that it was made from; empty where that is the record itself."""
+    """Empty where that is the record itself."""
 
 
 class KnownUnits(NamedTuple):
-    """What a file of controls holds."""
-
     units: tuple[Known, ...]
     """The units that a person has confirmed, in the file's order."""
     unconfirmed: int
-    """Rows that nobody has confirmed."""
     unscored: int = 0
     """Confirmed rows of which no known answer is to be scored; they are left out."""
 
 
 def records_path(path: Path) -> Path:
-    """Where the records of a planted file of controls are: beside it."""
     return path.with_name(f"{path.stem}.records.jsonl")
 
 
 def write_controls(path: Path, planted: Sequence[Planted]) -> Path:
     """The file of the controls' records, which was written beside the file of controls itself.
-
-    Cells that a spreadsheet would run as a formula begin with an apostrophe.
 
     Raises:
         OutputError: a folder, a socket or a disk is in the way.
@@ -106,9 +95,7 @@ def _row(planted: Planted) -> dict[str, str]:
 def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Collection[str] = ()) -> KnownUnits:
     """The confirmed controls of the file; labels of `skipped` are not known in any of them.
 
-    In a file without the column `confirmed` every row counts as confirmed: somebody wrote down what is known.
-
-    Records that it may name are by `record_uuid`.
+    In a file without the column `confirmed` every row counts as confirmed. `records` are by `record_uuid`.
 
     Raises:
         InputError: it is missing, is no CSV in UTF-8, lacks a column, or no row is confirmed.
@@ -155,7 +142,7 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Col
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line and cells by column of each row; first the header, each name with itself."""
+    """First the header, each name with itself."""
     rows = numbered_rows(path, delimiter=delimiter_of(path, "record_uuid"))
     header = [cell.strip() for cell in next(rows, (1, [""]))[1]]
     yield 1, dict(zip(header, header, strict=True))
@@ -165,7 +152,6 @@ def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _value(cell: str, column: str) -> bool | None:
-    """What a cell says; None where it is empty."""
     said = cell.casefold()
     if said not in _YES | _NO | {""}:
         raise InputError(f"`{column}` is {cell!r}; write yes or no, or leave it empty")
@@ -212,8 +198,6 @@ def _task_of(named: str, told: Iterable[str]) -> TaskName:
 
 
 class Balanced(NamedTuple):
-    """Controls of which each label has both answers, at least a third each."""
-
     units: tuple[Known, ...]
     """The controls; answers that would be too many are not known in them any more."""
     dropped: tuple[str, ...]
@@ -223,13 +207,10 @@ class Balanced(NamedTuple):
 
 
 def balanced(units: Sequence[Known], where: str) -> Balanced:
-    """The controls of one place, so that neither who always says yes nor who always says no passes for any label.
+    """So that neither who always says yes nor who always says no passes for any label.
 
     Of an answer that more than two thirds of a label's controls have, those too many are not counted, drawn by lot;
-    the controls stay for their other labels.
-
-    Raises:
-        BadRowsError: a label has one answer only among its controls; the message lists all such labels.
+    the controls stay for their other labels. BadRowsError lists all labels that have one answer only.
     """
     lacking: list[str] = []
     dropped: list[str] = []

@@ -42,8 +42,6 @@ KINDS: tuple[Change, ...] = get_args(Change)
 
 
 class ControlReport(NamedTuple):
-    """What became of the controls, or would in a dry run."""
-
     counts: Mapping[tuple[Place, TaskName], Mapping[Change, int]]
     people: Mapping[Place, int]
     """How many annotators get each control of a place."""
@@ -52,7 +50,7 @@ class ControlReport(NamedTuple):
     refused: tuple[str, ...]
     """A line for each control that changed after somebody answered it."""
     rates: tuple[float, ...]
-    """The rates at which they come, from the lowest; several where datasets have different ones."""
+    """From the lowest; several where datasets have different ones."""
     met_twice: int
     """How many of them are made from a record that annotators of the same dataset get too."""
     is_stock: bool
@@ -74,15 +72,12 @@ def push_controls(
     """What became of the controls, each at every place where annotators work on records of its language.
 
     Pushing the same again changes nothing; with other answers, or at another rate, it changes what is kept beside the
-    records. Nothing is written unless each label of each place has both answers among its controls.
-
-    `rate` is the share of each person's units that are to be controls and repeats; None for what each dataset has, or a
-    tenth where it has none yet. Where `locale` is None controls go by their own language. `workspace` is the campaign's
-    common one where there is a campaign.
+    records. `rate` is the share of each person's units that are to be controls and repeats; None for what each dataset
+    has, or a tenth. Where `locale` is None controls go by their own language. `workspace` is the campaign's common one.
 
     Raises:
         NotFoundError: a workspace or dataset is missing.
-        BadRowsError: a label has one answer only among the controls of a place.
+        BadRowsError: a label has one answer only among the controls of a place; nothing is written.
         InputError: without a campaign the round has several languages and `locale` is None.
         ArgillaError: Argilla refused a batch.
     """
@@ -178,7 +173,7 @@ def _jury(argilla: Argilla, place: Place, campaign: Campaign | None) -> list[str
 def _bodies(
     argilla: Argilla, dataset: JuryDataset, units: Iterable[Known], needed: int, rate: float
 ) -> list[dict[str, Any]]:
-    """The records of one dataset, in the order of their ids so that nothing tells how they came about."""
+    """In the order of their ids so that nothing shows how they came about."""
     wording = read_wording(dataset.locale)
     lacking = lacking_fields(dataset.task, argilla.request("GET", f"/datasets/{dataset.id}/fields")["items"])
     known = {(unit.record.record_uuid, unit.chunk_id): unit for unit in units}
@@ -206,7 +201,7 @@ def _bodies(
 def _stored(
     argilla: Argilla, dataset: JuryDataset, bodies: Sequence[Mapping[str, Any]], progress: Progress
 ) -> tuple[dict[str, dict[str, Any]], float, set[str]]:
-    """The controls that are there, by external id; the rate at which they come; `record_uuid`s of what is to label."""
+    """The controls by external id; the rate at which they come; `record_uuid`s of what is to label."""
     wanted = {body["external_id"] for body in bodies}
     found: dict[str, dict[str, Any]] = {}
     labelled: set[str] = set()
@@ -236,15 +231,12 @@ def _change(item: Mapping[str, Any] | None, body: Mapping[str, Any]) -> Change:
 
 
 class RepeatReport(NamedTuple):
-    """What is repeated in one dataset."""
-
     dataset: JuryDataset
     new: Mapping[str, int]
-    """New repeats by user id; who gets none is missing."""
+    """By user id; who gets none is missing."""
     there: Mapping[str, int]
     """Repeats that were there already, by user id."""
     rate: float
-    """The rate at which they come."""
     idle: tuple[str, ...]
     """Ids of those with new repeats and nothing else to label here, among which these could come up."""
 
@@ -255,7 +247,7 @@ def _draw_repeats(
     """What is to be repeated, drawn by lot: a user id and units of one answer; and the repeats there are, by user id.
 
     As many as make `share` of the units that each of the people submitted in the dataset, those that are there
-    included; only of answers after which she submitted `distance` units or more, and none twice.
+    included; only of answers after which they submitted `distance` units or more, and none twice.
     """
     sizes = Counter(record_uuid_of(dataset.task, unit) for unit in units if unit.assignment.purpose == "label")
     repeats = [unit.assignment for unit in units if unit.assignment.purpose == "repeat"]
@@ -280,7 +272,7 @@ def _draw_repeats(
 
 
 def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> list[tuple[tuple[Unit, ...], int]]:
-    """What the person submitted of units that are to be labelled, by answer, the earliest last, and how much since."""
+    """By answer, the earliest last, and how much since."""
     by_answer: dict[str, list[Unit]] = {}
     last: dict[str, Any] = {}
     for unit in units:
@@ -299,11 +291,7 @@ def _submitted(dataset: JuryDataset, units: Iterable[Unit], user_id: str) -> lis
 def datasets_of(
     argilla: Argilla, workspaces: Iterable[str], round_name: str, locale: str | None
 ) -> tuple[list[JuryDataset], dict[str, list[str]]]:
-    """The datasets of a round in their newest versions, and the ids of the annotators of each workspace by its name.
-
-    Raises:
-        NotFoundError: a workspace is missing, or none of them has such a dataset.
-    """
+    """The datasets of a round in their newest versions, and the annotators' ids by workspace."""
     datasets: list[JuryDataset] = []
     people: dict[str, list[str]] = {}
     for name in workspaces:
@@ -331,7 +319,7 @@ def push_repeats(
     dry_run: bool = False,
     progress: Progress = lambda what, done, total: None,
 ) -> list[RepeatReport]:
-    """What is repeated in each dataset; run again, only what is wanting to the share by then.
+    """What is repeated in each dataset; run again, only what the share lacks by then.
 
     `people` are ids by the name of their workspace. `share` is of the units that each person submitted, `distance` how
     many units they submitted since, at least. `rate` is that of controls and repeats together, as for controls.
@@ -371,7 +359,7 @@ def _refuse(argilla: Argilla) -> None:
 
 
 def _body(record: Mapping[str, Any], user_id: str, rate: float) -> dict[str, Any]:
-    """The record once more under another id, for this person only, shown as it was shown to her."""
+    """Under another id, for this person only, shown as it was shown to them."""
     hidden = record["metadata"][HIDDEN]
     uuid = control_uuid(hidden["record_uuid"], f"repeat {user_id}")
     external_id = f"{uuid}:{hidden['chunk_id']}" if hidden.get("chunk_id") else uuid

@@ -19,8 +19,6 @@ _IDS = 100  # ids in an address, as our server takes them
 
 
 class EscalatedDataset(NamedTuple):
-    """What becomes of one dataset's split units."""
-
     workspace: str
     dataset: str
     split: int
@@ -32,7 +30,7 @@ class EscalatedDataset(NamedTuple):
     nobody_left: int
     """Those of them that everybody who could take them has submitted or discarded."""
     takers: Mapping[str, int]
-    """How many of the escalated ones each annotator can take, by user name; only those who can take some."""
+    """How many of the escalated ones each annotator can take, by user name."""
 
 
 def escalate(
@@ -47,11 +45,10 @@ def escalate(
 ) -> list[EscalatedDataset]:
     """Let the units of these workspaces on which annotators are split wait for one submission more.
 
-    Controls, repeats and practice are none of them, nor is what an earlier version of a dataset holds.
-
-    Without `tasks` all count, without `rounds` all but practice. `languages` says in which somebody labels, by user
-    name: all for those who are not named. With `again` units count too that were escalated before, have that submission
-    too and are still split.
+    Controls, repeats and practice are none of them, nor is what an earlier version of a dataset holds. Without `tasks`
+    all count, without `rounds` all but practice. `languages` says in which somebody labels, by user name: all for those
+    who are not named. With `again` units count too that were escalated before, have that submission too and are still
+    split.
 
     Raises:
         InputError: it is a stock Argilla, or nobody is left for any of the split units and none was escalated before.
@@ -122,7 +119,7 @@ def _takers(unit: Unit, members: Collection[str]) -> set[str]:
 
 
 def _write_needed(argilla: Argilla, dataset_id: str, units: Sequence[Unit]) -> None:
-    """Let each of the units wait for one submission more than it has; whatever else its metadata say stays."""
+    """Whatever else its metadata say stays."""
     path = CHANGED_PATH.format(dataset_id=dataset_id)
     for group in (units[first : first + _IDS] for first in range(0, len(units), _IDS)):
         ids = ",".join(unit.record_id for unit in group)

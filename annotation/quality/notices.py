@@ -26,7 +26,6 @@ _SAMPLE = 100
 
 
 def notices_of_datasets(watched: Iterable[WatchedDataset], datasets: Sequence[DatasetStatus]) -> Iterator[Notice]:
-    """What needs a look about datasets."""
     for each in watched:
         if not each.dataset.is_ready:
             yield Notice(
@@ -62,7 +61,7 @@ def notices_of_datasets(watched: Iterable[WatchedDataset], datasets: Sequence[Da
 def notices_of_people(
     tallies: Sequence[Tally], names: Mapping[str, str], scores: Iterable[AnnotatorScores], argilla: Argilla
 ) -> Iterator[Notice]:
-    """What needs a look about people, each kind in one notice; some texts are read where somebody may be too fast."""
+    """Each kind in one notice; some texts are read where somebody may be too fast."""
     by_person: defaultdict[str, list[Submission]] = defaultdict(list)
     for tally in tallies:
         for each in tally.submissions:
@@ -111,7 +110,6 @@ def notices_of_people(
 
 
 def notices_of_practice(tallies: Iterable[Tally], names: Mapping[str, str]) -> Iterator[Notice]:
-    """That work waits for people who have not passed its practice."""
     waiting = [tally for tally in tallies if tally.kept_out]
     if not waiting:
         return
@@ -134,7 +132,6 @@ def notices_of_practice(tallies: Iterable[Tally], names: Mapping[str, str]) -> I
 
 
 def notices_of_questions(questions: Sequence[Question]) -> Iterator[Notice]:
-    """That questions wait for the lead."""
     waiting = [each for each in questions if not each.reply]
     if waiting:
         yield Notice(
@@ -146,7 +143,7 @@ def notices_of_questions(questions: Sequence[Question]) -> Iterator[Notice]:
 
 
 def _floor_of(tally: Tally, argilla: Argilla) -> float:
-    """The least seconds that an answer in the dataset takes, by the median of the texts of its first records."""
+    """By the median of the texts of its first records."""
     dataset = tally.watched.dataset
     _, page = next(argilla.record_pages(dataset.id, include=(), page_size=_SAMPLE), (0, []))
     lengths = [len(html.unescape(_TAG.sub("", each["fields"].get(_DECIDING[dataset.task]) or ""))) for each in page]

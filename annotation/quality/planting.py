@@ -49,20 +49,18 @@ _QUOTED = 3
 
 
 class Planted(NamedTuple):
-    """One unit with known answers, as the program proposes it."""
+    """As the program proposes it."""
 
     task: TaskName
     kind: Kind
     record: QueryResponse
     """The record that it is a unit of, under an id of its own."""
     chunk_id: str
-    """The passage; empty outside retrieval."""
     answers: Mapping[str, bool]
     """The answers that follow from what was done, by label; a person adds others."""
     what: str
     """What was done, in words; empty where nothing was."""
     made_from: str
-    """`record_uuid` of the record that it was made from."""
 
 
 class _Draw:
@@ -93,11 +91,10 @@ Plant = Callable[[QueryResponse, Sequence[QueryResponse], "_Draw"], _Change | No
 def plant_controls(
     records: Iterable[QueryResponse], number: int, seed: int = 0, tasks: Sequence[TaskName] = TASKS
 ) -> list[Planted]:
-    """So many units of each task and language with known answers, made from the records, in the order of the tasks.
+    """So many units of each task and language with known answers, in the order of the tasks.
 
     In retrieval a record's passages come together, as they do before annotators, so that there may be a few more.
-    There are fewer where the records do not give as many; none where they give none. The same records and seed give
-    the same.
+    There are fewer where the records do not give as many. The same records and seed give the same.
     """
     by_language: dict[str, list[QueryResponse]] = {}
     for record in sorted(records, key=lambda each: lot(f"{seed} {each.record_uuid}")):
@@ -112,7 +109,7 @@ def plant_controls(
 
 
 def control_uuid(record_uuid: str, salt: str) -> str:
-    """An id for a control made from a record: one of the same version, so that nobody sees by it what it is."""
+    """One of the same version, so that nobody sees by it what it is."""
     version = UUID(record_uuid).version if is_uuid(record_uuid) else 4
     return str(UUID(bytes=lot(f"0 control {salt} {record_uuid}")[:16], version=version or 4))
 
@@ -130,7 +127,7 @@ def _planted(task: TaskName, records: Sequence[QueryResponse], number: int, seed
 def _planted_unit(
     task: TaskName, record: QueryResponse, records: Sequence[QueryResponse], draw: _Draw, order: list[Kind]
 ) -> list[Planted]:
-    """One control made from the record, of the first kind that it allows; that kind goes to the end of the order."""
+    """Of the first kind that the record allows; that kind goes to the end of the order."""
     if task == "grounding" and not record.chunks:
         return []
     others = [each for each in records if each.query != record.query]
@@ -187,17 +184,14 @@ _NOTHING_OF_IT = {"topically_relevant": False, "evidence_sufficient": False, "mi
 _MISLEADS = {"topically_relevant": True, "evidence_sufficient": False, "misleading": True}
 
 
-def _with_changed_number(text: str, told: str, random: Random) -> tuple[str, str] | None:
-    """The text with one of its numbers changed wherever it stands, and what was done; None where it has none.
-
-    Numbers that `told` has too come first: they are what the reader is after.
-    """
+def _with_changed_number(text: str, sought: str, random: Random) -> tuple[str, str] | None:
+    """Wherever it stands, and what was done; numbers that `sought` has come first."""
     written = list(dict.fromkeys(_PLAIN_NUMBER.findall(text)))
-    common = [each for each in written if re.search(rf"(?<!\d){each}(?!\d)", _MARK.sub("", told))]
+    common = [each for each in written if re.search(rf"(?<!\d){each}(?!\d)", _MARK.sub("", sought))]
     if not written:
         return None
     old = random.choice(common or written)
-    taken = {*written, *_PLAIN_NUMBER.findall(told)}
+    taken = {*written, *_PLAIN_NUMBER.findall(sought)}
     new = next(each for each in _other_numbers(int(old)) if each not in taken)
     changed = _PLAIN_NUMBER.sub(lambda match: new if match[0] == old else match[0], text)
     return changed, f"{old} became {new}"
@@ -302,7 +296,7 @@ def _foreign_answer(record: QueryResponse, others: Sequence[QueryResponse], draw
 def _inserted(
     what: str, answers: Mapping[str, bool], record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw"
 ) -> _Change | None:
-    """The answer with a sentence more, behind one of its own that is not its first where it has several."""
+    """Behind a sentence of its own that is not its first where it has several."""
     sentence = draw.sentence(record.language, what)
     if not sentence:
         return None

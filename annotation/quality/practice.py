@@ -57,16 +57,11 @@ class _CaseTexts(Frozen):
 
 
 class Case(NamedTuple):
-    """One case in one language."""
-
     task: TaskName
     locale: str
-    """Language of its texts and explanations."""
     record: QueryResponse
     answers: Mapping[str, bool]
-    """The known answer to each label of the task."""
     explanations: Mapping[str, str]
-    """Why each of them is right."""
 
 
 def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
@@ -88,7 +83,6 @@ def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
 
 
 def body_of(case: Case) -> dict[str, Any]:
-    """The case as the Argilla record of its task, with what it is for."""
     (body,) = to_records(case.record, read_wording(case.locale))[case.task]
     assignment = Assignment(purpose="practice", answers=dict(case.answers), explanations=dict(case.explanations))
     body["metadata"][ASSIGNMENT] = assignment.model_dump(exclude_defaults=True)
@@ -96,7 +90,6 @@ def body_of(case: Case) -> dict[str, Any]:
 
 
 def _chosen(cases: Iterable[Case], locale: str, task: TaskName, practice: Practice) -> Sequence[Case]:
-    """The cases of one task in one language, as many as the campaign wants."""
     there = [case for case in cases if (case.locale, case.task) == (locale, task)]
     if not there:
         raise InputError(
@@ -112,7 +105,7 @@ def _chosen(cases: Iterable[Case], locale: str, task: TaskName, practice: Practi
 
 
 def _read_cases(path: Path, locale: str) -> list[Case]:
-    """The cases of a file; `locale` is the language of those that name none."""
+    """`locale` is the language of those that name none."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -135,7 +128,6 @@ def _read_cases(path: Path, locale: str) -> list[Case]:
 
 
 def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int, locale: str) -> Case:
-    """One case; `place` names it in messages."""
     answers = {label: _read_answer(table.get(label), label, place) for label in LABELS[task]}
     broken = broken_rules(task, answers)
     if broken:
@@ -180,7 +172,7 @@ def _check_shape(task: TaskName, texts: _CaseTexts, place: str) -> None:
 
 
 def _record_of(name: str, language: str, texts: _CaseTexts) -> QueryResponse:
-    """What the case shows, as a canonical record; the same name gives the same id."""
+    """The same name gives the same id."""
     record_uuid = str(uuid5(RECORD_NAMESPACE, name))
     sources = tuple(
         Source(n=n, url=f"https://{each.host}/{n}", host=each.host, title=each.title, state=each.state)
@@ -223,14 +215,9 @@ STANDINGS_PATH = "/citejury/datasets/{dataset_id}/practice"
 
 
 class PracticeReport(NamedTuple):
-    """What became of the cases."""
-
     new: int
-    """Cases that were not there."""
     updated: int
-    """Cases whose texts, answers or explanations differ now."""
     unchanged: int
-    """Cases that were there."""
     left_over: int
     """Cases that are there and no longer wanted; they stay, and still count."""
 
@@ -275,7 +262,7 @@ def practice_datasets(argilla: Argilla, workspaces: Iterable[str]) -> tuple[Jury
 
 
 def open_for(argilla: Argilla, dataset: JuryDataset, user_id: str) -> bool:
-    """Open the rest for a user whatever she answered in this practice; False where it was open to her so already."""
+    """Open the rest for a user whatever they answered in this practice; False where it was open to them already."""
     opened = list(read_value(argilla, dataset.id, OPENED) or ())
     if user_id in opened:
         return False
@@ -284,11 +271,7 @@ def open_for(argilla: Argilla, dataset: JuryDataset, user_id: str) -> bool:
 
 
 def standings_of(argilla: Argilla, dataset: JuryDataset) -> list[dict[str, Any]]:
-    """How far each annotator of the dataset's workspace is, by the fields of `Standing`, in order of names.
-
-    Raises:
-        NotFoundError: the server is a stock Argilla, which closes nothing.
-    """
+    """How far each annotator is, by the fields of `Standing`; NotFoundError from a stock Argilla."""
     try:
         found: list[dict[str, Any]] = argilla.request("GET", STANDINGS_PATH.format(dataset_id=dataset.id))["items"]
     except NotFoundError as error:
@@ -310,38 +293,33 @@ _EXACT = 1e-9  # .7 of 10 answers are 7, whatever the multiplication gives
 
 
 class Standing(NamedTuple):
-    """How far one person is in the practice of one task and language."""
-
     cases: int
-    """Cases of the practice."""
     answered: int
-    """Those that she submitted or discarded."""
+    """Those that they submitted or discarded."""
     known: int
     """Known answers to all cases."""
     right: int
-    """Known answers that her first ones agree with; what she has not submitted agrees with none."""
+    """Known answers that their first ones agree with; what they have not submitted agrees with none."""
     wanted: int
     """How many have to agree."""
     attempts: int
     """How many times she began the round anew."""
     opened: bool
-    """Whether the lead has opened the rest to her without it."""
+    """Whether the lead has opened the rest to them without it."""
     is_ready: bool = True
     """Whether set-up has put in all cases, after which it writes the pass mark."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether she has answered all cases."""
         return self.answered >= self.cases
 
     @property
     def opens(self) -> bool:
-        """Whether the rest is open to her; it is where set-up is done and there is nothing to practise."""
+        """Where set-up is done and there is nothing to practise, too."""
         return self.opened or (self.is_ready and self.is_whole and self.right >= self.wanted)
 
     @property
     def may_repeat(self) -> bool:
-        """Whether she may answer all cases anew."""
         return self.is_ready and self.is_whole and not self.opens
 
 
@@ -353,10 +331,7 @@ def standing(
     attempts: int = 0,
     opened: bool = False,
 ) -> Standing:
-    """What her first answers came to; `known` and `first` are answers by label, by case.
-
-    Without a pass mark, set-up is not done, and all answers are wanted.
-    """
+    """`known` and `first` are answers by label, by case. Without a pass mark set-up is not done, and all are wanted."""
     total = sum(map(len, known.values()))
     right = sum(
         first.get(case, {}).get(label) is answer for case, answers in known.items() for label, answer in answers.items()

@@ -43,7 +43,7 @@ def _replies(argilla: Argilla, dataset_id: str) -> dict[int, Reply]:
 
 
 def _shows_replies(argilla: Argilla) -> bool:
-    """Whether the server's page shows replies; that of a stock Argilla does not."""
+    """That of a stock Argilla does not."""
     try:
         argilla.request("GET", _REPLIES_PATH)
     except NotFoundError:
@@ -65,10 +65,9 @@ def _check_room(
 
 
 def _renew_guidelines(argilla: Argilla, workspaces: Sequence[str], task: TaskName, locale: str) -> list[str]:
-    """Names of the datasets whose guidelines were changed, so that they end in the replies that belong there.
+    """The datasets whose guidelines were changed: the newest versions of all rounds of the task in the language.
 
-    Those are the newest versions of all rounds of the task in the language; each change is a new version of the
-    guidelines in the dataset's log. What else stands in the guidelines stays as it is.
+    Each change is a new version of the guidelines in the log. What else stands in the guidelines stays as it is.
     """
     described = _described(argilla, workspaces)
     changed = []
@@ -121,25 +120,18 @@ def _guidelines(
 
 
 class Asked(NamedTuple):
-    """A question, and what it takes to reply to it."""
-
     question: Question
     dataset: JuryDataset
     user_id: str
 
 
 def read_questions(argilla: Argilla, workspaces: Sequence[str]) -> list[Asked]:
-    """What annotators ask in these workspaces, the oldest first.
-
-    Raises:
-        NotFoundError: no such workspace, or no dataset of ours in them.
-    """
+    """The oldest first; NotFoundError where there is no such workspace, or no dataset of ours in them."""
     _, tallies = read_tallies(argilla, workspaces, (), {}, lambda: None)
     return find_questions(argilla, tallies, argilla.usernames())
 
 
 def find_questions(argilla: Argilla, tallies: Iterable[Tally], names: Mapping[str, str]) -> list[Asked]:
-    """What annotators ask in these datasets, the oldest first; replies are read where anybody does."""
     found = []
     for tally in tallies:
         replies = last_replies(_replies(argilla, tally.id).values()) if tally.questions else []
@@ -164,12 +156,7 @@ def find_questions(argilla: Argilla, tallies: Iterable[Tally], names: Mapping[st
 
 
 def question_named(found: Sequence[Asked], name: str) -> Asked:
-    """The one question with that id, or on the record with that id.
-
-    Raises:
-        NotFoundError: there is none.
-        InputError: there are several.
-    """
+    """The one question with that id, or on the record with that id."""
     said = [each for each in found if name in (each.question.id, each.question.external_id, each.question.record_uuid)]
     if not said:
         raise NotFoundError(
@@ -193,10 +180,7 @@ def reply_to(
     """Reply to the question, in place of an earlier reply to it.
 
     Gives whether the server's page shows it, which that of a stock Argilla does not, and the names of the datasets
-    whose guidelines changed.
-
-    `rule` is the question as the guidelines of its task and language in these workspaces are to put it; None leaves it
-    out of them.
+    whose guidelines changed. `rule` is the question as the guidelines are to put it; None leaves it out of them.
 
     Raises:
         InputError: reply or rule are empty, or the guidelines would be longer than Argilla takes; nothing was changed.

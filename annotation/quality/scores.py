@@ -44,7 +44,6 @@ class Share(Frozen):
 
     @property
     def value(self) -> float:
-        """The share itself."""
         return self.count / self.of
 
 
@@ -64,7 +63,6 @@ class Notice(Frozen):
     """Answers to controls that were looked at."""
 
     def __str__(self) -> str:
-        """It in words, as the end of a sentence that begins with her name."""
         if self.habit == "many_wrong":
             return f"answers controls wrongly more often than one time in five: {self.count:,} of {self.of:,} answers"
         where = f" to `{self.label}` ({self.task})" if self.label else ""
@@ -104,8 +102,6 @@ class AnnotatorScores(Frozen):
 
 
 class ControlAnswer(NamedTuple):
-    """One person's answer to one label of a control, or of a repeat."""
-
     annotator: str
     task: TaskName
     label: str
@@ -113,13 +109,11 @@ class ControlAnswer(NamedTuple):
     """How the control came about; `repeat` for a repeat."""
     record_id: str
     known: bool
-    """The known answer; of a repeat, what she had said before."""
+    """The known answer; of a repeat, what they had said before."""
     given: bool
 
 
 class ControlTally:
-    """What of one dataset's units controls and repeats tell."""
-
     def __init__(self, task: TaskName) -> None:
         self.task = task
         self.discarded: Counter[str] = Counter()
@@ -128,7 +122,7 @@ class ControlTally:
         self._answers: dict[str, tuple[Answer, ...]] = {}
 
     def add(self, unit: Unit) -> None:
-        """Count a unit. Of units that are neither control nor repeat only the answers are kept, for their repeats."""
+        """Of units that are neither control nor repeat only the answers are kept, for their repeats."""
         if unit.assignment.purpose == "control":
             self.discarded.update(each.user_id for each in unit.answers if each.status == "discarded")
         if unit.assignment.purpose in {"control", "repeat"}:
@@ -137,10 +131,7 @@ class ControlTally:
             self._answers[unit.external_id] = unit.answers
 
     def answers(self) -> list[ControlAnswer]:
-        """The submitted answers to controls and repeats, in order of arrival.
-
-        Labels without a known answer are left out, and so are repeats whose first submission was withdrawn.
-        """
+        """In order of arrival, without labels of unknown answer and repeats whose first submission was withdrawn."""
         return [
             ControlAnswer(each.user_id, self.task, label, purpose.kind or purpose.purpose, unit.record_id, known, given)
             for unit in self._special
@@ -159,10 +150,7 @@ class ControlTally:
 
 
 def score_tallies(tallies: Iterable[ControlTally], names: Mapping[str, str]) -> tuple[AnnotatorScores, ...]:
-    """What the controls and repeats of all these datasets tell about each person who answered some.
-
-    `names` are user names by user id; the people come in the order of their names.
-    """
+    """In the order of their names, which `names` gives by user id."""
     answers: list[ControlAnswer] = []
     discarded: Counter[str] = Counter()
     for tally in tallies:
@@ -175,7 +163,7 @@ def score_tallies(tallies: Iterable[ControlTally], names: Mapping[str, str]) -> 
 def score_answers(
     answers: Iterable[ControlAnswer], discarded: Mapping[str, int] | None = None
 ) -> tuple[AnnotatorScores, ...]:
-    """What the answers tell about each person, by name; `discarded` is how many controls each discarded."""
+    """By name; `discarded` is how many controls each discarded."""
     by_annotator: defaultdict[str, list[ControlAnswer]] = defaultdict(list)
     for each in answers:
         by_annotator[each.annotator].append(each)
@@ -219,7 +207,7 @@ def _right(answers: Sequence[ControlAnswer]) -> Share | None:
 
 
 def share(count: int, of: int) -> Share:
-    """The share with its interval by Wilson's score (1927); `of` is at least 1."""
+    """With its interval by Wilson's score (1927); `of` is at least 1."""
     middle = (count + _Z**2 / 2) / (of + _Z**2)
     half = _Z / (of + _Z**2) * math.sqrt(count * (of - count) / of + _Z**2 / 4)
     return Share(count=count, of=of, low=max(0.0, middle - half), high=min(1.0, middle + half))

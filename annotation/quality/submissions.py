@@ -25,26 +25,22 @@ _TOO_LONG = "more than ten years at today's pace"
 
 
 class Submission(NamedTuple):
-    """A response was submitted."""
-
     user_id: str
     at: datetime
     dataset_id: str
     is_first: bool = True
-    """Whether it is as it was first sent, so that its time tells how long it took; a draft or a correction is not."""
+    """Its time shows how long it took; that of a draft or a correction does not."""
     is_apart: bool = False
-    """Whether it is to a control, a repeat or a practised case, which take time and are none of what is wanting."""
+    """Whether it is to a control, a repeat or a practised case, which take time and are none of what is missing."""
 
 
 class Work(NamedTuple):
-    """What was done in the last 24 hours, and how long the part of it took whose time can be told."""
+    """What was done in the last 24 hours, and how long the part of it took whose time is known."""
 
     units: int = 0
-    """Submissions."""
     timed: int = 0
     """Those that follow another one of the same person without a pause."""
     seconds: float = 0.0
-    """How long these took."""
 
     @property
     def per_hour(self) -> float | None:
@@ -53,22 +49,15 @@ class Work(NamedTuple):
 
 
 class Backlog(NamedTuple):
-    """What one dataset lacks, and who can add to it."""
-
     task: TaskName
     members: frozenset[str]
-    """User ids of its annotators."""
     needed: int
-    """Submissions that are wanting."""
     reachable: int
     """Those of them for which annotators are left."""
     today: Work
-    """What was done in it in the last 24 hours."""
 
 
 class Forecast(NamedTuple):
-    """When the work is done, or why that cannot be told."""
-
     finish: datetime | None
     reason: str
     """Why there is none; empty where there is one."""
@@ -91,7 +80,6 @@ def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[s
 
 
 def together(works: Iterable[Work]) -> Work:
-    """The sum of several people's or datasets' work."""
     return Work(*map(sum, zip(*works, strict=True)))
 
 
@@ -178,19 +166,16 @@ class Alike(NamedTuple):
 
     user_id: str
     answer: frozenset[str]
-    """The labels that she says yes to."""
+    """The labels that they say yes to."""
     same: int
-    """Her answers that are so."""
+    """Their answers that are so."""
     of: int
     others: float
     """Share of such answers among the others'."""
 
 
 def at_once(given: Iterable[Submission]) -> Counter[str]:
-    """How many of one person's answers came in bulk, by dataset: each within a second of another, five or more.
-
-    Datasets with fewer are missing.
-    """
+    """How many of one person's answers came in bulk, by dataset: each within a second of another, five or more."""
     in_order = sorted(given)
     near = [after.at - before.at < _AT_ONCE for before, after in pairwise(in_order)]
     beside = [any(pair) for pair in zip([False, *near], [*near, False], strict=True)]
@@ -225,25 +210,23 @@ def floor(task: TaskName, locale: str, characters: float) -> float:
     """Seconds below which nobody has read a text of so many characters and answered the task's questions about it.
 
     The text that decides is taken in at most six times as fast as by the mean reader of the language, of a longer one
-    only what she reads in 30 seconds; each question takes a key.
+    only what is read in 30 seconds; each question takes a key.
     """
     reading = characters * 60 / CHARACTERS_A_MINUTE.get(locale, CHARACTERS_A_MINUTE_OF_ALPHABETS)
     return min(reading, _LONGEST_READ) / _TIMES_AS_FAST + _SECONDS_A_QUESTION * len(LABELS[task])
 
 
 def highest_floor(task: TaskName) -> float:
-    """The floor of a task's longest texts, in seconds."""
     return floor(task, "en", 1e9)
 
 
 def alike(answers: Mapping[str, Sequence[tuple[str, frozenset[str]]]], comparisons: int) -> list[Alike]:
     """Who says nearly the same everywhere while others do not; `answers` are of one task and language.
 
-    For each person her answers: the record's id and the labels that she said yes to. Named is whoever gave at least 20
-    of which 95 % are the same, where at most 80 % of the others' are so and the chance of as many, given the others',
-    is below 1 % divided by the number of such comparisons: a rule and no p-value, since others answer the same records.
-    A record's passages count as one draw, since they resemble each other. Whoever has nobody to be compared with is not
-    named.
+    For each person: the record's id and the labels that they said yes to. Named is whoever gave at least 20 of which
+    95 % are the same, where at most 80 % of the others' are so and the chance of as many, given the others', is below
+    1 % divided by the number of such comparisons: a rule and no p-value, since others answer the same records. A
+    record's passages count as one draw, since they resemble each other. Who cannot be compared is not named.
     """
     counts = {user_id: Counter(answer for _, answer in own) for user_id, own in answers.items()}
     total = sum(counts.values(), Counter[frozenset[str]]())
@@ -271,7 +254,6 @@ def alike(answers: Mapping[str, Sequence[tuple[str, frozenset[str]]]], compariso
 
 
 def _by_record(answers: Iterable[tuple[str, frozenset[str]]]) -> list[list[frozenset[str]]]:
-    """One person's answers, those to passages of one record together."""
     records: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
     for record, answer in answers:
         records[record].append(answer)

@@ -38,11 +38,10 @@ def read_status(
     languages: Mapping[str, Collection[str]] | None = None,
     slowly: Callable[[], object] = lambda: None,
 ) -> Status:
-    """How far the work in these workspaces is.
+    """How far the work in these workspaces is; `now` is the end of the last 24 hours, in which work is measured.
 
-    `now` is the end of the last 24 hours, in which work is measured. Without `rounds` all but practice count.
-    `languages` says in which somebody labels, by user name: all for those who are not named. `slowly` is called where
-    the server is a stock Argilla, whose answers hold all texts.
+    Without `rounds` all but practice count. `languages` says in which somebody labels, by user name: all for those who
+    are not named. `slowly` is called where the server is a stock Argilla, whose answers hold all texts.
 
     Raises:
         NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.

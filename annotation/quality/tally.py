@@ -18,24 +18,19 @@ _CLOSED_ROUNDS = (CALIBRATION, PRODUCTION)
 
 
 class WatchedDataset(NamedTuple):
-    """A dataset of ours, and who can work in it."""
-
     dataset: JuryDataset
     is_superseded: bool
-    """Whether a newer version has taken its place."""
     members: frozenset[str]
-    """User ids of its annotators."""
     kept_out: Mapping[str, str]
-    """Those of them to whom it is closed until they pass its practice, with how far they are in words."""
+    """To whom it is closed until they pass its practice, with how far they are in words."""
 
     @property
     def open_to(self) -> frozenset[str]:
-        """User ids of the annotators who can work in it now."""
         return self.members - self.kept_out.keys()
 
     @property
     def order(self) -> tuple[str, bool, str, str, int, int]:
-        """What the datasets are sorted by: other rounds, such as calibration, stand before production."""
+        """Other rounds, such as calibration, stand before production."""
         of = self.dataset
         return of.workspace, of.round == PRODUCTION, of.round, of.locale, TASKS.index(of.task), of.version
 
@@ -43,11 +38,7 @@ class WatchedDataset(NamedTuple):
 def find_watched(
     argilla: Argilla, workspaces: Sequence[str], rounds: Collection[str], languages: Mapping[str, Collection[str]]
 ) -> list[WatchedDataset]:
-    """The datasets of ours in these workspaces, sorted, those that are not finished included.
-
-    Raises:
-        NotFoundError: no such workspace, or no such dataset.
-    """
+    """Sorted, those that are not finished included."""
     ours = [each for name in dict.fromkeys(workspaces) for each in _watched_in(argilla, name, languages)]
     there = sorted({each.dataset.round for each in ours})
     missing = [name for name in rounds if name not in there]
@@ -64,7 +55,7 @@ def find_watched(
 
 
 def _watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collection[str]]) -> Iterator[WatchedDataset]:
-    """One workspace's datasets of ours, with those of its annotators who label in their languages."""
+    """With those of its annotators who label in their languages."""
     workspace_id = argilla.find_workspace(workspace)
     jury = [user for user in argilla.workspace_users(workspace_id) if user["role"] == "annotator"]
     described = argilla.datasets(workspace_id)
@@ -82,7 +73,7 @@ def _watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collec
 
 
 def _practices(argilla: Argilla, workspace: str) -> dict[tuple[TaskName, str], dict[str, str]]:
-    """Who has passed no version of the practices that come before a workspace's lists, and how far she is in words.
+    """Who has passed no version of the practices that come before a workspace's lists, and how far they are in words.
 
     By task and language, then by user id. A practice stands in the workspace itself, or in the one that its group's
     name begins with. Nobody is kept out by a stock server.
@@ -112,8 +103,6 @@ def _how_far(standing: Mapping[str, Any]) -> str:
 
 
 class Tally:
-    """What the records of one dataset add up to."""
-
     def __init__(self, watched: WatchedDataset) -> None:
         self.watched = watched
         self.records = self.apart = self.reached = self.closed_early = 0
@@ -132,11 +121,10 @@ class Tally:
 
     @property
     def id(self) -> str:
-        """Argilla's id of the dataset."""
         return self.watched.dataset.id
 
     def add(self, unit: Unit) -> None:
-        """Count a record; of one that is not to be labelled, only when it was answered and what was asked about it."""
+        """Of one that is not to be labelled, only when it was answered and what was asked about it counts."""
         is_apart = unit.assignment.purpose != "label"
         self.controls.add(unit)
         record_uuid = record_uuid_of(self.watched.dataset.task, unit)
@@ -184,10 +172,7 @@ class Tally:
                 self.broken[each.user_id].update(broken)
 
     def _read(self, labels: Mapping[str, bool]) -> tuple[Mapping[str, bool], frozenset[str], tuple[str, ...]]:
-        """The labels, those that are yes, and the rules that they break; answers that say the same share their labels.
-
-        The labels are kept with what was read of them, so that no other ones get their id.
-        """
+        """Answers that say the same share their labels, which are kept so that no other ones get their id."""
         known = self._known.get(id(labels))
         if known is None:
             yes = frozenset(name for name, given in labels.items() if given)
@@ -195,11 +180,9 @@ class Tally:
         return known
 
     def total(self, status: str) -> int:
-        """Everybody's answers of a status."""
         return sum(counts[status] for counts in self.by_status.values())
 
     def pending_for(self, user_id: str) -> int:
-        """How many records wait in a person's queue."""
         if user_id not in self.watched.open_to or self.watched.is_superseded:
             return 0
         return self.open + self.open_for[user_id]
@@ -212,12 +195,7 @@ def read_tallies(
     languages: Mapping[str, Collection[str]],
     slowly: Callable[[], object],
 ) -> tuple[list[WatchedDataset], list[Tally]]:
-    """Our datasets in the workspaces in order of the work, and what is in those of them that are ready.
-
-    Raises:
-        NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
-        ArgillaError: the server does not answer, refuses the key, or its records are being deleted.
-    """
+    """Our datasets in order of the work, and what is in those of them that are ready."""
     found = find_watched(argilla, workspaces, rounds, languages)
     tallies = [Tally(watched) for watched in found if watched.dataset.is_ready]
     for tally in tallies:

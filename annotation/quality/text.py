@@ -40,7 +40,6 @@ _CONTROLS_MEANING = (
 
 
 def status_lines(status: Status) -> Iterator[str]:
-    """The lines, without line ends."""
     yield f"{', '.join(map(printable, status.workspaces))} on {printable(status.server)}, {_minute(status.moment)} UTC"
     for (workspace, round_name, language), datasets in groupby(
         status.datasets, key=attrgetter("workspace", "round", "language")
@@ -145,7 +144,6 @@ def _notice_lines(notices: Sequence[Notice]) -> Iterator[str]:
 
 
 def question_lines(question: Question) -> Iterator[str]:
-    """Its id, who asks about which record, and the note below it."""
     place = f"{printable(question.workspace)}/{printable(question.dataset)}"
     yield f"  {question.id} {printable(question.annotator)}, {_minute(question.at)} UTC, {place} ({question.status})"
     yield f"    record {printable(question.external_id)}"
@@ -153,7 +151,7 @@ def question_lines(question: Question) -> Iterator[str]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The rows below their heading, numbers flush right; names are cut to what the columns leave of the width."""
+    """Numbers flush right; names are cut to what the columns leave of the width."""
     found = [tuple(head), *map(tuple, rows)]
     taken = sum(2 + max(map(cell_len, column)) for column in list(zip(*found, strict=True))[1:])
     cut = [(_cut_name(first, _WIDTH - taken), *others) for first, *others in found]
@@ -161,7 +159,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _cut_name(name: str, width: int) -> str:
-    """The name, cut within where it is long: the ends of datasets' names tell them apart."""
+    """Cut within, where it is long: the ends of datasets' names tell them apart."""
     if cell_len(name) <= width:
         return name
     end = name
@@ -186,11 +184,7 @@ _BAR_WIDTH = 170
 
 
 def write_page(path: Path, status: Status) -> None:
-    """Write the page; an earlier one is replaced as a whole.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write the page; an earlier one is replaced as a whole."""
     try:
         with staged_file(path) as file:
             file.write(render_page(status).encode())
@@ -199,11 +193,10 @@ def write_page(path: Path, status: Status) -> None:
 
 
 def render_page(status: Status) -> str:
-    """The page as HTML; the same status gives the same text."""
     several = len(status.workspaces) > 1
 
     def name_of(dataset: DatasetStatus) -> str:
-        """The dataset's name, with its workspace where there are several."""
+        """With its workspace where there are several."""
         return f"{dataset.workspace}/{dataset.dataset}" if several else dataset.dataset
 
     style = files("annotation.quality").joinpath("status_page.css").read_text(encoding="utf-8")
@@ -225,7 +218,6 @@ def render_page(status: Status) -> str:
 
 
 def _bar_parts(done: int, begun: int, total: int) -> list[tuple[str, float, float]]:
-    """Kind, start and width of the parts of a bar, left to right; the figures stand beside it."""
     ends = [_BAR_WIDTH * part / total if total else 0.0 for part in (done, done + begun)]
     places = (("done", 0.0, ends[0]), ("begun", ends[0], ends[1]), ("rest", ends[1], float(_BAR_WIDTH)))
     return [(kind, start, end - start) for kind, start, end in places if end > start]
