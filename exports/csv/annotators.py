@@ -32,14 +32,7 @@ class AnnotatorKey(Frozen):
 
 
 class Pseudonyms:
-    """Pseudonyms by user id: those of the key file, and new ones for people whom it does not know."""
-
     def __init__(self, path: Path) -> None:
-        """Read the key file; where there is none, everybody is new.
-
-        Raises:
-            InputError: the file cannot be read, or is no key file.
-        """
         self.path = path
         self._content = _read_content(path)
         key = AnnotatorKey(annotators={}) if self._content is None else _parse_key(path, self._content)
@@ -48,7 +41,6 @@ class Pseudonyms:
 
     @property
     def is_new(self) -> bool:
-        """Whether there was no key file, so that pseudonyms begin anew."""
         return self._content is None
 
     def pseudonym(self, user_id: str, username: str) -> str:
@@ -64,15 +56,10 @@ class Pseudonyms:
         return pseudonym
 
     def known(self, user_id: str) -> str:
-        """Their pseudonym; empty where they have none yet."""
         return self._by_user.get(user_id, "")
 
     def save(self) -> None:
-        """Write the key file as a whole; it is for its owner only from its first byte on.
-
-        Raises:
-            OutputError: another export changed it meanwhile, or it cannot be written.
-        """
+        """Write the key file, for its owner only from its first byte on, unless another export changed it meanwhile."""
         key = AnnotatorKey(annotators=dict(sorted(self._annotators.items())))
         content = json.dumps(key.model_dump(), ensure_ascii=False, indent=2).encode("utf-8") + b"\n"
         try:
@@ -90,11 +77,7 @@ class Pseudonyms:
 
 
 def key_path(out: Path, named: Path | None) -> Path:
-    """Where the key file is: as named, otherwise beside the export folder `out`, under its name.
-
-    Raises:
-        OutputError: it would be inside the export folder, which is there to be passed on.
-    """
+    """Where the key file is: as named, otherwise beside the export folder `out`, under its name."""
     folder = out.resolve()
     path = folder.with_name(f"{folder.name}.annotators.json") if named is None else named.resolve()
     if folder == path or folder in path.parents:
@@ -106,7 +89,6 @@ def key_path(out: Path, named: Path | None) -> Path:
 
 
 def _read_content(path: Path) -> bytes | None:
-    """The file's bytes; None where there is no file."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -140,7 +122,6 @@ class Annotators:
     """Names of annotators by user id; an id that the server does not know stands for itself."""
 
     def __init__(self, client: Argilla, pseudonyms: Pseudonyms | None = None) -> None:
-        """Ask for the names of all users once."""
         self._client = client
         self._names = client.usernames()
         self._pseudonyms = pseudonyms
@@ -156,7 +137,6 @@ class Annotators:
         return self.name(user_id) if self._pseudonyms is None else self._pseudonyms.known(user_id)
 
     def names_of(self, user_id: str) -> set[str]:
-        """What they can be named by in a filter: id, name, pseudonym."""
         return {user_id, self.name(user_id), self.known_name(user_id)} - {""}
 
     def exported_names(self, named: Collection[str]) -> frozenset[str]:
@@ -170,6 +150,5 @@ class Annotators:
             self.exported_name(user_id)
 
     def exported_name(self, user_id: str) -> str:
-        """What stands for them in the export: the name, or the pseudonym."""
         name = self.name(user_id)
         return name if self._pseudonyms is None else self._pseudonyms.pseudonym(user_id, name)

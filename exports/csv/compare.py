@@ -35,12 +35,10 @@ class Changes(NamedTuple):
     """What an export does to the rows of submitted responses of an earlier one in its folder."""
 
     by_annotator: Mapping[str, Mapping[Kind, int]]
-    """Rows by annotator and kind; who has none of any kind is missing."""
     before: Mapping[str, int]
     """Rows of the earlier export by annotator, of those who are missing some now."""
 
     def total(self, kind: Kind) -> int:
-        """Rows of the kind, of all annotators."""
         return sum(counts.get(kind, 0) for counts in self.by_annotator.values())
 
     def gone(self) -> str:
@@ -56,17 +54,13 @@ class Changes(NamedTuple):
 
 
 class Now(NamedTuple):
-    """The new export, and what shows why a row is not in it."""
-
     folder: Path
     own_index: Index | None
     filters: ExportFilters
     annotators: frozenset[str]
     """Under which names those stand in files who were asked for; empty where everybody was."""
     workspaces: tuple[str, ...]
-    """Those that were asked for."""
     datasets: frozenset[str]
-    """Ids of the datasets that were read."""
     touched: Callable[[str], tuple[Iterator[Piece], Iterator[Piece]]] | None
     """Of a file, by name: earlier and new lines of all units that may differ; None where any unit may."""
     is_unsubmitted: Callable[[TaskName, str, str, str], bool]
@@ -96,8 +90,6 @@ def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
 
 
 class _Lines(NamedTuple):
-    """The lines of one unit, and the header of their file."""
-
     unit: _Unit
     header: Sequence[str]
     content: bytes
@@ -191,10 +183,7 @@ def _newest(rows: Sequence[_Row]) -> dict[str, _Row]:
 
 
 class _Origins:
-    """Which datasets the rows of an earlier export's file may be from."""
-
     def __init__(self, earlier: Path, index: Index | None, task: TaskName, now: Now) -> None:
-        """Take what its manifest says of the task."""
         manifest = read_manifest(earlier)
         filters = mapping(manifest.get("filters"))
         named = ("suggested", "with_controls")
@@ -218,7 +207,6 @@ class _Origins:
         return (record_uuid, chunk_id) in self._now_apart
 
     def of(self, row: _Row) -> set[str]:
-        """Ids of the datasets that the row may be from."""
         if "dataset_id" in row:
             return {row["dataset_id"]}
         if self._index is None:

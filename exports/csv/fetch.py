@@ -36,21 +36,13 @@ _OLDEST_SERVER = 2
 
 
 class ChosenDatasets(NamedTuple):
-    """What an export reads, and what it passes over."""
-
     datasets: list[JuryDataset]
-    """The datasets to read, in the order of the tasks."""
     passed_over: tuple[str, ...]
     """Rounds that are left out because a machine filled in their answers and nobody named them; in order of names."""
 
 
 def check_server(client: Argilla) -> None:
-    """Check that the server is Argilla 2 or later.
-
-    Raises:
-        ArgillaError: it is older, or is no Argilla.
-        ServerUnreachableError: nothing answers.
-    """
+    """Check that the server is Argilla 2 or later."""
     try:
         answer = client.request("GET", "/version")
     except NotFoundError as error:
@@ -70,12 +62,11 @@ def check_server(client: Argilla) -> None:
 def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> ChosenDatasets:
     """The workspaces' datasets that citejury set up and the filters do not leave out.
 
-    Unless they are named, rounds that take suggestions, whose answers would count as agreement, and practice,
-    whose answers are known, are left out; practice is not where every response is wanted.
+    Unless they are named, rounds that take suggestions, whose answers would count as agreement, and practice, whose
+    answers are known, are left out; practice is not where every response is wanted.
 
     Raises:
-        NotFoundError: there is no such workspace, a workspace has no dataset of ours, or none of them is for a named
-            task or of a named round, or all of them are of rounds that have to be named.
+        NotFoundError: there is none in a workspace, or none for a named task or round.
     """
     ours = [dataset for workspace in workspaces for dataset in _workspace_datasets(client, workspace, filters.as_of)]
     wanted = [
@@ -145,8 +136,6 @@ Progress = Callable[[str, int, int], None]
 
 
 class Reading(NamedTuple):
-    """What reading a dataset needs beside the dataset."""
-
     client: Argilla
     filters: ExportFilters
     annotators: Annotators
@@ -158,7 +147,6 @@ class Tally:
     """Whose responses there are in which languages, and which of them the filters let through."""
 
     def __init__(self) -> None:
-        """Begin without responses."""
         self.submitted: set[tuple[str, str]] = set()
         """User id and language of every submitted response, whatever was asked for."""
         self.exported: set[tuple[str, str]] = set()
@@ -177,7 +165,6 @@ class Tally:
         """Submitted responses that fit the filters, to records that are kept out of the tasks' files, by purpose."""
 
     def add(self, response: Mapping[str, Any], language: str, wanted: bool) -> None:
-        """Count a response to a record of ours."""
         if wanted:
             self.counts[response["user_id"], response["status"]] += 1
         if response["status"] != "submitted":
@@ -190,14 +177,11 @@ class Tally:
             self.exported.add(whose)
 
     def add_marks(self, record: KeptRecord) -> None:
-        """Count the marks of a record that cannot be exported as they are."""
         self.cut_marks += record.cut
         self.lost_marks += [(record.record_uuid, annotator_id) for annotator_id in record.lost]
 
 
 class ReadDataset(NamedTuple):
-    """A dataset that was read."""
-
     dataset: JuryDataset
     records: int
     tally: Tally
@@ -208,9 +192,6 @@ def read_dataset(reading: Reading, dataset: JuryDataset) -> ReadDataset:
 
     Pages shift when records are deleted or added meanwhile. So the records are counted by id against the server's
     total, and all is read again when they differ, the total changed on the way, or a page does not follow its last.
-
-    Raises:
-        ArgillaError: the records kept changing, or an answer is neither yes nor no.
     """
     for _ in range(_ATTEMPTS):
         reading.spool.forget(dataset.id)
@@ -281,11 +262,7 @@ def record_state(reading: Reading, record: Mapping[str, Any]) -> str:
 def read_records(
     reading: Reading, dataset: JuryDataset, records: Sequence[dict[str, Any]], tally: Tally
 ) -> list[KeptRecord]:
-    """Those of the records that have responses; the wanted ones are in the spool, and each response is counted.
-
-    Raises:
-        ArgillaError: an answer is neither yes nor no.
-    """
+    """Those of the records that have responses; the wanted ones are in the spool, and each response is counted."""
     chosen = [_choose(reading, dataset, record, tally) for record in records if record["responses"]]
     reading.annotators.meet({each["user_id"] for found in chosen for each in (*found.rows, *found.controls)})
     kept: list[KeptRecord] = []
@@ -317,19 +294,15 @@ def read_records(
 
 
 class _Chosen(NamedTuple):
-    """One record with responses, and what of them is wanted."""
-
     record: dict[str, Any]
     rows: list[dict[str, Any]]
     """Responses that are rows of the task's files."""
     controls: list[dict[str, Any]]
     """Submitted responses to a control or repeat."""
     purpose: Purpose
-    """What the record is for, where that keeps it out of the task's files; else `label`."""
 
 
 def _choose(reading: Reading, dataset: JuryDataset, record: dict[str, Any], tally: Tally) -> _Chosen:
-    """What of the record's responses is wanted; each of them is counted."""
     statuses, responses = exported_statuses(reading.filters), record["responses"]
     if not is_ours(record):
         tally.foreign_records += any(response["status"] in statuses for response in responses)
@@ -356,7 +329,6 @@ def _is_apart(purpose: Purpose, dataset: JuryDataset, filters: ExportFilters) ->
 def _control_rows(
     reading: Reading, dataset: JuryDataset, record: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
 ) -> Iterator[SpooledRow]:
-    """The rows of `controls.csv` about one record; none where it is neither control nor repeat."""
     assignment = assignment_of(record)
     if assignment.purpose not in {"control", "repeat"}:
         return
@@ -376,7 +348,6 @@ def _marks(
 def _beside(
     table: Table, record: Mapping[str, Any], response: Mapping[str, Any], row: EvidenceRow | ControlRow, line: bytes
 ) -> SpooledRow:
-    """A row of a file beside the tasks' own, with its finished line."""
     return SpooledRow(
         table=table,
         discarded=False,
@@ -391,7 +362,6 @@ def _beside(
 
 
 def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
-    """Whether the response fits the filters, whatever its status."""
     filters = reading.filters
     if filters.languages and language not in filters.languages:
         return False
@@ -403,7 +373,6 @@ def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
 def _kept_record(
     reading: Reading, record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], marks: Sequence[ExportedMarks]
 ) -> KeptRecord:
-    """What an update needs to know of the record."""
     hidden = record["metadata"][HIDDEN] if is_ours(record) else {}
     return KeptRecord(
         id=record["id"],

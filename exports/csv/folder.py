@@ -27,7 +27,6 @@ _OWN_KEYS = frozenset({"citejury", "datasets", "files"})
 
 
 def file_name(task: TaskName, discarded: bool) -> str:
-    """The name of a task's file, or of the file of its discarded responses."""
     return f"{task}_discarded.csv" if discarded else f"{task}.csv"
 
 
@@ -40,11 +39,7 @@ _OWN_FILES = frozenset(
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that may not be replaced: it is neither absent, nor empty, nor only an earlier export of ours.
-
-    Raises:
-        OutputError: it holds something else, is a file, or is the folder that the user stands in.
-    """
+    """Refuse a folder that is neither absent, nor empty, nor only an earlier export of ours."""
     names = folder_names(folder)
     foreign = sorted(names - _OWN_FILES)
     if foreign:
@@ -67,13 +62,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def exported_datasets(folder: Path) -> list[dict[str, Any]]:
-    """What the manifest in the folder says of each dataset that it was exported from."""
     datasets = read_manifest(folder).get("datasets")
     return [mapping(each) for each in (datasets if isinstance(datasets, list) else [])]
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of the file, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -84,16 +77,11 @@ def has_filter(folder: Path, name: str) -> bool:
 
 
 def mapping(value: object) -> dict[str, Any]:
-    """The value where it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def folder_names(folder: Path) -> set[str]:
-    """What the folder holds, by name; empty where it is absent.
-
-    Raises:
-        OutputError: it is a file, or the folder that the user stands in or one above it.
-    """
+    """What the folder holds, by name; empty where it is absent. Refuses a file, the current folder and one above it."""
     if not folder.exists():
         return set()
     if not folder.is_dir():
@@ -110,16 +98,11 @@ def staged_folder(
     """A work folder beside `folder`; its subfolder `export` takes the place of `folder` when the block ends well.
 
     When it does not, `folder` is as it was. In either case the work folder is gone. What a killed export left is mended
-    first: the work folder has the same name each time, and is locked by whoever works in it.
-
-    Args:
-        folder: Where the result belongs.
-        check: Raises where `folder` holds what may not be replaced.
-        command: The command that works in it, for whoever is refused meanwhile.
+    first: the work folder has the same name each time, and is locked by whoever works in it. `check` raises where
+    `folder` holds what may not be replaced; `command` is named to whoever is refused meanwhile.
 
     Raises:
-        OutputError: `folder` may not be replaced, before the block or after it, another export is writing to it, or
-            it cannot be written.
+        OutputError: `folder` may not be replaced, another export is writing to it, or it cannot be written.
     """
     check(folder)
     target = folder.resolve()
@@ -175,5 +158,4 @@ def _swap(new: Path, target: Path, earlier: Path) -> None:
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
-    """Write the manifest into the folder, a work folder that takes the place of the export as a whole."""
     (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")

@@ -22,16 +22,12 @@ _ANSWERS: Mapping[object, str] = {"yes": "True", "no": "False"}
 
 
 class HistoryExport(NamedTuple):
-    """What was written."""
-
     begins: datetime | None
     """When the server's history begins, since when all is known; None where no workspace was named."""
     changes: Mapping[tuple[TaskName, str], int]
-    """Changes in the file by task and kind."""
     foreign: int
     """Changes that are in no file, because their dataset is not one of citejury's."""
     key_file: Path | None
-    """The file that says who is behind the pseudonyms; None where names stand in the file."""
 
 
 def export_history(
@@ -51,7 +47,7 @@ def export_history(
     Raises:
         InputError: a key file was named without pseudonyms, or it is no key file.
         NotFoundError: no such workspace, and none that was deleted.
-        ArgillaError: the server is a stock Argilla, does not answer, or refuses the key.
+        ArgillaError: the server is a stock Argilla.
         OutputError: the file is something else, or cannot be written.
     """
     if key_file is not None and not filters.anonymized:
@@ -191,8 +187,6 @@ def check_moment(client: Argilla, workspaces: Sequence[str], moment: datetime) -
 
     Raises:
         InputError: the history begins later, or the moment is still to come.
-        NotFoundError: there is no such workspace.
-        ArgillaError: the server is a stock Argilla.
     """
     lost = 0
     for workspace in workspaces:

@@ -76,11 +76,7 @@ def table_columns(task: TaskName, filters: ExportFilters, discarded: bool = Fals
 
 
 def record_values(task: TaskName, record: Mapping[str, Any], extended: bool) -> dict[str, Any]:
-    """The columns, by name, that are the same in every row of one record; those of `--extended` on request.
-
-    Raises:
-        ArgillaError: the record is not one of ours.
-    """
+    """The columns, by name, that are the same in every row of one record; those of `--extended` on request."""
     hidden = hidden_metadata(record)
     texts = {column: original_text(record, task, column) for column in TEXT_COLUMNS[task]}
     found = {
@@ -105,11 +101,7 @@ def record_values(task: TaskName, record: Mapping[str, Any], extended: bool) -> 
 def response_values(
     task: TaskName, record: Mapping[str, Any], response: Mapping[str, Any], annotator_id: str, extended: bool
 ) -> dict[str, Any]:
-    """The columns, by name, that one response to the record adds; those of `--extended` on request.
-
-    Raises:
-        ArgillaError: an answer is neither yes nor no.
-    """
+    """The columns, by name, that one response to the record adds; those of `--extended` on request."""
     values = response["values"] or {}
     labels = {label: _label_value(record, label, values.get(label)) for label in LABELS[task]}
     found = {
@@ -130,7 +122,6 @@ def response_values(
 
 
 def _label_value(record: Mapping[str, Any], label: str, answer: Mapping[str, Any] | None) -> bool | None:
-    """The answer to one question; None where it was not answered, as in a discard."""
     if answer is None:
         return None
     if answer["value"] not in _ANSWERS:
@@ -145,10 +136,6 @@ def utc(stamp: str) -> datetime:
     """The moment that an ISO 8601 text names, in UTC; without offset it is UTC, as Argilla's own stamps are.
 
     Source: reference of argilla-server 2.8.0, `api/schemas/v1/responses.py`: naive UTC with microseconds.
-
-    Raises:
-        ValueError: it is no such text.
-        OverflowError: no calendar holds it.
     """
     return in_utc(datetime.fromisoformat(stamp))
 
@@ -160,7 +147,6 @@ def csv_cells(values: Mapping[str, str | int], columns: Sequence[str], spreadshe
 
 
 def csv_line(cells: Sequence[str | int]) -> bytes:
-    """One line of CSV in UTF-8."""
     return _csv_text(cells).encode("utf-8") + LINE_END
 
 
@@ -183,20 +169,15 @@ class Piece(NamedTuple):
 
     record_uuid: str
     chunk_rank: int
-    """0 where there is no passage."""
     chunk_id: str
-    """Empty where there is no passage."""
     annotators: tuple[str, ...]
-    """Whose they are; empty where they are nobody's."""
     rows: int
     lines: bytes
-    """The lines, each with its end."""
     note: str = ""
     """What has to be known of them beside, as `ProvenanceGaps` writes it."""
     units: "tuple[Span, ...]" = ()
     """The whole units that a run consists of, the first of which is named above; none where the lines are new."""
     index_lines: bytes = b""
-    """What the earlier index has of them."""
 
 
 class Span(NamedTuple):
@@ -206,7 +187,6 @@ class Span(NamedTuple):
     chunk_rank: int
     chunk_id: str
     length: int
-    """Bytes of the lines."""
     rows: int
     annotators: tuple[str, ...]
     note: str
@@ -269,11 +249,7 @@ def control_rows(
     response: Mapping[str, Any],
     annotator_id: str,
 ) -> list[ControlRow]:
-    """A row for each label that she answered, in their order; of a control only those whose answer is known.
-
-    Raises:
-        ArgillaError: the record is not one of ours.
-    """
+    """A row for each label that was answered; of a control only those whose answer is known."""
     hidden = hidden_metadata(record)
     given, _ = labels_and_question(response["values"])
     is_repeat = assignment.purpose == "repeat"
@@ -302,7 +278,6 @@ class ExportedMarks(NamedTuple):
     """The marks of one response: lines of `evidence.jsonl` (exports/contracts/csv.md#marks)."""
 
     rows: list[EvidenceRow]
-    """What there is to export, in order of passages, then of places."""
     cut: int
     """Marks on more than the text of one passage."""
     lost: int
@@ -312,7 +287,6 @@ class ExportedMarks(NamedTuple):
 def exported_marks(
     dataset: JuryDataset, record: Mapping[str, Any], response: Mapping[str, Any], annotator_id: str
 ) -> ExportedMarks:
-    """The marks of one response to a record of ours."""
     given = ((response["values"] or {}).get(EVIDENCE) or {}).get("value") or []
     if not given:
         return ExportedMarks([], 0, 0)
@@ -345,7 +319,6 @@ def exported_marks(
 
 
 def evidence_line(row: EvidenceRow) -> bytes:
-    """The row as one line of JSON in UTF-8."""
     return json.dumps(row.model_dump(), ensure_ascii=False).translate(_LINE_ENDS).encode("utf-8") + b"\n"
 
 
@@ -365,7 +338,6 @@ class MergedProvenance(NamedTuple):
 
     record_uuid: str
     cells: Mapping[str, str]
-    """The columns behind `record_uuid`, by name."""
     contradicted: tuple[str, ...]
     """Columns of which two datasets say different things."""
 
@@ -396,15 +368,12 @@ def provenance_pieces(merged: Iterable[MergedProvenance], spreadsheet_safe: bool
 
 
 class ProvenanceGaps:
-    """What provenance lacks and where it contradicts itself, counted row by row as it is written."""
-
     def __init__(self) -> None:
         self.records = self.contradicted = 0
         self.lacking = dict.fromkeys(_LACKING, 0)
         self._first = ""
 
     def count(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """The same pieces, each counted."""
         for piece in pieces:
             self.records += piece.rows
             if piece.note:
@@ -416,7 +385,6 @@ class ProvenanceGaps:
             yield piece
 
     def warnings(self) -> list[str]:
-        """Plain sentences about what was counted; empty where nothing is missing."""
         found = [
             f"{count:,} of {self.records:,} records have no {name} and {_LACKING[name]}. Push them again with their "
             f"provenance, or fill in {PROVENANCE_FILE}."

@@ -41,7 +41,6 @@ _DOUBLED = """
 """
 
 Table = TaskName | Literal["evidence", "controls"]
-"""What has a file of its own: a task, the marks on contexts, or the answers to controls and repeats."""
 
 
 class SpooledRow(NamedTuple):
@@ -51,27 +50,19 @@ class SpooledRow(NamedTuple):
     discarded: bool
     record_uuid: str
     chunk_rank: int
-    """0 outside retrieval."""
     chunk_id: str
-    """Empty outside retrieval."""
     annotator_id: str
     response_id: str
     line: bytes
-    """CSV or JSON in UTF-8, its line end included."""
     record_id: str = ""
-    """The server's id of the record."""
     at: str = ""
     """When the response last changed, as the server writes it."""
     labels: str = ""
-    """Its answers, to be compared with others."""
 
 
 class KeptRecord(NamedTuple):
-    """One record with responses, as it was when it was read."""
-
     id: str
     state: str
-    """A hash of what its rows depend on."""
     record_uuid: str = ""
     """Empty where it is not ours."""
     chunk_id: str = ""
@@ -116,12 +107,10 @@ class Spool:
         return new
 
     def count_records(self, dataset: str) -> int:
-        """Distinct records of the dataset that were met."""
         (count,) = self.database.execute("SELECT count(*) FROM met WHERE dataset = ?", (dataset,)).fetchone()
         return int(count)
 
     def add_records(self, dataset: str, task: TaskName, records: Sequence[KeptRecord]) -> None:
-        """Keep what some records of the dataset were like."""
         cells = [None if record.told is None else json.dumps(record.told) for record in records]
         told = [(record.record_uuid, text) for record, text in zip(records, cells, strict=True) if text is not None]
         self.database.executemany("INSERT OR IGNORE INTO told (record_uuid, cells) VALUES (?, ?)", told)
@@ -139,7 +128,6 @@ class Spool:
         )
 
     def add(self, dataset: str, rows: list[SpooledRow]) -> None:
-        """Keep the rows of some records of the dataset."""
         place = self._lines.tell()
         kept = []
         for row in rows:
@@ -155,7 +143,6 @@ class Spool:
         self.database.executemany("INSERT INTO unsubmitted VALUES (?, ?, ?, ?, ?)", rows)
 
     def is_unsubmitted(self, task: TaskName, record_uuid: str, chunk_id: str, annotator_id: str) -> bool:
-        """Whether the annotator has the unit as a draft or discarded."""
         unit = (task, record_uuid, chunk_id, annotator_id)
         found = "SELECT 1 FROM unsubmitted WHERE (task, record_uuid, chunk_id, annotator_id) = (?, ?, ?, ?)"
         return self.database.execute(found, unit).fetchone() is not None
@@ -192,22 +179,18 @@ class Spool:
             yield record_uuid, json.loads(cells)
 
     def told(self) -> Iterator[tuple[int, str, str]]:
-        """Number, record and cells (as JSON) of each provenance of a record that is in a file."""
         yield from self.database.execute(
             "SELECT number, record_uuid, cells FROM told WHERE number IN (SELECT told FROM records) ORDER BY number"
         )
 
     def records(self) -> Iterator[tuple[Any, ...]]:
-        """Every record with responses, column by column."""
         yield from self.database.execute("SELECT * FROM records ORDER BY dataset, id")
 
     def forget(self, dataset: str) -> None:
-        """Drop everything of the dataset, to read it again."""
         for table in ("met", "records", "rows", "unsubmitted"):
             self.database.execute(f"DELETE FROM {table} WHERE dataset = ?", (dataset,))
 
     def rows(self, table: Table, discarded: bool) -> Iterator[Piece]:
-        """The rows of one file, sorted by code point (exports/contracts/csv.md)."""
         self._lines.flush()
         file = self._lines.fileno()
         found = self.database.execute(

@@ -53,13 +53,11 @@ class Index(NamedTuple):
     """By id of each dataset that was read: a hash of what its rows depend on beside its records."""
 
     def lines(self, kind: str) -> Iterator[list[Any]]:
-        """The lines of one kind, without their first item."""
         start = f'["{kind}",'.encode()
         with (self.folder / INDEX_FILE).open("rb") as stream:
             yield from (json.loads(line)[1:] for line in stream if line.startswith(start))
 
     def spans(self, file: str) -> Iterator[Span]:
-        """The units of one file, in its order."""
         if file in self.files:
             number = self.files.index(file)
             yield from (_span(line) for line in self.lines("u") if line[0] == number)
@@ -71,34 +69,24 @@ def _span(line: Sequence[Any]) -> Span:
 
 
 class IndexedRecord(NamedTuple):
-    """One record of an index."""
-
     dataset: str
     id: str
     task: TaskName
     state: str
-    """A hash of what its rows depend on."""
     record_uuid: str
-    """Empty where it is not ours."""
     chunk_id: str
-    """Empty outside retrieval."""
     language: str
     told: int | None
     """Number of its provenance; None where none of its responses is in a file."""
     cut: int
-    """Marks on more than the text of one passage."""
     lost: str
     """JSON: who made each mark on no passage's text; empty where there is none."""
     doubled: int
-    """Its responses that were left out for a newer one."""
     differing: int
-    """Those of them with other answers."""
     purpose: Purpose
-    """What it is for, where that keeps it out of the tasks' files; else `label`."""
 
     @property
     def unit(self) -> tuple[str, str, str]:
-        """Task, record and passage."""
         return self.task, self.record_uuid, self.chunk_id
 
 
@@ -115,10 +103,7 @@ class _File(NamedTuple):
 
 
 class EarlierExport:
-    """An export with its index in memory."""
-
     def __init__(self, index: Index) -> None:
-        """Read the index."""
         self._folder = index.folder
         self.datasets = index.datasets
         by_kind: defaultdict[bytes, list[bytes]] = defaultdict(list)
@@ -165,10 +150,7 @@ class EarlierExport:
                     yield Piece(*span[:3], span.annotators, span.rows, content, span.note)
 
     def with_fresh(self, name: str, is_touched: Callable[[Span], bool], fresh: Iterator[Piece]) -> Iterator[Piece]:
-        """What one file has now in its order: its units but the touched ones, in runs, and what is fresh.
-
-        Where there is no such file, all there is is fresh.
-        """
+        """What one file has now in its order: its units but the touched ones, in runs, and what is fresh."""
         if name not in self._files:
             yield from fresh
             return
@@ -180,7 +162,6 @@ class EarlierExport:
             places = file.places(os.fstat(stream.fileno()).st_size)
 
             def runs(end: int) -> Iterator[Piece]:
-                """The units before that number that are still to come."""
                 nonlocal done
                 upto = bisect_left(kept, end, done)
                 for first, last in _runs(kept[done:upto], file.spans):
@@ -215,8 +196,6 @@ def _parsed(lines: Iterable[bytes]) -> list[list[Any]]:
 
 
 class IndexWriter:
-    """Writes an index line by line; it is a context manager."""
-
     def __init__(self, folder: Path, earlier: Index | None) -> None:
         """Begin the file; lines of an earlier index that stay as they are may be written again."""
         self._stream = (folder / INDEX_FILE).open("xb")
@@ -245,7 +224,6 @@ class IndexWriter:
         files: Sequence[ExportedFile],
         datasets: Sequence[JuryDataset],
     ) -> None:
-        """Write what the spool and the earlier export know of records, and the last line."""
         self._write_lines(b"".join(earlier.lines_of(kept)) if earlier else b"")
         for row in spool.told():
             self._write(["p", *row])
@@ -271,7 +249,6 @@ class IndexWriter:
 
 
 def _dataset_state(dataset: JuryDataset) -> str:
-    """A hash of what rows depend on beside their records."""
     return short_hash([dataset.name, dataset.workspace, dataset.task, dataset.round, dataset.version, dataset.metadata])
 
 
@@ -307,12 +284,10 @@ class Update(NamedTuple):
     """The datasets, as if all of them had been read."""
     earlier: EarlierExport
     kept: list[IndexedRecord]
-    """Its records that are as they were."""
     touched: set[Unit]
     """Units of which anything changed: all there is of them is in the spool."""
 
     def pieces(self, name: str, fresh: Iterator[Piece]) -> Iterator[Piece]:
-        """The rows of one file, given those of touched units, in order."""
         return self.earlier.with_fresh(name, self._touches(name), fresh)
 
     def replaced(self, name: str) -> Iterator[Piece]:
@@ -327,7 +302,6 @@ class Update(NamedTuple):
         return merge(sorted(stays), fresh, key=itemgetter(0))
 
     def _records(self) -> set[str]:
-        """Records of which a unit is touched."""
         return {record_uuid for _, record_uuid, _ in self.touched}
 
     def _touches(self, name: str) -> Callable[[Span], bool]:
@@ -349,9 +323,6 @@ def read_changes(reading: Reading, datasets: Sequence[JuryDataset], index: Index
 
     That is where the server does not tell what changed, or a pseudonym has to be given: its number depends on the order
     in which a full export meets people.
-
-    Raises:
-        ArgillaError: the server does not answer, or an answer is neither yes nor no.
     """
     read: list[ReadDataset] = []
     kept: dict[tuple[str, str], IndexedRecord] = {}
@@ -402,7 +373,6 @@ class _Listed(NamedTuple):
     """A dataset's records: those that are as they were, and ids of those with responses that are not."""
 
     read: ReadDataset
-    """The dataset, with what is as it was counted."""
     kept: list[IndexedRecord]
     changed: list[str]
 

@@ -56,10 +56,7 @@ from pipeline.core.terminal import counted
 
 
 def _warnings_about_the_past(filters: ExportFilters, unrestored: int) -> list[str]:
-    """A sentence about what an export of an earlier moment cannot restore; none where it is of now.
-
-    `unrestored` submitted responses were to records that are deleted.
-    """
+    """What an export of an earlier moment cannot restore; `unrestored` submitted responses were to deleted records."""
     if filters.as_of is None:
         return []
     lost = (
@@ -81,11 +78,7 @@ def _check_not_empty(
     workspaces: Sequence[str],
     filters: ExportFilters,
 ) -> None:
-    """Refuse an export without submitted responses, for each task, round, annotator and language that was named.
-
-    Raises:
-        NotFoundError: there are none; the message says of whom and when there are some.
-    """
+    """Refuse an export without submitted responses, for each task, round, annotator and language that was named."""
     # What has no submitted response at all comes before what only the other options left without one.
     submitted = [(each.dataset, each.tally.submitted) for each in read]
     exported = [(each.dataset, each.tally.exported) for each in read]
@@ -103,7 +96,6 @@ def _check_not_empty(
 
 
 def _has_submitted(file: ExportedFile) -> bool:
-    """Whether the file is one of the three of submitted responses."""
     return file.task is not None and file.file == file_name(file.task, discarded=False)
 
 
@@ -154,7 +146,6 @@ def _warnings_about(
     filters: ExportFilters,
     passed_over: Sequence[str] = (),
 ) -> list[str]:
-    """What the user might miss: empty files, absent tasks, records that are not ours, rounds that were passed over."""
     is_filtered = filters.until or filters.annotators or filters.languages or filters.rounds
     found = [
         f"{file.file} has only its header: nobody submitted a response to the task {file.task}"
@@ -182,7 +173,6 @@ def _warnings_about(
 
 
 def _warnings_about_doubled(datasets: Sequence[ExportedDataset]) -> list[str]:
-    """What was left out because its annotator answered the same unit again elsewhere; empty where nothing was."""
     dropped, differing = (sum(getattr(each, name) for each in datasets) for name in ("doubled", "doubled_differing"))
     if not dropped:
         return []
@@ -198,7 +188,6 @@ _NAMED_PLACES = 5  # of lost marks; a campaign may have hundreds
 
 
 def _warnings_about_marks(read: Sequence[ReadDataset]) -> list[str]:
-    """What became of marks that are not on the text of one passage; empty where all are."""
     cut, lost = sum(each.tally.cut_marks for each in read), [mark for each in read for mark in each.tally.lost_marks]
     found = []
     if cut:
@@ -222,20 +211,13 @@ _EVERYTHING = ExportFilters()
 
 
 class Export(NamedTuple):
-    """What was exported, and what to mind."""
-
     manifest: Manifest
     warnings: list[str]
-    """Plain sentences about what is missing; empty where nothing is."""
     key_file: Path | None
-    """The file that says who is behind the pseudonyms; None where names stand in the export."""
     changes: Changes | None
-    """What changed since the earlier export in the folder; None where there was none."""
 
 
 class Request(NamedTuple):
-    """What an export is to hold."""
-
     workspaces: tuple[str, ...]
     filters: ExportFilters
 
@@ -255,22 +237,13 @@ def export_csv(
 
     Rows are sorted by record, rank of the passage, passage, annotator and response id: the same data gives the same
     bytes. Of one annotator's responses to one unit in several workspaces the newest is a row; those of several rounds
-    or versions of one workspace are a row each.
-
-    Args:
-        client: The server, as an owner or admin.
-        workspaces: Name of the workspace, or names of several.
-        out: Absent, empty, or an earlier export.
-        filters: Which responses and columns are wanted.
-        key_file: Where pseudonyms are kept; `<out>.annotators.json` if not given. Not touched unless anonymized.
-        progress: Told how far the reading is.
-        allow: Told what changes in the folder, where it holds an earlier export; raises if that may not be.
-        discarded_suffice: Whether discarded responses alone are worth a folder.
+    or versions of one workspace are a row each. Pseudonyms are kept in `key_file`, `<out>.annotators.json` if not
+    given. `allow` is given what changes in an earlier export, and raises if that may not be. With `discarded_suffice`
+    discarded responses alone are worth a folder.
 
     Raises:
         NotFoundError: no such workspace or dataset, or no submitted response in it, or none for something named.
-        InputError: a key file was named without pseudonyms, or it is no key file; or no history reaches back to
-            `filters.as_of`.
+        InputError: the key file is none or not wanted, or no history reaches back to `filters.as_of`.
         OutputError: `out` holds something else, or it or the key file cannot be written.
         ArgillaError: the server is too old, does not answer, refuses the key, or its records keep changing.
     """
@@ -290,11 +263,10 @@ def update_csv(
     """What the folder `out` holds now: what `export_csv` would write there, asked for what its manifest was asked for.
 
     Only what changed is read where the server tells and the folder has its index; elsewhere everything is, and a
-    warning says so. The arguments are those of `export_csv`.
+    warning says so.
 
     Raises:
         InputError: `out` holds no export, or one that cannot be brought up to date.
-        NotFoundError, OutputError, ArgillaError: as `export_csv`.
     """
     request = _read_request(out)
     keys = key_path(out, key_file)
@@ -327,8 +299,6 @@ def _read_request(out: Path) -> Request:
 
 
 class _Writing(NamedTuple):
-    """What writing an export needs beside the request."""
-
     client: Argilla
     out: Path
     key_file: Path | None
@@ -454,20 +424,15 @@ def _filters_without_names(
 
 
 class _Sources(NamedTuple):
-    """Where the lines of the files come from."""
-
     spool: Spool
     update: Update | None
-    """What is taken over from the earlier export; None where everything was read."""
     earlier: Index | None
 
     def rows(self, name: str, table: Table, discarded: bool) -> Iterator[Piece]:
-        """The rows of one file in order."""
         fresh = self.spool.rows(table, discarded)
         return self.update.pieces(name, fresh) if self.update else fresh
 
     def provenance(self, filters: ExportFilters) -> Iterator[Piece]:
-        """The rows of provenance in order."""
         told = self.spool.provenance()
         fresh = provenance_pieces(
             merge_provenance(self.update.provenance(told) if self.update else told), filters.spreadsheet_safe
@@ -486,7 +451,6 @@ def _doubled(spool: Spool, update: Update | None) -> Mapping[str, tuple[int, int
 
 
 def _touched_lines(spool: Spool, update: Update) -> Callable[[str], tuple[Iterator[Piece], Iterator[Piece]]]:
-    """Gives of a task's file the earlier and the new lines of all units of which anything changed."""
     tables = {file_name(task, discarded=False): task for task in TASKS}
     return lambda name: (update.replaced(name), spool.rows(tables[name], discarded=False))
 
@@ -494,11 +458,7 @@ def _touched_lines(spool: Spool, update: Update) -> Callable[[str], tuple[Iterat
 def _write_files(
     sources: _Sources, folder: Path, datasets: Sequence[JuryDataset], filters: ExportFilters, gaps: ProvenanceGaps
 ) -> list[ExportedFile]:
-    """The files of each task that has a dataset in the order of the tasks, and of provenance.
-
-    Then that of marks where they are asked for, and of answers to controls and repeats where there are some. `gaps`
-    counts what is missing in the provenance. Their index lies beside them.
-    """
+    """The files by task, then provenance, marks where asked for, and controls and repeats where there are some."""
     tasks = [task for task in TASKS if task in {dataset.task for dataset in datasets}]
     bom = filters.spreadsheet_safe
     files: list[ExportedFile] = []

@@ -1,8 +1,5 @@
 """A model that is asked many questions: each distinct one once, its answers kept, tokens and cost counted.
 
-Research and `pipeline verify` ask through `Model`, so that the same question has the same answer in both. `Replies`
-keeps what was paid for in a file; a last line that a kill has torn never happened.
-
 Calls that run at once would each find room below a limit that all of them together break. So a call starts only where
 it fits at its largest beside what was spent and what runs; else it waits until running calls are settled. Where nothing
 runs and the limit is not reached, it starts even so: what is spent goes over a limit by one call's size at the most.
@@ -51,11 +48,7 @@ _LARGER = 4
 
 
 def refuse_unknown_price(chosen: ChosenModel, prices: Mapping[str, Price], max_cost: float | None) -> None:
-    """Refuse a limit of cost that cannot be held.
-
-    Raises:
-        InputError: the model has no price, and its server states none.
-    """
+    """Refuse a limit of cost that cannot be held: the model has no price, and its server states none."""
     if max_cost is None or chosen.states_cost or chosen.model in prices:
         return
     raise InputError(
@@ -67,11 +60,9 @@ def refuse_unknown_price(chosen: ChosenModel, prices: Mapping[str, Price], max_c
 class _AnsweredCalls(Protocol):
     """The calls of a run that were answered, kept where a kill leaves them; a `dict` is one that forgets."""
 
-    def get(self, key: str, /) -> list[str] | None:
-        """The payloads of the call, the answer last; None where it was never answered."""
+    def get(self, key: str, /) -> list[str] | None: ...
 
-    def __setitem__(self, key: str, payloads: list[str], /) -> None:
-        """Keep the payloads of the call before anything is done with them."""
+    def __setitem__(self, key: str, payloads: list[str], /) -> None: ...
 
 
 class Model:
@@ -84,10 +75,7 @@ class Model:
         prices: Mapping[str, Price] | None = None,
         may_ask: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Ask through this asker, whose meter holds limits. `may_ask` says before each call whether one is allowed.
-
-        Kept calls are free.
-        """
+        """`may_ask` says before each call whether one is allowed; kept calls are free."""
         self.asker = asker
         self.answered = answered
         self.prices = dict(prices or {})
@@ -98,11 +86,9 @@ class Model:
 
     @property
     def name(self) -> str:
-        """The model's id, such as `openai/gpt-oss-120b`."""
         return self.asker.chosen.model
 
     def note(self, words: str) -> None:
-        """Add the words to the notes, once."""
         if words not in self.notes:
             self.notes.append(words)
 
@@ -154,10 +140,7 @@ class Model:
         schema: Mapping[str, Any],
         to_value: Callable[[Any], Value],
     ) -> Structured[Value]:
-        """What the model answers to the task on the texts (name, text), or why there is no value; never an exception.
-
-        An answer that was cut short is asked for once more with four times the tokens.
-        """
+        """What the model answers to the task on the texts (name, text), or why there is no value; never raises."""
         prompt = "\n\n".join([task, marking_words(texts), marked_texts(texts), "Answer in JSON now."])
         options = self.asker.options
         said = await self.put(self.asker, prompt, schema, to_value)
@@ -171,7 +154,6 @@ class Model:
     async def put(
         self, asker: Asker, prompt: str, schema: Mapping[str, Any], to_value: Callable[[Any], Value]
     ) -> Structured[Value]:
-        """What one asker's model answers, after one repair where that is needed; its payloads are counted."""
         said = await ask_structured(_CachedAsker(asker, self), prompt, _SYSTEM_PROMPT, schema, to_value)
         self.spent = added(self.spent, spent_of(said.payloads, self.name, self.prices))
         return said
@@ -184,11 +166,6 @@ class _CachedAsker(NamedTuple):
     model: Model
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
-        """The payload that answers; it and those before it that held no word are appended to `kept`.
-
-        Raises:
-            ProviderError: there is none, or the budget allows no further call.
-        """
         key = _request_key(self.asker, prompt, system, schema)
         payloads = self.model.answered.get(key)
         while not payloads and (awaited := self.model.under_way.get(key)):
@@ -214,11 +191,6 @@ class _CachedAsker(NamedTuple):
         return payloads[-1]
 
     async def paid(self, key: str, prompt: str, system: str, schema: Mapping[str, Any]) -> list[str]:
-        """What the model sends, kept under the key.
-
-        Raises:
-            ProviderError: there is no answer, or the budget allows no further call.
-        """
         if not self.model.may_ask():
             raise ProviderError(USED_UP, "not_recorded", attempts=0)
         payloads: list[str] = []
@@ -243,11 +215,7 @@ class Replies(Generic[Question]):
     """The replies in an open file: found by their question, added at the end."""
 
     def __init__(self, descriptor: int, path: Path, kind: type[Question]) -> None:
-        """Find every reply in the file to a question of this kind; a last line that a kill has torn is cut off.
-
-        Raises:
-            OutputError: a line is not a reply.
-        """
+        """Find every reply in the file to a question of this kind; a last line that a kill has torn is cut off."""
         self.descriptor = descriptor
         self.places: dict[Question, tuple[int, int]] = {}
         self.end = 0
@@ -260,7 +228,6 @@ class Replies(Generic[Question]):
         os.ftruncate(descriptor, self.end)
 
     def find(self, question: Question) -> list[str]:
-        """The payloads of the reply; empty where there is none yet."""
         if question not in self.places:
             return []
         start, length = self.places[question]
@@ -280,9 +247,7 @@ class Replies(Generic[Question]):
 
 @contextmanager
 def open_replies(path: Path, kind: type[Question], command: str) -> Iterator[Replies[Question]]:
-    """The replies of the file, made where it is missing, for this process alone while the block runs.
-
-    `command` names what writes such a file, such as `annotation judge`.
+    """The replies of the file for this process alone; `command` names what writes such a file, as `annotation judge`.
 
     Raises:
         OutputError: a line is not a reply, the file cannot be opened, or another process is writing to it.
@@ -300,11 +265,7 @@ def open_replies(path: Path, kind: type[Question], command: str) -> Iterator[Rep
 
 
 def _lock(descriptor: int, path: Path, command: str) -> None:
-    """Keep the file for this process until it is closed. Windows knows no such lock.
-
-    Raises:
-        OutputError: it is another's.
-    """
+    """Keep the file for this process until it is closed. Windows knows no such lock."""
     if sys.platform == "win32":
         return
     import fcntl
@@ -318,11 +279,6 @@ def _lock(descriptor: int, path: Path, command: str) -> None:
 
 
 def _read_question(line: bytes, path: Path, number: int, kind: type[Question]) -> Question:
-    """The question of one line.
-
-    Raises:
-        OutputError: the line is not a reply.
-    """
     try:
         value: Any = json.loads(line)
         names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]  # of every NamedTuple
@@ -345,12 +301,10 @@ class SpendLimits(NamedTuple):
     """What all calls together may take; None is no limit."""
 
     tokens: int | None = None
-    """Tokens to and from the model."""
     cost: float | None = None
     """What the answers cost as far as it is known, in USD."""
 
     def reached(self, spent: Spent) -> Literal["tokens", "cost"] | None:
-        """The first limit that so much reaches; None where it reaches none."""
         if self.tokens is not None and spent.tokens >= self.tokens:
             return "tokens"
         if self.cost is not None and spent.cost >= self.cost:
@@ -364,24 +318,20 @@ class CallSize(NamedTuple):
     tokens_in: int
     """Tokens of the request, as `o200k_base` counts them."""
     tokens_out: int
-    """The longest answer that is asked for."""
 
 
 class Book(Protocol):
     """Where calls are kept so that a kill leaves them: both are on the disk when they return."""
 
-    def begin(self, most: Spent) -> int:
-        """Keep that a call begins which takes so much at the most, and give it a number."""
+    def begin(self, most: Spent) -> int: ...
 
-    def settle(self, number: int, took: Spent) -> None:
-        """Keep what the call took; nothing where nobody answered."""
+    def settle(self, number: int, took: Spent) -> None: ...
 
 
 class Meter:
     """Lets calls start as limits allow, and counts what they took.
 
-    `spent` is what answered calls took. `cut_off` is what those may have taken at the most that somebody may have
-    answered and nobody heard: they count against the limits too.
+    `cut_off` is what those may have taken at the most that somebody may have answered and nobody heard: they count too.
     """
 
     def __init__(
@@ -394,11 +344,7 @@ class Meter:
         may_ask: Callable[[], bool] = lambda: True,
         heard: Callable[[Spent], None] = lambda spent: None,
     ) -> None:
-        """Meter this model; so many calls run at once. `heard` hears what was spent after each.
-
-        Raises:
-            NotInstalledError: tokens cannot be counted here.
-        """
+        """So many calls run at once; `heard` hears what was spent after each."""
         check_counts_tokens()
         self.model = model
         self.prices = dict(prices or {})
@@ -417,24 +363,17 @@ class Meter:
         self.dearest_in = self.dearest_out = math.inf
 
     def used_up(self) -> Literal["tokens", "cost"] | None:
-        """The first limit that is reached; None where there is none."""
         return self.limits.reached(self.committed)
 
     @property
     def committed(self) -> Spent:
-        """What counts against the limits."""
         return added(self.spent, self.cut_off)
 
     async def call(self, body: Mapping[str, Any], max_tokens: int, send: Callable[[], Awaitable[str]]) -> str:
         """The payload that `send` brings for this body, counted and kept; it is sent when there is room for it.
 
-        All of the body counts as what goes in, the JSON schema and the names of fields too.
-
         A call that got no answer takes nothing, but for one that ran out of time or whose answer broke off: that one is
         cut off.
-
-        Raises:
-            ProviderError: nobody answered, or the budget is used up and nothing was sent.
         """
         size = CallSize(count_tokens(json.dumps(body, ensure_ascii=False)), max_tokens)
         async with self.slots:
@@ -463,11 +402,7 @@ class Meter:
             return payload
 
     async def reserve(self, size: CallSize) -> Spent:
-        """What a call of this size takes at the most, reserved; waits while it does not fit beside running calls.
-
-        Raises:
-            ProviderError: the budget is used up, or nobody may be asked any more.
-        """
+        """What a call of this size takes at the most, reserved; waits while it does not fit beside running calls."""
         while self.may_ask() and not self.used_up():
             most = self.most(size)
             if not self.under_way or self.fits(most):
@@ -477,10 +412,7 @@ class Meter:
         raise ProviderError(USED_UP, "not_recorded", attempts=0)
 
     def fits(self, most: Spent) -> bool:
-        """Whether a call stays below the limits beside what was spent and what runs; unknown costs never do.
-
-        With a limit, the first call goes alone: it teaches how far sizes are to be trusted.
-        """
+        """With a limit, the first call goes alone: it shows how far sizes can be trusted. Unknown costs never fit."""
         if self.limits == SpendLimits():
             return True
         if not self.answered:

@@ -29,10 +29,9 @@ CUT_SHORT_ERROR = "json_parse_error: The model's answer was cut short; it needs 
 
 
 class Completion(NamedTuple):
-    """The model's words in a payload, without thoughts; where they stood, and who said them.
+    """The model's words in a payload, without thoughts; an empty content with a stop reason is a result.
 
-    `shape` is the envelope's, or the field that held the words, or `raw` where the text itself is taken. Model and
-    stop reason are empty where the payload names none; an empty content with a stop reason is a result.
+    `shape` is the envelope's, or the field that held the words, or `raw` where the text itself is taken.
     """
 
     content: str
@@ -65,12 +64,8 @@ class Structured(NamedTuple, Generic[Value]):
 def model_content(text: str) -> Completion:
     """The model's words in a payload: of a recognised envelope, else of the contract's fields in order, else the text.
 
-    Up to three envelopes are taken off. Of them only Chat Completions' empty answer gives way to the contract's fields.
-
     Raises:
         ProviderError: the payload is an error, says that it failed, or is nested too deeply.
-
-    Source: pipeline/contracts/evidence.md#json.
     """
     try:
         body = load_body(text)
@@ -85,11 +80,7 @@ def model_content(text: str) -> Completion:
 
 
 def body_content(body: Any, envelopes: int) -> Completion | None:
-    """The model's words in a payload's JSON; None where it is no known envelope and has none of the contract's fields.
-
-    Raises:
-        ProviderError: the body is an error, or says that it failed.
-    """
+    """The model's words in a payload's JSON; None for no known envelope and none of the contract's fields."""
     if not is_error(body) and find_shape(body) is None:
         return _field_content(as_object(body), envelopes)
     shape = recognise(body)
@@ -101,7 +92,6 @@ def body_content(body: Any, envelopes: int) -> Completion | None:
 
 
 def _json_part(body: Any) -> str:
-    """The first part of a message that holds JSON as such, as a text; empty where none does."""
     fields = as_object(body)
     message = as_object(first_object(fields.get("choices")).get("message"))
     contents = [message.get("content"), *(item.get("content") for item in as_objects(fields.get("output")))]
@@ -111,10 +101,7 @@ def _json_part(body: Any) -> str:
 
 
 def _field_content(body: dict[str, Any], envelopes: int) -> Completion | None:
-    """The content of the first of the contract's fields that has one; None where none has.
-
-    An object there is an envelope, or has a `text` or `content`, or is the model's JSON itself.
-    """
+    """The content of the first of the contract's fields that has one: an envelope's, an object's text, or JSON."""
     for name in _FIELDS:
         value = body.get(name)
         inner = body_content(value, envelopes - 1) if isinstance(value, dict) and value and envelopes > 1 else None
@@ -142,8 +129,6 @@ def extract_json(content: str) -> Extracted:
     """The JSON object or list in a model's words: the whole, what a fence holds, or the first that is balanced.
 
     Leading thoughts are dropped, and up to three envelopes around it taken off. Takes linear time.
-
-    Source: pipeline/contracts/evidence.md#json.
     """
     value = _find_json(content)
     for _ in range(MAX_ENVELOPES):
@@ -156,7 +141,6 @@ def extract_json(content: str) -> Extracted:
 
 
 def _find_json(content: str) -> Any:
-    """The first JSON value in the words; None where there is none."""
     words = clean_text(content).text.strip()
     whole = _parse(words)
     if whole is not None:
@@ -178,7 +162,6 @@ def _parse(text: str) -> Any:
 
 
 def _why_no_json(content: str) -> str:
-    """Why a content holds no JSON object, without its words."""
     try:
         load_body(clean_text(content).text)
     except ProviderError as error:
@@ -187,10 +170,7 @@ def _why_no_json(content: str) -> str:
 
 
 def _unwrap(value: Any) -> Any:
-    """The JSON inside an envelope that was itself the model's answer, or inside a text; None where there is none.
-
-    An object whose field only happens to have an envelope's name holds no JSON there, and stays.
-    """
+    """The JSON inside an envelope or a text that was the model's answer; an object that only has its field stays."""
     if isinstance(value, str):
         return _find_json(value)
     if not isinstance(value, dict):
@@ -264,11 +244,9 @@ async def read_structured(
 ) -> Structured[Value]:
     """What a payload says as `to_value` reads it, after exactly one repair where that fails.
 
-    `to_value` raises ValueError for JSON of another form (pydantic's ValidationError is one); `ask_again` puts a
-    prompt to the model and gives the payload. Without it nothing is repaired, nor is an error, an empty answer, or one
-    that was cut short: what is missing could only be made up.
-
-    Source: pipeline/contracts/evidence.md#json.
+    `to_value` raises ValueError for JSON of another form (pydantic's ValidationError is one); `ask_again` puts a prompt
+    to the model and gives the payload. Without it nothing is repaired, nor is an error, an empty answer, or one that
+    was cut short: what is missing could only be made up.
     """
     first = _read_once(text, to_value)
     if first.status != "invalid_json" or first.error == CUT_SHORT_ERROR or ask_again is None:
@@ -284,10 +262,7 @@ async def read_structured(
 
 
 def _read_once(text: str, to_value: Callable[[Any], Value]) -> Structured[Value]:
-    """What one payload says, without asking the model again.
-
-    Slips of writing that are no JSON are read leniently where `to_value` takes what comes of it.
-    """
+    """What one payload says; slips that are no JSON are read leniently where `to_value` takes what comes of it."""
     try:
         completion = model_content(text)
     except ProviderError as error:

@@ -29,10 +29,7 @@ _NO_VALID_EVIDENCE = "no_valid_evidence"
 
 
 class ContextPage(NamedTuple):
-    """One page of a context: the URL of its header, its text as `context[start:end]`, and that in normal form.
-
-    What stands before the first header is a page with an empty URL.
-    """
+    """One page of a context, its text as `context[start:end]`; what stands before the first header has an empty URL."""
 
     url: str
     key: str
@@ -60,7 +57,6 @@ def aggregate_context(pages: Iterable[tuple[str, str]]) -> str:
 
 
 def _header_url(url: str) -> str:
-    """The URL where a header can carry it, else an InputError."""
     if url.split() != [url]:
         raise InputError(f"The URL {url[:80]!r} is empty or holds white space; it cannot head a page of a context.")
     return url
@@ -83,11 +79,7 @@ EvidenceError = Literal["missing", "url_not_in_headers", "snippet_not_verbatim",
 
 
 class Evidence(NamedTuple):
-    """One item that was found: the model's URL and its snippet, trimmed; and the place of that in the context.
-
-    `context[char_start:char_end]` has the snippet's normal form. The page that holds it begins at `page_start` of the
-    context, so `char_start - page_start` is its place in the page's own text.
-    """
+    """`context[char_start:char_end]` has the trimmed snippet's normal form; its page begins at `page_start`."""
 
     url: str
     snippet: str
@@ -106,7 +98,6 @@ class Rejected(NamedTuple):
 
     @property
     def message(self) -> str:
-        """The error in the contract's words."""
         if self.kind == "missing":
             return f"evidence[{self.position}] missing url/snippet"
         named = f": {self.url}" if self.kind == "url_not_in_headers" else ""
@@ -114,11 +105,7 @@ class Rejected(NamedTuple):
 
 
 class Forms(NamedTuple):
-    """What was compared for one item; `kind` is empty where it was found.
-
-    `page_form` is the normal form of the context where it shares the longest beginning with the snippet: of the cited
-    page, or of all pages where it is not in the headers.
-    """
+    """What was compared for one item; `page_form` is the context's where most of the snippet's beginning stands."""
 
     position: int
     kind: EvidenceError | Literal[""]
@@ -130,25 +117,20 @@ class Forms(NamedTuple):
 
 
 class Validated(NamedTuple):
-    """The items that were found, at most the cap; those that were not; and the forms that were compared, if asked."""
-
     items: tuple[Evidence, ...]
     rejected: tuple[Rejected, ...]
     forms: tuple[Forms, ...]
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """The errors in the contract's words, in the order of the items."""
         return tuple(each.message for each in self.rejected)
 
     @property
     def status(self) -> Literal["ok", "invalid_evidence"]:
-        """`ok` where one item or more was found."""
         return "ok" if self.items else "invalid_evidence"
 
     @property
     def error(self) -> str:
-        """Why the status is `invalid_evidence`; empty where it is not."""
         return "" if self.items else "; ".join(self.errors) or _NO_VALID_EVIDENCE
 
 
@@ -172,10 +154,9 @@ def validate_and_normalize_evidence(
 ) -> Validated:
     """The items `{url, snippet}` that the context holds: checked, trimmed, each once, and then at most `max_items`.
 
-    Any number of items may come. `per_page` wants a snippet on a page of its own URL; otherwise any page does, a page
-    of its own URL first. A header line holds no snippet, and no snippet reaches from one page to the next. Items are
-    the same where URL and trimmed snippet are. Each check takes time in proportion to the context; a context that is
-    checked against more than once is read once, by `read_context`.
+    `per_page` wants a snippet on a page of its own URL; otherwise any page does, a page of its own URL first. A header
+    line holds no snippet, and no snippet reaches from one page to the next. A context that is checked against more than
+    once is read once, by `read_context`.
 
     Source: pipeline/contracts/evidence.md.
     """
@@ -196,7 +177,6 @@ def validate_and_normalize_evidence(
 
 
 def _read_item(index: int, item: Mapping[str, Any]) -> _Asked:
-    """The item with its keys; what is no text counts as missing."""
     fields = item if isinstance(item, Mapping) else {}
     url, snippet = (value if isinstance(value, str) else "" for value in (fields.get("url"), fields.get("snippet")))
     return _Asked(index, url, snippet, membership_key(url.strip()), normalise(snippet))
@@ -205,7 +185,6 @@ def _read_item(index: int, item: Mapping[str, Any]) -> _Asked:
 def _check_item(
     context: NormalisedContext, asked: _Asked, max_snippet_len: int, per_page: bool
 ) -> Evidence | EvidenceError:
-    """The evidence in its place, or why it does not count."""
     if not asked.url.strip() or not asked.form:
         return "missing"
     if asked.url_key not in context.keys:

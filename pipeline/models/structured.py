@@ -28,10 +28,7 @@ _NOT_ENFORCED = frozenset(("default", "title", "format", "pattern", "minItems", 
 
 
 def structured_request(api: Api, question: StructuredQuestion, form: Form) -> ProviderRequest:
-    """The request that puts the question. The schema stands in the system prompt too: some servers pass over its field.
-
-    Servers that refuse a form answer with status 400 or 422.
-    """
+    """The schema stands in the system prompt too: some servers pass over its field. A refused form gives 400 or 422."""
     order = f"{_SCHEMA_ORDER}\n{json.dumps(question.schema, ensure_ascii=False)}"
     system = f"{question.system}\n\n{order}" if question.system else order
     return api.ask_json(question._replace(system=system, schema=closed(question.schema)), form)
@@ -68,11 +65,7 @@ _REFUSED_FORM = (400, 422)
 
 
 def accept_body(body: Any) -> None:
-    """Check that a successful response's body may hold an answer: `check` of the client that is asked.
-
-    Raises:
-        ProviderError: the body is an error, or says that it failed.
-    """
+    """Raise a ProviderError for a body that cannot hold an answer: `check` of the client that is asked."""
     body_content(body, MAX_ENVELOPES)
 
 
@@ -80,22 +73,13 @@ class Asks(Protocol):
     """What puts a question to a model: an `Asker`, or what keeps its answers."""
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
-        """The payload that answers; it and those before it that held no word are appended to `kept`.
-
-        Raises:
-            ProviderError: there is no answer.
-        """
+        """The payload that answers; it and those before it that held no word are appended to `kept`."""
 
 
 class Metered(Protocol):
     """What lets calls start and counts what they took: a `Meter`."""
 
-    async def call(self, body: Mapping[str, Any], max_tokens: int, send: Callable[[], Awaitable[str]]) -> str:
-        """The payload that `send` brings for this body, sent when there is room for it.
-
-        Raises:
-            ProviderError: nobody answered, or the budget is used up and nothing was sent.
-        """
+    async def call(self, body: Mapping[str, Any], max_tokens: int, send: Callable[[], Awaitable[str]]) -> str: ...
 
 
 class Asker:
@@ -112,13 +96,7 @@ class Asker:
         self.forms: tuple[Form, ...] = get_provider(chosen.provider).forms
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
-        """The payload that answers; it and those before it that held no word are appended to `kept`.
-
-        A form that the server refuses, or answers with nothing, gives way to the next one, for later questions too.
-
-        Raises:
-            ProviderError: there is no answer.
-        """
+        """A form that the server refuses or answers with nothing gives way to the next, for later questions too."""
         question = StructuredQuestion(self.chosen.model, system, prompt, schema, self.options)
         for form in self.forms[:-1]:
             try:
@@ -132,13 +110,7 @@ class Asker:
         return await self.put(question, self.forms[-1], kept)
 
     async def put(self, question: StructuredQuestion, form: Form, kept: list[str]) -> str:
-        """The payload that answers in this form, appended to `kept`.
-
-        A form in which the model said something is the first one from then on.
-
-        Raises:
-            ProviderError: there is no answer.
-        """
+        """A form in which the model said something is the first one from then on."""
         request = structured_request(self.chosen.api, question, form)
 
         async def send() -> str:
@@ -191,7 +163,6 @@ def marked_texts(sections: Sequence[tuple[str, str]]) -> str:
 
 
 def marking_words(sections: Sequence[tuple[str, str]]) -> str:
-    """What the prompt says of the lines between which `marked_texts` puts the texts."""
     mark = _mark_of(sections)
     return (
         f"The texts stand between the lines `BEGIN {mark}` and `END {mark}`, each under a line with that mark and its "
@@ -206,7 +177,6 @@ class Spent(NamedTuple):
     """Payloads, those of repairs and of forms that brought no word included."""
     tokens_in: int = 0
     tokens_out: int = 0
-    """Tokens that came out, thoughts included."""
     cost: float = 0.0
     """What the calls with a known cost took together, in USD."""
     unpriced: int = 0
@@ -214,7 +184,6 @@ class Spent(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Tokens in and out together."""
         return self.tokens_in + self.tokens_out
 
 
@@ -231,7 +200,6 @@ def spent_of(payloads: Iterable[str], model: str, prices: Mapping[str, Price]) -
 
 
 def added(first: Spent, second: Spent) -> Spent:
-    """The sum of the two."""
     return Spent(
         first.calls + second.calls,
         first.tokens_in + second.tokens_in,

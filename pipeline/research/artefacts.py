@@ -1,9 +1,6 @@
-"""The folder of a research run: its files, one model a file or line with exactly its fields, read and written.
+"""The folder of a research run: its files, one model a file or line (pipeline/contracts/research.md#files).
 
-The JSON Schemas of a run's contracts and files are shipped in `pipeline/research/schemas`. After a change to a
-contract: `python -m pipeline.research.artefacts`.
-
-Source: pipeline/contracts/research.md#files.
+After a change to a contract, `python -m pipeline.research.artefacts` writes the JSON Schemas in `schemas`.
 """
 
 import json
@@ -57,7 +54,6 @@ class Clarify(Frozen):
 
     @model_validator(mode="after")
     def check_status(self) -> "Clarify":
-        """Refuse status, answers and reason that contradict each other."""
         if self.status == "failed" and (self.answers or not self.failure_reason):
             raise ValueError("with status `failed` there are no answers, and there is a `failure_reason`")
         if self.status != "failed" and self.failure_reason is not None:
@@ -147,7 +143,6 @@ class StageEvent(Frozen):
 
     @model_validator(mode="after")
     def check_details(self) -> "StageEvent":
-        """Refuse details that do not fit the status."""
         wanted = {"started": (None,), "completed": (True,), "failed": (False, None)}[self.status]
         if self.details.success not in wanted or (self.details.error and self.status != "failed"):
             raise ValueError(f"the details of a stage that {self.status} say otherwise")
@@ -187,11 +182,6 @@ Value = TypeVar("Value")
 
 
 def _read_file(path: Path, read: Callable[[bytes], Value]) -> Value | None:
-    """What the file holds; None where there is no such file.
-
-    Raises:
-        InputError: it is not UTF-8, not JSON, or not as it should be.
-    """
     if not path.is_file():
         return None
     try:
@@ -203,19 +193,12 @@ def _read_file(path: Path, read: Callable[[bytes], Value]) -> Value | None:
 
 
 def problems(error: ValidationError) -> list[str]:
-    """What is wrong, field by field, without the values."""
     found = [(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_input=False)]
     return [f"`{place}`: {message}" if place else message for place, message in found]
 
 
 def _read_lines(path: Path, model: type[Model], torn_end: bool = False) -> tuple[Model, ...]:
-    """The values of a file of JSON Lines in order, blank lines passed over; empty where there is no such file.
-
-    With `torn_end` a last line without its line end is passed over where it is no value: a kill tore it.
-
-    Raises:
-        BadRowsError: lines that are not as the model wants them, each with its reason.
-    """
+    """With `torn_end` a last line without its line end is passed over where it is no value: a kill tore it."""
     lines = path.read_bytes().split(b"\n") if path.is_file() else []
     found: list[Model] = []
     bad: list[str] = []
@@ -249,7 +232,6 @@ def _append_line(path: Path, value: BaseModel) -> None:
 
 
 def _line_of(value: BaseModel) -> bytes:
-    """The value as a line of JSON, without what is None."""
     return (json_text(value.model_dump(mode="json", exclude_none=True), indent=None) + "\n").encode(errors="replace")
 
 
@@ -264,7 +246,6 @@ def write_text(path: Path, text: str) -> None:
 
 
 def json_text(value: Any, indent: int | None = 2) -> str:
-    """The value as JSON in plain UTF-8."""
     return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
 
 
@@ -273,11 +254,6 @@ CLAIMS = TypeAdapter(tuple[Claim, ...])
 
 
 def checked_run_id(run_id: str) -> str:
-    """The run id itself.
-
-    Raises:
-        InputError: it has other signs than letters, digits, `_` and `-`, begins with `-`, or is too long for a name.
-    """
     if RUN_ID.fullmatch(run_id) and len(run_id.encode()) <= _MAX_RUN_ID_BYTES:
         return run_id
     raise InputError(
@@ -287,37 +263,28 @@ def checked_run_id(run_id: str) -> str:
 
 
 class RunFolder(NamedTuple):
-    """One run's folder. What is read is checked: a file that is not as it should be raises `InputError`.
-
-    Every file is written whole or not at all; a line that is added to the log is on the disk when the call returns.
-    """
+    """One run's folder, made with its first file. Every file is written whole or not at all, and checked when read."""
 
     path: Path
-    """The folder; it is made with the first file."""
 
     @property
     def run_id(self) -> str:
-        """The run's id: the folder's name."""
         return self.path.name
 
     @property
     def report_file(self) -> Path:
-        """Where the report is for people."""
         return self.path / "final" / "report.md"
 
     @property
     def report_json_file(self) -> Path:
-        """Where the report is as data."""
         return self.path / "final" / "report.json"
 
     @property
     def paragraphs_file(self) -> Path:
-        """Where the paragraphs are."""
         return self.path / "drafts" / "paragraphs.jsonl"
 
     @property
     def log_file(self) -> Path:
-        """Where the stages are logged."""
         return self.path / "logs" / "pipeline.jsonl"
 
     def remove_parts(self) -> None:
@@ -328,88 +295,68 @@ class RunFolder(NamedTuple):
                 part.unlink(missing_ok=True)
 
     def read_clarify(self) -> Clarify | None:
-        """What had to be asked; None where nothing had to be."""
         return _read_file(self.path / "clarify.json", Clarify.model_validate_json)
 
     def write_clarify(self, clarify: Clarify) -> None:
-        """Write `clarify.json`."""
         _write_json(self.path / "clarify.json", clarify)
 
     def read_plan(self) -> PlanFile | None:
-        """The plan; None before there is one."""
         return _read_file(self.path / "logs" / "plan.json", PlanFile.model_validate_json)
 
     def write_plan(self, plan: PlanFile) -> None:
-        """Write `logs/plan.json`."""
         _write_json(self.path / "logs" / "plan.json", plan)
 
     def read_config(self) -> Config | None:
-        """What the run may do; None before it has a plan."""
         return _read_file(self.path / "logs" / "config.json", Config.model_validate_json)
 
     def write_config(self, config: Config) -> None:
-        """Write `logs/config.json`."""
         write_text(self.path / "logs" / "config.json", json_text(contract_json(config)) + "\n")
 
     def read_log(self) -> tuple[StageEvent, ...]:
-        """What happened to the stages, in order; a last line that a kill tore is passed over."""
         return _read_lines(self.log_file, StageEvent, torn_end=True)
 
     def append_log(self, event: StageEvent) -> None:
-        """Add a line to `logs/pipeline.jsonl`."""
         _append_line(self.log_file, event)
 
     def read_paragraphs(self) -> tuple[ParagraphLine, ...]:
-        """The paragraphs in order; empty before there are any. `BadRowsError` lists the lines that are none."""
         return _read_lines(self.paragraphs_file, ParagraphLine)
 
     def write_paragraphs(self, paragraphs: Iterable[ParagraphLine]) -> None:
-        """Write `drafts/paragraphs.jsonl`."""
         with staged_file(self.paragraphs_file) as file:
             file.writelines(_line_of(paragraph) for paragraph in paragraphs)
 
     def read_citations(self) -> tuple[CitationEntry, ...]:
-        """The cited sources by their ids; empty before there are any."""
         return _read_file(self.path / "evidence" / "citations.json", CITATIONS.validate_json) or ()
 
     def write_citations(self, citations: Iterable[CitationEntry]) -> None:
-        """Write `evidence/citations.json`."""
         listed = CITATIONS.dump_python(tuple(citations), mode="json")
         write_text(self.path / "evidence" / "citations.json", json_text(listed) + "\n")
 
     def read_claims(self) -> tuple[Claim, ...] | None:
-        """Every claim of the run, those that are not in the report among them; None where there is no such file."""
         return _read_file(self.path / "evidence" / "claims.json", CLAIMS.validate_json)
 
     def write_claims(self, claims: Iterable[Claim]) -> None:
-        """Write `evidence/claims.json`."""
         listed = [contract_json(claim) for claim in claims]
         write_text(self.path / "evidence" / "claims.json", json_text(listed) + "\n")
 
     def read_verify(self) -> VerifyResult | None:
-        """What the last check found; None before there was one."""
         return _read_file(self.path / "evidence" / "verify.json", VerifyResult.model_validate_json)
 
     def write_verify(self, result: VerifyResult) -> None:
-        """Write `evidence/verify.json`."""
         _write_json(self.path / "evidence" / "verify.json", result)
 
     def read_report(self) -> Report | None:
-        """The report as data; None before there is one."""
         file = _read_file(self.report_json_file, ReportFile.model_validate_json)
         return file.report_json if file else None
 
     def write_report(self, markdown: str, report: Report) -> None:
-        """Write `final/report.md`, then `final/report.json`."""
         write_text(self.report_file, markdown)
         write_text(self.report_json_file, json_text(contract_json(ReportFile(report_json=report))) + "\n")
 
     def read_report_md(self) -> str:
-        """The report for people; empty before there is one."""
         return _read_file(self.report_file, bytes.decode) or ""
 
     def write_verification_md(self, markdown: str) -> None:
-        """Write `final/verification.md`."""
         write_text(self.path / "final" / "verification.md", markdown)
 
 
@@ -427,10 +374,7 @@ _MODELS: dict[str, type[BaseModel]] = {
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:
-    """Each schema by the name of its file: that of a contract, of a kind of trace event, or of a run's file.
-
-    The schema of a `.jsonl` file is that of one line.
-    """
+    """Each schema by the name of its file; that of a `.jsonl` file is that of one line."""
     named = {name: model.model_json_schema(by_alias=True) for name, model in _MODELS.items()}
     named["citations.json"] = CITATIONS.json_schema()
     named["claims.json"] = CLAIMS.json_schema(by_alias=True)
@@ -441,7 +385,6 @@ def json_schemas() -> dict[str, dict[str, Any]]:
 
 
 def write_schemas(folder: Path = SCHEMAS) -> None:
-    """Write every schema into the folder, and remove those of contracts that are no more."""
     schemas = json_schemas()
     for name, schema in schemas.items():
         write_text(folder / name, json_text(schema) + "\n")

@@ -1,7 +1,4 @@
-"""The stage `audit`: whether the written report keeps what it promises, and still says what its run or its pages say.
-
-Source: pipeline/contracts/research.md#audit, pipeline/contracts/research.md#rules.
-"""
+"""The stage `audit`: whether the report says what its run or its pages say (pipeline/contracts/research.md#audit)."""
 
 import re
 import unicodedata
@@ -35,7 +32,6 @@ _MOST_JOINED = 4
 _EDITED_FROM = 0.5
 """Share of its words that a sentence has from one of the run, from which it counts as an edit of that one."""
 _SHOWN = 80
-"""Characters of a sentence or paragraph that a problem names it by."""
 _BETWEEN = "\x1f"
 _PAGES_KEPT = 32
 # Of signs those that say something: a minus, a range, a comparison, a unit, a currency. Others are punctuation.
@@ -60,24 +56,19 @@ _TURNED = re.compile(
 
 
 class Restated(NamedTuple):
-    """What came of the sentences of a report that cite something."""
-
     sentences: int = 0
-    """How many there are."""
     weaker: int = 0
     """Those that stand as the run wrote them, and whose pages' words alone do not support them."""
     unread: int = 0
     """Those of which nothing can be told: nobody knows what the run wrote, and no page could be read."""
     problems: tuple[str, ...] = ()
-    """Those that neither the run nor their pages say: line, beginning and what is wrong."""
 
 
 def restated(report: ReadReport, written: ReadReport | None, page_of: PageOf) -> Restated:
-    """The report held against the one that its run wrote, and where it says something else, against its pages.
+    """The report held against the one that its run wrote, if that is known, and where it differs against its pages.
 
     A sentence that looks like an edit of one of the run has to stand on its pages word for word, for an edit that
-    reverses a fact keeps nearly all words; another one has to be supported. Without `written`, the run's own report,
-    the pages alone decide, and only what they contradict or are silent on is a problem.
+    reverses a fact keeps nearly all words; another one has to be supported.
     """
     cited = [sentence for sentence in report.sentences if sentence.paragraph_urls]
     stretches = groupby(written.sentences if written else (), key=lambda each: frozenset(each.paragraph_urls))
@@ -102,8 +93,6 @@ def restated(report: ReadReport, written: ReadReport | None, page_of: PageOf) ->
 
 
 class _Wording:
-    """A text as the words of its sentences, one after the other."""
-
     def __init__(self, sentences: Iterable[str]) -> None:
         self.sentences = [words for each in sentences if (words := words_said(each))]
         self.words: list[str] = []
@@ -129,7 +118,6 @@ def _in_a_row(words: Sequence[str]) -> str:
 
 @lru_cache(_PAGES_KEPT)
 def _wording_of_page(page: PageText) -> _Wording:
-    """The page's sentences, read once; citation marks count for nothing."""
     return _Wording(map(without_marks, page.sentences))
 
 
@@ -141,7 +129,6 @@ def words_said(text: str) -> tuple[str, ...]:
 
 
 def _one_form(token: str) -> str:
-    """The token as it is compared: numbers without groups, dashes alike, letters without marks, umlauts as vowels."""
     if token[0].isdecimal():
         return plain_number(token)
     if _RANGE.fullmatch(token):
@@ -170,7 +157,6 @@ def _standing(cited: Sequence[Sentence], held: Sequence[tuple[frozenset[str], _W
 
 
 def _problem(sentence: Sentence, pages: Sequence[PageText], written: Sequence[_Wording] | None) -> str:
-    """What is wrong with a sentence that is not as the run wrote it; empty for nothing."""
     words = words_said(sentence.text)
     if any(_wording_of_page(page).says(words) for page in pages):
         return ""
@@ -193,11 +179,7 @@ _MOST_SHOWN = 5
 
 
 def check_run(verified: Verified, written: Written, pages: Sequence[Page], laid_out: LaidOut) -> None:
-    """Refuse to write a report whose parts do not belong together.
-
-    Raises:
-        InputError: what does not hold, in plain words; the run's folder was changed, or this is a fault of citejury.
-    """
+    """Refuse to write a report whose parts do not belong together."""
     texts = {page.url: page.text for page in pages}
     broken = [
         *_broken_claims(verified.claims, texts),
@@ -213,7 +195,6 @@ def check_run(verified: Verified, written: Written, pages: Sequence[Page], laid_
 
 
 def _broken_claims(claims: Sequence[Checked], texts: Mapping[str, str]) -> Iterator[str]:
-    """Claims with the id of another, without a quote, or with one that its page does not have at its place."""
     for name, count in Counter(checked.claim.id for checked in claims).items():
         if count > 1:
             yield f"There are {count} claims with the id {name}."
@@ -228,7 +209,6 @@ def _broken_claims(claims: Sequence[Checked], texts: Mapping[str, str]) -> Itera
 
 
 def _broken_paragraphs(verified: Verified, written: Written, texts: Mapping[str, str]) -> Iterator[str]:
-    """Paragraphs with sources that were not read or claims that do not hold, and claims that are nowhere or twice."""
     verdicts = {checked.claim.id: checked.verdict for checked in verified.claims}
     for number, paragraph in enumerate(written.paragraphs, start=1):
         if not paragraph.urls:
@@ -261,7 +241,6 @@ def _broken_report(written: Written, laid_out: LaidOut) -> Iterator[str]:
 
 
 _CLOSING = " \t\r\n.。．*_」』”’\"'|"
-"""What may stand behind the last citation of a paragraph."""
 _SAID = re.compile(r"[.!?。．！？]\W*$")
 _NOTHING_CHECKED = (
     "Nothing of the text could be checked: the store holds neither run nor pages, and `final/report.json` is missing."
@@ -278,30 +257,23 @@ class Audit(NamedTuple):
     uncited: tuple[str, ...]
     """Those of them that do not end in a citation: line and beginning."""
     paragraph_lines: tuple[str, ...]
-    """What is wrong with `drafts/paragraphs.jsonl`."""
     citations_found: int
-    """Distinct ids in the body that `evidence/citations.json` knows."""
     fabricated: tuple[str, ...]
     """Ids in the body or in `drafts/paragraphs.jsonl` that it does not know, in order of first appearance."""
     disorder: tuple[str, ...]
     """Where the sources are not numbered 1 to N in order of first appearance, or the report lists another URL."""
     report_data: tuple[str, ...] = ()
-    """Where the claims, citations and references of `final/report.json` do not belong together."""
     text: Restated = Restated()
-    """What the run, or else the stored pages, say of its sentences."""
     not_checked: tuple[str, ...] = ()
-    """What was not held against anything, a sentence each."""
     is_held_to_data: bool = False
     """Whether the text was held against the run's `final/report.json`, for the store does not know the run."""
 
     @property
     def passed(self) -> bool:
-        """Whether the report keeps all that it promises; one without any paragraph does not."""
         return self.total_paragraphs > 0 and not self.problems
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Everything that is wrong, a sentence each."""
         nothing = () if self.total_paragraphs else ("The report's body has no paragraph.",)
         return (
             *nothing,
@@ -316,13 +288,9 @@ class Audit(NamedTuple):
 
 
 def audit(report_md: str, paragraphs: Sequence[ParagraphLine], citations: Sequence[CitationEntry]) -> Audit:
-    """What is wrong with the report, and how much was looked at.
+    """What is wrong with the report, and how much was looked at (pipeline/contracts/research.md#audit).
 
-    The body is everything but headings, code and the section of references with what belongs to it. Each of its
-    paragraphs, and each list and table as a whole, ends in `(C001)` or `[1]`; `paragraphs` is `drafts/paragraphs.jsonl`
-    and `citations` is `evidence/citations.json`.
-
-    Source: pipeline/contracts/research.md#audit.
+    The body is everything but headings, code and the section of references with what belongs to it.
     """
     blocks = read_blocks(report_md)
     parts = sections(blocks)
@@ -349,11 +317,10 @@ def audit(report_md: str, paragraphs: Sequence[ParagraphLine], citations: Sequen
 def audit_run(
     folder: RunFolder, written_md: str = "", page_of: PageOf | None = None, claims: Sequence[Claim] | None = None
 ) -> Audit:
-    """The audit of the report that a run folder holds, of whoever's making; a file that is damaged is a problem of it.
+    """The audit of the report that a run folder holds, of whoever's making; a damaged file is a problem of it.
 
-    With `page_of`, which gives the stored pages, its text is audited too: against `written_md`, the report as the run
-    wrote it, or else the sections of `final/report.json`, and against the pages. `claims` are those that the run
-    checked, where its journal has them.
+    With `page_of` its text is audited too: against `written_md`, the report as the run wrote it, or else the sections
+    of `final/report.json`, and against the pages. `claims` are those that its journal has.
 
     Raises:
         InputError: the folder has no report, or `evidence/citations.json` or `final/report.json` cannot be read.
@@ -387,10 +354,7 @@ def audit_run(
 
 
 def _claim_problems(folder: RunFolder, report: Report | None, checked: Sequence[Claim] | None) -> Iterator[str]:
-    """Where the list of claims is gone, has a claim of the report not once, or otherwise than the run checked it.
-
-    A run of an earlier version has neither that list nor `logs/config.json`.
-    """
+    """Where the list of claims is gone or differs from the run's; early versions have neither it nor `config.json`."""
     claims = folder.read_claims()
     if claims is None:
         if folder.read_config():
@@ -411,11 +375,7 @@ def _claim_problems(folder: RunFolder, report: Report | None, checked: Sequence[
 
 
 def _data_problems(report: Report) -> Iterator[str]:
-    """What is wrong between the parts of the report as data, each of which may be right for itself.
-
-    Source: pipeline/contracts/research.md#rules: each claim has its citation, each cited URL its reference, in order of
-    first citation.
-    """
+    """What is wrong between the parts of the report as data (pipeline/contracts/research.md#rules)."""
     known = {reference.url for reference in report.references}
     for citation in report.citations:
         if not citation.urls:
@@ -466,7 +426,6 @@ def _ends_in_citation(block: Block) -> bool:
 
 
 def _out_of_order(cited: Sequence[str], citations: Sequence[CitationEntry]) -> Iterator[str]:
-    """What is wrong with the numbers: the list counts from C001 on, and the text cites them first in that order."""
     listed = [entry.cid for entry in citations]
     known = [each for each in cited if each in frozenset(listed)]
     for found, line in (
@@ -478,7 +437,6 @@ def _out_of_order(cited: Sequence[str], citations: Sequence[CitationEntry]) -> I
 
 
 def _listed_otherwise(report_md: str, blocks: Sequence[Block], urls: Mapping[str, str]) -> Iterator[str]:
-    """Where the report's list of references and `evidence/citations.json` name different URLs for one source."""
     for entry in read_entries(report_md.split("\n"), blocks, cites_numbers=True):
         name = cid(int(entry.id)) if entry.id.isdecimal() else entry.id
         if not (CID.fullmatch(name) and entry.url and name in urls):

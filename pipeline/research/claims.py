@@ -64,10 +64,7 @@ class ClaimsAnswer(BaseModel):
 async def _claims_of_model(
     plan: Plan, passages: Sequence[Passage], model: Model, before: Sequence[Claim], wanted: Collection[int]
 ) -> dict[int, list[Claim]]:
-    """The model's claims by section, without ids; a section is missing where it gave no usable answer.
-
-    A section that is not wanted has none.
-    """
+    """The model's claims by section, without ids; a section without a usable answer is missing."""
     language = plan_language(plan)
     asked = [
         _section_claims(plan, number, best_passages(section, passages, _MODEL_PASSAGES, language), model, before)
@@ -84,10 +81,7 @@ async def _claims_of_model(
 async def _section_claims(
     plan: Plan, number: int, passages: Sequence[Passage], model: Model, before: Sequence[Claim]
 ) -> list[Claim] | None:
-    """The model's claims about one section whose quotes were found; None where its answer is no use.
-
-    It is shown what the other sections ask, and what is known of this one before.
-    """
+    """The model's claims about one section whose quotes were found; None where its answer is no use."""
     if not passages:
         return []
     section = plan.sections[number]
@@ -110,11 +104,7 @@ async def _section_claims(
 
 
 def _located_claim(answer: ClaimAnswer, section: int, passages: Sequence[Passage]) -> Claim | None:
-    """The claim with the place of its quote; None where that stands nowhere, is a heading, or is too short for any.
-
-    A claim with a number that its quote lacks, with an address, a citation mark or too many words gives way to the
-    quote's own words.
-    """
+    """The claim with the place of its quote; one that says more than its quote gives way to the quote's own words."""
     text = " ".join(answer.claim.split())
     is_long = len(set(content_words(answer.quote))) >= _LEAST_QUOTED
     named = [passages[answer.passage - 1]] if 1 <= answer.passage <= len(passages) else []
@@ -148,15 +138,11 @@ async def extract_claims(
     wanted: Collection[int] | None = None,
     read_before: Sequence[Page] = (),
 ) -> list[Claim]:
-    """Claims of all sections in order, with ids that follow on those of the claims `before`, each with its quotes.
+    """Claims of all sections in order, with ids that follow on those `before`, each with its quotes.
 
-    A section has at most 6. Pages in another language than the plan's are read only where there are no others from the
-    start. A section about which the model gives no usable answer, which its notes say, and without a model every one,
-    gets sentences of the passages that hold its words, of pages `read_before` too. `wanted` are the sections that the
-    model is asked about; None for all.
-
-    Raises:
-        ProviderError: the model cannot be asked about any section.
+    Pages in another language than the plan's are read only where there are no others from the start. A section without
+    a usable answer gets sentences of the passages that hold its words, of pages `read_before` too. `wanted` are the
+    sections that the model is asked about; None for all.
     """
     readable = readable_pages(plan, pages, first=not before)
     sections = range(len(plan.sections)) if wanted is None else wanted
@@ -189,8 +175,6 @@ _PAIRS_KEPT = 4_000
 
 
 class ReadPages(NamedTuple):
-    """The pages of a run and their titles by canonical URL, in the order of the pages."""
-
     texts: Mapping[str, PageText]
     titles: Mapping[str, str]
 
@@ -209,17 +193,13 @@ def verify(claims: Iterable[Claim], pages: Iterable[Page], sections: Sequence[st
 
 
 def verify_passages(claims: Sequence[Claim], pages: Iterable[Page], sections: Sequence[str] = ()) -> Verified:
-    """The sentences of a reading list, each supported by its page, whose own words they are.
-
-    Against one stand the sentences of other pages in the list that contradict it.
-    """
+    """The sentences of a reading list, each supported by its page; against it those of others in the list stand."""
     read = read_pages(pages)
     shown = [quote for claim in claims for quote in claim.quotes]
     return _verified_of([_check_own_words(claim, shown, read) for claim in claims], sections)
 
 
 def _check_own_words(claim: Claim, shown: Sequence[Quote], read: ReadPages) -> Checked:
-    """A page's own sentence with the pages that have it, and the shown sentences of others that contradict it."""
     (quote,) = claim.quotes
     own = read.texts.get(quote.url)
     if own is None or own.text[quote.start : quote.end] != quote.text:
@@ -238,7 +218,6 @@ def _verified_of(checked: Sequence[Checked], sections: Sequence[str]) -> Verifie
 
 
 def _check(claim: Claim, read: ReadPages) -> Checked:
-    """The claim with what its own pages say of it, which others support it, and which say otherwise."""
     cited = list(dict.fromkeys(quote.url for quote in claim.quotes))
     own = [read.texts[url] for url in cited if url in read.texts]
     finding = check_sentence(claim.text, own)
@@ -269,13 +248,7 @@ def _others(cited: Sequence[str], read: ReadPages) -> list[PageText]:
 
 
 async def ask_verdicts(verified: Verified, pages: Sequence[Page], sections: Sequence[str], model: Model) -> Verified:
-    """The claims with the model's word on those that words do not decide.
-
-    Where it gives no usable answer, or a quote that stands nowhere, a note says so.
-
-    Raises:
-        ProviderError: it could not be asked about any claim.
-    """
+    """The claims with the model's word on those that words do not decide."""
     by_url = {page.url: page for page in pages}
     asked = [(each, found) for each in verified.claims if (found := _question_of(each, by_url))][:_MOST_ASKED]
     answers = await asyncio.gather(*(ask_verdict(question, model) for _, question in asked))
@@ -301,7 +274,6 @@ def _question_of(checked: Checked, pages: Mapping[str, Page]) -> OpenQuestion | 
 
 
 def _with_model(checked: Checked, outcome: Decided) -> Checked:
-    """The claim with what comes of it once the model was asked."""
     if outcome.verdict == checked.verdict:
         return checked
     urls = tuple(dict.fromkeys(each.url for each in outcome.quotes))

@@ -27,11 +27,9 @@ SearchName = Literal["duckduckgo", "tavily", "bing", "brave", "local"]
 
 
 def clean_text(value: Any) -> Any:
-    """A text with `\\n` for every line end, without control characters and lone surrogates.
+    """A text with `\\n` line ends, no control characters, no lone surrogates (pipeline/contracts/research.md#rules).
 
     What is no text stays as it is, for pydantic to refuse; it would refuse lone surrogates too.
-
-    Source: pipeline/contracts/research.md#rules.
     """
     return SURROGATE.sub("\ufffd", CONTROL.sub("", LINE_END.sub("\n", value))) if isinstance(value, str) else value
 
@@ -42,17 +40,13 @@ def aware_time(time: datetime) -> datetime:
 
 
 def _endpoint_as_given(url: str) -> str:
-    """Refuse what is no http(s) URL or holds a user name or password; the URL stays as it came in."""
     stored_url(url)
     return url
 
 
 Text = Annotated[str, BeforeValidator(clean_text)]
-"""Text whose line ends are `\\n`, without control characters."""
 UtcTime = Annotated[datetime, AfterValidator(aware_time)]
-"""A time in UTC; read with any offset, and without one as UTC."""
 ClaimId = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^c[1-9][0-9]*$")]
-"""Id of a claim: `c1`, `c2` …"""
 Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -113,7 +107,6 @@ class Report(Contract):
 
     @model_validator(mode="after")
     def check_numbers(self) -> "Report":
-        """Refuse references that are not numbered 1 to N in their order."""
         found = [reference.n for reference in self.references]
         if found != list(range(1, len(found) + 1)):
             raise ValueError(f"references are to be numbered 1 to {len(found)} in their order, found {found}")
@@ -378,5 +371,4 @@ KINDS: dict[type[Payload], TraceKind] = {payload: kind for kind, payload in PAYL
 
 
 def put_trace(store: Store, run_id: str, payload: Payload) -> None:
-    """Add the event to the end of the run's trace, under the kind of its payload."""
     store.put_event(run_id, KINDS[type(payload)], payload.model_dump(mode="json", exclude_none=True))

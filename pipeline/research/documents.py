@@ -36,11 +36,7 @@ _FILES_AT_ONCE = 16
 
 
 async def _read_documents(folder: Path, store: Store) -> tuple[list[str], list[str]]:
-    """The URLs of the folder's documents by the paths of their files, and what to say of files that are left out.
-
-    They stand in the store afterwards; those that have not changed are not read again. Files and folders whose names
-    begin with a dot are passed over, and links to folders are not followed.
-    """
+    """The folder's documents, now in the store, as URLs by their paths, and what to say of files that are left out."""
     files = document_files(folder)
     # What Sphinx made HTML pages of and keeps beside them says the same once more.
     page_sources = {file for file in files if _is_page_source(file, folder)}
@@ -80,11 +76,7 @@ async def _read_documents(folder: Path, store: Store) -> tuple[list[str], list[s
 
 
 def document_files(folder: Path) -> list[Path]:
-    """The folder's files and those below it by their paths, of which one at least is of a kind that is read.
-
-    Raises:
-        InputError: there is no such folder, or no such file in it.
-    """
+    """The folder's files and those below it by their paths, of which one at least is of a kind that is read."""
     if not folder.is_dir():
         raise InputError(f"There is no folder {str(folder)!r}. Name the one that holds the documents to search.")
     files = []
@@ -120,7 +112,6 @@ def _size_of(file: Path) -> int:
 
 
 async def _read_document(url: str, file: Path, extractor: Extractor, store: Store) -> str:
-    """Why nothing of the file can be read; empty where it is in the store."""
     try:
         held = store.page(url, with_raw=False)
         if held and held.text.strip() and held.raw_sha256 == hashlib.sha256(read_file(file)).hexdigest():
@@ -150,7 +141,6 @@ def _label_of(name: str) -> str:
 
 
 def is_document(url: str) -> bool:
-    """Whether the URL stands for a file of the user's."""
     return url.partition("://")[2].partition("/")[0].endswith(_HOST)
 
 
@@ -166,16 +156,12 @@ _MOST_TOGETHER = 8
 
 
 class Place(NamedTuple):
-    """A passage of a page: `text[start:end]`."""
-
     url: str
     start: int
     end: int
 
 
 class PassageIndex:
-    """Pages cut into passages, searchable by the words that they hold."""
-
     def __init__(self) -> None:
         self.texts = FullText()
         self.places: list[Place] = []
@@ -183,7 +169,6 @@ class PassageIndex:
         self.pages = 0
 
     def add(self, url: str, title: str, text: str, headings: tuple[Heading, ...] = ()) -> None:
-        """Add a page."""
         self.pages += 1
         if is_index(text):
             self.lists.add(url)
@@ -212,7 +197,6 @@ class PassageIndex:
         return sorted(found.values(), key=lambda place: place.url in self.lists)[:k]
 
     def _matching(self, query: str, k: int) -> list[Place]:
-        """The best passage of each of the `k` pages that match best, and of the lists among them."""
         found: dict[str, Place] = {}
         for number in self.texts.ranked(query, _WEIGHTS):
             place = self.places[number]
@@ -235,19 +219,11 @@ def _passage_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 class LocalSearch:
-    """Documents of the user's, or the store's pages, as a search provider.
-
-    They are read and indexed with the first query, and the same for all others.
-    """
+    """Documents of the user's, or the store's pages, as a search provider; indexed with the first query."""
 
     name = "local"
 
     def __init__(self, documents: Path | None, store: Store, tell: Callable[[str], None] = lambda line: None) -> None:
-        """Check that the folder is there; `tell` hears of files that are left out when it is read.
-
-        Raises:
-            InputError: there is no folder `documents`.
-        """
         if documents is not None and not documents.is_dir():
             raise InputError(f"There is no folder {str(documents)!r}. Name the one that holds the documents to search.")
         self.documents = documents
@@ -257,17 +233,11 @@ class LocalSearch:
         self.reading = asyncio.Lock()
 
     async def search(self, query: str, k: int) -> SearchResults:
-        """At most `k` pages, the best first.
-
-        Raises:
-            InputError: no document can be read, or the store holds no page.
-        """
         async with self.reading:
             self.index = self.index or await self._read()
         return readable_results((self._to_result(place, query) for place in self.index.best(query, k)), k)
 
     def _to_result(self, place: Place, query: str) -> RawResult:
-        """The page, with what of the passage matches the query best for a snippet."""
         page = self.store.page(place.url, with_raw=False)
         if page is None:
             return RawResult("", "", "")

@@ -33,25 +33,17 @@ _INFLECTED = ("de", "ja")
 
 
 class Weights(NamedTuple):
-    """What a word counts in each column."""
-
     title: float
     headings: float
     text: float
 
 
 class SearchWord(NamedTuple):
-    """A word of a question as it is searched for."""
-
     word: str
-    """The word as it was asked, in folded case."""
     query: str
-    """The same in the index's own syntax."""
 
 
 class FullText:
-    """Texts in memory, each with its title and the headings above it."""
-
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None)
         self.database.execute(_CREATE)
@@ -70,15 +62,11 @@ class FullText:
         return (rowid - 1 for (rowid,) in self.database.execute(_RANKED.format(*weights), [query]))
 
     def holding(self, query: str) -> set[int]:
-        """The numbers of the texts that match."""
         return {rowid - 1 for (rowid,) in self.database.execute(_HOLDING, [query])}
 
 
 def search_words(question: str) -> list[SearchWord]:
-    """The words that a question is searched by, each once, in order, at most 64; empty where it has none.
-
-    Where all of its words fit any question, all of them.
-    """
+    """The words that a question is searched by, each once, at most 64; where all fit any question, all of them."""
     language = text_language(question, "")
     if language in _INFLECTED:
         asked = subject_words(question, language)
@@ -91,12 +79,10 @@ def search_words(question: str) -> list[SearchWord]:
 
 
 def any_of(words: Sequence[SearchWord]) -> str:
-    """A query for the texts that hold at least one of the words."""
     return " OR ".join(word.query for word in words)
 
 
 def all_of(words: Sequence[SearchWord]) -> str:
-    """A query for the texts that hold all of the words."""
     return " AND ".join(word.query for word in words)
 
 

@@ -56,10 +56,7 @@ _UNANSWERED = "No clarification provided"
 def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
     """What must be asked before the topic can be researched, in order; empty where it says enough.
 
-    `strict` takes the origin's rules by the letter: every topic below 20 characters, whatever its script, and every
-    one with a word such as `how` is asked about.
-
-    Source: pipeline/contracts/research.md#clarification.
+    `strict` takes the origin's rules by the letter (pipeline/contracts/research.md#clarification).
     """
     asked = topic.strip()
     if strict:
@@ -79,13 +76,11 @@ def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
 
 
 def _information(topic: str) -> int:
-    """Length of a topic in letters; a sign of Chinese, Japanese or Korean is worth four."""
     plain = unicodedata.normalize("NFKC", topic)
     return len(plain) + (_SIGN_WORTH - 1) * len(_SIGN.findall(plain))
 
 
 def _asks_by_name(topic: str) -> bool:
-    """Whether a short topic is a question that names its subject: "What is LVM?"."""
     language = topic_language(topic)
     return topic.endswith(("?", "？")) and any(names_subject(word, language) for word in subject_words(topic, language))
 
@@ -105,17 +100,13 @@ def _seems_vague(topic: str) -> bool:
 
 
 def _names_first(topic: str) -> bool:
-    """Whether the first clause names what later ones point at, and points at nothing itself."""
     first, *later = _NEXT_CLAUSE.split(topic, maxsplit=1)
     names = any(not word.general and not word.deed for word in subject_words(first, topic_language(topic)))
     return bool(later) and names and _AMBIGUOUS_HERE.isdisjoint(re.findall(r"\w+", first.casefold()))
 
 
 def clarified_topic(topic: str, questions: Sequence[str], answers: Sequence[str]) -> str:
-    """The topic with what was answered behind a colon; an answer that only names a depth is left out of it.
-
-    Source: pipeline/contracts/research.md#clarification.
-    """
+    """The topic with what was answered behind a colon; an answer that only names a depth is left out of it."""
     said = [
         answer.strip()
         for question, answer in zip(questions, answers, strict=False)
@@ -125,12 +116,10 @@ def clarified_topic(topic: str, questions: Sequence[str], answers: Sequence[str]
 
 
 def _depth_in(answer: str) -> Depth | None:
-    """The depth that an answer asks for; None where it names none."""
     return next((depth for depth, words in _DEPTH_WORDS.items() if words.search(answer)), None)
 
 
 def answered_depth(questions: Sequence[str], answers: Sequence[str]) -> Depth | None:
-    """The depth that the answer to the question of depth asks for; None where there is none."""
     answered = dict(zip(questions, answers, strict=False))
     return _depth_in(answered.get(_DEPTH_QUESTION, ""))
 
@@ -148,14 +137,7 @@ class ClarificationNeeded(InputError):
 
 
 def clarify_topic(options: ResearchOptions, folder: RunFolder, ask: AskQuestions | None) -> Intake:
-    """What is to be researched; `clarify.json` tells of questions, where there were any.
-
-    What a killed run was answered is not asked again. `ask` is None where nobody is there.
-
-    Raises:
-        ClarificationNeeded: there are questions and nobody to put them to.
-        InputError: none of the questions was answered, or the topic became too long.
-    """
+    """What is to be researched; `ask` is None where nobody is there. What was answered before is not asked again."""
     topic = " ".join(clean_text(options.topic).split())
     questions = gate_questions(topic, options.strict_gate)
     if not questions:
@@ -172,12 +154,6 @@ def clarify_topic(options: ResearchOptions, folder: RunFolder, ask: AskQuestions
 
 
 def _answers_to(questions: Sequence[str], folder: RunFolder, ask: AskQuestions | None) -> tuple[str, ...]:
-    """The answers in order, at least one of them not empty; they stand in `clarify.json`.
-
-    Raises:
-        ClarificationNeeded: there is nobody to ask.
-        InputError: nothing was answered.
-    """
     held = folder.read_clarify()
     if held and held.status == "clarified" and held.questions == tuple(questions):
         return held.answers
@@ -197,7 +173,6 @@ _SECTIONS: dict[Depth, int] = {"brief": 3, "medium": 4, "deep": 6}
 _MOST_SECTIONS = 6
 _MOST_QUERIES = 8
 _LONGEST_LINE = 200
-"""Characters of a section or a query of the model's; a longer one is cut."""
 
 _QUESTION_END = re.compile(r"[?？;；。]\s*|[.!](?:\s+|$)")
 _ASKS = (
@@ -227,13 +202,7 @@ _PLAN_SCHEMA: dict[str, Any] = {
 
 
 async def make_plan(intake: Intake, model: Model | None) -> Plan:
-    """The plan: the model's, or without one, or where it gives none of use, one from the topic's own words.
-
-    At most 6 sections and 8 queries, none of them twice.
-
-    Raises:
-        ProviderError: the model cannot be asked.
-    """
+    """The plan: the model's, or without one, or where it gives none of use, one from the topic's own words."""
     own = _plan_from_words(intake)
     if model is None:
         return own
@@ -259,7 +228,6 @@ async def make_plan(intake: Intake, model: Model | None) -> Plan:
 
 
 def _plan_from_words(intake: Intake) -> Plan:
-    """The plan from the topic's own words: its questions one by one, or the topic itself where it asks at most one."""
     topic = _one_line(intake.topic)
     asked = _questions_of(topic)
     parts = asked[:_MOST_SECTIONS] if len(asked) > 1 else [topic]
@@ -267,7 +235,6 @@ def _plan_from_words(intake: Intake) -> Plan:
 
 
 def _questions_of(topic: str) -> list[str]:
-    """The questions of the topic in order, with their question mark; none where it asks nothing."""
     pieces = [piece for sentence in _QUESTION_END.split(topic) for piece in _BETWEEN_QUESTIONS.split(sentence)]
     kept = [piece.strip(_COMMAS) for piece in pieces if len(piece.strip()) >= _LEAST_PART]
     asks = [piece for piece in kept if _BEGINS_AS_QUESTION.match(piece) or ASKS_WITHOUT_BLANKS.search(piece)]
@@ -281,7 +248,6 @@ def _one_line(text: str) -> str:
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
-    """The texts without blanks around them, those that differ in case or their question mark alone once, in order."""
     found: dict[str, str] = {}
     for text in texts:
         if text.strip():
@@ -290,11 +256,6 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 
 
 def _read_plan(value: Any) -> Plan:
-    """The lines of a model's plan.
-
-    Raises:
-        ValueError: it has another form.
-    """
     if not isinstance(value, dict):
         raise ValueError("the plan is no object")
     lines = [value.get(name) for name in ("sections", "queries")]

@@ -1,8 +1,7 @@
-"""The journal of a run: every answered call and every stage's result, on the disk before anything is done with it.
+"""The journal of a run, `.state/journal.jsonl`: every answered call and every stage's result, kept before it is used.
 
-`.state/journal.jsonl` of the run's folder. A killed run is resumed from it: no answered call is repeated, and what a
-stage gave it gives again. Each call to the model is there before it is sent, with what it takes at the most, and what
-it took before its answer is used. A last line that a kill tore never happened.
+A killed run is resumed from it. Each call to the model is there before it is sent, with what it takes at the most, and
+what it took before its answer is used. A last line that a kill tore never happened.
 """
 
 import json
@@ -27,8 +26,6 @@ JOURNAL = Path(".state") / "journal.jsonl"
 
 
 class _StageResult(NamedTuple):
-    """What a stage left in the journal: its result as JSON values, and what a reader is to know of how it came."""
-
     value: Any
     notes: tuple[str, ...]
 
@@ -37,11 +34,6 @@ class Journal:
     """An open journal; for one process at a time, which holds the run's folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Read what is there; the clock starts now.
-
-        Raises:
-            InputError: a line before the last is none of ours.
-        """
         self.path = folder / JOURNAL
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.setup: dict[str, Any] | None = None
@@ -109,21 +101,18 @@ class Journal:
         self._remember(entry)
 
     def keep_setup(self, setup: Mapping[str, Any], created_at: str) -> None:
-        """Keep what the run is asked to do, and when it began."""
         self._keep(entry="setup", setup=setup, created_at=created_at)
 
     def keep_answer(self, key: str, payloads: list[str]) -> None:
-        """Keep the payloads that answered a call to the model."""
         self._keep(entry="answer", key=key, payloads=list(payloads), metered=True)
 
     def begin(self, most: Spent) -> int:
-        """Keep that a call to the model begins which takes so much at the most; its number."""
+        """The number of a call that begins, kept with what it takes at the most."""
         number = self.calls + 1
         self._keep(entry="call", call=number, most=most)
         return number
 
     def settle(self, number: int, took: Spent) -> None:
-        """Keep what a call took; nothing where nobody answered."""
         self._keep(entry="settled", call=number, took=took)
 
     @property
@@ -132,16 +121,10 @@ class Journal:
         return reduce(added, self.begun.values(), Spent())
 
     def keep_stage(self, stage: Stage, round_: int, value: Any, kind: TypeAdapter[Any], notes: tuple[str, ...]) -> None:
-        """Keep what a pass of a stage gave."""
         dumped = kind.dump_python(value, mode="json")
         self._keep(entry="stage", stage=stage, round=round_, value=dumped, notes=notes)
 
     def stage_value(self, stage: Stage, round_: int, kind: TypeAdapter[Value]) -> Value:
-        """What a kept pass of a stage gave.
-
-        Raises:
-            InputError: it was kept by a citejury whose values had another form.
-        """
         try:
             return kind.validate_python(self.stages[stage, round_].value)
         except ValidationError as error:
@@ -151,7 +134,6 @@ class Journal:
             ) from error
 
     def seconds(self) -> float:
-        """Seconds of work up to now, those of earlier starts up to what they kept last included."""
         return self.seconds_before + time.monotonic() - self.began
 
 
@@ -173,7 +155,6 @@ class JournaledAnswers(NamedTuple):
     run_id: str
 
     def get(self, key: str, /) -> list[str] | None:
-        """The payloads of the call, the answer last; None where it was never answered."""
         held = self.journal.answers.get(key)
         return None if held is None else list(held)
 

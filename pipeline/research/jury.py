@@ -1,7 +1,4 @@
-"""A finished run on its way to the jury: an answer of CSV v2, a canonical record, and what the verifier says of it.
-
-In the run's folder: `pipeline.csv`, `records.jsonl` and `judgements.jsonl` (pipeline/contracts/research.md#files).
-"""
+"""A finished run on its way to the jury: an answer of CSV v2, a canonical record, and what the verifier says of it."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,20 +35,14 @@ VERIFIER = "citejury-verifier"
 
 
 class FinishedRun(NamedTuple):
-    """What of a run the jury needs."""
-
     run_id: str
     depth: Depth
     model: str
     created_at: str
-    """When it began: ISO 8601 with offset."""
     report: Report
     markdown: str
-    """`final/report.md`; what there is to read where the report cites nothing."""
     claims: Sequence[Checked]
-    """All claims that were checked."""
     pages: Sequence[Page]
-    """The pages that were read; the cited ones are among them."""
 
 
 def write_for_jury(folder: RunFolder, run: FinishedRun) -> QueryResponse:
@@ -65,11 +56,7 @@ def write_for_jury(folder: RunFolder, run: FinishedRun) -> QueryResponse:
 
 
 def _stored_answer(run: FinishedRun) -> StoredAnswer:
-    """The run as an answer of CSV v2: its citations are the references in order, its id is derived from the run's.
-
-    The text is the report's sections, its short answer first; what the report tells about itself behind them is in
-    `final/report.md` only. A report that cites nothing is there whole.
-    """
+    """The run as an answer of CSV v2; what the report says about itself is left out, unless it cites nothing."""
     urls = tuple(reference.url for reference in run.report.references)
     return StoredAnswer(
         narrative_id=run.run_id,
@@ -88,10 +75,7 @@ def _stored_answer(run: FinishedRun) -> StoredAnswer:
 
 
 def _record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
-    """The canonical record: its passages are the chunks in which quotes for and against what it says stand.
-
-    The best match comes first; a cited page without any such chunk gives its best one.
-    """
+    """The canonical record; a cited page without a chunk in which a quote stands gives its best one."""
     record = record_from_answer(answer, ToldRun(run.run_id))
     pages = list(_cited_pages(answer.citations, run.pages))
     quotes = [quote for checked in _claims_of_report(run) for quote in (*checked.claim.quotes, *checked.against)]
@@ -119,7 +103,6 @@ def _claims_of_report(run: FinishedRun) -> list[Checked]:
 
 
 def _cited_pages(urls: Iterable[str], pages: Iterable[Page]) -> Iterator[PageChunks]:
-    """The cited pages in the order of their numbers, in chunks that do not overlap."""
     by_url = {page.url: page for page in pages}
     for page in (by_url[url] for url in urls if url in by_url):
         chunks = page_chunks(page.url, page.text, page.lang, PassageLimits().chunk_tokens)
@@ -129,7 +112,6 @@ def _cited_pages(urls: Iterable[str], pages: Iterable[Page]) -> Iterator[PageChu
 def _wanted_places(
     pages: Sequence[PageChunks], ranked: Sequence[Candidate], quotes: Sequence[Quote]
 ) -> set[ChunkPlace]:
-    """The places of the chunks in which a quote stands, and of the best one of each page without any."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for quote in quotes:
         spans.setdefault(quote.url, []).append((quote.start, quote.end))
@@ -150,10 +132,9 @@ def _wanted_places(
 
 
 def _verifier_judgement(answer: StoredAnswer, run: FinishedRun) -> dict[str, Any]:
-    """What the verifier says of the report, as a judgement of its grounding.
+    """A claim of which its pages cannot tell is evidence neither way: labels that hang on it are left out.
 
-    A claim of which its pages cannot tell is evidence neither way: labels that hang on it are left out. Of the
-    conflicts those count whose other side is on a cited page, for the jury sees no other.
+    Of the conflicts those count whose other side is on a cited page, for the jury sees no other.
     """
     claims = _claims_of_report(run)
     supported = [checked.score for checked in claims if checked.verdict == "supported"]

@@ -1,7 +1,4 @@
-"""The report laid out: Markdown for people, the same as data, and its sources under their ids.
-
-Source: pipeline/contracts/research.md.
-"""
+"""The report laid out: Markdown for people, the same as data, and its sources under their ids."""
 
 import hashlib
 import re
@@ -39,11 +36,9 @@ _WORD_JOINER = "\u2060"
 
 
 def plain_markdown(text: str) -> str:
-    """The text in one line, so written that Markdown shows it as it is.
+    """The text in one line, so written that Markdown shows it as it is; what turns its direction around is left out.
 
-    HTML, links, images, formulas, lists and headings stay letters; what turns the direction of text around is left out,
-    for it would reach into the words behind it. Where no backslash helps, in e-mail addresses and
-    before what looks like a citation, an invisible word joiner parts it.
+    Where no backslash helps, in e-mail addresses and before what looks like a citation, a word joiner parts it.
     """
     words = " ".join(_BIDI_CONTROL.sub("", text).split())
     words = _ADDRESS.sub(lambda found: f"{found[0]}{_WORD_JOINER}", words)
@@ -57,21 +52,17 @@ def _begin_line(found: re.Match[str]) -> str:
 
 
 def link_to(text: str, url: str) -> str:
-    """A link to a canonical URL with the text as its words."""
     return f"[{plain_markdown(text)}](<{url}>)" if re.search(r"[()\\]", url) else f"[{plain_markdown(text)}]({url})"
 
 
 CitationForm = Literal["c", "n"]
-"""How report.md cites: `(C001, C002)` or `[1, 2]`."""
 _MOST_LEFT_OUT = 10
 _MOST_QUERIES = 6
 _MOST_NAMED = 3
-"""Pages named in a line."""
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _NEARLY = 0.85
 """Likeness, as difflib counts it, from which a word may be another one misspelt."""
 _MOST_WORDS = 8
-"""Words named in a line."""
 _INDENT = "  "
 """Blanks before a passage's further lines: who reads a report line by line sees that they go on."""
 _LONGEST_FRAGMENT = 200
@@ -79,29 +70,19 @@ _TITLE_LENGTH = 160
 
 
 class LaidOut(NamedTuple):
-    """The report in all its forms."""
-
     markdown: str
-    """`final/report.md`."""
     report: Report
-    """`final/report.json`."""
     citations: tuple[CitationEntry, ...]
     """`evidence/citations.json`: C001 is the source that the report cites first."""
     paragraphs: tuple[ParagraphLine, ...]
-    """`drafts/paragraphs.jsonl`, in the order of the report."""
 
 
 class Account(NamedTuple):
-    """What a reader is told beside the paragraphs."""
-
     notes: Sequence[str] = ()
-    """How the text came about, in whole sentences: what the model did not do, what was not read."""
     stop_reason: str = ""
-    """Why the run ended early; empty where it did not."""
     queries: Sequence[AskedQuery] = ()
     """What was searched for, in order; empty in runs of earlier versions, which kept no record."""
     unread: int = 0
-    """Pages that were found and could not be read."""
     has_model: bool = True
     """Whether a model took part; without one the report is a reading list."""
 
@@ -115,9 +96,7 @@ def lay_out(
     account: Account | None = None,
     form: CitationForm = "c",
 ) -> LaidOut:
-    """The report from its paragraphs, or the reading list from its passages. The same values give the same bytes.
-
-    Every body paragraph ends in its citations; all behind the heading of the references is about the report.
+    """The report from its paragraphs, or the reading list from its passages; the same values give the same bytes.
 
     Raises:
         InputError: it cites more than 999 sources.
@@ -147,14 +126,11 @@ def cid(number: int) -> str:
 
 
 def title_of(topic: str) -> str:
-    """The topic, or a section's question, in one line, with a capital letter."""
     words = " ".join(topic.split())
     return words[:1].upper() + words[1:]
 
 
 class _Layout(NamedTuple):
-    """What the parts of a report are made of."""
-
     intake: Intake
     plan: Plan
     verified: Verified
@@ -171,10 +147,7 @@ class _Layout(NamedTuple):
         return sorted(order[url] for url in paragraph.urls)
 
     def parts(self) -> list[tuple[str, str]]:
-        """The parts that there are, each with its heading: answer, sections, what sources disagree about.
-
-        Where nothing answers a heading says so: a paragraph could cite nothing for it.
-        """
+        """Each part with its heading; where nothing answers a heading says so, for a paragraph could cite nothing."""
         words = self.words
         answer = words.answer if any(each.section == ANSWER for each in self.written.paragraphs) else words.no_answer
         if unknown := _words_on_no_page(self.plan, self.pages):
@@ -189,10 +162,7 @@ class _Layout(NamedTuple):
         return parts
 
     def block(self, paragraph: Paragraph) -> str:
-        """A paragraph in Markdown with its citation at the end, below its own heading where it has one.
-
-        A passage of several lines is one paragraph with hard line breaks, so that its citation covers all of it.
-        """
+        """A paragraph and its citation; its lines are parted by hard breaks, so that the citation covers them all."""
         lines = f"\\\n{_INDENT}".join(
             _code_span(line) if is_code else plain_markdown(line) for line, is_code in lines_of(paragraph.text)
         )
@@ -200,7 +170,6 @@ class _Layout(NamedTuple):
         return f"{heading}{lines} {_mark_of(self.numbers(paragraph), self.form)}"
 
     def references(self) -> str:
-        """The list of sources with titles, sites, and the days on which each was read and, where known, changed."""
         words, entries = self.words, []
         for number, page in enumerate(self.cited.values(), start=1):
             dates = words.read_on.replace("{date}", page.fetched_at[:10])
@@ -216,7 +185,6 @@ class _Layout(NamedTuple):
         return "\n\n".join([f"## {words.references}", how, "\n".join(entries)])
 
     def back_matter(self) -> str:
-        """What the report cannot do, what was looked for in vain, what was left out, and how the text came about."""
         words, paragraphs = self.words, self.written.paragraphs
         disputed = {name for paragraph in paragraphs for name in paragraph.disputed_ids}
         dropped = [checked for checked in self.written.left_out if checked.claim.id not in disputed]
@@ -241,7 +209,6 @@ class _Layout(NamedTuple):
         )
 
     def limit_lines(self) -> list[str]:
-        """What a reader should know before relying on the report."""
         words, has_model = self.words, self.account.has_model
         stated = {name for paragraph in self.written.paragraphs for name in paragraph.claim_ids}
         sites = {page.url: page.site for page in self.pages}
@@ -273,7 +240,6 @@ class _Layout(NamedTuple):
         return lines
 
     def contradicting(self) -> list[str]:
-        """A line for each two passages of a reading list that contradict each other, with their sentences."""
         order = {url: number for number, url in enumerate(self.cited, start=1)}
         lines = []
         for found in disagreements(self.verified.claims)[:_MOST_NAMED]:
@@ -282,7 +248,6 @@ class _Layout(NamedTuple):
         return lines
 
     def open_sections(self) -> list[str]:
-        """The sections about which the report says nothing, or nothing beyond its answer."""
         words, paragraphs, has_model = self.words, self.written.paragraphs, self.account.has_model
         dropped = {checked.claim.section for checked in self.written.left_out if checked.verdict == "supported"}
         if has_model and not paragraphs and not dropped:
@@ -312,10 +277,7 @@ class _Layout(NamedTuple):
         ]
 
     def words_unsaid(self) -> list[str]:
-        """The words asked that stand in no sentence of the report nor above one on its page; none without sentences.
-
-        So half of a question of two topics does not vanish unsaid. Words that fit any question are left out.
-        """
+        """The words asked, but general ones, that no sentence of the report has, nor a heading above it."""
         if not self.written.paragraphs:
             return []
         by_url = {page.url: page for page in self.pages}
@@ -328,7 +290,6 @@ class _Layout(NamedTuple):
         return _lacking(self.plan, said)
 
     def vain_queries(self) -> list[str]:
-        """What was searched for without any result, and what without a result that is cited."""
         vain = [query for query in self.account.queries if self.cited.keys().isdisjoint(query.urls)]
         lines = []
         for sentence, has_results in ((self.words.no_result, False), (self.words.no_use, True)):
@@ -357,7 +318,6 @@ class _Layout(NamedTuple):
         return f"{self.words.quotes[0]}{plain_markdown(text)}{self.words.quotes[1]}"
 
     def first_of(self, texts: Iterable[str], most: int) -> str:
-        """The first of the texts in a line, with how many more there are."""
         shown = list(texts)
         more = f" … (+{len(shown) - most})" if len(shown) > most else ""
         return f"{self.words.between.join(shown[:most])}{more}"
@@ -399,10 +359,7 @@ class _Layout(NamedTuple):
 
 
 def _code_span(line: str) -> str:
-    """A line of code as Markdown shows it letter by letter.
-
-    Source: https://spec.commonmark.org/0.31.2/#code-spans
-    """
+    """A line of code as Markdown shows it letter by letter: https://spec.commonmark.org/0.31.2/#code-spans."""
     text = _BIDI_CONTROL.sub("", line)
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     around = " " if text.startswith(("`", " ")) or text.endswith("`") else ""
@@ -414,12 +371,10 @@ def _mark_of(numbers: Sequence[int], form: CitationForm) -> str:
 
 
 def _page_title(page: Page) -> str:
-    """The page's title, or its site where it has none."""
     return cut(" ".join(page.title.split()) or source_domain(page.url), _TITLE_LENGTH)
 
 
 def cut(text: str, longest: int) -> str:
-    """The text, with an ellipsis for what is beyond the longest length."""
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
@@ -465,9 +420,9 @@ def _orders(page: Page) -> bool:
 
 
 def text_fragment(url: str, quoted: str) -> str:
-    """The URL with a fragment by which a browser shows the quote; the URL alone where there is no quote.
+    """The URL with a text fragment by which a browser shows the quote; a long one by its beginning and end.
 
-    Source: https://wicg.github.io/scroll-to-text-fragment/ , a long quote by its beginning and end.
+    Source: https://wicg.github.io/scroll-to-text-fragment/ .
     """
     if not quoted:
         return url

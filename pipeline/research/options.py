@@ -48,35 +48,26 @@ class Limits(NamedTuple):
     """Where gathering stops; the report is then written of what is there. None is no limit."""
 
     seconds: float | None = None
-    """Seconds of work, all resumes together."""
     tokens: int | None = None
-    """Tokens to and from the model together."""
     cost: float | None = None
     """What the model's answers cost as far as it is known, in USD."""
 
     @property
     def spend(self) -> SpendLimits:
-        """Those of what the model takes."""
         return SpendLimits(self.tokens, self.cost)
 
 
 class Budget(NamedTuple):
-    """What a run has used of its limits."""
-
     limits: Limits
     seconds: Callable[[], float]
-    """Tells how many seconds of work there were up to now."""
     spent: Callable[[], Spent]
-    """Tells what the model has taken up to now."""
 
     def used_up(self) -> StopReason | None:
-        """The first limit that is reached; None where there is none."""
         if self.limits.seconds is not None and self.seconds() >= self.limits.seconds:
             return "seconds"
         return self.limits.spend.reached(self.spent())
 
     def seconds_left(self) -> float | None:
-        """Seconds until the limit of time; None where there is none."""
         return None if self.limits.seconds is None else max(0.0, self.limits.seconds - self.seconds())
 
 
@@ -125,12 +116,10 @@ class ResearchOptions(Frozen):
     """Where gathering stops; may differ at a resume."""
 
     def effort(self, depth: Depth) -> Effort:
-        """Rounds, results and sources: as given, else the depth's."""
         usual = _EFFORTS[depth]
         return Effort(self.max_rounds or usual.rounds, self.k or usual.k, self.budget or usual.budget)
 
     def config(self, depth: Depth) -> Config:
-        """The run's pipeline/contracts/research.md#config."""
         effort = self.effort(depth)
         return Config(
             search_provider=self.search,
@@ -149,12 +138,6 @@ class ResearchOptions(Frozen):
 
 
 def checked_options(options: ResearchOptions) -> ResearchOptions:
-    """The options themselves.
-
-    Raises:
-        InputError: the topic is too long, the budget larger than a report can cite, the run id cannot be a name, or
-            options contradict each other.
-    """
     if options.offline and not options.enable_cache:
         raise InputError(
             "`--offline` reads pages from the store alone, and `--no-cache` none of them from there; leave one out."
@@ -176,11 +159,8 @@ def checked_options(options: ResearchOptions) -> ResearchOptions:
 def named_options(named: Mapping[str, Any], runs_dir: Path, limits: Limits) -> ResearchOptions:
     """The options of which these are named: a run that was begun adds what it was begun with, a new one gets its id.
 
-    `documents` alone mean that they are searched. What a run that was begun has read it needs no more.
-
     Raises:
-        InputError: the run id cannot be a name, an option is out of range, or a new run has no documents to read or a
-            language that is not known.
+        InputError: one of them cannot be used.
     """
     named = {**named, "lang": named["lang"].lower()} if named.get("lang") else named
     run_id = named.get("run_id", "")
@@ -203,10 +183,7 @@ def named_options(named: Mapping[str, Any], runs_dir: Path, limits: Limits) -> R
 
 
 def new_run_id(topic: str, runs_dir: Path, now: datetime | None = None) -> str:
-    """A name that no run in the folder has: the topic's first 20 characters and the time.
-
-    What is no letter, digit, `_` or `-` becomes `_`.
-    """
+    """A name that no run in the folder has: the topic's first 20 characters and the time."""
     moment = (now or datetime.now(UTC)).strftime("%Y%m%d_%H%M%S")
     # Letters of every script are letters: a Chinese topic keeps its name.
     start = re.sub(r"[^\w-]", "_", topic.strip()[:20]).strip("_-") or "run"

@@ -30,28 +30,21 @@ from pipeline.text.words import UNSPACED
 from pipeline.verifying.values import Page
 
 Note = Callable[[Payload], None]
-"""Hears of each query and each answer, at once."""
 
 _MIRROR_LABELS = ("www", "m")
 
 
 class Harvest(NamedTuple):
-    """What the queries brought."""
-
     found: tuple[FoundPage, ...]
     """Pages worth reading, new in this round: the queries' first results, then their second ones, and so on."""
     results: int = 0
     """Results of all queries together, those without an http(s) URL left out."""
     dropped: int = 0
-    """Results without an http(s) URL."""
     doubled: int = 0
     """Results that were found before, or stand for the same page."""
     capped: int = 0
-    """Results left out because their site has as many pages as one may have."""
     over_budget: int = 0
-    """Results left out because there were enough sources."""
     failures: tuple[str, ...] = ()
-    """Why queries were not answered, in words, in the order of the queries."""
     asked: tuple[AskedQuery, ...] = ()
     """The queries that were answered, in order; empty in runs of earlier versions."""
 
@@ -68,13 +61,11 @@ async def harvest(
 ) -> Harvest:
     """The pages that the plan's queries find, `k` results each, the same whatever the order of the answers.
 
-    `seen` are all pages of earlier rounds: none of them is found again, and they count for `per_domain_cap`, the most
-    pages of one site, and for `budget`, the most pages of the run. The user's own documents have no cap. `workers`
-    queries are asked at a time, and `note` hears of each.
+    `seen` are all pages of earlier rounds: none is found again, and they count for `per_domain_cap`, the most pages of
+    a site, and `budget`, the most of the run. The user's own documents have no cap.
 
     Raises:
         ProviderError: no query was answered.
-        InputError: the documents that are searched cannot be read.
     """
     queries = list(dict.fromkeys(plan.queries))
     room = asyncio.Semaphore(max(1, workers))
@@ -103,11 +94,7 @@ async def harvest(
 
 
 async def ask_once(query: str, provider: SearchProvider, k: int, note: Note) -> list[SearchResult] | ProviderError:
-    """What came of one query; a failure is a value here.
-
-    Raises:
-        InputError: as the provider raises.
-    """
+    """What came of one query; a failure is a value here."""
     note(ToolCall(tool="search", params={"query": query, "k": k}, provider=provider.name))
     started = perf_counter()
     try:
@@ -136,14 +123,11 @@ def choose(
     budget: int,
     names: Collection[str] = (),
 ) -> Harvest:
-    """The candidates that are taken, in their order, and how many were left out and why.
+    """The candidates that are taken, in order, and how many were left out (pipeline/contracts/research.md#sources).
 
-    Where there are more than places, each place goes to the one that stands first, when each page of the same site that
-    was taken before moves it one rank back, a source that answers for what it says one rank forward, and one that sells
-    or for which nobody answers one back; at equal ranks to the one that was moved less far back. `names` are those that
-    what is asked has, in folded case. The user's own documents have neither site nor kind.
-
-    Source: pipeline/contracts/research.md#sources.
+    Each place goes to the one that stands first, when each page of the same site taken before moves it one rank back, a
+    source that answers for what it says one rank forward, and one that sells or for which nobody answers one back; at
+    equal ranks to the one moved less. `names` are those that what is asked has, in folded case.
     """
     pages = {page_key(found.url) for found in seen}
     sites = Counter(site_key(found.url) for found in seen if not is_document(found.url))
@@ -173,24 +157,16 @@ def choose(
 
 
 class _Candidate(NamedTuple):
-    """A page that may be taken."""
-
     place: int
-    """Its place among all."""
     found: FoundPage
     site: str
     handicap: int
     """How many ranks its kind moves it back."""
     is_document: bool
-    """Whether it is one of the user's own documents, which stand for no site."""
 
 
 def page_key(url: str) -> str:
-    """The key under which two URLs are the same page: as members of a list of sources are, and a site's mirror too.
-
-    `www.` and `m.` count as mirrors wherever they stand before the part of the host that somebody has registered:
-    `de.m.wikipedia.org` is `de.wikipedia.org`.
-    """
+    """The key under which two URLs are the same page; mirrors count as their site, as `de.m.wikipedia.org` does."""
     key = membership_key(url)
     host = urlsplit(key).hostname or ""
     site = site_key(url)
@@ -210,17 +186,12 @@ _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 
 
 class Duplicate(NamedTuple):
-    """A page that says what another one says, which is kept."""
-
     url: str
     same_as: str
 
 
 class _Shingled(NamedTuple):
-    """What two texts are compared by."""
-
     whole: int
-    """Checksum of all words."""
     shingles: frozenset[int]
     """Checksums of words in a row; empty for a text that is too short for that."""
 
@@ -262,30 +233,21 @@ def without_duplicates(pages: Sequence[Page]) -> tuple[tuple[Page, ...], tuple[D
 
 
 class Unread(NamedTuple):
-    """A page that could not be read."""
-
     url: str
     reason: str
-    """Why, a reason of `pipeline.sources.schema`."""
     detail: str
     """The same in plain words; empty where there is nothing to add. May hold words of the server's."""
 
 
 class PagesRead(NamedTuple):
-    """What came of the pages that were found."""
-
     pages: tuple[Page, ...] = ()
     """Those that were read, in the order in which they were found; of pages that say the same the first."""
     unread: tuple[Unread, ...] = ()
-    """Those that were not, in that order."""
     duplicates: tuple[Duplicate, ...] = ()
-    """Those that say the same as one of `pages`, in that order."""
     cached: int = 0
     """How many pages the store had, the useless among them."""
     fetched: int = 0
-    """How many were asked for."""
     away: bool = False
-    """Whether the network was away, so that pages were not tried."""
 
 
 async def fetch(
@@ -298,15 +260,7 @@ async def fetch(
     run_id: str = "",
     refresh: bool = False,
 ) -> PagesRead:
-    """The text of the pages; none that the store has is fetched again, unless it failed in a way that may pass.
-
-    `workers` pages are worked on at a time; `note` hears of each that is done, by its URL and the reason for its state.
-    With `refresh` pages that the store has are asked for again, once a run, and not read where they do not come then;
-    the user's own never are.
-
-    Raises:
-        OutputError: the store cannot be written.
-    """
+    """The pages' text; what the store has is asked again where it failed for a while, or once a run to `refresh`."""
     urls = list(dict.fromkeys(page.url for page in found))
     old = set(urls) - fetched_by(run_id, store) if refresh else set()
     missing = [page for url in urls for page in missing_pages([url], store, url in old)]
@@ -330,7 +284,6 @@ def tell_cached(urls: Sequence[str], store: Store, note: Report, run_id: str) ->
 
 
 def fetched_by(run_id: str, store: Store) -> set[str]:
-    """The pages that the run has got from the web."""
     events = (event.payload for event in store.events(run_id) if event.kind == "fetch_result")
     return {str(payload["url"]) for payload in events if payload.get("reason") == "page"}
 

@@ -1,9 +1,5 @@
 """Passages: those of a section that a model reads, and the reading list that is the report of a run without a model.
 
-In a reading list the best passages stand word for word below each question. Nothing is stated beside them, and nothing
-says whether they answer: they hold the question's words, and the words that each holds stand above it. The sentences
-of the passages are the run's claims.
-
 Source: pipeline/contracts/research.md#reading-list.
 """
 
@@ -33,7 +29,6 @@ _CHUNK_TOKENS = 220
 _PAGES_KEPT = 32
 """Pages that stay cut up: more than the budget of a deep run."""
 _MOST_OF_A_PAGE = 4
-"""Passages of one page for one section."""
 _ENOUGH_PARAGRAPHS, _LEAST_PARAGRAPH, _MOST_LINES = 3, 60, 500
 """How many paragraphs make a page one of two languages, how long they are, and where they are looked for."""
 
@@ -45,16 +40,13 @@ class Passage(NamedTuple):
     start: int
     end: int
     goes_on: bool = False
-    """Whether it is cut for its length, and goes on behind its end."""
 
     @property
     def text(self) -> str:
-        """Its words, line by line."""
         return self.page.text[self.start : self.end]
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings above it, the highest first."""
         return headings_above(self.page.headings, self.start)
 
 
@@ -85,12 +77,10 @@ def passages_of(pages: Sequence[Page]) -> list[Passage]:
 
 @lru_cache(maxsize=_PAGES_KEPT)
 def chunks_of(page: Page) -> tuple[Chunk, ...]:
-    """The page cut into chunks without overlap, in order."""
     return tuple(page_chunks(page.url, page.text, page.lang, _CHUNK_TOKENS))
 
 
 def best_passages(section: str, passages: Sequence[Passage], most: int, language: str) -> list[Passage]:
-    """At most so many passages for a section, the best first, at most 4 of one page."""
     texts = [
         "\n".join([each.page.title, *headings_of(each.page.headings, each.start, each.end), each.text])
         for each in passages
@@ -107,7 +97,6 @@ def best_passages(section: str, passages: Sequence[Passage], most: int, language
 
 
 _MOST = 5
-"""Passages below one question."""
 _WEIGHTS = Weights(1, 2, 2)
 _FEW_WORDS, _LEAST_WORDS = 2, 2
 """A passage holds two words of a question that has more than two, else one: in its text, its title or its headings."""
@@ -119,11 +108,7 @@ _SAYS = re.compile(r"[^\W_]")
 
 
 def reading_list(plan: Plan, pages: Sequence[Page]) -> list[list[Passage]]:
-    """The passages for each section of the plan, the best first: at most five, none twice in the whole list.
-
-    They are ranked by BM25 over their text, headings and page titles. Passages of tables of contents and the like come
-    last. A section without any has an empty list.
-    """
+    """The passages for each section, the best first by BM25, none twice; tables of contents and the like come last."""
     passages = list(
         _distinct(Passage(page, *place) for page in pages for place in passage_places(page.text, page.headings))
     )
@@ -143,7 +128,6 @@ def reading_list(plan: Plan, pages: Sequence[Page]) -> list[list[Passage]]:
 
 
 def _distinct(passages: Iterable[Passage]) -> Iterator[Passage]:
-    """The passages that say something, those that stand on several pages once."""
     seen: set[str] = set()
     for each in passages:
         form = normalise(each.text)
@@ -162,7 +146,6 @@ def _words_of(plan: Plan, number: int) -> list[SearchWord]:
 
 
 def _ranked(index: FullText, words: Sequence[SearchWord]) -> list[int]:
-    """The numbers of the passages that hold enough of the words, the best first."""
     least = _LEAST_WORDS if len(words) > _FEW_WORDS else 1
     held = Counter(number for word in words for number in index.holding(word.query))
     return [number for number in index.ranked(any_of(words), _WEIGHTS) if held[number] >= least]
@@ -178,7 +161,6 @@ def _sentences(passage: Passage) -> Iterator[Quote]:
 
 
 def claims_of(lists: Sequence[Sequence[Passage]]) -> list[Claim]:
-    """The sentences of the passages as claims in order, with ids from `c1` on."""
     quotes = [(number, quote) for number, those in enumerate(lists) for each in those for quote in _sentences(each)]
     return [
         Claim(f"c{at}", " ".join(quote.text.split()), number, (quote,))
@@ -187,14 +169,9 @@ def claims_of(lists: Sequence[Sequence[Passage]]) -> list[Claim]:
 
 
 class Shown(NamedTuple):
-    """A passage that is shown, with its sentences as claims."""
-
     section: int
-    """Index of the section below whose question it stands."""
     passage: Passage
-    """The passage."""
     claim_ids: tuple[str, ...]
-    """The claims that are its sentences, in order."""
 
 
 def shown_passages(claims: Sequence[Claim], pages: Iterable[Page]) -> list[Shown] | None:
@@ -210,7 +187,6 @@ def shown_passages(claims: Sequence[Claim], pages: Iterable[Page]) -> list[Shown
 
 
 def write_list(intake: Intake, plan: Plan, shown: Sequence[Shown]) -> Written:
-    """The passages as paragraphs, each below its place and the words found."""
     language = plan_language(plan)
     paragraphs = (
         Paragraph(
@@ -226,7 +202,6 @@ def write_list(intake: Intake, plan: Plan, shown: Sequence[Shown]) -> Written:
 
 
 def _around(claim: Claim, pages: Mapping[str, Page]) -> Passage | None:
-    """The passage in which a claim stands; None where its page has none there."""
     quote = claim.quotes[0]
     page = pages.get(quote.url)
     places = passage_places(page.text, page.headings) if page else ()
@@ -234,7 +209,6 @@ def _around(claim: Claim, pages: Mapping[str, Page]) -> Passage | None:
 
 
 def _heading_of(passage: Passage, words: Sequence[SearchWord], language: str) -> str:
-    """Where a passage stands and which words of the question it holds, in a line."""
     index = FullText()
     index.add([(passage.page.title, "\n".join(passage.headings), passage.text)])
     held = [word.word for word in words if index.holding(word.query)]

@@ -1,7 +1,4 @@
-"""The end of a run: the report written and laid out, audited, and put beside the pages that it rests on.
-
-`final/verification.md` says for people what was checked, what was left out of the report and why.
-"""
+"""The end of a run: the report written and laid out, audited, and put beside the pages that it rests on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,9 +31,7 @@ from pipeline.verifying.verify import Reader
 
 _TEMPLATE = Path(__file__).parent / "verification.md.jinja"
 _MOST_SHOWN = 300
-"""Characters of a claim or quote that are shown."""
 _MOST_LISTED = 200
-"""Claims of one list; how many more there are stands below it."""
 _VERDICT_MEANINGS: dict[Verdict, str] = {
     "supported": "its pages say it",
     "cannot_tell": "it cannot be told from its pages",
@@ -46,15 +41,10 @@ _VERDICT_MEANINGS: dict[Verdict, str] = {
 
 
 class RunNotes(NamedTuple):
-    """What a reader of `verification.md` is told beside the claims."""
-
     topic: str
     stop_reason: str = ""
-    """Why the run ended early; empty where it did not."""
     notes: Sequence[str] = ()
-    """How it went, in whole sentences."""
     audit: Sequence[str] = ()
-    """What the audit found wrong in the report, in whole sentences; empty where it passed."""
     weaker: Sequence[tuple[str, Verdict]] = ()
     """The report's sentences that the words of their pages do not support, with what they say of each."""
 
@@ -67,7 +57,7 @@ def verification_markdown(
     cids: Mapping[str, str],
     scores: Scores,
 ) -> str:
-    """The file's text; `cids` are the report's citation ids by URL. Text of pages and models is escaped."""
+    """`cids` are the report's citation ids by URL. Text of pages and models is escaped."""
     from jinja2 import Environment as Templates
 
     sites = {page.url: page.site for page in pages}
@@ -100,13 +90,11 @@ def verification_markdown(
 
 
 def _named_source(page: Page, cid: str) -> str:
-    """The page as a link, with its citation id where the report has one, its site and its date."""
     about = ", ".join(filter(None, (cid, plain_markdown(page.site), plain_markdown(page.fetched_at[:10]))))
     return f"{link_to(page.title or page.url, page.url)} ({about})"
 
 
 def _shown(text: str) -> str:
-    """The text in one line, escaped, its first 300 characters."""
     line = " ".join(text.split())
     return plain_markdown(line if len(line) <= _MOST_SHOWN else f"{line[: _MOST_SHOWN - 1]}…")
 
@@ -118,23 +106,15 @@ _EARLIER = (
 
 
 class WrittenReport(NamedTuple):
-    """The report before it is laid out, and the limit that ended gathering or writing; None where none did."""
-
     written: Written
     stop_reason: StopReason | None
 
 
 class Audited(NamedTuple):
-    """What the audit of the written report found."""
-
     check: VerifyResult
-    """Its counts, and whether the report passed."""
     scores: Scores
-    """How well the citations carry the sentences."""
     problems: tuple[str, ...]
-    """What is wrong, in whole sentences; empty where the report passed."""
     weaker: tuple[tuple[str, StoredVerdict], ...] = ()
-    """The report's sentences that the words of their pages do not support, with what they say of each."""
 
 
 _WRITTEN = TypeAdapter(WrittenReport)
@@ -143,17 +123,12 @@ _METRICS = TypeAdapter(Metrics)
 
 
 class Finished(NamedTuple):
-    """A finished run."""
-
     run_id: str
     folder: Path
     passed: bool
-    """Whether the report passed the audit."""
     stop_reason: StopReason | None
-    """The limit that ended it early; None where none did."""
     metrics: Metrics
     check: VerifyResult
-    """What the audit counted."""
     unusable: int = 0
     """Questions to which the model gave no usable answer, those beyond its budget left out."""
     unpriced: int = 0
@@ -161,8 +136,6 @@ class Finished(NamedTuple):
 
 
 class ReportStages(NamedTuple):
-    """Writes what follows from checked claims, and at the end the report, its audit and its row in the store."""
-
     run: ResearchRun
     environment: Environment
     options: ResearchOptions
@@ -185,13 +158,6 @@ class ReportStages(NamedTuple):
         self.run.folder.write_verify(_check_of_claims(verified, pages, len(lines)))
 
     async def finish(self, gathered: Gathered) -> Finished:
-        """The finished run, from all that was gathered.
-
-        Raises:
-            ProviderError: the model cannot be asked.
-            InputError: the report cites more sources than can be numbered, or its parts do not belong together.
-            OutputError: a file cannot be written.
-        """
         run = self.run
         came = await run.run_stage(
             "write",
@@ -244,7 +210,6 @@ class ReportStages(NamedTuple):
         )
 
     def _settle_report(self, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
-        """Write the report's files, and add to the run's trace that it is written."""
         check_run(gathered.verified, came.written, gathered.pages, laid_out)
         folder, claims = self.run.folder, gathered.verified.claims
         folder.write_claims(_claims_of(gathered.verified))
@@ -277,7 +242,6 @@ class ReportStages(NamedTuple):
         return Audited(check, citation_scores(cited, texts), audit.problems, weaker)
 
     def _settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
-        """Write the check, and the account of it for people."""
         notes, stop_reason = tuple(self.run.notes), came.stop_reason or ""
         about = RunNotes(self.intake.topic, stop_reason, notes, audited.problems, audited.weaker)
         cids = {entry.url: entry.cid for entry in laid_out.citations}
@@ -318,7 +282,6 @@ class ReportStages(NamedTuple):
         )
 
     def _settle_run(self, laid_out: LaidOut, gathered: Gathered, metrics: Metrics) -> None:
-        """Put the run into the store, and write what the jury needs of it."""
         run_id, created_at = self.run.folder.run_id, self.run.journal.created_at
         report, markdown = laid_out.report, laid_out.markdown
         stored = StoredRun(
@@ -347,7 +310,6 @@ def audit_again(folder: RunFolder, store: Store | None) -> Audit:
 
 
 def _claims_of(verified: Verified) -> Iterator[Claim]:
-    """All claims as `evidence/claims.json` has them, whatever their pages say of them."""
     for checked in verified.claims:
         claim = checked.claim
         confidence = min(1.0, max(0.0, checked.score))
@@ -355,7 +317,6 @@ def _claims_of(verified: Verified) -> Iterator[Claim]:
 
 
 def _check_of_claims(verified: Verified, pages: Sequence[Page], paragraphs: int) -> VerifyResult:
-    """What the check of claims counts before there is a report."""
     sites = {page.url: page.site for page in pages}
     return VerifyResult(
         stage="verify",

@@ -1,7 +1,4 @@
-"""The report's own words: its headings, and what it says about itself behind the text, in the report's language.
-
-`words/<language>.toml` has them; what each of them is for stands in `words/en.toml`.
-"""
+"""The report's own words, by language in `words/<language>.toml`; what each is for stands in `words/en.toml`."""
 
 import tomllib
 from functools import cache

@@ -1,7 +1,4 @@
-"""The rounds of a run: queries, pages, claims, what the pages say of them, and what is still missing after each.
-
-Source: pipeline/contracts/research.md#rounds.
-"""
+"""The rounds of a run: queries, pages, claims, what the pages say of them, and what is still missing after each."""
 
 import asyncio
 import math
@@ -37,9 +34,7 @@ _ENOUGH_CLAIMS = 3
 _ENOUGH_SOURCES = 2
 """Claims and independent sources from which a section counts as answered."""
 _MOST_SECTIONS = 3
-"""Sections that one round asks more about, the first ones."""
 _MOST_QUERIES = 4
-"""Queries of one round after the first."""
 _MOST_SUBJECT, _MOST_MISSING, _MOST_HEADING_WORDS = 3, 4, 2
 """Words of a query that say what topic and section are about, those of the section that no claim has, and those that
 headings add."""
@@ -48,7 +43,6 @@ _FEW_PAGES, _MOST_OF_PAGES = 6, 0.5
 _WORTH = 1_000
 """What a heading counts that alone has a word of what is asked."""
 _MOST_SHOWN = 6
-"""Claims of a section that the model is shown."""
 _LONGEST_SHOWN = 300
 _MOST_HEADINGS = 20
 _MOST_ASKED_SHOWN = 40
@@ -71,30 +65,22 @@ _TASK = (
 
 
 class OpenSection(NamedTuple):
-    """A section that has not enough of an answer."""
-
     number: int
-    """Its index in the plan."""
     heading: str
     claims: tuple[Checked, ...]
-    """The claims that answer it, in order."""
 
 
 class Known(NamedTuple):
-    """What a run knows when it looks for more."""
-
     topic: str
     plan: Plan
     pages: Sequence[Page]
-    """The pages that were read."""
     queries: Sequence[str]
 
 
 def open_sections(plan: Plan, claims: Sequence[Checked], pages: Iterable[Page]) -> list[OpenSection]:
     """The sections without enough of an answer, those with the fewest claims first.
 
-    Three claims answer a section that their pages support and whose own words name something of what it asks about,
-    from two sources that do not depend on each other: pages of different sites, or different documents of the user's.
+    Three claims answer one that are about it, from two pages of different sites, or different documents of the user's.
     """
     language = plan_language(plan)
     sites = {page.url: page.url if is_document(page.url) else page.site for page in pages}
@@ -110,10 +96,7 @@ def open_sections(plan: Plan, claims: Sequence[Checked], pages: Iterable[Page]) 
 
 
 async def _follow_up(missing: Sequence[OpenSection], known: Known, model: Model) -> tuple[str, ...]:
-    """At most 4 new queries for what is missing: the model's, or where it has none of use, queries made of words.
-
-    Its notes say where it gives none, or cannot be asked.
-    """
+    """At most 4 new queries for what is missing: the model's, or where it has none of use, queries made of words."""
     language = plan_language(known.plan)
     asked = {stems_of(query, language) for query in known.queries}
 
@@ -143,8 +126,6 @@ async def _follow_up(missing: Sequence[OpenSection], known: Known, model: Model)
 
 
 async def _queries_of_model(missing: Sequence[OpenSection], known: Known, model: Model) -> list[str]:
-    """The model's queries for what is missing, in one call for all sections; none where it gave no usable answer."""
-
     def read(value: Any) -> list[str]:
         queries = value.get("queries") if isinstance(value, dict) else None
         if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
@@ -164,10 +145,9 @@ async def _queries_of_model(missing: Sequence[OpenSection], known: Known, model:
 
 
 def queries_from_words(section: OpenSection, known: Known) -> Iterator[str]:
-    """Queries for what a section lacks, the best first, made of words.
+    """Queries for what a section lacks, the best first: its words that no claim has, with words of headings near them.
 
-    They hold words of the section that no claim has, what it is about, and words of headings on pages that were read
-    that stand beside these: people do not ask in the words of those who answer.
+    People do not ask in the words of those who answer.
     """
     language = plan_language(known.plan)
     held = _stems((each.claim.text for each in section.claims), language)
@@ -189,10 +169,7 @@ def _joined(*parts: Iterable[str]) -> str:
 
 
 def _subject_of(section: Sequence[SubjectWord], topic: Sequence[SubjectWord], language: str) -> list[str]:
-    """What a section is about, in a few words: the topic's names and its own, with the topic's where it has none of it.
-
-    A name says more than any other word, and another one that only says where says little.
-    """
+    """What a section is about: the topic's names and its own words; another one that only says where says little."""
     names = [word.text for word in topic if word.name]
     own, of_topic = ([word.text for word in words if not word.general and not word.scope] for words in (section, topic))
     alone = _stems(own, language).isdisjoint(_stems(of_topic, language))
@@ -227,7 +204,6 @@ def _heading_words(asked: Sequence[str], known: Known, language: str) -> list[st
 
 
 def _headings(pages: Iterable[Page]) -> Iterator[str]:
-    """The titles and headings of the pages, each once a page."""
     for page in pages:
         written = (" ".join(each.split()) for each in (page.title, *(heading.text for heading in page.headings)))
         yield from dict.fromkeys(filter(None, written))
@@ -241,12 +217,8 @@ _FIRST_SHARE = 0.8
 
 
 class Round(NamedTuple):
-    """What one round came to."""
-
     verified: Verified
-    """All claims up to now."""
     stop_reason: StopReason | None
-    """The limit that ended the gathering; None where none did."""
     goes_on: bool
 
 
@@ -266,29 +238,17 @@ def kept_verified(folder: Path) -> Verified | None:
 
 
 class Gathered(NamedTuple):
-    """What all rounds came to so far."""
-
     found: tuple[FoundPage, ...] = ()
-    """What the searches brought, in order."""
     pages: tuple[Page, ...] = ()
-    """The pages that were read, in order; of those that say the same the first."""
     unread: tuple[Unread, ...] = ()
-    """The pages that could not be read, in order."""
     claims: tuple[Claim, ...] = ()
-    """What the pages say, in order of the ids."""
     verified: Verified = Verified((), 0.0)
-    """All claims, checked."""
     rounds: int = 0
-    """How many rounds there were."""
     stop_reason: StopReason | None = None
-    """The limit that ended the gathering; None where none did."""
     asked: tuple[AskedQuery, ...] = ()
-    """What was searched for, in order."""
 
 
 class ResearchRounds:
-    """Gathers for one run, each pass of a stage kept by its run."""
-
     def __init__(
         self,
         run: ResearchRun,
@@ -298,7 +258,6 @@ class ResearchRounds:
         budget: Budget,
         settle: Callable[[Verified, Sequence[Page]], None],
     ) -> None:
-        """Gather for this run; `settle` writes what follows from checked claims."""
         self.run = run
         self.environment = environment
         self.options = options
@@ -313,19 +272,13 @@ class ResearchRounds:
         return self.budget.used_up() != "seconds"
 
     async def gather(self, plan: Plan) -> Gathered:
-        """All rounds, until every section has enough of an answer, nothing new is found, or a limit is reached.
-
-        Raises:
-            ProviderError: no search was answered, the model cannot be asked, or the network is away.
-            InputError: the documents that are searched cannot be read.
-        """
+        """All rounds, until every section has enough of an answer, nothing new is found, or a limit is reached."""
         gathered, goes_on = await self._one_round(plan, Gathered())
         while goes_on:
             gathered, goes_on = await self._one_round(plan._replace(queries=gathered.verified.follow_up), gathered)
         return gathered
 
     async def _one_round(self, plan: Plan, before: Gathered) -> tuple[Gathered, bool]:
-        """What there is after one more round of the plan's queries, and whether another one follows."""
         number = before.rounds + 1
         harvested = await self.run.run_stage(
             "harvest",
@@ -372,10 +325,7 @@ class ResearchRounds:
         return gathered._replace(verified=came.verified, stop_reason=came.stop_reason), came.goes_on
 
     async def _harvest(self, plan: Plan, before: Gathered) -> Harvest:
-        """New pages for the plan's queries; pages that could not be read leave their place to others.
-
-        A round that is not the last leaves a fifth of what may still be read to the queries that follow up.
-        """
+        """New pages; a round that is not the last leaves a fifth of what may be read to the queries that follow up."""
         left = self.effort.budget - len(before.pages)
         is_last = self.options.model == EXTRACTIVE or before.rounds + 1 >= self.effort.rounds
         budget = len(before.found) + (left if is_last else math.ceil(_FIRST_SHARE * left))
@@ -383,11 +333,7 @@ class ResearchRounds:
         return await harvest(plan, self.search, before.found, self.effort.k, cap, budget, workers, note)
 
     async def fetch(self, found: Sequence[FoundPage]) -> PagesRead:
-        """The pages as text; those that the store has not where the run is offline or its time is over are not read.
-
-        Raises:
-            ProviderError: the network is away.
-        """
+        """The pages as text; offline or out of time only those that the store has."""
         if self.options.offline:
             return await self._held(found)
         try:
@@ -402,7 +348,6 @@ class ResearchRounds:
         return read
 
     async def _fetched(self, found: Sequence[FoundPage]) -> PagesRead:
-        """What comes of the pages by asking for those that the store lacks."""
         done = count(1)
 
         def note(url: str, reason: str) -> None:
@@ -425,11 +370,7 @@ class ResearchRounds:
         return read._replace(unread=(*read.unread, *left))
 
     async def _extract(self, plan: Plan, pages: Sequence[Page], before: Gathered) -> tuple[Claim, ...]:
-        """What the pages say beyond the claims before; without the model once its budget is used up.
-
-        A run without a model has a single round: its claims are the sentences of the reading list. After the first
-        round the model is asked about the sections alone that have not enough of an answer.
-        """
+        """What pages say beyond the claims before; after the first round models are asked of open sections alone."""
         if self.options.model == EXTRACTIVE:
             return tuple(claims_of(reading_list(plan, pages)))
         model = self.environment.model if self.budget.used_up() is None else None
@@ -437,7 +378,6 @@ class ResearchRounds:
         return tuple(await extract_claims(plan, pages, model, before.claims, missing, before.pages))
 
     async def _verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> Round:
-        """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on."""
         model, claims, pages = self.environment.model, gathered.claims, gathered.pages
         if self.options.model == EXTRACTIVE:
             check = verify if shown_passages(claims, pages) is None else verify_passages
@@ -460,7 +400,6 @@ class ResearchRounds:
         return Round(verified._replace(follow_up=queries), None, bool(queries))
 
     def _settle_round(self, came: Round, pages: Sequence[Page]) -> None:
-        """Write the preliminary check, and add claims and verdicts to the run's trace."""
         self.settle(came.verified, pages)
         claims = came.verified.claims
         made = [

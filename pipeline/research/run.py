@@ -40,23 +40,18 @@ class Progress(NamedTuple):
     """How the one who waits hears of a run."""
 
     begin: Callable[[Stage, int], None] = lambda stage, round_: None
-    """A pass of a stage begins."""
     step: Callable[[int, int], None] = lambda done, total: None
     """So many of the stage's queries or pages are done."""
     end: Callable[[Stage, int, str], None] = lambda stage, round_, words: None
     """A pass of a stage is done, also one that was done before; what came of it in a few words."""
     spend: Callable[[Spent], None] = lambda spent: None
-    """The model has answered."""
     tell: Callable[[str], None] = lambda line: None
-    """A line that should be read."""
 
 
 SILENT = Progress()
 
 
 class Stopped(CitejuryError):
-    """A signal has stopped the run; it can go on."""
-
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"The run was stopped by {name}.")
@@ -90,11 +85,8 @@ class ResearchRun:
     ) -> Value:
         """What the stage gives, from the journal where it is done.
 
-        `settle` writes what follows from the result, as often as it takes: twice is the same as once. `words` tells
-        what came of it. A signal lets a stage that `asks_model` come to its end, so that paid answers are kept.
-
-        Raises:
-            CitejuryError: as `work` and `settle`; the log says so.
+        `settle` writes what follows from the result: twice is the same as once. `words` says what came of it. A signal
+        lets a stage that `asks_model` come to its end, so that paid answers are kept.
         """
         try:
             if (stage, round_) not in self.journal.stages:
@@ -124,10 +116,7 @@ class ResearchRun:
         self.folder.append_log(StageEvent(timestamp=now, run_id=run_id, stage=stage, status=status, details=details))
 
     def _log_failure(self, stage: Stage, round_: int, error: BaseException) -> None:
-        """Write the failure of a pass of a stage into log and trace.
-
-        Of an error that is not ours the kind alone is named: its words may be a page's.
-        """
+        """Of an error that is not ours the kind alone is named: its words may be a page's."""
         words = redact(str(error))[:_LONGEST_ERROR] if isinstance(error, CitejuryError) else type(error).__name__
         if self.stopped:
             words = f"stopped by {self.stopped}; the same command goes on"
@@ -141,14 +130,7 @@ class ResearchRun:
 
     @contextmanager
     def hearing_signals(self) -> Iterator[None]:
-        """SIGINT and SIGTERM stop the run in good order while the block runs.
-
-        Answers on their way from the model are waited for and kept; a second signal gives them up, as it does with
-        anything else at once.
-
-        Raises:
-            Stopped: a signal came.
-        """
+        """SIGINT and SIGTERM stop the run (`Stopped`); answers under way are waited for, until a second signal."""
         task = asyncio.current_task()
         if task is None:
             yield
@@ -163,7 +145,6 @@ class ResearchRun:
             raise Stopped(self.stopped) from None
 
     def _stop(self, name: str, task: "asyncio.Task[Any]") -> None:
-        """Ask nothing more of anybody; at once where nobody is being asked for an answer that costs."""
         again, self.stopped = bool(self.stopped), name
         if again or not self.asking_model:
             task.cancel()
@@ -182,12 +163,8 @@ def put_new_traces(store: Store, run_id: str, payloads: Iterable[Payload]) -> No
 
 
 class Environment(NamedTuple):
-    """What a run works with."""
-
     store: Store
-    """Where pages, traces and runs are kept."""
     fetcher: Fetcher
-    """Fetches pages; unused where the run is offline."""
     extractor: Extractor
     search: SearchProvider
     model: Model | None = None
@@ -229,12 +206,6 @@ async def open_environment(
 async def open_model(
     options: ResearchOptions, variables: Mapping[str, str], prices: Mapping[str, Price], stack: AsyncExitStack
 ) -> Model | None:
-    """The model; None for `extractive`.
-
-    Raises:
-        SettingsError: there is no key, or the address is none that a key may be sent to.
-        InputError: a limit of cost cannot be held for want of a price.
-    """
     if options.model == EXTRACTIVE:
         return None
     try:
@@ -254,16 +225,10 @@ def search_provider(
     base_url: str = "",
     tell: Callable[[str], None] = lambda line: None,
 ) -> SearchProvider:
-    """The provider of this name, not asked yet; `environment` holds the keys, as `os.environ` does.
+    """The provider of this name, not asked yet.
 
-    `local` searches the folder `documents`, or every page that the store holds where none is named; documents go into
-    the store when they are first searched. `base_url` is where tavily and brave are asked instead of their own address;
-    `tell` hears of documents that are left out.
-
-    Raises:
-        InputError: there is no such provider (any more), or no folder `documents`.
-        SettingsError: its key is missing or none.
-        NotInstalledError: its library is missing.
+    `local` searches the folder `documents`, or every page that the store holds where none is named. `base_url` is where
+    tavily and brave are asked instead of their own address; `tell` hears of documents that are left out.
     """
     if name == "local":
         return LocalSearch(documents, store, tell)

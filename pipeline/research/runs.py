@@ -84,11 +84,7 @@ class RunOverview(Contract):
 
 
 def list_runs(runs_dir: Path) -> list[RunOverview]:
-    """Every run of the folder, the one that began last first; those without a time at the end.
-
-    Raises:
-        InputError: there is no such folder, or its store cannot be read.
-    """
+    """Every run of the folder, the last begun first; an InputError where there is none, or its store cannot be read."""
     if not runs_dir.is_dir():
         raise InputError(f"There is no folder {str(runs_dir)!r}. Name the folder of the runs with `--runs-dir`.")
     with ExitStack() as stack:
@@ -99,11 +95,7 @@ def list_runs(runs_dir: Path) -> list[RunOverview]:
 
 
 def show_run(runs_dir: Path, run_id: str) -> RunOverview:
-    """The run.
-
-    Raises:
-        InputError: it is not there, its folder is a link, or the store cannot be read.
-    """
+    """The run; an InputError where it is not there, its folder is a link, or the store cannot be read."""
     path = run_path(runs_dir, run_id)
     with ExitStack() as stack:
         stored = next((run for run in _runs_in_store(runs_dir, stack) if run.id == run_id), None)
@@ -113,11 +105,7 @@ def show_run(runs_dir: Path, run_id: str) -> RunOverview:
 
 
 def run_path(runs_dir: Path, run_id: str) -> Path:
-    """Where the run's folder is, or would be.
-
-    Raises:
-        InputError: the id could lead elsewhere, or the folder is a link.
-    """
+    """Where the run's folder is, or would be; an InputError where the id leads elsewhere, or the folder is a link."""
     path = runs_dir / checked_run_id(run_id)
     if path.is_symlink():
         raise InputError(f"{str(path)!r} is a link and no run folder; remove it or name the folder that it leads to.")
@@ -130,7 +118,6 @@ def is_run(path: Path) -> bool:
 
 
 def no_such_run(runs_dir: Path, run_id: str) -> InputError:
-    """The error for a run that is not there."""
     return InputError(f"There is no run {run_id!r} in {str(runs_dir)!r}. `citejury pipeline runs list` names them all.")
 
 
@@ -141,7 +128,6 @@ def _runs_in_store(runs_dir: Path, stack: ExitStack) -> Sequence[StoredRun]:
 
 
 def _overview(path: Path, stored: StoredRun | None) -> RunOverview:
-    """The run in this folder; `stored` is what the store knows of it."""
     topic = stored.topic if stored else str((read_setup(path) or {}).get("topic", ""))
     run = RunOverview(run_id=path.name, topic=topic, state="folder gone", stage="")
     if stored:
@@ -155,7 +141,6 @@ def _overview(path: Path, stored: StoredRun | None) -> RunOverview:
 
 
 def _facts_of_store(stored: StoredRun) -> dict[str, object]:
-    """When the run began, and its figures where they can be read."""
     try:
         metrics = Metrics.model_validate(stored.metrics) if stored.metrics else None
     except ValidationError:
@@ -166,7 +151,6 @@ def _facts_of_store(stored: StoredRun) -> dict[str, object]:
 
 
 def _facts_of_folder(folder: RunFolder) -> Iterator[tuple[str, object]]:
-    """Names and values of what the run's files say; what they do not say is not among them."""
     clarify, log, plan, verify = folder.read_clarify(), folder.read_log(), folder.read_plan(), folder.read_verify()
     yield "state", _run_state(clarify, log, verify)
     yield "depth", plan.depth if plan else None
@@ -233,11 +217,7 @@ def delete_run(runs_dir: Path, run_id: str) -> None:
 
 
 def half_deleted(runs_dir: Path, run_id: str) -> Path:
-    """Where the run's folder is from the moment on at which it is deleted, until nothing of it is left.
-
-    Raises:
-        InputError: the id could lead elsewhere.
-    """
+    """Where the run's folder is from the moment on at which it is deleted, until nothing of it is left."""
     return runs_dir / f".{checked_run_id(run_id)}.deleted"
 
 

@@ -1,7 +1,4 @@
-"""Search on the web: Brave, Tavily and DuckDuckGo, what they answer in one form, and a file that keeps it for a run.
-
-Source: pipeline/contracts/research.md#searchresult.
-"""
+"""Search on the web: Brave, Tavily and DuckDuckGo, what they answer in one form, and a file that keeps it for a run."""
 
 import asyncio
 import hashlib
@@ -33,10 +30,7 @@ _EMPHASIS = re.compile(r"</?(?:strong|b|em|mark|span)(?:\s[^<>]*)?>", re.IGNOREC
 
 
 class SearchProvider(Protocol):
-    """Somebody who knows pages."""
-
     name: str
-    """One of `SearchName`."""
 
     async def search(self, query: str, k: int) -> list[SearchResult]:
         """At most `k` pages for the query, the best first; empty where there are none.
@@ -90,10 +84,7 @@ def _plain(text: object) -> str:
 
 
 class RunSearch:
-    """A run's search: its answers stand in a file, a line each, and what stands there is not asked again.
-
-    A line that a kill tore is passed over, and its query asked again. One process at a time may write to the file.
-    """
+    """A run's search: its answers stand in a file, a line each, and what stands there is not asked again."""
 
     def __init__(
         self,
@@ -116,12 +107,7 @@ class RunSearch:
         self.traced = {self._key(payload["query"], payload["k"]) for payload in events}
 
     async def search(self, query: str, k: int) -> SearchResults:
-        """At most `k` pages for the query, the best first; none where nobody may be asked any more.
-
-        Raises:
-            ProviderError: the provider does not answer, or refuses; nothing is kept of it.
-            InputError: the documents that are searched cannot be read.
-        """
+        """At most `k` pages for the query, the best first; none where nobody may be asked any more."""
         key = self._key(query, k)
         if key not in self.answers:
             if not self.may_ask():
@@ -155,7 +141,6 @@ class RunSearch:
 
 
 def _read_answers(path: Path) -> dict[str, SearchResults]:
-    """The answers in the file by their key; empty where there is no file."""
     answers: dict[str, SearchResults] = {}
     for line in path.read_bytes().splitlines() if path.is_file() else ():
         try:
@@ -180,30 +165,19 @@ _MOST_BRAVE_WORDS = 50
 
 
 class SearchService(NamedTuple):
-    """How a search service is asked, and how its answers are read."""
-
     name: str
     base_url: str
     key_variable: str
-    """The variable of the environment that holds the key."""
     key_header: str
     to_request: Callable[[str, int], ProviderRequest]
-    """From a query and the number of results wanted to the request."""
     raw_results: Callable[[Any], Iterable[RawResult] | None]
     """From a body to the results in it; None where it is no answer of this service."""
 
 
 class SearchApi:
-    """A search provider that is asked over HTTP."""
-
     def __init__(
         self, service: SearchService, environment: Mapping[str, str], policy: RetryPolicy = SEARCH_POLICY
     ) -> None:
-        """Find the key and prepare the client; the first query sends first.
-
-        Raises:
-            SettingsError: the environment holds no key for it, or its address is none that a key may be sent to.
-        """
         self.service = service
         self.name = service.name
         key = environment.get(service.key_variable, "").strip()
@@ -214,11 +188,6 @@ class SearchApi:
         self.client = ApiClient(endpoint, policy, MOST_AT_ONCE)
 
     async def search(self, query: str, k: int) -> SearchResults:
-        """At most `k` results, the best first.
-
-        Raises:
-            ProviderError: the service does not answer, refuses, or answers something else.
-        """
         try:
             response = await self.client.send(self.service.to_request(query, k))
         except ProviderError as failure:
@@ -235,16 +204,12 @@ class SearchApi:
 
 
 def brave(base_url: str = "") -> SearchService:
-    """Brave; at `base_url` where that is given.
-
-    Source: https://api-dashboard.search.brave.com/app/documentation/web-search/get-started, read 2026-11.
-    """
+    """Source: https://api-dashboard.search.brave.com/app/documentation/web-search/get-started, read 2026-11."""
     url = base_url or "https://api.search.brave.com"
     return SearchService("brave", url, "BRAVE_API_KEY", "x-subscription-token", _ask_brave, _brave_results)
 
 
 def _ask_brave(query: str, k: int) -> ProviderRequest:
-    """The request for a query, web pages alone and no marks around words that match."""
     words = " ".join(query.split()[:_MOST_BRAVE_WORDS])[:_LONGEST_QUERY]
     wanted = {"q": words, "count": min(k, _MOST_RESULTS), "result_filter": "web", "text_decorations": "false"}
     return ProviderRequest(f"/res/v1/web/search?{urlencode(wanted, errors='replace')}", {}, {}, "GET")
@@ -259,10 +224,7 @@ def _brave_results(body: Any) -> Iterator[RawResult] | None:
 
 
 def tavily(base_url: str = "") -> SearchService:
-    """Tavily; at `base_url` where that is given.
-
-    Source: https://docs.tavily.com/documentation/api-reference/endpoint/search, read 2026-11.
-    """
+    """Source: https://docs.tavily.com/documentation/api-reference/endpoint/search, read 2026-11."""
     url = base_url or "https://api.tavily.com"
     return SearchService("tavily", url, "TAVILY_API_KEY", "authorization", _ask_tavily, _tavily_results)
 
@@ -291,35 +253,22 @@ _Ask = Callable[[str, int], list[dict[str, Any]]]
 
 
 class DuckDuckGo:
-    """DuckDuckGo as a search provider: one query at a time, for it refuses those who ask fast.
-
-    The library tells a refusal from a query without results only where DuckDuckGo says so.
-    """
+    """DuckDuckGo, one query at a time, for it refuses those who ask fast, and does not always say that it does."""
 
     name = "duckduckgo"
 
     def __init__(self, ask: _Ask | None = None, backoff: float = _BACKOFF_SECONDS) -> None:
-        """Find the library; `backoff` are the seconds before a second try of a query.
-
-        Raises:
-            NotInstalledError: ddgs is not installed.
-        """
+        """`backoff` are the seconds before a second try of a query."""
         self.ask = ask or _ddgs_text()
         self.backoff = backoff
         self.turn = asyncio.Lock()
 
     async def search(self, query: str, k: int) -> SearchResults:
-        """At most `k` results, the best first.
-
-        Raises:
-            ProviderError: DuckDuckGo does not answer, or refuses.
-        """
         async with self.turn:
             found = await self._found(query, k)
         return readable_results((RawResult(each.get("title"), each.get("href"), each.get("body")) for each in found), k)
 
     async def _found(self, query: str, k: int) -> list[dict[str, Any]]:
-        """What ddgs gives, empty where it says that there is nothing."""
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
         kinds: dict[type[Exception], ErrorKind] = {RatelimitException: "rate_limit", TimeoutException: "timeout"}
@@ -339,11 +288,6 @@ class DuckDuckGo:
 
 
 def _ddgs_text() -> _Ask:
-    """What asks DuckDuckGo through ddgs.
-
-    Raises:
-        NotInstalledError: ddgs is not installed.
-    """
     try:
         from ddgs import DDGS
     except ImportError as error:

@@ -49,12 +49,9 @@ async def research(options: ResearchOptions, environment: Environment) -> Finish
 async def clarified(options: ResearchOptions, ask: AskQuestions | None) -> Intake:
     """The first stage alone, which needs nothing to work with; `research` of the same options takes it over.
 
-    The options name a run id.
-
     Raises:
         ClarificationNeeded: the topic says too little, and `ask` is None.
         InputError: as `research`, or nothing was answered.
-        OutputError: as `research`.
     """
     with open_run(options, SILENT) as run:
         return await _run_intake(run, options, ask)
@@ -62,12 +59,7 @@ async def clarified(options: ResearchOptions, ask: AskQuestions | None) -> Intak
 
 @contextmanager
 def open_run(options: ResearchOptions, report: Progress) -> Iterator[ResearchRun]:
-    """The run of these options for this process alone; a new one, or the one that was begun.
-
-    Raises:
-        InputError: it was begun with another topic or configuration, or an option is out of range.
-        OutputError: the folder holds something else, or another process works on it.
-    """
+    """The run of these options for this process alone; a new one, or the one that was begun."""
     checked_options(options)
     path = options.runs_dir / (options.run_id or new_run_id(options.topic, options.runs_dir))
     of_a_run = (JOURNAL, "clarify.json")  # a run that asked questions holds nothing more
@@ -128,7 +120,6 @@ async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: E
 
 
 def _opened_meter(run: ResearchRun, environment: Environment, options: ResearchOptions) -> Meter:
-    """What the run's calls to the model take, those of earlier starts included; the one who waits hears of it."""
     model, journal = environment.model, run.journal
     name, prices = (model.name, model.prices) if model else (EXTRACTIVE, {})
     heard = environment.report.spend
@@ -140,7 +131,6 @@ def _opened_meter(run: ResearchRun, environment: Environment, options: ResearchO
 
 
 def _settle_plan(folder: RunFolder, options: ResearchOptions, intake: Intake, plan: Plan) -> None:
-    """Write what the run may do, and what it sets out to do."""
     depth, budget = intake.depth, options.effort(intake.depth).budget
     folder.write_config(options.config(depth))
     details = PlanDetails(

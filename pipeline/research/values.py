@@ -13,66 +13,43 @@ Stage = Literal["intake", "plan", "harvest", "fetch", "extract", "verify", "writ
 
 
 class Intake(NamedTuple):
-    """What is to be researched, after the clarification gate."""
-
     topic: str
     """The topic; with answers to questions behind a colon, where some were asked."""
     original_topic: str
-    """The topic as it was given."""
     lang: str
-    """ISO 639-1 code of the report's language."""
     depth: Depth
 
 
 class Plan(NamedTuple):
-    """How the topic is taken apart."""
-
     sections: tuple[str, ...]
     """The sub-questions in order; each becomes a section of the report, whose heading it is."""
     queries: tuple[str, ...]
-    """Queries for the search provider, distinct, in order of weight."""
 
 
 class FoundPage(NamedTuple):
-    """One search result that is worth reading."""
-
     url: str
-    """Canonical URL."""
     title: str
-    """Title as the provider gives it."""
     query: str
-    """The query that found it."""
     rank: int
-    """Its place among the query's results, counted from 1."""
 
 
 class AskedQuery(NamedTuple):
-    """One query that was searched for."""
-
     query: str
     urls: tuple[str, ...]
     """Canonical URLs of its results, whatever became of them."""
 
 
 class Verified(NamedTuple):
-    """All claims of a run, checked."""
-
     claims: tuple[Checked, ...]
-    """In order of their ids."""
     coverage: float
     """Share of the plan's sections that have at least one supported claim; 0 where there is no section."""
     follow_up: tuple[str, ...] = ()
-    """Queries for the next round; empty where none is needed."""
 
 
 class Written(NamedTuple):
-    """The report before it is laid out."""
-
     title: str
     paragraphs: tuple[Paragraph, ...]
-    """In the order of the report."""
     left_out: tuple[Checked, ...] = ()
-    """Claims that are not in it, with their verdicts and problems."""
     has_head: bool = False
     """Whether it begins with what answers the topic, or says that nothing does; not so in runs of earlier versions."""
 

@@ -31,18 +31,13 @@ _LEAST_OWN = 3
 
 
 class _Said(NamedTuple):
-    """What a statement says, as it is compared."""
-
     words: frozenset[str]
     """The stems of its content words, numbers left out."""
     numbers: frozenset[str]
 
 
 def _says_again(one: _Said, other: _Said, topic: frozenset[str]) -> bool:
-    """Whether one of the two says nothing that the other does not: no number, and hardly a word.
-
-    Words of the topic, by their stems, count for nothing where enough others are left, for all statements have them.
-    """
+    """Whether one of the two says nothing that the other does not: no number, and hardly a word beside the topic's."""
     first, second = one.words - topic, other.words - topic
     if min(len(first), len(second)) < _LEAST_OWN:
         first, second = one.words, other.words
@@ -54,7 +49,6 @@ def _says_again(one: _Said, other: _Said, topic: frozenset[str]) -> bool:
 
 
 def stems_of(text: str, language: str) -> frozenset[str]:
-    """The stems of the content words of a topic."""
     return frozenset(map(stem, content_words(text, language)))
 
 
@@ -87,13 +81,10 @@ _GOING_ON_COSTS = 0.15
 
 
 class _Candidate(NamedTuple):
-    """A claim that may stand at the head."""
-
     checked: Checked
     relevance: float
     """The share of the words of the topic, or of its question there, that it holds with the headings above it."""
     score: float
-    """By which the best is chosen."""
     sentences: int
     sides: frozenset[str]
     """The question of the topic that it answers; empty where its section asks something else."""
@@ -104,9 +95,8 @@ def _claims_of_head(
 ) -> list[Checked]:
     """The claims that answer the topic best, the best first: at most three sentences, and half of the claims.
 
-    A topic of several questions is answered on all of them where it can be. Of each of the `disputes`, the
-    ids of claims on which pages disagree, there is one claim at most: for it both sides are to be told. Empty where no
-    claim answers.
+    A topic of several questions is answered on all of them where it can be. Of each of the `disputes`, the ids of
+    claims on which pages disagree, there is one claim at most: for it both sides are to be told.
     """
     by_url = {page.url: page for page in pages}
     disputed = {name for names in disputes for name in names}
@@ -134,11 +124,9 @@ def _claims_of_head(
 
 
 def _candidate(checked: Checked, topic: str, plan: Plan, page: Page | None, before: int) -> _Candidate:
-    """The claim, first quoted from this page, before which so many claims of its section stand."""
     claim, language = checked.claim, plan_language(plan)
 
     def share_in(question: str, *texts: str) -> float:
-        """The share of a question's words that texts hold; 1 for one without any."""
         words = {stem(word.text) for word in subject_words(question, language) if not word.general}
         return len(words & stems_of(" ".join(texts), language)) / len(words) if words else 1.0
 
@@ -157,7 +145,6 @@ def _candidate(checked: Checked, topic: str, plan: Plan, page: Page | None, befo
 _WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 _MOST_OF_A_PARAGRAPH = 4
 _MOST_SOURCES = 3
-"""Sources that one paragraph cites."""
 _SAID_ALREADY = "another claim of the report says the same"
 _DISPUTED = "a page says the opposite; `verification.md` has both sides"
 _MOST_DISPUTES = 5
@@ -200,10 +187,7 @@ _TASK = (
 async def _drafted_texts(
     plan: Plan, paragraphs: Sequence[Sequence[Checked]], pages: Sequence[Page], model: Model
 ) -> dict[int, str]:
-    """The text of each paragraph that the model drafted, by its place; of the others, and of the answer's, nothing.
-
-    Each sentence is one that the pages of its claims support; where the model's is not, the claims' own words stand.
-    """
+    """The texts that the model drafted, by place; a sentence that its pages do not support gives way to its claims."""
     sections: dict[int, list[int]] = {}
     for place, claims in enumerate(paragraphs):
         if claims[0].claim.section != ANSWER:
@@ -233,7 +217,6 @@ async def _drafted_texts(
 async def _draft_section(
     heading: str, section: int, places: Sequence[int], paragraphs: Sequence[Sequence[Checked]], model: Model
 ) -> dict[int, ParagraphAnswer]:
-    """The model's draft of each paragraph of a section, by its place; empty where the answer is no use."""
     texts = [("HEADING", heading)]
     for number, place in enumerate(places, start=1):
         claims = "\n".join(f"{each.claim.id}: {each.claim.text}" for each in paragraphs[place])
@@ -284,13 +267,9 @@ async def write_report(
     """The report's paragraphs by sections, and the claims that are not in it, each with why.
 
     Every paragraph cites pages that each hold all of its claims. With a model its sentences are the model's where the
-    check of claims finds them on these pages, else the claims' own words. Before the plan's sections stand the claims
-    that answer the topic best, in their own words and nowhere else, and what sources disagree about where that is what
-    is asked; behind them the other disagreements. Nothing of these is stated elsewhere. No supported claim and no
-    disagreement, no paragraph.
-
-    Raises:
-        ProviderError: the model cannot be asked about any section.
+    check of claims finds them on these pages, else the claims' own words. First stand the claims that answer the topic
+    best, in their own words and nowhere else, and what sources disagree about where that is what is asked; last the
+    other disagreements.
     """
     language = plan_language(plan)
     found = disagreements(verified.claims)
@@ -385,10 +364,7 @@ def _even_parts(claims: Sequence[Checked]) -> list[tuple[Checked, ...]]:
 
 
 def _cited_pages(checked: Checked, languages: Mapping[str, str], texts: Mapping[str, str] | None) -> tuple[str, ...]:
-    """The pages that a claim cites: those of its quotes, then supporters of other sites in their language, at most 3.
-
-    With `texts`, the normal forms of the pages, such a supporter must have the claim's own words.
-    """
+    """The pages of a claim's quotes, then supporters of other sites in their language, with `texts` in its words."""
     urls = list(dict.fromkeys(quote.url for quote in checked.claim.quotes))
     sites = {site_key(url) for url in urls}
     form = normalise(checked.claim.text)
@@ -407,10 +383,7 @@ def _joined(sentences: Sequence[str]) -> str:
 def _dispute_paragraphs(
     found: Sequence[Disagreement], pages: Sequence[Page], section: int, language: str
 ) -> list[Paragraph]:
-    """A paragraph for each disagreement, at most 5, in order, in the report's language.
-
-    `section` is the index behind the plan's last one. The paragraphs state no claim: they say who says what.
-    """
+    """A paragraph for each disagreement, at most 5; they state no claim: they say who says what."""
     by_url = {page.url: page for page in pages}
     words = report_words(language)
     known = [each for each in found if all(quote.url in by_url for side in each.sides for quote in side)]
@@ -423,7 +396,6 @@ def _dispute_paragraphs(
 
 
 def _said_by(quote: Quote, page: Page, words: ReportWords) -> str:
-    """What a page says, behind its title, or its host where it has none, what kind of source it is, and its date."""
     name = " ".join(page.title.split()) or source_domain(page.url)
     said = _BLANK_BEFORE_STOP.sub("", " ".join(without_marks(quote.text).split()))
     dated, day = (words.changed_on, page.changed) if page.changed else (words.read_on, page.fetched_at[:10])
