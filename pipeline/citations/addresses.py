@@ -38,7 +38,6 @@ def _http_url() -> "TypeAdapter[AnyHttpUrl]":
 
 @cache
 def _public_suffixes() -> "TLDExtract":
-    """What parts a host by the public suffix list that is installed with it; it never asks the network."""
     from tldextract import TLDExtract
 
     return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
@@ -46,8 +45,6 @@ def _public_suffixes() -> "TLDExtract":
 
 def canonical_url(url: str) -> str:
     """The URL as it is stored and exported: host in lower case and punycode, no default port, `../` resolved.
-
-    Only http and https pass; query and fragment stay.
 
     Raises:
         InputError: it is no http(s) URL, holds a user name or password, or is longer than 8,000 characters.
@@ -79,10 +76,7 @@ def document_id(url: str, fallback: str = "") -> str:
 def membership_key(url: str) -> str:
     """The key under which two URLs are the same source: https, no leading `www.`, no single trailing slash.
 
-    `www.` goes where a dot remains; path, query and fragment otherwise count as they are, a path of just `/` stays.
-    What is no http(s) URL is its own key, so that it equals nothing else.
-
-    Source: pipeline/contracts/urls.md#membership-key.
+    What is no http(s) URL is its own key. Source: pipeline/contracts/urls.md#membership-key.
     """
     try:
         canonical = canonical_url(url)
@@ -97,9 +91,7 @@ def membership_key(url: str) -> str:
 def site_key(url: str, named_site: str = "") -> str:
     """The site to which a URL belongs when sites are counted: the part of its host that somebody has registered.
 
-    It is the public suffix and one label (`bbc.co.uk`; `ann.github.io`, where others hold the rest), so `m.` and `www.`
-    count once. An IP address, a host without a known suffix and one that is a suffix itself are their own key; empty
-    where the URL has no http(s) host. `named_site` is the site that Google names beside a grounding redirect.
+    Empty where the URL has no http(s) host. `named_site` is the site that Google names beside a grounding redirect.
 
     Source: pipeline/contracts/urls.md#site-key; https://publicsuffix.org/list/ with its private part.
     """
@@ -110,8 +102,7 @@ def site_key(url: str, named_site: str = "") -> str:
 def source_domain(url: str, named_site: str = "") -> str:
     """The site of a URL: its host in lower case and punycode, without one leading `www.`, without port.
 
-    Empty where the URL has no http(s) host. Google's grounding redirects hide the site that they lead to; theirs is
-    `named_site`, the site that Google names beside them, where that looks like a host name.
+    Empty where the URL has no http(s) host; `named_site` where it is a redirect of Google's that hides it.
 
     Source: pipeline/contracts/urls.md#source-domain; for redirects https://ai.google.dev/gemini-api/docs/google-search.
     """
@@ -119,7 +110,6 @@ def source_domain(url: str, named_site: str = "") -> str:
 
 
 def _shown_host(url: str, named_site: str) -> str:
-    """The host of a URL, or the one that Google names for its redirect; empty where the URL has no http(s) host."""
     host = url_host(url)
     named = host_name(named_site) if host == GROUNDING_REDIRECT_HOST and "." in named_site else ""
     return named or host
@@ -139,7 +129,6 @@ def is_grounding_redirect(url: str) -> bool:
 
 
 def has_user_name(url: str) -> bool:
-    """Whether a URL with a host has a user name or password before it."""
     try:
         parts = urlsplit(url)
         return bool(parts.hostname) and "@" in parts.netloc
@@ -153,7 +142,6 @@ def without_password(url: str) -> str:
 
 
 def url_host(url: str) -> str:
-    """The http(s) host of a URL in lower case and punycode; empty where there is none."""
     try:
         parts = urlsplit(url)
         host = parts.hostname
@@ -165,7 +153,6 @@ def url_host(url: str) -> str:
 
 
 def host_name(text: str) -> str:
-    """The text in lower case and punycode where it looks like a host name, otherwise empty."""
     host = text.lower()
     if not host.isascii():
         try:
@@ -222,10 +209,7 @@ def find_links(text: str) -> list[Link]:
 
 
 def _delimited_links(text: str) -> Iterator[tuple[int, int, Link]]:
-    """Markdown links, images and `<url>`; what begins as one and does not end as one is a bare URL.
-
-    With each come the code points that its URL alone takes.
-    """
+    """What begins as a link and does not end as one is a bare URL. With each the code points that its URL takes."""
     openings = list(_OPENING.finditer(text))
     labels = _label_starts(text, (match.start() for match in openings if match[0][0] == "]"))
     for opening in openings:
@@ -242,7 +226,7 @@ def _delimited_links(text: str) -> Iterator[tuple[int, int, Link]]:
 def _whole_link(
     text: str, opening: re.Match[str], url_end: int, label_start: int | None
 ) -> tuple[int, int, str, LinkKind] | None:
-    """Span, label and kind of the link around a URL; None where its brackets do not close or its label is too long."""
+    """None where the brackets around a URL do not close or its label is too long."""
     if opening[0].endswith("<"):
         if text[url_end : url_end + 1] != ">":
             return None
@@ -276,6 +260,5 @@ def _label_starts(text: str, closings: Iterable[int]) -> dict[int, int]:
 
 
 def _clean_url(url: str) -> str:
-    """The URL without the marks of the sentence at its end; empty where nothing follows the scheme."""
     url = url.rstrip(_TRAILING_MARKS)
     return url if len(url) > len(url.split("://")[0]) + len("://") else ""

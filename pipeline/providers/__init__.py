@@ -29,22 +29,16 @@ _SHARED_SHAPES = (
 
 @cache
 def get_provider(name: ProviderName) -> Provider:
-    """All that is known of the provider."""
     provider: Provider = import_module(f"{__name__}.{name}").PROVIDER
     return provider
 
 
 def every_provider() -> Iterator[Provider]:
-    """The providers in their fixed order."""
     return map(get_provider, PROVIDERS)
 
 
 def provider_name(name: str) -> ProviderName:
-    """The provider that a name or a vendor's name stands for; case and spaces around it do not matter.
-
-    Raises:
-        InputError: no provider has that name; the message names the nearest.
-    """
+    """The provider that a name or a vendor's name stands for; InputError, which names the nearest, where none does."""
     wanted = name.strip().lower()
     aliases = {alias: provider.name for provider in every_provider() for alias in provider.aliases}
     known: dict[str, ProviderName] = {**{provider: provider for provider in PROVIDERS}, **aliases}
@@ -68,11 +62,6 @@ def read_payload(provider: ProviderName, text: str) -> Answer:
 
 
 def read_body(provider: ProviderName, body: Any) -> Answer:
-    """The answer in a provider's body, as `read_payload` reads it.
-
-    Raises:
-        ProviderError: the body is an error, `failed`, or of an unknown shape.
-    """
     try:
         shape = recognise(body)
         read = get_provider(provider).read_shared if shape in _SHARED_SHAPES else shape.read
@@ -83,11 +72,7 @@ def read_body(provider: ProviderName, body: Any) -> Answer:
 
 
 def recognise(body: Any) -> Shape:
-    """The shape of an answer's body: a provider's own before a shared one.
-
-    Raises:
-        ProviderError: the body is an error, its `status` is `failed`, or its shape is not known.
-    """
+    """The shape of an answer's body; ProviderError for an error, one that is `failed`, or none that is known."""
     if is_error(body):
         raise payload_error(body)
     shape = find_shape(body)
@@ -101,13 +86,12 @@ def recognise(body: Any) -> Shape:
 
 
 def find_shape(body: Any) -> Shape | None:
-    """The first shape that matches; None where none does."""
+    """The first shape that matches, a provider's own before a shared one; None where none does."""
     shapes = (shape for provider in every_provider() for shape in provider.shapes)
     return next((shape for shape in (*shapes, *_SHARED_SHAPES) if shape.matches(body)), None)
 
 
 def _top_keys(body: Any) -> str:
-    """What stands at the top of the body, for a message."""
     if isinstance(body, dict):
         names = ", ".join(repr(str(key)[:30]) for key in list(body)[:5])
         return f"it is an object with the keys {names}" if names else "it is an empty object"
@@ -135,13 +119,10 @@ def read_base_urls(configured: Mapping[str, str]) -> dict[ProviderName, str]:
 
 
 def find_key(variables: Iterable[str], environment: Mapping[str, str]) -> str:
-    """The key from the first of the variables that is set; empty where none is."""
     return next((value for name in variables if (value := environment.get(name, "").strip())), "")
 
 
 class ChosenModel(NamedTuple):
-    """Which model is asked, where, and in which way."""
-
     provider: ProviderName
     model: str
     endpoint: Endpoint
@@ -191,11 +172,7 @@ def choose_model(
 
 
 def _wanted_key(variables: tuple[str, ...], environment: Mapping[str, str], url: str) -> str:
-    """The key from the first of the variables that is set; empty where none is and the host is near.
-
-    Raises:
-        SettingsError: none is set, and the host is not near.
-    """
+    """The key from the first of the variables that is set; empty where none is and the host is near."""
     host = urlsplit(url).hostname or ""
     key = find_key(variables, environment)
     if not key and not is_near(host):

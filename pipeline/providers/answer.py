@@ -25,7 +25,6 @@ _SITE = re.compile(r"(?:https?://)?[^\s./]+(?:\.[^\s./]+)+(?:/\S*)?")
 
 
 def distinct(urls: Iterable[str]) -> tuple[str, ...]:
-    """The URLs in order of first appearance, empty ones left out."""
     return tuple(dict.fromkeys(url for url in urls if url))
 
 
@@ -94,7 +93,7 @@ class ByteOffsets:
             self.table = {offset: index for index, offset in enumerate(accumulate(widths, initial=0))}
 
     def to_code_point(self, offset: int) -> int | None:
-        """The code point at this byte; None inside a character or outside the text."""
+        """None inside a character or outside the text."""
         if self.table is not None:
             return self.table.get(offset)
         return offset if 0 <= offset <= self.size else None
@@ -110,8 +109,6 @@ class Annotation(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What the model said."""
-
     text: str
     annotations: tuple[Annotation, ...]
     model: str
@@ -142,7 +139,6 @@ def read_message(body: dict[str, Any]) -> Message:
 
 
 def _chat_text(content: Any) -> str:
-    """The content of a chat message: a text, or the texts of its parts."""
     if isinstance(content, list):
         parts = [each for each in as_objects(content) if as_text(each.get("type")) not in ("thinking", "reasoning")]
         return "".join(as_text(part.get("text")) for part in parts)
@@ -150,10 +146,7 @@ def _chat_text(content: Any) -> str:
 
 
 def _clean_message(parts: Iterable[tuple[str, list[dict[str, Any]]]], model: str, stop_reason: str) -> Message:
-    """The parts' texts joined without thoughts and artefacts, and the annotations moved to where their words are.
-
-    An annotation is flat (Responses) or one level deeper (chat); its offsets count in its part.
-    """
+    """The parts' texts joined without thoughts and artefacts, and the annotations moved to where their words are."""
     parts = list(parts)
     cleaned = clean_text("".join(text for text, _ in parts))
     found, base = [], 0
@@ -188,7 +181,6 @@ class Cleaned(NamedTuple):
 
 
 def clean_text(raw: str) -> Cleaned:
-    """The text without leading thoughts and without private-use artefacts."""
     thoughts = _THOUGHTS.match(raw)
     start = thoughts.end() if thoughts else 0
     spans = [(0, start)] * bool(start) + [match.span() for match in _ARTEFACT.finditer(raw, start)]

@@ -40,15 +40,13 @@ Outcome = Literal["answered", "failed", "expired", "cancelled"]
 
 
 class BatchItem(NamedTuple):
-    """One request of a batch, and the id by which its result is told: the `answer_id`."""
+    """One request of a batch, and the id that its result has: the `answer_id`."""
 
     custom_id: str
     request: ProviderRequest
 
 
 class BatchLimits(NamedTuple):
-    """The most requests and bytes that are put into one batch."""
-
     requests: int
     bytes: int
 
@@ -56,10 +54,9 @@ class BatchLimits(NamedTuple):
 class BatchState(NamedTuple):
     """How far a batch is, in numbers of requests.
 
-    `name` is ours, empty where the provider keeps none (Claude). While it is `working` nothing can be collected,
-    after `failed` neither: the provider refused the whole batch for the `reason`, and nothing was answered. Otherwise
-    what was answered before the end can be collected, from the `files` where there are any. `created` is as the
-    provider writes it, in RFC 3339 or as a date.
+    `name` is ours, empty where the provider keeps none (Claude). While it is `working` nothing can be collected, after
+    `failed` neither: nothing was answered, for the `reason`. Otherwise what was answered can be, from the `files` where
+    there are any. `created` is as the provider writes it, in RFC 3339 or as a date.
     """
 
     batch_id: str
@@ -89,8 +86,6 @@ class BatchResult(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchApi:
-    """How a provider runs batches."""
-
     limits: BatchLimits
     token_price: float = 0.5
     """What tokens cost in a batch, as a share of the price in `[prices]`; searches cost as ever."""
@@ -123,40 +118,24 @@ class BatchApi:
     read_result: Callable[[str], BatchResult]
 
     async def submit(self, client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
-        """Make a batch of this name of items that are all for one model.
-
-        It is asked for once, whatever the client's policy says, and all or nothing of it exists.
+        """Make a batch of items that are all for one model. It is asked for once, and all or nothing of it exists.
 
         Raises:
             InputError: the items are none for a batch.
-            ProviderError: it was not made, or, where the error's `is_lost` says so, nobody knows: look for it in
-                `listed`.
+            ProviderError: it was not made, or, where its `is_lost` says so, nobody knows: look for it in `listed`.
         """
         return await self.make(client, name, items, _check_items(items, self.limits, self.takes))
 
     async def look(self, client: "ApiClient", batch_id: str) -> BatchState:
-        """The state of the batch with this id.
-
-        Raises:
-            ProviderError: it cannot be had.
-        """
         return self.read_state((await client.send(self._get(f"{self.at}/{quote(batch_id)}"))).body)
 
     async def cancel(self, client: "ApiClient", batch_id: str) -> BatchState:
-        """Ask that nothing more be started of a batch, and give its state, which may say `working` for some minutes.
-
-        Raises:
-            ProviderError: the provider did not take it.
-        """
+        """Ask that nothing more be started of a batch, and give its state, which may say `working` for some minutes."""
         answer = await client.send(ProviderRequest(f"{self.at}/{quote(batch_id)}{self.end}", self.headers, {}))
         return self.read_state(answer.body) if answer.body else await self.look(client, batch_id)
 
     async def listed(self, client: "ApiClient") -> AsyncGenerator[BatchState, None]:
-        """Every batch of the key's owner that the provider still knows, by whomever made.
-
-        Raises:
-            ProviderError: they cannot be had.
-        """
+        """Every batch of the key's owner that the provider still knows, by whomever made."""
         async for page in self._pages(client, self.list_at or self.at):
             for each in as_objects(as_object(page.body).get(self.items)):
                 yield self.read_state(each)
@@ -178,11 +157,6 @@ class BatchApi:
                     yield self.read_result(line)
 
     async def _pages(self, client: "ApiClient", path: str) -> AsyncGenerator["Response", None]:
-        """The pages of a list; one whose pages go round in circles is none.
-
-        Raises:
-            ProviderError: a page cannot be had, or was there before.
-        """
         seen: set[str] = set()
         token: str | None = ""
         while token is not None:
@@ -199,11 +173,7 @@ class BatchApi:
 
 
 def split_items(items: Iterable[BatchItem], limits: BatchLimits) -> Iterator[tuple[BatchItem, ...]]:
-    """The items in their order, as many together as one batch holds.
-
-    Raises:
-        InputError: one item alone is too large.
-    """
+    """The items in their order, as many together as one batch holds; InputError where one alone is too large."""
     together: list[BatchItem] = []
     size = 0
     for item in items:
@@ -222,12 +192,7 @@ def split_items(items: Iterable[BatchItem], limits: BatchLimits) -> Iterator[tup
 
 
 def _check_items(items: Sequence[BatchItem], limits: BatchLimits, takes: str) -> str:
-    """The path that all items are for, once it is certain that a provider takes them as one batch.
-
-    Raises:
-        InputError: there are none or too many, two have one id, an id is none that every provider takes, or they are
-            for several paths or one that no batch takes.
-    """
+    """The path that all items are for, once it is certain that a provider takes them as one batch."""
     if not 0 < len(items) <= limits.requests:
         raise InputError(f"A batch holds 1 to {limits.requests} questions, not {len(items)}.")
     ids = {item.custom_id for item in items}
@@ -245,11 +210,7 @@ def _check_items(items: Sequence[BatchItem], limits: BatchLimits, takes: str) ->
 
 
 async def upload_questions(client: "ApiClient", items: Iterable[BatchItem], path: str, **fields: str) -> str:
-    """The id of an uploaded file with a line for each item, as OpenAI and xAI want them.
-
-    Raises:
-        ProviderError: it was not taken.
-    """
+    """The id of an uploaded file with a line for each item, as OpenAI and xAI want them."""
     url = f"/v1{path}"
     lines = ({"custom_id": each.custom_id, "method": "POST", "url": url, "body": each.request.body} for each in items)
     uploaded = await upload(client, "/files", *_form_upload(fields, lines))
@@ -257,11 +218,7 @@ async def upload_questions(client: "ApiClient", items: Iterable[BatchItem], path
 
 
 async def upload(client: "ApiClient", path: str, content: bytes, headers: dict[str, str]) -> Any:
-    """The body that answers the upload of a file; a file alone makes no batch and costs nothing.
-
-    Raises:
-        ProviderError: it was not taken.
-    """
+    """The body that answers the upload of a file; a file alone makes no batch and costs nothing."""
     try:
         return (await client.send(ProviderRequest(path, headers, {}), content=content)).body
     except ProviderError as failure:
@@ -271,8 +228,7 @@ async def upload(client: "ApiClient", path: str, content: bytes, headers: dict[s
 async def create(client: "ApiClient", request: ProviderRequest, read: Callable[[Any], BatchState]) -> BatchState:
     """The state that answers the creation of a batch, which is sent once: a second one might make a second batch.
 
-    Raises:
-        ProviderError: its `is_lost` says whether the batch may have been made all the same.
+    The `is_lost` of a ProviderError says whether the batch may have been made all the same.
     """
     try:
         response = await client.send(request, attempts=1)
@@ -290,16 +246,11 @@ def _again(failure: ProviderError, is_lost: bool) -> ProviderError:
 
 
 def status_of(word: str) -> BatchStatus:
-    """What a provider's word for a batch's state means; a word that is not known is that of one under way."""
     return _ENDS.get(word.lower(), "working")
 
 
 def known_id(value: object, what: str, prefix: str = "") -> str:
-    """The id that a provider gave, fit to be a part of a path.
-
-    Raises:
-        ProviderError: it is none.
-    """
+    """The id that a provider gave, fit to be a part of a path; ProviderError where it is none."""
     text = value if isinstance(value, str) else ""
     if text.startswith(prefix) and _ID.fullmatch(text.removeprefix(prefix)):
         return text
@@ -357,13 +308,11 @@ def cut(text: str, *path: str) -> str:
 
 
 def rpc_failure(custom_id: str, code: int, error: str) -> BatchResult:
-    """What became of a request that failed with a status code of Google's or xAI's; `error` is its JSON."""
     outcome: Outcome = "cancelled" if code == 1 else "failed"
     return BatchResult(custom_id, outcome, _RPC_STATUSES.get(code, 500), f'{{"error":{error}}}')
 
 
 def read_line(line: str) -> dict[str, Any]:
-    """The object that a line is; an empty one where it is none."""
     try:
         return as_object(load_body(line))
     except ProviderError:
@@ -371,7 +320,6 @@ def read_line(line: str) -> dict[str, Any]:
 
 
 def cut_list(text: str, name: str) -> Iterator[str]:
-    """The items of the list under the name, one after the other; none where there is no such list."""
     inner = cut(text, name)
     if not inner.startswith("["):
         return
@@ -384,11 +332,7 @@ def cut_list(text: str, name: str) -> Iterator[str]:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
-    """The names of the object that begins here, each with where its value begins; nothing where there is no object.
-
-    Raises:
-        ValueError, IndexError: the text is no JSON.
-    """
+    """The names of the object that begins here, each with where its value begins. ValueError, IndexError: no JSON."""
     if text[at] != "{":
         return
     at = _skip(text, at + 1)

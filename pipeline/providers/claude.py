@@ -70,7 +70,7 @@ _ERROR_STATUSES = {
 
 
 def _is_message(body: Any) -> bool:
-    """Whether this is Claude's: one body, or the bodies of a paused turn and its continuations in a list."""
+    """One body, or the bodies of a paused turn and its continuations in a list."""
     if isinstance(body, list):
         return bool(body) and all(isinstance(each, dict) and _is_message(each) for each in body)
     return isinstance(body, dict) and as_text(body.get("type")) == "message" and isinstance(body.get("content"), list)
@@ -99,12 +99,10 @@ def _read(body: Any) -> Answer:
 
 
 def _block_text(block: dict[str, Any]) -> str:
-    """The block's share of the answer; empty for thoughts, calls and results."""
     return as_text(block.get("text")) if block.get("type") == "text" else ""
 
 
 def _tool_occurrences(value: Any) -> Iterator[Occurrence]:
-    """Every URL in the block, with its title where one stands beside it."""
     if isinstance(value, str) and value.startswith(("http://", "https://")) and not any(map(str.isspace, value)):
         yield Occurrence(url=value)
     elif isinstance(value, list):
@@ -118,7 +116,6 @@ def _tool_occurrences(value: Any) -> Iterator[Occurrence]:
 
 
 def _block_occurrences(text: str, blocks: list[dict[str, Any]]) -> Iterator[Occurrence]:
-    """One occurrence for each citation of a text block: the block's words, with the text that Claude quotes."""
     start = 0
     for block in blocks:
         words = _block_text(block)
@@ -135,7 +132,6 @@ def _block_occurrences(text: str, blocks: list[dict[str, Any]]) -> Iterator[Occu
 
 
 def has_temperature(model: str) -> bool:
-    """Whether the model accepts a temperature."""
     return _WITH_TEMPERATURE.match(model) is not None
 
 
@@ -160,9 +156,7 @@ def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderR
 
 
 def _ask_newer(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """Messages with the newer search tool, which the model itself may call and no code of its own.
-
-    No recorded answer shows whether it cites then.
+    """The newer search tool, called by the model itself; no recorded answer shows whether it cites then.
 
     Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools, read 2026-11.
     """
@@ -191,10 +185,7 @@ def _check(model: str, options: AskOptions) -> None:
 
 
 def _continue_turn(request: ProviderRequest, body: Any) -> ProviderRequest | None:
-    """The request that goes on with a turn that was paused, its content appended unchanged; None where none was.
-
-    Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/server-tools (`pause_turn`).
-    """
+    """The paused turn's content is appended unchanged; None where none was paused."""
     if not isinstance(body, dict) or body.get("stop_reason") != "pause_turn" or not body.get("content"):
         return None
     so_far = [*request.body["messages"], {"role": "assistant", "content": body["content"]}]
@@ -202,7 +193,6 @@ def _continue_turn(request: ProviderRequest, body: Any) -> ProviderRequest | Non
 
 
 async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
-    """Send all requests in one body; the name goes nowhere."""
     requests = [{"custom_id": item.custom_id, "params": item.request.body} for item in items]
     headers = {**_HEADERS, **items[0].request.headers}
     state = await create(client, ProviderRequest(_BATCHES, headers, {"requests": requests}), _batch_state)

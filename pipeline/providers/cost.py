@@ -16,8 +16,6 @@ _CHARACTERS_A_TOKEN = 4
 
 
 class Usage(NamedTuple):
-    """What bodies state: tokens, searches, and the cost where they state that too, else None."""
-
     input_tokens: int = 0
     output_tokens: int = 0
     searches: int = 0
@@ -33,8 +31,6 @@ def usage_of(body: Any) -> Usage:
     """The usage that a provider's body states, 0 where it states none; the bodies of a paused turn are added up.
 
     Tokens read from a cache count as input, thoughts as output. Searches are the queries or calls that the body lists.
-
-    Source: the bodies that tests/data holds.
     """
     if isinstance(body, list):
         parts = [usage_of(each) for each in body]
@@ -53,7 +49,6 @@ def _count(fields: Mapping[str, Any], *names: str) -> int:
 
 
 def _input_tokens(usage: Mapping[str, Any]) -> int:
-    """Tokens that went in, those of a tool's results and of the cache included."""
     plain = _count(usage, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     gemini = _count(usage, "promptTokenCount", "toolUsePromptTokenCount")
     dumped = _count(usage, "prompt_token_count", "tool_use_prompt_token_count")
@@ -62,7 +57,7 @@ def _input_tokens(usage: Mapping[str, Any]) -> int:
 
 
 def _output_tokens(usage: Mapping[str, Any], tokens_in: int) -> int:
-    """Tokens that came out, thoughts included, which xAI's chat completions leave out of `completion_tokens`."""
+    """Thoughts are included, which xAI's chat completions leave out of `completion_tokens`."""
     if "completion_tokens" in usage:
         return max(_count(usage, "completion_tokens"), _count(usage, "total_tokens") - tokens_in)
     gemini = _count(usage, "candidatesTokenCount", "thoughtsTokenCount")
@@ -72,7 +67,6 @@ def _output_tokens(usage: Mapping[str, Any], tokens_in: int) -> int:
 
 
 def _searches(fields: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
-    """Web searches that the answer took, by whatever the provider counts or lists."""
     counted = _count(as_object(usage.get("server_tool_use")), "web_search_requests")
     details = as_object(usage.get("server_side_tool_usage_details"))
     grok = _count(details, "web_search_calls", "x_search_calls") or _count(usage, "num_server_side_tools_used")
@@ -91,7 +85,6 @@ def _searches(fields: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
 
 
 def _stated_cost(usage: Mapping[str, Any]) -> float | None:
-    """What the provider says that the answer cost, in USD; None where it does not say."""
     ticks = usage.get("cost_in_usd_ticks")
     if isinstance(ticks, str) and ticks.isascii() and ticks.isdigit() and len(ticks) < 20:
         ticks = int(ticks)
@@ -104,7 +97,6 @@ def _stated_cost(usage: Mapping[str, Any]) -> float | None:
 
 
 def cost_of(usage: Usage, price: Price | None) -> float | None:
-    """What the answer cost: as the body states it, else by the price; None where neither is known."""
     if usage.stated_cost is not None:
         return usage.stated_cost
     if price is None or not (usage.input_tokens or usage.output_tokens):
@@ -114,17 +106,14 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
 
 
 def price_of(prices: Mapping[str, Price], *models: str) -> Price | None:
-    """The price of the first of these model names that has one."""
     return next((prices[model] for model in models if model in prices), None)
 
 
 def price_tables(models: Iterable[str]) -> str:
-    """The tables of `citejury.toml` that hold the prices of these models."""
     return " and ".join(f'`[prices."{printable(model)}"]`' for model in models)
 
 
 def price_advice(*models: str) -> str:
-    """Where the prices of these models are to be written."""
     return (
         f"`citejury.toml` as {price_tables(models)} with `input` and `output` for a million tokens and `search` for a "
         "thousand searches."
@@ -132,7 +121,7 @@ def price_advice(*models: str) -> str:
 
 
 def batch_price(price: Price | None, token_share: float) -> Price | None:
-    """The price where tokens cost this share of it, as in a batch; searches cost as ever. None where there is none."""
+    """The price where tokens cost this share of it, as in a batch; searches cost as ever."""
     if price is None or token_share == 1:
         return price
     return price.model_copy(update={"input": price.input * token_share, "output": price.output * token_share})

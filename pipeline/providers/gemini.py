@@ -53,7 +53,7 @@ _VERSION = "/v1beta"
 
 
 class _Web(NamedTuple):
-    """One source: its URL, usually a redirect, its title, and the site that Google names, else empty."""
+    """Its URL is usually a redirect; `site` is the one that Google names, else empty."""
 
     url: str
     title: str
@@ -61,19 +61,18 @@ class _Web(NamedTuple):
 
 
 def _is_generated(body: Any) -> bool:
-    """Whether this is generateContent; a blocked prompt has no candidates, only the feedback."""
+    """A blocked prompt has no candidates, only the feedback."""
     return isinstance(body, dict) and any(key in body for key in ("candidates", "promptFeedback", "prompt_feedback"))
 
 
 def _is_interaction(body: Any) -> bool:
-    """Whether this is the Interactions API; a body of the Responses API is none, whatever else it holds."""
+    """A body of the Responses API is none, whatever else it holds."""
     if not isinstance(body, dict) or body.get("object") == "response":
         return False
     return body.get("object") == "interaction" or ("steps" in body and "status" in body)
 
 
 def _field(fields: dict[str, Any], name: str) -> Any:
-    """The value under the camelCase name, else under its snake_case form."""
     value = fields.get(name)
     return value if value is not None else fields.get(re.sub("[A-Z]", lambda upper: f"_{upper[0].lower()}", name))
 
@@ -108,7 +107,6 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _support_occurrences(parts: list[str], chunks: list[_Web], supports: list[dict[str, Any]]) -> Iterator[Occurrence]:
-    """One occurrence for each source of each supported sentence, and each source once for its title."""
     text = "".join(parts)
     offsets = [ByteOffsets(text), *(ByteOffsets(part) for part in parts if len(parts) > 1)]
     for support in supports:
@@ -145,7 +143,6 @@ def _segment_span(
 
 
 def _read_interaction(body: dict[str, Any]) -> Answer:
-    """The answer of the Interactions API: its citations are the annotations of the model's outputs."""
     steps = [step for step in as_objects(body.get("steps")) if step.get("type") == "model_output"]
     parts = [part for step in steps for part in as_objects(step.get("content")) if part.get("type") == "text"]
     text = "".join(as_text(part.get("text")) for part in parts)
@@ -161,7 +158,6 @@ def _read_interaction(body: dict[str, Any]) -> Answer:
 
 
 def _annotated_sources(text: str, parts: list[dict[str, Any]]) -> Iterator[Occurrence]:
-    """One occurrence for each `url_citation`; its offsets are bytes of its own part."""
     base = 0
     for part in parts:
         words = as_text(part.get("text"))
@@ -201,7 +197,7 @@ def _path_of(model: str) -> str:
 
 
 def _ask_interactions(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """The Interactions API with Google Search, which keeps nothing; a search there has no span of time."""
+    """It keeps nothing; a search there has no span of time."""
     generation = {"max_output_tokens": options.max_tokens, **_INTERACTIONS.temperature(model, options)}
     body = {
         "model": model.removeprefix("models/"),
@@ -261,7 +257,6 @@ def _batch_state(body: Any) -> BatchState:
 
 
 def _count(value: Any) -> int:
-    """The number, which may be a text."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         return int(value)
     return as_number(value) or 0

@@ -71,10 +71,7 @@ def _is_grpc(body: Any) -> bool:
 
 
 def _read(body: dict[str, Any]) -> Answer:
-    """The answer: its citations are the list beside the message, else the annotations, else links such as `[[1]](url)`.
-
-    Each link to a citation is one of its places.
-    """
+    """Citations are the list beside the message, else the annotations, else links such as `[[1]](url)`."""
     message = _read_grpc(body) if isinstance(body.get("outputs"), list) else read_message(_with_answer(body))
     links = find_links(message.text)
     citations = (
@@ -103,7 +100,6 @@ def _with_answer(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_grpc(body: dict[str, Any]) -> Message:
-    """The assistant's last finished message; its last message with words where none is finished."""
     outputs = as_objects(body.get("outputs"))
     spoken = [output for output in outputs if as_object(output.get("message")).get("role") == "ROLE_ASSISTANT"]
     finished = [output for output in spoken if output.get("finish_reason") == "REASON_STOP"]
@@ -114,7 +110,6 @@ def _read_grpc(body: dict[str, Any]) -> Message:
 
 
 def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """The Responses API, which keeps nothing."""
     filters = present(allowed_domains=options.allowed_domains, excluded_domains=options.blocked_domains)
     body = {
         "model": model,
@@ -161,7 +156,7 @@ def _batch_status(fields: dict[str, Any], counts: dict[str, int]) -> BatchStatus
 
 
 def _is_past(moment: str) -> bool:
-    """Whether the time has come, or the day has been over for an hour; not where it cannot be read."""
+    """The time has come, or the day has been over for an hour; not where it cannot be read."""
     try:
         read = datetime.fromisoformat(moment)
     except ValueError:

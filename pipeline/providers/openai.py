@@ -57,14 +57,14 @@ _UNANSWERED: dict[str, Outcome] = {"batch_expired": "expired", "batch_cancelled"
 
 
 def _has_temperature(model: str) -> bool:
-    """Whether the model accepts a temperature; an unknown one does. OpenRouter also has Claude's."""
+    """An unknown model does. OpenRouter also has Claude's."""
     if model.lower().startswith("claude"):
         return claude_has_temperature(model)
     return _WITHOUT_TEMPERATURE.match(model) is None
 
 
 def _ask_responses(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """The Responses API; it searches in any case, lists what it found, and keeps nothing."""
+    """It searches in any case, lists what it found, and keeps nothing."""
     tool = {
         "type": "web_search",
         **present(filters=present(allowed_domains=options.allowed_domains, blocked_domains=options.blocked_domains)),
@@ -85,7 +85,7 @@ def _ask_responses(model: str, system: str, prompt: str, options: AskOptions) ->
 
 
 def _ask_chat(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """Chat Completions of OpenAI and of servers compatible with it; only search models search."""
+    """As servers compatible with it take it; only search models search."""
     place = {"type": "approximate", "approximate": {"country": options.country}} if options.country else None
     body = {
         "model": model,
@@ -98,7 +98,7 @@ def _ask_chat(model: str, system: str, prompt: str, options: AskOptions) -> Prov
 
 
 def _ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """Chat Completions of OpenRouter, which searches with its own server tool for every model.
+    """It searches with its own server tool for every model.
 
     Source: https://openrouter.ai/docs/guides/features/server-tools/web-search, read 2026-11.
     """
@@ -118,7 +118,6 @@ def _ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) -
 
 
 def _ask_json_in_chat(asked: StructuredQuestion, form: Form, limit: str = "max_tokens") -> ProviderRequest:
-    """Chat Completions, as OpenRouter and every compatible server know them; `limit` is that of the tokens."""
     body = {
         "model": asked.model,
         "messages": messages(asked.system, asked.prompt),
@@ -158,7 +157,7 @@ def _batch_state(body: Any) -> BatchState:
 
 
 def _moment(seconds: int | None) -> str:
-    """The time in RFC 3339; empty where it is none, as where a gateway counts in milliseconds."""
+    """Empty where it is none, as where a gateway counts in milliseconds."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat() if seconds else ""
     except (ValueError, OverflowError, OSError):

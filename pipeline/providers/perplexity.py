@@ -47,7 +47,6 @@ _RETIRED_MODELS = {
 
 
 def _is_agent(body: Any) -> bool:
-    """Whether this is the Agent API: a response that lists search results."""
     if not isinstance(body, dict) or body.get("object") != "response":
         return False
     return any(item.get("type") == "search_results" for item in as_objects(body.get("output")))
@@ -81,7 +80,6 @@ def _read(body: dict[str, Any]) -> Answer:
 def _to_answer(
     message: Message, citations: list[str], numbers: Mapping[int, str], results: list[SearchResult]
 ) -> Answer:
-    """The answer whose marks `[n]` stand for these URLs."""
     titles = {result.url: result.title for result in reversed(results)}
     return build_answer(
         message.text,
@@ -99,10 +97,7 @@ def _read_results(value: Any) -> list[SearchResult]:
 
 
 def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """The Agent API, asked for a model, `maker/model`, or for a preset.
-
-    A system prompt takes the place of the preset's own, so it is made to ask for the marks on which citations rest.
-    """
+    """A system prompt takes the place of the preset's own, so it has to ask for the marks on which citations rest."""
     domains = [*options.allowed_domains, *(f"-{domain}" for domain in options.blocked_domains)]
     filters = present(search_domain_filter=domains, search_recency_filter=options.recency)
     country = {"country": options.country} if options.country else None
@@ -119,7 +114,7 @@ def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderR
 
 
 def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
-    """The Agent API without a tool; the model is `maker/model`, since a preset would search."""
+    """Without a tool; the model is `maker/model`, since a preset would search."""
     body = {
         "model": asked.model,
         "input": asked.prompt,
@@ -131,12 +126,10 @@ def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
 
 
 def _is_preset(name: str) -> bool:
-    """Whether the name is taken as that of a preset and not as that of a model, `maker/model`."""
     return "/" not in name
 
 
 def _check(name: str, options: AskOptions) -> None:
-    """Refuse a name that is neither that of a preset nor of a model, and too many searches."""
     if name in _RETIRED_MODELS:
         raise InputError(
             f"Perplexity retired {name!r}. Ask for the preset {_RETIRED_MODELS[name]!r} or the model "

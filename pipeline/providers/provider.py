@@ -20,8 +20,6 @@ RequestBuilder = Callable[[str, str, str, AskOptions], ProviderRequest]
 
 
 class StructuredQuestion(NamedTuple):
-    """What is asked of which model: two prompts, the JSON Schema of the answer, and its limits."""
-
     model: str
     system: str
     prompt: str
@@ -30,10 +28,7 @@ class StructuredQuestion(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A shape of a provider's own answers: how its bodies are known, and what reads them.
-
-    Where its bodies have a `status` of the API, one that is `failed` is an error.
-    """
+    """A shape of a provider's own answers; one that `has_status` is an error where that is `failed`."""
 
     name: str
     matches: Callable[[Any], bool]
@@ -44,8 +39,7 @@ class Shape(NamedTuple):
 class Batches(NamedTuple):
     """Whether requests that search the web may be sent in a batch; `words` say why, or what is to be known.
 
-    `api` is how the batches are run, None where they are not. `is_documented` is False where the provider does not say
-    so itself.
+    `api` is None where none may. `is_documented` is False where the provider does not say so itself.
     """
 
     api: BatchApi | None
@@ -55,7 +49,7 @@ class Batches(NamedTuple):
     is_documented: bool = True
 
     def refusal(self) -> str:
-        """Why the provider cannot be asked in a batch, to be read after its name; empty where it can."""
+        """To be read after the provider's name; empty where it can be asked in a batch."""
         return "" if self.api else f"cannot be asked in a batch: {self._cited()}"
 
     def doubt(self) -> str:
@@ -63,14 +57,11 @@ class Batches(NamedTuple):
         return "" if self.is_documented or not self.api else self._cited()
 
     def _cited(self) -> str:
-        """The words about batches, and where they were read."""
         return f"{self.words} ({self.source}, read {self.read})"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Api:
-    """One way to speak to a provider."""
-
     name: str
     """Its name in the settings and in the tables of the documentation."""
     called: str
@@ -96,11 +87,9 @@ class Api:
     batches: Batches
 
     def takes_temperature(self, model: str) -> bool:
-        """Whether the model accepts a temperature."""
         return "temperature" in self.options and self.has_temperature(model.rpartition("/")[2])
 
     def temperature(self, model: str, options: AskOptions) -> dict[str, float]:
-        """The field of the temperature where one is given and the model takes one."""
         given = options.temperature
         return {} if given is None or not self.takes_temperature(model) else {"temperature": given}
 
@@ -114,20 +103,12 @@ class Api:
         )
 
     def request(self, model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-        """The request that asks the model with a search of the web.
-
-        Raises:
-            InputError: as `check_options`.
-        """
+        """The request that asks the model with a search of the web; InputError as `check_options`."""
         self.check_options(options, model)
         return self.ask(model, system, prompt, options)
 
     def check_options(self, options: AskOptions, model: str) -> None:
-        """Refuse values that the provider would refuse; one that does not reach it is no matter here.
-
-        Raises:
-            InputError: the provider would refuse the request, or has no such model.
-        """
+        """Raise InputError for what the provider would refuse; an option that does not reach it is no matter here."""
         name = self.called
         if options.allowed_domains and options.blocked_domains and self.one_list_only:
             raise InputError(
@@ -140,8 +121,6 @@ class Api:
 
 
 class Setting(NamedTuple):
-    """A setting that is about one provider: its name, its default, what it is about, and which words it may be."""
-
     name: str
     default: Any
     sentence: str
@@ -206,12 +185,10 @@ class Provider:
 
     @property
     def settings(self) -> list[Setting]:
-        """The settings that are about it alone."""
         return [setting for setting in (self.api_setting, self.preset_setting) if setting]
 
     @property
     def batch_token_price(self) -> float:
-        """What tokens cost in a batch, as a share of the price in `[prices]`; 1 where there are no batches."""
         batches = self.apis[0].batches
         return batches.api.token_price if batches.api else 1.0
 
@@ -235,13 +212,11 @@ def present(**fields: Any) -> dict[str, Any]:
 
 
 def messages(system: str, prompt: str) -> list[dict[str, str]]:
-    """The two prompts as messages; no message for an empty system prompt."""
     first = [{"role": "system", "content": system}] if system else []
     return [*first, {"role": "user", "content": prompt}]
 
 
 def place_of_user(options: AskOptions) -> dict[str, Any]:
-    """The user's country as most providers want it; nothing where none is given."""
     return {"user_location": {"type": "approximate", "country": options.country}} if options.country else {}
 
 
@@ -254,7 +229,6 @@ def chat_format(schema: Mapping[str, Any], form: Form) -> dict[str, Any] | None:
 
 
 def ask_json_in_responses(api: Api, asked: StructuredQuestion, form: Form) -> ProviderRequest:
-    """The request for JSON to a Responses API, without a tool."""
     named = {"type": "json_schema", "name": SCHEMA_NAME, "schema": asked.schema, "strict": is_closed(asked.schema)}
     formats = {"json_schema": named, "json_object": {"type": "json_object"}, "prompt": None}
     body = {

@@ -44,8 +44,6 @@ _PAGE_PARAMETERS = frozenset(("p", "id", "page_id", "post", "article", "articlei
 
 
 class Address(NamedTuple):
-    """The address that was cited, and the one where its redirects ended."""
-
     asked: str
     """What was cited."""
     final: str
@@ -53,14 +51,10 @@ class Address(NamedTuple):
 
     @property
     def host(self) -> str:
-        """The host that was cited, without `www.`."""
         return _bare_host(urlsplit(self.asked))
 
     def is_in(self, text: str) -> bool | None:
-        """Whether a text has half of the words of the cited address, and two of them; None where that cannot be told.
-
-        It cannot where the address has fewer, or is written in another script.
-        """
+        """Whether a text has half of the words of the cited address, and two of them; None where that is not known."""
         words = _words_of(self.asked)
         found = _found(words, text)
         return None if found is None or len(words) < _LEAST_WORDS else found >= max(_LEAST_WORDS, len(words) / 2)
@@ -103,7 +97,6 @@ class Address(NamedTuple):
 
 
 def _found(words: tuple[str, ...], text: str) -> int | None:
-    """How many words of an address stand in the text; None without any, or in another script."""
     text = _folded(text[:_READ])
     if not words or not text:
         return None
@@ -114,10 +107,7 @@ def _found(words: tuple[str, ...], text: str) -> int | None:
 
 
 def _words_of(url: str) -> tuple[str, ...]:
-    """The words of the part of an address that has most, the last of these; folded, each once.
-
-    What is written without blanks counts by pieces of two signs.
-    """
+    """The words of the part of an address that has most, the last of these; without blanks, pieces of two signs."""
     parts = urlsplit(url)
     most: tuple[str, ...] = ()
     for name in (*_names(parts), *(value for _, value in parse_qsl(parts.query))):
@@ -127,7 +117,6 @@ def _words_of(url: str) -> tuple[str, ...]:
 
 
 def _words_in(name: str) -> Iterator[str]:
-    """The words of one part of an address that tell what it is about."""
     for word in _WORD.findall(_folded(name.rpartition(".")[0] or name)):
         if word in _STATUS:
             yield word
@@ -145,7 +134,6 @@ def _folded(text: str) -> str:
 
 
 def _names(parts: SplitResult) -> tuple[str, ...]:
-    """The parts of a path, as people read them."""
     return tuple(unquote(name) for name in parts.path.split("/") if name)
 
 
@@ -154,7 +142,6 @@ def _bare_host(parts: SplitResult) -> str:
 
 
 def _is_overview(parts: SplitResult) -> bool:
-    """Whether the address is that of a site's first page, in some language perhaps."""
     names = _names(parts)
     if _PAGE_PARAMETERS & {name.lower() for name, _ in parse_qsl(parts.query)}:
         return False
@@ -209,6 +196,6 @@ def source_kind(url: str, names: Collection[str] = ()) -> SourceKind:
 
 
 def _is_of(labels: Collection[str], suffix: str) -> bool:
-    """Whether a public suffix is one of those: `gov`, or `gov.uk`, where a country stands behind."""
+    """`gov`, or `gov.uk`, where a country stands behind."""
     first, _, country = suffix.partition(".")
     return first in labels and (bool(country) or first in _ALONE)

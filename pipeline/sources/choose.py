@@ -35,10 +35,7 @@ _DIGITS = 9
 
 
 def rank_passages(query: str, answer: str, texts: Sequence[str], language: str = "") -> list[int]:
-    """The places of the texts, the best match first; those that match alike, or not at all, keep their order.
-
-    What is matched are the content words, in every language; the citation marks of the answer are none.
-    """
+    """The places of the texts, the best match first; those that match alike, or not at all, keep their order."""
     asked = {*content_words(query, language), *content_words(without_marks(answer), language)}
     codes = {word: f"w{number}" for number, word in enumerate(sorted(asked))}
     scores = [0.0] * len(texts)
@@ -68,8 +65,6 @@ class PassageLimits(NamedTuple):
 
 
 class PageChunks(NamedTuple):
-    """A page that was read: its chunks in the order of its text."""
-
     url: str
     """The page's URL, as its passages name it."""
     doc_id: str
@@ -81,15 +76,13 @@ class PageChunks(NamedTuple):
 
 
 class ChunkPlace(NamedTuple):
-    """Where a chunk is: the page among the pages and the chunk among its chunks, both counted from 0."""
+    """Both counted from 0."""
 
     page: int
     position: int
 
 
 class Candidate(NamedTuple):
-    """One chunk of a page."""
-
     place: ChunkPlace
     chunk: Chunk
 
@@ -104,8 +97,8 @@ class Selected(NamedTuple):
 def select_passages(record: QueryResponse, pages: Sequence[PageChunks], limits: PassageLimits) -> Selected:
     """The record with the best passages of these pages beside those it has, all in the order of their rank.
 
-    A text that stands on two pages is taken from the first, and not again where the payload carries it. A page whose
-    best passage does not fit into the tokens is left out.
+    A text on two pages is taken from the first, and not again where the payload carries it. A page whose best passage
+    does not fit into the tokens is left out.
     """
     held = record.chunks
     candidates = list(distinct_chunks(pages, (passage.text for passage in held)))
@@ -137,7 +130,6 @@ def distinct_chunks(pages: Sequence[PageChunks], held: Iterable[str]) -> Iterato
 
 
 def _plain(text: str) -> str:
-    """The text without what a copy of it may change."""
     return " ".join(text.casefold().split())
 
 
@@ -158,7 +150,6 @@ def _choose(ranked: Sequence[Candidate], limits: PassageLimits) -> set[ChunkPlac
 
 
 def passage_of(pages: Sequence[PageChunks], candidate: Candidate) -> Passage:
-    """The candidate as a passage, its rank still open."""
     page = pages[candidate.place.page]
     return Passage(
         chunk_id=f"{page.doc_id}#{candidate.place.position}",
@@ -172,8 +163,6 @@ def passage_of(pages: Sequence[PageChunks], candidate: Candidate) -> Passage:
 
 
 class CitedPage(NamedTuple):
-    """What a cited URL leads to."""
-
     url: str
     """The page's URL, canonical, as its passages name it; empty where the cited URL is none."""
     key: str
@@ -183,7 +172,6 @@ class CitedPage(NamedTuple):
 
 
 def cited_page(url: str, targets: Mapping[str, str]) -> CitedPage:
-    """What the cited URL leads to; `targets` has those of the provider's redirects that are known."""
     page = targets.get(url, url)
     try:
         canonical = canonical_url(page)
@@ -210,7 +198,6 @@ class Shelf:
         self.chunks_of = lru_cache(64)(self.read_chunks)
 
     def read_chunks(self, key: str) -> tuple[str, str, tuple[Chunk, ...]]:
-        """Final URL, title and chunks of a page that was read."""
         page = self.store.page(key, with_raw=False) if self.store else None
         if page is None or not page.text.strip():
             return "", "", ()
@@ -218,7 +205,6 @@ class Shelf:
         return page.final_url, page.title, tuple(chunks)
 
     def with_pages(self, record: QueryResponse) -> Selected:
-        """The record with every source's state and reason, and with passages of the pages that were read."""
         pages: dict[str, PageChunks] = {}
         sources = []
         for source in record.sources:
@@ -240,7 +226,6 @@ class Shelf:
 
 
 def _with_state(source: Source, reason: str, url: str, title: str) -> Source:
-    """The source with its state, its reason, and the page behind it where the provider's redirect hides one."""
     redirected = is_grounding_redirect(source.url) and not is_grounding_redirect(url)
     hidden = is_grounding_redirect(source.host and f"https://{source.host}/")
     return source.model_copy(
@@ -276,7 +261,6 @@ class Tally:
             self.failures.append((url, reason, detail))
 
     def add_record(self, record: QueryResponse, left_out: int) -> None:
-        """Count a record; `left_out` are its pages for which the tokens were not enough."""
         self.records += 1
         self.with_passages += bool(record.chunks)
         self.sources += len(record.sources)
@@ -285,7 +269,6 @@ class Tally:
         self.left_out += left_out
 
     def by_state(self) -> Counter[str]:
-        """Distinct pages by state."""
         states: Counter[str] = Counter()
         for reason, count in self.reasons.items():
             states[state_of(reason)] += count
@@ -293,7 +276,6 @@ class Tally:
 
 
 def pages_line(tally: Tally) -> str:
-    """How many pages there are, and of them how many in each state."""
     states = tally.by_state()
     counted = ", ".join(f"{states[state]:,} {state}" for state in _STATES if states[state])
     return f"Cited pages: {states.total():,}" + (f" ({counted})." if counted else ".")
@@ -320,13 +302,11 @@ def tally_lines(tally: Tally) -> Iterator[str]:
 
 
 def _reasons_text(reasons: Counter[str]) -> str:
-    """`3 read (page), 1 unread (robots)`, in the order of the states, then of the reasons."""
     ordered = sorted(reasons.items(), key=lambda item: (_STATES.index(state_of(item[0])), item[0]))
     return ", ".join(f"{count:,} {state_of(reason)} ({reason})" for reason, count in ordered)
 
 
 def failure_lines(tally: Tally) -> Iterator[str]:
-    """A line for each page that was not read, as far as they are named, and how many others there are."""
     failed = sum(count for reason, count in tally.reasons.items() if state_of(reason) not in ("read", "unfetched"))
     if failed:
         yield "Not read:"

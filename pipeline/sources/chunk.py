@@ -25,20 +25,12 @@ ENCODING = "o200k_base"
 
 
 def check_counts_tokens() -> None:
-    """Check that the tokenizer is there, for what would else find out in the middle of its work.
-
-    Raises:
-        NotInstalledError: it is not installed.
-    """
+    """Raise NotInstalledError now for a tokenizer whose lack would show in the middle of the work."""
     _find_tokenizer()
 
 
 def count_tokens(text: str) -> int:
-    """Number of tokens of the text, as OpenAI's models since GPT-4o count them; 0 for an empty one.
-
-    Raises:
-        NotInstalledError: the tokenizer is not installed.
-    """
+    """Number of tokens of the text, as OpenAI's models since GPT-4o count them; NotInstalledError as above."""
     return int(_tokenizer().count(text if text.isascii() else text.encode(errors="replace").decode()))
 
 
@@ -56,8 +48,7 @@ def _tokenizer() -> Any:
 def _find_tokenizer() -> "tuple[ModuleSpec, Loader]":
     """The compiled module of `bpe_openai`, and what loads it without running that package's own modules.
 
-    Those read three vocabularies in Python, through a function that warns on Python 3.11 and 3.12. It is not there
-    where pyproject.toml leaves it out because it has no wheel.
+    Those read three vocabularies in Python, and warn on Python 3.11 and 3.12. Some systems have no wheel.
     """
     from importlib.machinery import PathFinder
     from importlib.util import find_spec
@@ -89,8 +80,6 @@ _FINER = (_CLAUSE, _WORD, _SINGLE_SIGN, _CODE_POINT)
 
 
 class _Pieces(NamedTuple):
-    """What chunks are made of: sentences, and parts of those that are too long for one chunk."""
-
     spans: list[tuple[int, int]]
     """First code point and the one after the last of each, in order."""
     before: list[int]
@@ -105,9 +94,9 @@ def tokenize_chunk(
     """The document's chunks in order, each at most `target_tokens` long; the same for the same text, always.
 
     Chunks are made of whole sentences, and end with a paragraph where that leaves them three quarters full; only a
-    sentence that is longer than the target is cut, at a comma, a blank or between two signs. Each begins with as many
-    of the last sentences of the one before as fit into `overlap` tokens. `page_starts` are the first code points of a
-    PDF's pages. A blank document has no chunk.
+    sentence longer than the target is cut, at a comma, a blank or between two signs. Each begins with as many of the
+    last sentences of the one before as fit into `overlap` tokens. `page_starts` are the first code points of a PDF's
+    pages. A blank document has no chunk.
 
     Raises:
         InputError: a target below 16, or an overlap that is negative or not below the target.
@@ -137,16 +126,12 @@ def tokenize_chunk(
 
 
 def page_chunks(url: str, text: str, lang: str, tokens: int, page_starts: Sequence[int] = ()) -> list[Chunk]:
-    """A page's chunks of at most so many tokens; they do not overlap, so that nobody reads a sentence twice.
-
-    `lang` is the page's language, ISO 639-1; empty where it is not known.
-    """
+    """A page's chunks; they do not overlap, so that nobody reads a sentence twice. `lang` may be empty."""
     meta = SourceMeta(domain=source_domain(url), lang=lang or None)
     return tokenize_chunk(Document(url=url, text=text, source_meta=meta), tokens, 0, page_starts)
 
 
 def _pieces_of(document: Document, target: int) -> _Pieces:
-    """The document's sentences, the over-long ones in parts, with their lengths."""
     text = document.text
     sentences = sentence_spans(text, document.source_meta.lang or "")
     spans = [span for sentence in sentences for span in _cut_to_fit(text, sentence, target, _FINER)]
@@ -170,7 +155,6 @@ def _cut_to_fit(
 
 
 def _packed(text: str, pieces: _Pieces, target: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """First and last piece of each chunk, in order."""
     first, done = 0, -1
     while done < len(pieces.spans) - 1:
         last = _furthest(text, pieces, first, target)

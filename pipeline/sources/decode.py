@@ -24,8 +24,6 @@ _FEW = 64
 def charset_of(body: bytes, named: str = "") -> str:
     """The Python name of the encoding that a text is in; `named` is the server's word for it, empty without one.
 
-    In this order: byte order mark, server, the page's declaration, UTF-8 where every byte fits, a guess from the bytes.
-
     Source: https://encoding.spec.whatwg.org/#decode for the mark before the server,
     https://html.spec.whatwg.org/#determining-the-character-encoding for the rest, read 2026-11.
     """
@@ -42,7 +40,6 @@ def charset_of(body: bytes, named: str = "") -> str:
 
 
 def _codec_name(label: str) -> str:
-    """The Python name of the encoding that a label of the web means; empty where it means none that can be read."""
     found = webencodings.lookup(label.strip(" \t\"'"))
     if found is None or found.name in ("replacement", "x-user-defined"):
         return ""
@@ -50,7 +47,6 @@ def _codec_name(label: str) -> str:
 
 
 def _declared_charset(prologue: bytes) -> str:
-    """What the `<meta>` or the XML declaration in the first bytes names; empty where neither does."""
     declared = _DECLARED.search(prologue)
     name = _codec_name(declared[1].decode("ascii", "replace")) if declared else ""
     # A declaration that can be read byte by byte is in no encoding of two.
@@ -58,7 +54,7 @@ def _declared_charset(prologue: bytes) -> str:
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Whether every byte fits UTF-8; a body that was cut within a character does not."""
+    """A body that was cut within a character does not count as wrong."""
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
@@ -67,7 +63,6 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _guessed_charset(body: bytes) -> str:
-    """The likeliest encoding of bytes that nobody named and that are not UTF-8; Western European as the last resort."""
     from charset_normalizer import from_bytes  # slow to import, and seldom wanted
 
     text = b" ".join(_TAG.sub(b" ", body[: 8 * _SAMPLE]).split())[:_SAMPLE]
@@ -89,10 +84,10 @@ _LEAST_WRAPPED, _MOST_WRAPPED = 50, 130
 
 
 def decoded(body: bytes, charset: str) -> str:
-    """The text of the body; what cannot be read at all becomes U+FFFD.
+    """The text of the body; what cannot be read at all becomes U+FFFD. `charset` is the server's word, or empty.
 
-    `charset` is the server's word, or empty. It counts for less than the bytes: text that is UTF-8 throughout is in no
-    other charset by chance, and servers name Latin-1 unasked.
+    That counts for less than the bytes: text that is UTF-8 throughout is in no other charset by chance, and servers
+    name Latin-1 unasked.
     """
     named = charset_of(body, charset)
     for codec in _likely_codecs(body, named):
@@ -104,7 +99,6 @@ def decoded(body: bytes, charset: str) -> str:
 
 
 def _likely_codecs(body: bytes, named: str) -> Iterator[str]:
-    """Python's names of the codecs to try, the likeliest first."""
     head = body[:_PROLOGUE]
     if head.count(0) > len(head) // 4:
         yield "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
@@ -118,12 +112,7 @@ def _likely_codecs(body: bytes, named: str) -> Iterator[str]:
 
 
 def stored_text(text: str) -> str:
-    """The text with `\\n` for every line end and without control characters and lone surrogates.
-
-    A tab becomes a blank, blanks at the end of a line go, and more than one empty line becomes one.
-
-    Source: pipeline/contracts/research.md#rules.
-    """
+    """Without control characters and lone surrogates. Source: pipeline/contracts/research.md#rules."""
     text = LINE_END.sub("\n", text).replace("\t", " ")
     text = SURROGATE.sub("\ufffd", CONTROL.sub("", text))
     return _MANY_NEWLINES.sub("\n\n", _BLANKS_AT_END.sub("", text)).strip()
@@ -139,7 +128,6 @@ def unwrapped(text: str) -> str:
 
 
 def _one_line(paragraph: str) -> str:
-    """The paragraph's lines joined with blanks where it is wrapped, else the paragraph itself."""
     lines = paragraph.split("\n")
     longest = max(map(len, lines))
     if not _LEAST_WRAPPED <= longest <= _MOST_WRAPPED:

@@ -28,11 +28,7 @@ _REST_AFTER = 200
 
 
 class Body(NamedTuple):
-    """What arrived of a body.
-
-    `fault` is empty where that is all of it, otherwise why not: `too_large`, `too_slow` (in crumbs), `parser_failed`
-    (packed in a way that cannot be unpacked); `content` is then its beginning.
-    """
+    """What arrived of a body; `fault` is empty where that is all of it, otherwise why it is only the beginning."""
 
     content: bytes
     fault: str = ""
@@ -72,15 +68,10 @@ class _Unpacker:
 
     @property
     def whole(self) -> bool:
-        """Whether the end has come; what follows it counts for nothing."""
         return self.inflate is None or self.inflate.eof
 
     def unpack(self, piece: bytes, room: int) -> bytes:
-        """What the piece unpacks to, at most `room` bytes of it.
-
-        Raises:
-            zlib.error: it is not packed so.
-        """
+        """What the piece unpacks to, at most `room` bytes of it; `zlib.error` where it is not packed so."""
         if self.inflate is None:
             return piece[:room]
         if not piece or self.inflate.eof:
@@ -117,11 +108,7 @@ _TRANSPORT_WORDS: dict[type[Exception], str] = {
 
 
 class RequestLimits(NamedTuple):
-    """What is wanted of one request.
-
-    The body is read up to `max_bytes`, within `seconds` for all of it. With `beginning` a body that is larger, or of
-    any type, is good as far as it goes.
-    """
+    """With `beginning` a body that is larger, or of any type, is good as far as it goes."""
 
     max_bytes: int
     seconds: float
@@ -133,10 +120,9 @@ class Exchange(NamedTuple):
     """What came of a request.
 
     `status` is None where no head of a response came, names in `headers` are in lower case, `location` is where a
-    redirect leads. `reason` is empty where the response is as it was wanted, a redirect or an error status included;
-    otherwise a `Reason` with the words for it in `detail`. `seconds` is how long it took. `reached` tells
-    that somebody is there, whatever they said or failed to say; `leads_back` that the page leads by itself to where
-    its reader has been.
+    redirect leads. `reason` is empty where the response is as it was wanted, a redirect or an error status included.
+    `reached` tells that somebody is there, whatever they said or failed to say; `leads_back` that the page leads by
+    itself to where its reader has been.
     """
 
     status: int | None = None
@@ -181,7 +167,7 @@ async def exchange(client: httpx.AsyncClient, url: str, demand: RequestLimits) -
 
 
 async def _take_body(response: httpx.Response, head: Exchange, demand: RequestLimits) -> Exchange:
-    """The exchange with its body, if it is one that is wanted; of redirects and errors the body is never read."""
+    """The body is read only if it is one that is wanted, that of redirects and errors never."""
     if head.status not in SUCCESS or head.location:
         return head
     if not demand.beginning and not _is_readable(media_type(head.headers)):
@@ -197,14 +183,13 @@ async def _take_body(response: httpx.Response, head: Exchange, demand: RequestLi
 
 
 def _late(came: Exchange, seconds: float) -> Exchange:
-    """The exchange with reason and words for what did not come to its end in time."""
     if came.status is None:
         return came._replace(reason="timeout", detail="no answer in time")
     return came._replace(reason="too_slow", detail=f"the answer began and did not end within {seconds:.0f} seconds")
 
 
 def _broken(came: Exchange, error: Exception) -> Exchange:
-    """The exchange with reason and words for a connection that failed; the server's own words are shown as such."""
+    """The server's own words are shown as such."""
     if isinstance(error, NoSuchHostError):
         return came._replace(reason="no_such_host", detail="there is no host of this name")
     words = _TRANSPORT_WORDS.get(type(error), "the connection failed")
@@ -217,12 +202,10 @@ def _broken(came: Exchange, error: Exception) -> Exchange:
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """The media type that the server names, in lower case without parameters; empty where it names none."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def named_charset(headers: Mapping[str, str]) -> str:
-    """The `charset` of the `Content-Type`; empty where it names none."""
     for parameter in headers.get("content-type", "").split(";")[1:]:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset":
@@ -231,7 +214,6 @@ def named_charset(headers: Mapping[str, str]) -> str:
 
 
 def _is_readable(media: str) -> bool:
-    """Whether a body of this type may hold text for people, or a PDF behind a name that says nothing."""
     if media in _NO_TEXT:
         return False
     return media in _READABLE or media.startswith("text/") or media.endswith(("+xml", "+json")) or "/" not in media
@@ -255,7 +237,7 @@ _REFRESH = re.compile(
 
 
 def forwarding_target(came: Exchange, url: str) -> str:
-    """The URL that the page at `url` leads its reader to within ten seconds; empty where she stays.
+    """The URL that the page at `url` leads its reader to within ten seconds; empty where they stay.
 
     A target that is no http or https URL leads nowhere, as in a browser; whether it may be asked for is judged when it
     is. One that differs in its fragment only is the page itself.
@@ -270,7 +252,6 @@ def leads_to_itself(came: Exchange, url: str) -> bool:
 
 
 def _target(came: Exchange, url: str) -> str:
-    """The canonical URL that the page names to be shown within ten seconds; empty where it names none."""
     if came.status not in SUCCESS or came.reason or came.location:
         return ""
     said, base = came.headers.get("refresh", ""), url
@@ -299,7 +280,6 @@ def _refresh_of(page: str, url: str) -> tuple[str, str]:
 
 
 def _page_url(base: str, target: str) -> str:
-    """The target's URL, canonical; empty where it leads to no page at all."""
     with suppress(InputError, ValueError):
         found = canonical_url(urljoin(base, target))
         web_target(found)

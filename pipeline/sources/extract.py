@@ -48,8 +48,6 @@ _LANGUAGE_FROM = 5_000
 
 
 class Extracted(NamedTuple):
-    """What there is to read in one page."""
-
     text: str
     """The main text, without control characters, `\\n` between lines. It may be there although the page is useless:
     the words of a wall, or the beginning that a paywall leaves."""
@@ -70,9 +68,7 @@ class Extracted(NamedTuple):
 
 
 def extract_document(body: bytes, content_type: str, charset: str, url: str, asked: str = "") -> Extracted:
-    """What there is to read in the body; `charset` is the one that the server named, or empty.
-
-    `asked` is the address that redirects led from to `url`; empty where that was asked for itself.
+    """What there is to read in the body; `asked` is the address that redirects led from to `url`, if any.
 
     A hostile body may take any time and memory, or the process: `Extractor` does this in processes that may be lost.
     """
@@ -109,7 +105,7 @@ def _kind_of(body: bytes, content_type: str) -> str:
 
 
 def _looks_binary(head: bytes) -> bool:
-    """Whether the first bytes are those of no text in any charset; UTF-16 has many zeros, and says so at its start."""
+    """UTF-16 has many zeros, and says so at its start."""
     fewer, more = sorted((head[::2].count(0), head[1::2].count(0)))
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or more > len(head) // 8 > fewer:
         return False
@@ -117,7 +113,6 @@ def _looks_binary(head: bytes) -> bool:
 
 
 def _extract_html(page: str, url: str, asked: str) -> Extracted:
-    """What an HTML page says, judged."""
     html = read_html(page, url)
     signs = PageSigns(
         html.text, html.title, html.headings, html.markup, html.marked_paid, cache(lambda: own_text(page))
@@ -129,7 +124,6 @@ def _extract_html(page: str, url: str, asked: str) -> Extracted:
 
 
 def _extract_plain(text: str) -> Extracted:
-    """A plain text or Markdown file as it is, lines of wrapped paragraphs joined."""
     text = unwrapped(stored_text(text))
     if not text:
         return _unread("text/plain", "empty", "there are only blanks in it")
@@ -141,7 +135,6 @@ def _extract_plain(text: str) -> Extracted:
 
 
 def _extract_pdf(body: bytes) -> Extracted:
-    """What a PDF says, with the places of its pages; one without text begins where the next one does."""
     import pypdfium2
 
     kind = "application/pdf"
@@ -173,7 +166,6 @@ def _extract_pdf(body: bytes) -> Extracted:
 
 
 def _language_of(text: str) -> str:
-    """ISO 639-1 code of the text's language, told from its beginning; empty where it cannot be told."""
     from pipeline.text.words import detect_language
 
     code = detect_language(text[:_LANGUAGE_FROM])
@@ -181,7 +173,6 @@ def _language_of(text: str) -> str:
 
 
 def _unread(content_type: str, reason: Reason, detail: str) -> Extracted:
-    """A body without anything to read."""
     return Extracted("", "", "", content_type, (), reason, detail)
 
 
@@ -202,7 +193,6 @@ def _bookmarks(document: Any) -> Iterator[NamedHeading]:
 
 
 def _page_text(document: Any, number: int) -> str:
-    """The text of one page, a paragraph a line; empty for a page without text, or one that cannot be read."""
     import pypdfium2
 
     try:
@@ -249,7 +239,6 @@ _LONGEST_ANSWER = 256 << 20
 
 
 def main() -> None:
-    """Answer requests until the input ends; the one argument is the number of seconds for a document."""
     seconds = float(sys.argv[1])
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a parser prints is no answer
@@ -265,14 +254,13 @@ def main() -> None:
 
 
 def _read_requests(source: BinaryIO, requests: "queue.Queue[tuple[dict[str, str], bytes]]") -> None:
-    """Put each request into the queue; at the end of the input the process ends, whatever it is doing."""
+    """At the end of the input the process ends, whatever it is doing."""
     while (head := _read_frame(source)) is not None and (body := _read_frame(source)) is not None:
         requests.put((json.loads(head), body))
     os._exit(0)
 
 
 def _read_frame(source: BinaryIO) -> bytes | None:
-    """The next frame; None at the end of the input."""
     head = source.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -284,7 +272,6 @@ def _read_frame(source: BinaryIO) -> bytes | None:
 def _answer_requests(
     requests: "queue.Queue[tuple[dict[str, str], bytes]]", answers: BinaryIO, seconds: float
 ) -> NoReturn:
-    """Answer for as long as there is input; the reading thread ends the process."""
     while True:
         asked, body = requests.get()
         limit_processor_time(seconds)
@@ -329,8 +316,6 @@ _TOO_LONG = {-number for name, number in signal.Signals.__members__.items() if n
 
 
 class Worker(NamedTuple):
-    """A process that extracts, and the two pipes to it."""
-
     process: Process
     requests: asyncio.StreamWriter
     answers: asyncio.StreamReader
@@ -340,13 +325,12 @@ class Extractor:
     """Extracts documents in up to `workers` processes, each started when it is needed and used again.
 
     A document that takes longer than `seconds` of processor time, or four times as long by the clock, ends its process
-    and is a `parser_timeout`; one that breaks it, or takes
-    more than 2 GiB of memory where the system can limit that, is a `parser_failed`. Nothing is left running when the
-    block ends, or the process that it runs in.
+    and is a `parser_timeout`; one that breaks it, or takes more than 2 GiB of memory where the system can limit that,
+    is a `parser_failed`. Nothing is left running when the block ends, or the process that it runs in.
     """
 
     def __init__(self, workers: int | None = None, seconds: float = _SECONDS) -> None:
-        """Prepare for `workers` processes; without a number as many as there are processors, at most 4."""
+        """Without a number, as many workers as there are processors, at most 4."""
         self.count = workers or min(os.cpu_count() or 1, _MOST_WORKERS)
         self.seconds = seconds
         self.free: asyncio.LifoQueue[Worker | None] = asyncio.LifoQueue()
@@ -360,16 +344,11 @@ class Extractor:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End every process and wait until it is gone."""
         for worker in list(self.running):
             await self.end(worker)
 
     async def extract(self, body: bytes, content_type: str, charset: str, url: str, asked: str = "") -> Extracted:
-        """What `extract_document` finds, or that no parser came to an end with it.
-
-        Raises:
-            NotInstalledError: no process can be started.
-        """
+        """What `extract_document` finds, or that no parser came to an end with it; NotInstalledError: none starts."""
         worker = await self.free.get()
         kept: Worker | None = None
         try:
@@ -391,11 +370,7 @@ class Extractor:
             self.free.put_nowait(kept)
 
     async def started(self, worn_out: Worker | None) -> Worker:
-        """A new process, in place of one that has ended by itself.
-
-        Raises:
-            NotInstalledError: it ended before it was ready.
-        """
+        """A new process, in place of one that has ended by itself."""
         if worn_out is not None:
             await self.end(worn_out)
         command = (sys.executable, "-m", "pipeline.sources.extract", str(self.seconds))
@@ -415,13 +390,6 @@ class Extractor:
         return worker
 
     async def asked(self, worker: Worker, body: bytes, named: dict[str, str]) -> Extracted:
-        """The process's answer; `named` is what else `extract_document` is told of the body.
-
-        Raises:
-            IncompleteReadError: it ended.
-            ConnectionError: it ended before it had read everything.
-            ValueError: it answers something else.
-        """
         head = json.dumps(named).encode()
         worker.requests.write(_LENGTH.pack(len(head)) + head + _LENGTH.pack(len(body)))
         worker.requests.write(body)
@@ -434,11 +402,9 @@ class Extractor:
         return Extracted(**{**fields, "page_starts": tuple(fields["page_starts"]), "headings": headings})
 
     def late(self, content_type: str) -> Extracted:
-        """A document that takes too long."""
         return _unread(content_type, "parser_timeout", f"no parser came to an end with it in {self.seconds:g} s")
 
     async def end(self, worker: Worker) -> int:
-        """Kill the process unless it has ended, and say how it ended once it is gone."""
         if worker.process.returncode is None:
             # Not by asyncio's `kill`, which may reap a process that ends just now: how it ended is lost then.
             # https://github.com/python/cpython/issues/87744

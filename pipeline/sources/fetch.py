@@ -50,8 +50,6 @@ class Trail(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What became of one URL."""
-
     url: str
     """The canonical URL that was asked for; as it was given where it is none."""
     final_url: str
@@ -87,7 +85,6 @@ class Fetched(NamedTuple):
 
 
 def _to_fetched(came: Exchange, start: Fetched, conditional: bool) -> Fetched:
-    """What became of the URL that `start` names, from its last exchange; `conditional` where a 304 was asked for."""
     etag, modified = (_header_value(came.headers.get(name, "")) for name in ("etag", "last-modified"))
     end = start._replace(status=came.status, content_type=media_type(came.headers))
     if came.reason:
@@ -112,10 +109,7 @@ def _to_fetched(came: Exchange, start: Fetched, conditional: bool) -> Fetched:
 
 
 def _media_type_of(media: str, body: bytes) -> str:
-    """The media type, by the first bytes where the server names none that says anything.
-
-    Source: https://mimesniff.spec.whatwg.org/#identifying-a-resource-with-an-unknown-mime-type, read 2026-11.
-    """
+    """The media type, by the first bytes where the server names none that says anything."""
     beginning = body[:1024].lstrip(b"\xef\xbb\xbf \t\r\n\f")
     if beginning.startswith(b"%PDF-"):
         return _PDF
@@ -144,8 +138,6 @@ _SERVER_ERRORS = 500
 
 
 class FetchPolicy(NamedTuple):
-    """How much is asked of the web, and how politely."""
-
     user_agent: str = ""
     """`User-Agent` of every request; empty is the client's own, `citejury/<version>`."""
     max_bytes: int = 10_000_000
@@ -168,8 +160,6 @@ class FetchPolicy(NamedTuple):
 
 @dataclass
 class _TimeBudget:
-    """The seconds that the requests for one URL may take together, and those that they took."""
-
     seconds: float
     spent: float = 0.0
 
@@ -183,15 +173,13 @@ class RobotsVerdict(NamedTuple):
 
 
 class SiteMemory(NamedTuple):
-    """What is known of one site's servers, for whoever asks them next."""
-
     robots: Mapping[str, RobotsVerdict] = {}
     """What robots.txt says, by scheme, host and port."""
     hosts: Mapping[str, HostMemory] = {}
 
 
 class _LeavesSiteError(Exception):
-    """A redirect leads to another site than the one that is kept to."""
+    pass
 
 
 class Fetcher:
@@ -204,7 +192,7 @@ class Fetcher:
         silent_before: Collection[str] = (),
         everyone: asyncio.Semaphore | None = None,
     ) -> None:
-        """Fetch with this client, a guarded one; whoever made it closes it.
+        """`client` is a guarded one; whoever made it closes it.
 
         `silent_before` are hosts, as `host_of` names them, that nobody reached on an earlier day when the network was
         there: that they are silent again says nothing about it. `everyone` is what several fetchers share of the
@@ -233,7 +221,6 @@ class Fetcher:
             self.hosts[host].remember(known)
 
     def memory(self) -> SiteMemory:
-        """What is known by now of the hosts that were asked."""
         robots = {origin: asked.result() for origin, asked in self.robots.items() if asked.done()}
         return SiteMemory(robots, {host: queue.memory() for host, queue in self.hosts.items()})
 
@@ -243,7 +230,6 @@ class Fetcher:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End what is still asked of robots.txt files that nobody waits for any more."""
         for asked in self.robots.values():
             asked.cancel()
         await asyncio.gather(*self.robots.values(), return_exceptions=True)
@@ -277,8 +263,8 @@ class Fetcher:
     ) -> tuple[Exchange, str]:
         """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is.
 
-        A page that leads its reader elsewhere by itself is a redirect too, but for one that leads in a circle: that
-        one shows what it has. `seen` are the URLs asked before, to which those that lead on are added.
+        A page that leads its reader elsewhere by itself is a redirect too, but for one that leads in a circle: that one
+        shows what it has. `seen` are the URLs asked before, to which those that lead on are added.
         """
         headers = {"Accept": _ACCEPT, **conditions}
         came = Exchange()
@@ -333,7 +319,6 @@ class Fetcher:
     async def ask(
         self, url: str, headers: Mapping[str, str], budget: _TimeBudget, beginning: int = 0, follows: bool = False
     ) -> Exchange:
-        """What came of one URL after as many requests as it takes and the policy allows."""
         queue = self.queue(url)
         named = {"User-Agent": self.policy.user_agent} if self.policy.user_agent else {}
         limit = beginning or self.policy.max_bytes
@@ -361,7 +346,6 @@ class Fetcher:
         return came
 
     def queue(self, url: str) -> HostQueue:
-        """The queue of the host of a URL."""
         host = host_of(url)
         if host not in self.hosts:
             self.hosts[host] = HostQueue(self.policy.per_host, self.policy.delay)
@@ -371,10 +355,7 @@ class Fetcher:
 
 
 async def _judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict:
-    """What an answer to the question for robots.txt means; `first` where no redirect led there.
-
-    Source: RFC 9309 2.3.1: 4xx opens everything, 5xx and silence close everything for now.
-    """
+    """RFC 9309 2.3.1: 4xx opens all, 5xx and silence close all for now. No redirect led to the `first`."""
     if not came.reason and came.status is not None and came.status < _SERVER_ERRORS:
         # Large files take a while to read, in which others go on.
         return RobotsVerdict(await asyncio.to_thread(read_rules, came.body)) if came.body else RobotsVerdict()
@@ -386,7 +367,6 @@ async def _judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict
 
 
 def _retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> float | None:
-    """Seconds to wait before another request; None where another one is of no use. `attempt` counts from 0."""
     if came.reason != "network" and came.status not in _RETRIED:
         return None
     named = wait_seconds(came.headers.get("retry-after", ""), time_there(came.headers, now))
@@ -394,10 +374,8 @@ def _retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> flo
 
 
 def host_of(url: str) -> str:
-    """The host that a URL's requests are counted for."""
     return httpx.URL(url).host
 
 
 def _moment() -> str:
-    """Now, ISO 8601 UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -78,11 +78,7 @@ _CLOSED_IPV6 = tuple(
 
 
 async def resolve_host(host: str, port: int) -> list[str]:
-    """The addresses of a host name in the system's order.
-
-    Raises:
-        OSError: there is no such host, or the resolver does not answer.
-    """
+    """The addresses of a host name in the system's order; OSError where it has none or the resolver does not answer."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # a label that is empty or longer than 63 characters
@@ -91,11 +87,7 @@ async def resolve_host(host: str, port: int) -> list[str]:
 
 
 def web_target(url: str | httpx.URL) -> tuple[str, int]:
-    """Host and port of an http(s) URL that holds no user name; read by the parser that the connection is made by.
-
-    Raises:
-        InputError: it is none.
-    """
+    """Host and port of an http(s) URL without a user name, as the parser reads them that the connection is made by."""
     shown = repr(str(url)[:80])
     if len(str(url)) > MAX_URL_LENGTH:
         raise InputError(f"The URL {shown}… is longer than the {MAX_URL_LENGTH:,} characters that are read.")
@@ -140,7 +132,6 @@ async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allow
 
 
 def address_of(host: str) -> Address | None:
-    """The address that the host is written as; None for a name."""
     try:
         return ip_address(host)
     except ValueError:
@@ -160,8 +151,8 @@ def guarded_client(
 ) -> httpx.AsyncClient:
     """A client that reaches public web servers only, and what `allowed` names; it follows no redirect by itself.
 
-    A request that is refused raises InputError, everything else what httpx raises. No cookies are kept. Proxies of the
-    environment are left aside: through one, it would be the proxy that looks the host up.
+    A request that is refused raises InputError. No cookies are kept. Proxies of the environment are left aside: through
+    one, it would be the proxy that looks the host up.
     """
     pairs = frozenset(allowed)
 
@@ -195,14 +186,13 @@ _NO_HOST = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EA
 
 
 class NoSuchHostError(httpx.ConnectError):
-    """The resolver answered, and there is no host of this name."""
+    pass
 
 
 class JudgedBackend(httpcore.AsyncNetworkBackend):
     """Opens connections to the addresses that `addresses` gives for a host, and to no other."""
 
     def __init__(self, addresses: Callable[[str, int], Awaitable[Sequence[str]]]) -> None:
-        """Keep where addresses come from; it raises for a host that must not be reached."""
         self.addresses = addresses
         self.network = httpcore.AnyIOBackend()
 
@@ -214,13 +204,7 @@ class JudgedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection to the first address that answers; each has its share of the time.
-
-        Raises:
-            NoSuchHostError: there is no such host.
-            httpcore.ConnectError: the resolver fails, or no address answers.
-            httpcore.ConnectTimeout: the resolver, or the last address, does not answer in time.
-        """
+        """A connection to the first address that answers; each has its share of the time."""
         try:
             async with asyncio.timeout(timeout):
                 addresses = (await self.addresses(host, port))[:_MAX_ADDRESSES]
@@ -237,15 +221,11 @@ class JudgedBackend(httpcore.AsyncNetworkBackend):
         return await self.network.connect_tcp(addresses[-1], port, share, local_address, socket_options)
 
     async def sleep(self, seconds: float) -> None:
-        """Return after this time."""
         await self.network.sleep(seconds)
 
 
 class _GuardedTransport(httpx.AsyncBaseTransport):
-    """Judges the URL of each request and where each redirect leads, and connects as `addresses` says.
-
-    `connections` is the most at a time to one host, and about the most that are kept for further requests.
-    """
+    """Judges the URL of each request and where each redirect leads, and connects as `addresses` says."""
 
     def __init__(self, addresses: Callable[[str, int], Awaitable[Sequence[str]]], connections: int) -> None:
         trust = httpx.create_ssl_context()
@@ -261,7 +241,6 @@ class _GuardedTransport(httpx.AsyncBaseTransport):
         ]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The response, its body unread."""
         url = request.url
         web_target(url)
         pool = self.pools[zlib.crc32(url.raw_host) % _POOLS]
@@ -290,14 +269,11 @@ class _GuardedTransport(httpx.AsyncBaseTransport):
         return answer
 
     async def aclose(self) -> None:
-        """Close every connection."""
         for pool in self.pools:
             await pool.aclose()
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body as it arrives; failures are httpx's own errors."""
-
     def __init__(self, response: httpcore.Response, request: httpx.Request) -> None:
         self.response = response
         self.request = request
@@ -309,14 +285,12 @@ class _Body(httpx.AsyncByteStream):
                     yield chunk
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it where the body was not read to its end."""
         with _httpx_errors(self.request):
             await self.response.aclose()
 
 
 @contextmanager
 def _httpx_errors(request: httpx.Request) -> Iterator[None]:
-    """Turn an error of httpcore inside the block into the one of the same name in httpx."""
     try:
         yield
     except _HTTPCORE_ERRORS as error:

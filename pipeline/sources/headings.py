@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 
 class Heading(NamedTuple):
-    """A heading of a page, with its place in the stored text."""
-
     start: int
     """The code point at which it stands; in a PDF perhaps that at which its page begins."""
     level: int
@@ -20,20 +18,17 @@ class Heading(NamedTuple):
 
 
 def headings_above(headings: tuple[Heading, ...], place: int) -> tuple[str, ...]:
-    """The headings above a place of the text, the highest first; empty where none are known."""
     starts, paths = _paths(headings)
     return paths[bisect_right(starts, place)]
 
 
 def headings_of(headings: tuple[Heading, ...], start: int, end: int) -> tuple[str, ...]:
-    """The headings above this stretch of the text and within it, in order."""
     first, last = (bisect_right(_paths(headings)[0], place) for place in (start, end - 1))
     return (*headings_above(headings, start), *(heading.text for heading in headings[first:last]))
 
 
 @lru_cache(maxsize=64)
 def _paths(headings: tuple[Heading, ...]) -> tuple[Sequence[int], Sequence[tuple[str, ...]]]:
-    """Where the headings stand, and what is above the text before all and behind each of them, the highest first."""
     paths: list[tuple[str, ...]] = [()]
     above: list[Heading] = []
     for heading in headings:
@@ -60,8 +55,6 @@ _MARKDOWN = re.compile(r"^(#{1,6})\s+(\S.{0,200}?)\s*#*$", re.MULTILINE)
 
 
 class NamedHeading(NamedTuple):
-    """A heading whose place in the text is not known yet."""
-
     level: int
     """1 for the highest."""
     text: str
@@ -99,7 +92,7 @@ def html_headings(tree: Any) -> list[NamedHeading]:
 def placed_in_text(headings: Sequence[NamedHeading], text: str) -> tuple[Heading, ...]:
     """The headings in order, each where it stands in the text, or else where what is below it begins there.
 
-    Finding the main text of a page may leave headings out; one of whose section nothing is left is left out too.
+    Finding the main text may leave headings out; one of whose section nothing is left is left out too.
     """
     if not headings:
         return ()
@@ -128,7 +121,6 @@ def placed_in_text(headings: Sequence[NamedHeading], text: str) -> tuple[Heading
 
 
 def _letters(text: str) -> str:
-    """The letters and digits of a text, each in one form."""
     letters = "".join(_RUN.findall(text))
     folded = letters.casefold()
     # Folding the case of a few letters makes two of them.
@@ -166,7 +158,6 @@ def markdown_headings(text: str) -> tuple[Heading, ...]:
 
 
 def _bare(text: str) -> str:
-    """The heading without its number, in folded case."""
     return _NUMBER.sub("", _one_line(text)).casefold()
 
 

@@ -46,8 +46,6 @@ _NOT_ITS_OWN = ("nav", "footer", "aside", "button", "select", "option", "label",
 
 
 class HtmlText(NamedTuple):
-    """What an HTML page says."""
-
     text: str
     """The main text, one paragraph, list item or table row a line; all visible text where no main text is found."""
     title: str
@@ -80,7 +78,6 @@ def read_html(page: str, url: str) -> HtmlText:
 
 
 def _main_text(tree: Any, page: str, url: str) -> str:
-    """The main text, for which the tree is taken apart; all visible text where none is found."""
     import trafilatura
 
     length = len(tree.text_content())
@@ -99,10 +96,7 @@ def _main_text(tree: Any, page: str, url: str) -> str:
 
 
 def _keep_named_sections(tree: Any) -> None:
-    """Take the ids off sections that are named after their heading and hold prose of their own.
-
-    trafilatura takes a section for what surrounds a text by parts of its id: `shared`, `cookie`, `related`.
-    """
+    """Trafilatura takes a section for what surrounds a text by parts of its id: `shared`, `cookie`, `related`."""
     for section in tree.xpath("//section[@id] | //div[@id]"):
         words = next((child.text_content().casefold() for child in section if child.tag in _SECTION_HEADINGS), None)
         if words is None or _NO_LETTERS.sub("", words) != _NO_LETTERS.sub("", section.get("id")):
@@ -122,17 +116,14 @@ def own_text(page: str) -> str:
 
 
 def _shown_tree(page: str) -> Any:
-    """The page's tree without what it keeps from view, parsed anew: looking for the main text takes a tree apart."""
+    """Parsed anew: looking for the main text takes a tree apart."""
     tree = _parsed(page)
     _drop_hidden(tree)
     return tree
 
 
 def _may_be_glued(text: str, blocks: str, page: str) -> bool:
-    """Whether the text may be trafilatura's fallback, which is slow to make: a heading tells that it is not.
-
-    The fallback is the text in scripts, or else that of the blocks alone, or of all of the page where they have little.
-    """
+    """Whether the text may be trafilatura's fallback, which is slow to make: a heading shows that it is not."""
     lines = [_unparted(line) for line in text.split("\n", _LINES_SEEN)[:_LINES_SEEN]]
     has_blocks = any(len(line) > _LEAST_MAIN_TEXT and line in blocks for line in lines)
     if _TEXT_IN_SCRIPTS.search(page) or not has_blocks:
@@ -141,7 +132,6 @@ def _may_be_glued(text: str, blocks: str, page: str) -> bool:
 
 
 def _unparted(text: str) -> str:
-    """The text without what parts its blocks."""
     return "".join(text.replace("|", " ").split())
 
 
@@ -161,19 +151,16 @@ def _parted_text(page: str) -> str:
 
 
 def _lines_of(text: str) -> str:
-    """The lines of the text that hold anything, with single blanks."""
     lines = (" ".join(line.split()) for line in stored_text(text).split("\n"))
     return "\n".join(line for line in lines if line)
 
 
 def _follows_a_cell(element: Any) -> bool:
-    """Whether it is a cell of a table's row, and not the first one."""
     before = element.getprevious()
     return element.tag in _CELLS and before is not None and before.tag in _CELLS
 
 
 def _parsed(page: str) -> Any:
-    """The page's tree, mended where it can be; None where there is nothing in it."""
     import trafilatura
     from lxml.etree import ParserError
     from lxml.html import HTMLParser, document_fromstring
@@ -189,7 +176,6 @@ def _parsed(page: str) -> Any:
 
 
 def _title_of(tree: Any) -> str:
-    """The title that the page gives to be shown, else its own, else its first heading."""
     for path in ("//meta[@property='og:title']/@content", "//head/title/text()", "//title/text()", "//h1//text()"):
         title = " ".join(stored_text(" ".join(tree.xpath(path)[:20])).split())
         if title:
@@ -198,7 +184,6 @@ def _title_of(tree: Any) -> str:
 
 
 def _visible_text(tree: Any) -> str:
-    """All text of the page that a browser would show, a block a line; scripts are left out."""
     from lxml.etree import iterwalk
 
     parts: list[str] = []
@@ -219,10 +204,7 @@ def _visible_text(tree: Any) -> str:
 
 
 def _drop_hidden(tree: Any) -> None:
-    """Take out what the page keeps from view: no reader sees it, and no judge is to be talked to behind their back.
-
-    A body that is hidden stays: a script shows it when the page has loaded.
-    """
+    """No reader sees what a page hides, and no judge is to be addressed by it. Scripts show a hidden body."""
     for element in tree.xpath("//*[@hidden or @style]"):
         is_hidden = element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "")
         if is_hidden and element.tag not in ("html", "body"):
@@ -242,10 +224,7 @@ _DOCBOOK = "//meta[@name='generator'][contains(@content, 'DocBook') or contains(
 
 
 def _mark_paragraphs(tree: Any) -> None:
-    """Make each run of text in such a `div` a `p`, and boxes of DocBook's and what holds anchors part of the text.
-
-    Line ends within a paragraph become blanks.
-    """
+    """Make each run of text in such a `div` a `p`, and boxes of DocBook's and what holds anchors part of the text."""
     _join_lines(tree)
     for anchor in tree.xpath("//a[not(@href)]"):
         anchor.drop_tag()
@@ -263,7 +242,6 @@ def _mark_paragraphs(tree: Any) -> None:
 
 
 def _join_lines(tree: Any) -> None:
-    """Make a blank of each line end that is white space in HTML; those of code stay."""
     for text in tree.xpath(_WRAPPED):
         joined = _WHITE_SPACE.sub(" ", text)
         if text.is_tail:
@@ -288,12 +266,10 @@ def _paragraphs_of(tree: Any, is_docbook: bool) -> Iterator[Any]:
 
 
 def _is_inline(element: Any) -> bool:
-    """Whether it stands within a line; so do comments."""
     return not isinstance(element.tag, str) or element.tag in _INLINE
 
 
 def _part(div: Any) -> None:
-    """Put each run of text and inline elements into a `p`, between the blocks beside it."""
     children = list(div)
     parts = [div.makeelement("p")]
     parts[0].text, div.text = div.text, None

@@ -66,8 +66,6 @@ _Kind = Literal["label", "prose", "item", "row", "other"]
 
 
 class PassagePlace(NamedTuple):
-    """Where a passage stands in its page's text: `text[start:end]`."""
-
     start: int
     end: int
     goes_on: bool = False
@@ -75,8 +73,6 @@ class PassagePlace(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line of a section."""
-
     start: int
     end: int
     kind: _Kind
@@ -87,14 +83,11 @@ class _Line(NamedTuple):
 
 
 class _Group(list[_Line]):
-    """The lines of a passage."""
-
     is_cut = False
     """Whether it ends for its length alone."""
 
     @property
     def length(self) -> int:
-        """Characters from its first line to its last."""
         return self[-1].end - self[0].start if self else 0
 
 
@@ -147,7 +140,6 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[tuple[list[_Li
 
 
 def _pieces(line: _Line) -> Iterator[_Line]:
-    """The line; one of more than 3,000 characters as several, each ending with a sentence where it can."""
     begin = 0
     while len(line.text) - begin > _MOST:
         ends = [end for _, end in sentence_spans(line.text[begin : begin + _MOST])][:-1]
@@ -158,18 +150,15 @@ def _pieces(line: _Line) -> Iterator[_Line]:
 
 
 def _bare(text: str) -> str:
-    """The letters and digits of a heading, to compare it with its line."""
     return _NO_LETTERS.sub("", _MARKDOWN_HEADING.sub("", text)).casefold()
 
 
 def is_label(text: str) -> bool:
-    """Whether the words are nothing but the name of a box."""
     found = _LABEL.match(text)
     return bool(found and found["alone"] is not None)
 
 
 def _kind_of(words: str) -> _Kind:
-    """What a line is, from its form alone."""
     ends = _SENTENCE_END.search(words)
     if is_label(words):
         return "label"
@@ -192,12 +181,10 @@ def _kind_of(words: str) -> _Kind:
 
 
 def _is_unspaced(words: str) -> bool:
-    """Whether a line is written without blanks between words, for the most part."""
     return 2 * len(_UNSPACED_SIGN.findall(words)) >= len(_NO_LETTERS.sub("", words)) > 0
 
 
 def _cut(lines: Sequence[_Line], is_box: bool) -> Iterator[_Group]:
-    """The lines of a section as groups that are read together, in order."""
     group, boxed = _Group(), is_box
     for at, line in enumerate(lines):
         following = lines[at + 1] if at + 1 < len(lines) else None
@@ -222,7 +209,6 @@ def _cut(lines: Sequence[_Line], is_box: bool) -> Iterator[_Group]:
 
 
 def _goes_on(group: _Group, line: _Line, following: _Line | None) -> bool:
-    """Whether a line belongs to those above it, outside boxes."""
     if not group or line.glued:
         return bool(group)
     if line.kind != "prose":
@@ -242,10 +228,7 @@ def _goes_on(group: _Group, line: _Line, following: _Line | None) -> bool:
 
 
 def _begins(group: _Group, line: _Line, following: _Line | None) -> bool:
-    """Whether a line that is no prose is the term of what follows it, and no part of what stands above.
-
-    Behind a line that announces something, or that ends within a sentence, it is a part of that.
-    """
+    """Whether a line that is no prose is the term of what follows it, and no part of what stands above."""
     if _ANNOUNCES.search(group[-1].text):
         return False
     if _PERMALINK.search(line.text):
@@ -262,7 +245,6 @@ def is_index(text: str) -> bool:
 
 
 def _is_code(line: str) -> bool:
-    """Whether a line of a passage looks like code, or like an entry of a configuration file: no prose, item or row."""
     return _kind_of(line) == "other" and bool(_CODE_START.match(line) or _CODE_SIGN.search(line))
 
 

@@ -34,10 +34,7 @@ UNREACHABLE = frozenset({"network", "no_such_host", "timeout"})
 
 
 class Network:
-    """Whether the network is there, judged by who can be reached.
-
-    That hosts which were silent on an earlier day are silent again says nothing about it.
-    """
+    """Whether the network is there. That hosts which were silent on an earlier day are silent again says nothing."""
 
     def __init__(self, silent_before: Collection[str] = ()) -> None:
         self.silent_before = frozenset(silent_before)
@@ -53,19 +50,15 @@ class Network:
         return len(self.silent) >= AWAY_AFTER
 
     def reach(self) -> None:
-        """Note that somebody was reached."""
         self.answered = True
         self.silent.clear()
 
     def miss(self, host: str, reason: str) -> None:
-        """Note that a host could not be reached."""
         if host not in self.silent_before and not (reason == "no_such_host" and self.answered):
             self.silent[host] = reason
 
 
 class HostMemory(NamedTuple):
-    """What is known of one host, for whoever asks it next."""
-
     delay: float
     """Seconds between the beginnings of two requests."""
     wait: float
@@ -92,16 +85,14 @@ class HostQueue:
         self.pause(max(memory.wait, memory.delay))
 
     def memory(self) -> HostMemory:
-        """What is known of the host by now."""
         wait = max(self.opens - asyncio.get_running_loop().time(), 0.0)
         return HostMemory(self.delay, wait, tuple(self.silence), self.reached)
 
     @asynccontextmanager
     async def turn(self, everyone: asyncio.Semaphore, follows: bool = False) -> AsyncIterator[None]:
-        """One request's turn, once host and `everyone` have room for it.
+        """One request's turn, once host and `everyone` have room for it; who waits for a host takes nobody else's.
 
-        Who waits for a host takes nobody else's room meanwhile. What follows a redirect does not wait for the delay:
-        together they are one question to the host.
+        What follows a redirect does not wait for the delay: together they are one question to the host.
         """
         clock = asyncio.get_running_loop().time
         async with self.slots:
@@ -131,8 +122,6 @@ class HostQueue:
 
 
 class Rule(NamedTuple):
-    """One line that opens, closes or slows something."""
-
     beginning: str
     """What a path begins with that it concerns, as far as that is written plainly; empty where it may be any."""
     line: str
@@ -161,7 +150,6 @@ def _parsed(lines: Iterable[str]) -> Protego:
 
 
 def read_rules(content: bytes) -> Rules:
-    """The rules of a robots.txt, of which the first 500 KiB count; lines that are no rules are passed over."""
     whole = content[:MAX_BYTES]
     if len(content) >= MAX_BYTES:  # the last line is cut, and half a path would close too much
         whole = whole[: max(whole.rfind(b"\n"), whole.rfind(b"\r"), 0)]
@@ -174,8 +162,7 @@ def read_rules(content: bytes) -> Rules:
 def _our_rules(text: str) -> Sequence[str]:
     """The rules of all groups for us, or of those for everyone where no group is for us.
 
-    A group begins with one or more `User-agent` lines. A file of thousands of made-up agents costs nothing this way;
-    misspelt words are read as Protego reads them.
+    A file of thousands of made-up agents costs nothing this way; misspelt words are read as Protego reads them.
     """
     rules: dict[str, list[str]] = {}
     agents: set[str] = set()
@@ -194,7 +181,6 @@ def _our_rules(text: str) -> Sequence[str]:
 
 
 def _agent_of(value: str) -> str:
-    """Whom a `User-agent` line means: us by our token, everyone by `*`, or others."""
     value = value.strip()
     if _EVERYONE.fullmatch(value):
         return "*"

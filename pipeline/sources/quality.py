@@ -99,7 +99,6 @@ _WORDS_OF_STATE = ('"/404"', '"/_error"', "prerender-status-code", '"statusCode"
 
 
 def _is_name_of_nothing(title: str) -> bool:
-    """Whether a title or a heading, or a part of it beside the site's name, only says that nothing was found."""
     return any(_NAME_OF_NOTHING.fullmatch(part.strip(" .!…。！")) for part in (title, *_parts_of_title(title)))
 
 
@@ -117,7 +116,6 @@ def _status_name(title: str, headings: str) -> str:
 
 
 def _parts_of_title(title: str) -> list[str]:
-    """What a title is made of: the page's name, its section's, the site's."""
     return [part for part in map(str.strip, _BETWEEN_NAMES.split(title)) if part]
 
 
@@ -148,11 +146,7 @@ def count_words(text: str) -> int:
 
 
 def monotony_of(text: str) -> str:
-    """In plain words how a text says nothing; empty where it says something.
-
-    It has no letter, fewer than five different ones (of at least 40), or more than six of ten words (of at least 20)
-    are the same. In scripts without blanks a sign is a word.
-    """
+    """In plain words how a text says nothing; empty where it says something. Without blanks a sign is a word."""
     letters = Counter(filter(str.isalpha, text[:_READ].casefold()))
     if not letters:
         return "there are no words in it"
@@ -286,8 +280,6 @@ _OF_ANOTHER_PAGE = ("soft_404", "parked", "error_page")
 
 
 class Verdict(NamedTuple):
-    """Whether a page's text is worth reading."""
-
     reason: Reason
     """`page` where it is; else why not."""
     detail: str
@@ -295,8 +287,6 @@ class Verdict(NamedTuple):
 
 
 class PageSigns(NamedTuple):
-    """What a page is judged by."""
-
     text: str
     title: str
     """Its title; empty where it has none."""
@@ -315,12 +305,11 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
 
     A page whose title has the words of its address is the page that was cited, whatever it speaks of, and so is one
     with a name of its own that speaks of absence in running prose. Another one is a `soft_404` where it says so in its
-    markup, in at most 150 words that are no links, or as its whole title; but where it has a name of its own, or says
-    so only in running prose, that is an `other_page`. It is a `home_page` where a redirect ended at a site's first
-    page, or above its own place with at most 150 words that are no links; and an `other_page` where its at most 40
-    such words have none of three or more words of the address. Signs of `verdict_on` come first. Words of absence are
-    known in English, German and Japanese. In any language a page of at most 40 such words whose heading is a status
-    (`Erreur 404`) is a `soft_404`, and one of fewer than 15 whose headings are not in its title an `other_page`.
+    markup, in few words that are no links, or as its whole title; but where it has a name of its own, or says so only
+    in running prose, that is an `other_page`. It is a `home_page` where a redirect ended at a site's first page, or
+    above its own place; and an `other_page` where its few words have none of three or more of the address. Signs of
+    `verdict_on` come first. Words of absence are known in English, German and Japanese; in any language a page of few
+    words whose heading is a status (`Erreur 404`) is a `soft_404`.
 
     Source: https://developers.google.com/search/docs/crawling-indexing/http-network-errors#soft-404-errors, read
     2026-11, for what is called so; the rules are measured in exports/contracts/figures.md.
@@ -350,14 +339,12 @@ def page_verdict(page: PageSigns, address: Address) -> Verdict:
 
 
 def _is_in_prose(page: PageSigns) -> bool:
-    """Whether what the page says of absence, its name aside, stands in running prose, of which there is some."""
     names = f"{page.title}\n{page.headings}".split("\n")
     text = "\n".join(line for line in page.own_text().split("\n") if line not in names)
     return _has_prose(text, _WORDS_OF_PROSE) and not _begins_a_line(text)
 
 
 def _doubted(verdict: Verdict, page: PageSigns, has_name: bool) -> Verdict:
-    """The verdict, but that a page with a name of its own, or that says it only in running prose, is not `gone`."""
     if verdict.reason not in _GONE:
         return verdict
     said = f"{page.title}\n{page.headings}\n{page.text}\n{page.own_text()}"
@@ -367,7 +354,6 @@ def _doubted(verdict: Verdict, page: PageSigns, has_name: bool) -> Verdict:
 
 
 def _verdict_by_own_text(page: PageSigns, address: Address, otherwise: Verdict) -> Verdict:
-    """What the page is by the words that are its own, among the links of a site; `otherwise` where they do not tell."""
     own = page.own_text()
     words = count_words(own)
     if words > _WALL_WORDS:
@@ -384,7 +370,6 @@ def _verdict_by_own_text(page: PageSigns, address: Address, otherwise: Verdict) 
 
 
 def _verdict_by_structure(page: PageSigns, otherwise: Verdict) -> Verdict:
-    """What a page without a name of its own is by its length, title and headings, whatever its language."""
     words = count_words(page.own_text())
     if otherwise.reason not in ("page", "empty", "other_page") or words > _HARDLY_ANY_WORDS:
         return otherwise
@@ -399,11 +384,8 @@ def _verdict_by_structure(page: PageSigns, otherwise: Verdict) -> Verdict:
 def verdict_on(text: str, title: str = "", marked_paid: bool = False, named: bool = False) -> Verdict:
     """What the page is, judged by its text and title; `marked_paid` says that it calls itself not free to read.
 
-    Only short texts are suspected, at most 150 words (350 for the words of a paywall, which leaves a
-    beginning, 60 for a page that only marks itself as paid), because an article
-    may well speak of cookies, robots and subscriptions. A text of fewer than 8 words is `empty`, and so is one that
-    has next to no different ones. A Japanese or Chinese word is counted as three signs. `named` says that the title
-    has the words of the page's address: then it may speak of errors.
+    Only short texts are suspected, because an article may well speak of cookies, robots and subscriptions. `named` says
+    that the title has the words of the page's address: then it may speak of errors.
     """
     words = count_words(text)
     whole, text = text, f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"  # a single word may be megabytes long
@@ -425,16 +407,12 @@ def _verdict_of(reason: Reason, found: re.Match[str]) -> Verdict:
 
 
 def _begins_a_line(text: str) -> bool:
-    """Whether a line of the text begins with words of absence, with at most eight words before them."""
     found = filter(None, map(NOT_FOUND.search, text.split("\n")))
     return any(count_words(each.string[: each.start()]) <= _WORDS_BEFORE for each in found)
 
 
 def _has_own_name(title: str, headings: str, host: str) -> bool:
-    """Whether a heading is the title, or part of one that does not say that there is nothing, and names this page.
-
-    It has three or more words besides those of absence, and is not the site's name.
-    """
+    """It has three or more words besides those of absence, and is not the site's name."""
     whole, said = title.casefold(), _is_name_of_nothing(title)
     parts = [] if said else [part.casefold() for part in _parts_of_title(title)]
     labels = [label for label in host.split(".") if len(label) >= _LETTERS_OF_A_SITE]
@@ -447,13 +425,11 @@ def _has_own_name(title: str, headings: str, host: str) -> bool:
 
 
 def _names_itself(title: str, headings: str) -> bool:
-    """Whether a heading is the title or a part of it, as that of an article is and that of an error mostly is not."""
     names = {name.casefold() for name in (title, *_parts_of_title(title))}
     return any(heading in names for heading in headings.casefold().split("\n"))
 
 
 def _has_prose(text: str, least: int) -> bool:
-    """Whether sentences of five or more words that say nothing of absence have so many words."""
     words = 0
     for sentence in _SENTENCE.finditer(text):
         count = count_words(sentence[0])

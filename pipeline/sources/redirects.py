@@ -25,7 +25,7 @@ _GIVE_UP_AFTER = 10
 
 
 class Redirects(NamedTuple):
-    """The targets of redirects by their URL, in no order; how many of the others have which reason.
+    """The targets of redirects by their URL; how many of the others have which reason.
 
     Reasons: `refused` (by the guard), `network`, `timeout`, `bad_target` (a redirect again), `status_<n>` (an answer
     that leads nowhere), `not_tried` (too many before it could not be reached).
@@ -38,10 +38,8 @@ class Redirects(NamedTuple):
 async def resolve_citations(path: Path, client: httpx.AsyncClient) -> Redirects:
     """The redirects of a `citations.jsonl` that had no `resolved_url`; the file has their targets afterwards.
 
-    It is written anew only where there is something to add. A failure is counted and fails nothing.
-
-    Raises:
-        InputError: a line is none of such a file.
+    It is written anew only where there is something to add. A failure is counted and fails nothing. InputError where a
+    line is none of such a file.
     """
     wanted = {line["url"] for line in read_citations(path) if not line.get("resolved_url")}
     redirects = await resolve_redirects(sorted(wanted), client)
@@ -53,10 +51,7 @@ async def resolve_citations(path: Path, client: httpx.AsyncClient) -> Redirects:
 async def resolve_redirects(
     urls: Iterable[str], client: httpx.AsyncClient, concurrency: int = _CONCURRENCY
 ) -> Redirects:
-    """The targets of those URLs that are grounding redirects; the others are left alone, a repeated one asked once.
-
-    `client` is a guarded one, so that a name that leads to a private address is refused.
-    """
+    """The targets of those URLs that are grounding redirects, each asked once by a guarded client."""
     targets: dict[str, str] = {}
     reasons: Counter[str] = Counter()
     waiting = iter(dict.fromkeys(url for url in urls if is_grounding_redirect(url)))
@@ -82,11 +77,7 @@ async def resolve_redirects(
 
 
 async def _target_of(url: str, client: httpx.AsyncClient) -> tuple[str, str]:
-    """Where one redirect leads, by one HEAD; by one GET where HEAD is answered with something else.
-
-    The target is empty where that is not known, and then there is a reason. The body is never read, the target never
-    visited.
-    """
+    """Where one redirect leads, by one HEAD, else one GET; empty with a reason. The target is never visited."""
     reason = ""
     for method in ("HEAD", "GET"):
         try:

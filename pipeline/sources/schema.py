@@ -20,7 +20,6 @@ _STATUS = re.compile(r"status_[0-9]{1,3}", re.ASCII)
 
 
 def stored_url(url: str) -> str:
-    """The canonical URL; a ValueError, of which pydantic makes a validation error, where it is refused."""
     try:
         return canonical_url(url)
     except InputError as error:
@@ -35,8 +34,6 @@ Source: pipeline/contracts/research.md#rules.
 
 
 class Contract(Frozen):
-    """A value of the research contract: snake_case inside, camelCase in JSON, and read in both."""
-
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
@@ -145,11 +142,7 @@ STATES: dict[str, SourceState] = {reason: state for state, reasons in _REASONS.i
 
 
 def state_of(reason: str) -> SourceState:
-    """The state that a source with this reason is in.
-
-    Raises:
-        ValueError: nothing gives this reason.
-    """
+    """The state that a source with this reason is in; ValueError where nothing gives this reason."""
     if reason not in STATES and not _STATUS.fullmatch(reason):
         raise ValueError(f"No source has the reason {reason!r}.")
     return STATES.get(reason, "unread")

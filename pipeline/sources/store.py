@@ -30,8 +30,6 @@ TraceKind = Literal[
 
 
 class StoredPage(NamedTuple):
-    """What is known of one URL: its text and bytes, or why there are none."""
-
     url: str
     """The canonical URL that was asked for: the key."""
     final_url: str
@@ -73,7 +71,7 @@ class StoredPage(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of one URL, as far as it tells whether to fetch it again; the fields are those of `StoredPage`."""
+    """What came of one URL, as far as it matters for another fetch; the fields are those of `StoredPage`."""
 
     reason: str
     detail: str = ""
@@ -83,8 +81,6 @@ class Outcome(NamedTuple):
 
 
 class StoredEvent(NamedTuple):
-    """One event of a run's trace."""
-
     id: str
     """`<run_id>#<seq>`."""
     run_id: str
@@ -98,8 +94,6 @@ class StoredEvent(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """One research run."""
-
     id: str
     topic: str
     """What was asked."""
@@ -116,7 +110,6 @@ class StoredRun(NamedTuple):
 
 
 def _upsert(table: str, columns: tuple[str, ...]) -> str:
-    """The statement that puts a row into the table and lets an earlier one with the same first column give way."""
     marks = ", ".join("?" * len(columns))
     changes = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
     names = ", ".join(columns)
@@ -167,7 +160,7 @@ class Store:
             return StoredPage(**columns)
 
     def outcome(self, url: str) -> Outcome | None:
-        """What came of this canonical URL, without any of its text; None where nobody has tried it."""
+        """Without any of its text; None where nobody has tried it."""
         with _store_errors(self.path):
             row = self.connection.execute(_SELECT_OUTCOME, [url]).fetchone()
             if row is None:
@@ -176,7 +169,6 @@ class Store:
             return outcome._replace(added=bool(outcome.added))
 
     def put_page(self, page: StoredPage) -> None:
-        """Keep the page; an earlier one under the same URL gives way."""
         self.put_row(row_from_page(page))
 
     def put_row(self, row: tuple[Any, ...]) -> None:
@@ -199,13 +191,11 @@ class Store:
             )
 
     def events(self, run_id: str) -> list[StoredEvent]:
-        """The run's trace in order; empty where there is none."""
         with _store_errors(self.path):
             rows = self.connection.execute(_SELECT_EVENTS, [run_id]).fetchall()
             return [StoredEvent(*row)._replace(payload=json.loads(row[-1])) for row in rows]
 
     def put_run(self, run: StoredRun) -> None:
-        """Keep the run; what was stored under its id gives way."""
         with _store_errors(self.path):
             columns = run._asdict() | {
                 "topic": _storable(run.topic),
@@ -216,7 +206,6 @@ class Store:
             self.connection.execute(_PUT_RUN, tuple(columns.values()))
 
     def runs(self) -> list[StoredRun]:
-        """All runs, the oldest first."""
         with _store_errors(self.path):
             rows = [dict(zip(StoredRun._fields, row, strict=True)) for row in self.connection.execute(_SELECT_RUNS)]
             for row in rows:
@@ -237,8 +226,7 @@ class Store:
 def open_store(path: Path, read_only: bool = False) -> Iterator[Store]:
     """The store in this file, made with its folders where there is none yet, and closed when the block ends.
 
-    With `read_only` nothing can be put into it, and it opens from a folder that cannot be written too, where it leaves
-    no file behind.
+    With `read_only` it opens from a folder that cannot be written too, where it leaves no file behind.
 
     Raises:
         InputError: the file is no store, damaged, or of a newer citejury; or it is to be read and is not there.
@@ -265,7 +253,6 @@ def open_store(path: Path, read_only: bool = False) -> Iterator[Store]:
 
 
 def row_from_page(page: StoredPage) -> tuple[Any, ...]:
-    """The page as its columns hold it."""
     columns = page._asdict() | {
         "text": _pack(page.text.encode("utf-8", "surrogatepass")),
         "raw": _pack(page.raw),
@@ -316,7 +303,6 @@ _WITHOUT_HEADINGS = 2
 
 
 def _store_version(connection: sqlite3.Connection, name: str) -> int:
-    """The version of the store, 0 for an empty file; `name` stands for the file in messages."""
     facts = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
     with connection:
         connection.execute("BEGIN")  # one moment's facts, although another process may be making the store
@@ -332,7 +318,7 @@ def _store_version(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _migrate(connection: sqlite3.Connection, name: str) -> None:
-    """Bring the store to today's version, all steps in one transaction; another process may do the same at once."""
+    """All steps in one transaction; another process may do the same at once."""
     if _store_version(connection, name) == VERSION:
         return
     with connection:
@@ -358,13 +344,12 @@ _UNUSABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY,
 
 
 def _reading_mode(path: Path) -> str:
-    """How to read a store that cannot be changed here: without a lock unless somebody is writing to it elsewhere."""
+    """Without a lock unless somebody is writing to it elsewhere."""
     log = path.with_name(f"{path.name}-wal")
     return "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> None:
-    """Bring the store to today's version, or see that it is, and set how it is written."""
     if changeable:
         _migrate(connection, str(path))
         # Readers and the one writer at a time do not wait for each other; without a sync for each page a loss of power
@@ -382,7 +367,6 @@ def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> No
 
 @contextmanager
 def _store_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors in the block into ours: the file is no store, damaged, locked by others, or of no use."""
     try:
         yield
     except zlib.error as error:
@@ -411,12 +395,11 @@ def _pack(field: bytes) -> bytes:
 
 
 def _unpack(packed: bytes | None) -> bytes:
-    """The field that `_pack` was given; empty for a column that nobody has filled."""
     if not packed:
         return b""
     return zlib.decompress(packed[1:]) if packed[:1] == PACKED else packed[1:]
 
 
 def _storable(text: str) -> str:
-    """The text as UTF-8 can hold it: lone surrogates, which web pages and servers can send, become `?`."""
+    """Lone surrogates, which web pages and servers can send, become `?`."""
     return text.encode("utf-8", "replace").decode()

@@ -103,8 +103,6 @@ _LONGEST_HAN = 4
 
 
 class SubjectWord(NamedTuple):
-    """A word of what is asked, in folded case."""
-
     text: str
     """The word; of Japanese and Chinese signs of one kind in a row."""
     general: bool
@@ -129,7 +127,6 @@ def stem(word: str) -> str:
 
 
 def is_general(word: str, language: str = "") -> bool:
-    """Whether a content word fits a question on any subject; without a language, in English or German."""
     return word in _ASKED_BY.get(language, _EITHER if not language else frozenset())
 
 
@@ -140,7 +137,6 @@ def names_subject(word: SubjectWord, language: str) -> bool:
 
 
 def subject_words(asked: str, language: str) -> list[SubjectWord]:
-    """The words of what is asked, each once, in order; stop words and question words left out."""
     found: dict[str, SubjectWord] = {}
     # A phrase is words that nothing parts; it has a number.
     phrase, scope, noun_before, before, first = 0, -1, -1, "", True
@@ -179,7 +175,7 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
 
 
 def _unspaced_words(run: str, language: str) -> list[tuple[str, bool, bool]]:
-    """The words of a run of signs, each with whether it is a general one or a deed; an empty one for a particle."""
+    """Each with whether it is a general one or a deed; an empty one for a particle."""
     general = _WITHOUT_BLANKS.get(language, _WITHOUT_BLANKS["ja"])
     words: list[tuple[str, bool, bool]] = []
     last = 0

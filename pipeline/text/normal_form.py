@@ -81,14 +81,11 @@ class NormalForm(NamedTuple):
         return self.origins[first] + into, self.origins[last] + self.widths[last]
 
     def _length(self, stretch: int) -> int:
-        """How long the stretch is in the form."""
         following = self.starts[stretch + 1] if stretch + 1 < len(self.starts) else len(self.text)
         return following - self.starts[stretch]
 
 
 class _Writer:
-    """Puts a normal form together, stretch by stretch."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.parts: list[str] = []
@@ -107,7 +104,6 @@ class _Writer:
         self.add(form[1:] if self.after_space and form.startswith(" ") else form, start, end)
 
     def add(self, form: str, start: int, end: int) -> None:
-        """Append a stretch; none for an empty form."""
         if form:
             self.parts.append(form)
             self.form.starts.append(self.length)
@@ -118,10 +114,7 @@ class _Writer:
 
 
 def normal_form(text: str) -> NormalForm:
-    """The normal form of a text with the way back. Takes time in proportion to the text.
-
-    Spaces at its ends stay, one each.
-    """
+    """The normal form of a text with the way back, in time that is linear. Spaces at its ends stay, one each."""
     text = straighten(text)
     writer = _Writer(text)
     begun = at = 0
@@ -151,7 +144,6 @@ def normalise(text: str) -> str:
 
 
 def straighten(text: str) -> str:
-    """The text with ASCII quotes, dashes and spaces, letter for letter."""
     for plain, typographic in _ASCII_FORMS.items():
         for mark in typographic:
             text = text.replace(mark, plain)
@@ -159,13 +151,12 @@ def straighten(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """The text case-folded, an ellipsis as three dots."""
     return text.replace(_ELLIPSIS, "...").casefold()
 
 
 @lru_cache(maxsize=4096)
 def _entity_form(meant: str) -> str:
-    """The normal form of what an entity stands for, which is not read again as an entity."""
+    """It is not read again as an entity."""
     return fold(_SPACES.sub(" ", _HIDDEN.sub("", straighten(meant))))
 
 
@@ -194,6 +185,5 @@ def reference_at(text: str, cut: int) -> int:
 
 
 def starts_to_show(text: str) -> int:
-    """Where the text begins once its white space and characters without width are passed."""
     unseen = _UNSEEN.match(text)
     return unseen.end() if unseen else 0

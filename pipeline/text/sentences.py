@@ -70,7 +70,7 @@ def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
     A newline ends a sentence unless a small letter follows, the line before does not end as a sentence does, and is no
     heading with the word that follows ("Shortcuts for cron", "cron recognizes …"): text is taken to be one paragraph a
     line. Marks such as `[3]` stay with the sentence before them. `language` is an ISO 639-1 code: of German and its
-    like, or where it is empty, numbers up to 31 are read as ordinals ("3. Oktober"). A blank text has no sentence.
+    like, or where it is empty, numbers up to 31 are read as ordinals ("3. Oktober").
     """
     spans: list[tuple[int, int]] = []
     for start, end in _paragraphs(text, language):
@@ -86,10 +86,7 @@ def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
 
 
 def _is_named_above(text: str, start: int, language: str = "") -> bool:
-    """Whether a line starts here whose first word, and no common one, stands in a short line above: its heading.
-
-    `language` is an ISO 639-1 code, that of the common words (`content_words`).
-    """
+    """Whether a line starts here whose first word, and no common one, stands in a short line above: its heading."""
     if text[start - 1 : start] != "\n":
         return False
     above = text[text.rfind("\n", 0, start - 1) + 1 : start - 1].rstrip()
@@ -100,7 +97,6 @@ def _is_named_above(text: str, start: int, language: str = "") -> bool:
 
 
 def _paragraphs(text: str, language: str) -> list[tuple[int, int]]:
-    """The lines of the text as spans, one that begins with a small letter joined to one that ends within a sentence."""
     found: list[tuple[int, int]] = []
     for line in _LINE.finditer(text):
         start, end = line.span()
@@ -112,7 +108,6 @@ def _paragraphs(text: str, language: str) -> list[tuple[int, int]]:
 
 
 def _ends_line(text: str, start: int, end: int) -> bool:
-    """Whether the line at this place ends as a sentence does, or as a heading of a manual with its link."""
     begin = max(start, end - _LOOK_BACK)
     stop = next((each for each in _STOP.finditer(text, begin, end) if each.end() == end), None)
     if stop is None:
@@ -121,7 +116,6 @@ def _ends_line(text: str, start: int, end: int) -> bool:
 
 
 def _keep(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    """Append the span without the blanks around it; nothing where it is blank."""
     piece = text[start:end].lstrip()
     if piece:
         begin = end - len(piece)
@@ -129,7 +123,6 @@ def _keep(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None
 
 
 def _ends_sentence(before: str, stop: re.Match[str], after: str, language: str) -> bool:
-    """Whether a sentence ends behind these marks and their quotes, brackets and `[n]`."""
     if not after.strip():
         return True
     last = stop["stops"][-1]
@@ -165,7 +158,6 @@ def _ends_behind_word(before: str, following: str, language: str) -> bool:
 
 
 def _word_after(after: str) -> str:
-    """The first word of the text without quotes and brackets; empty where a mark stands there."""
     found = _WORD_AFTER.match(after)
     return found[1] if found else ""
 
@@ -190,17 +182,14 @@ def trim_snippet(snippet: str, limit: int = 320) -> str:
 
 
 def _last_sentence_end(text: str, limit: int, least: int) -> int:
-    """The last end of a sentence at most `limit` and at least `least` code points in; 0 where there is none.
-
-    A full stop after a digit ends none here: in German, and in numbered headings, it mostly belongs to the number.
-    """
+    """The last end of a sentence at most `limit` and at least `least` code points in; 0 where there is none."""
     spans = sentence_spans(text[: limit + _TRIM_LOOK_AHEAD])
     ends = [end for _, end in spans[:-1] if least <= end <= limit]
     return next((end for end in reversed(ends) if not (text[end - 1] == "." and text[end - 2 : end - 1].isdigit())), 0)
 
 
 def _continues(text: str, at: int) -> bool:
-    """Whether `text[at]` goes on with the letter before it. Source: Unicode Annex 29, its rules in short."""
+    """Unicode Annex 29, its rules in short."""
     before, after = text[at - 1], text[at]
     if unicodedata.category(after) in ("Mn", "Mc", "Me") or _JOINER in (before, after) or ord(after) in _SKIN_TONES:
         return True

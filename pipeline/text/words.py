@@ -74,8 +74,8 @@ _STOP_PAIRS = frozenset(_JAPANESE.split())
 def content_words(text: str, language: str = "") -> list[str]:
     """The words that carry meaning, in order and as often as they occur: folded case, numbers in one form.
 
-    Stop words are those of English and German; `language` (`en`, `de`, ISO 639-1) says which, and without it words
-    that only one of them does without are kept. Scripts without spaces give pairs of characters.
+    Stop words are those of English and German; `language` (`en`, `de`, ISO 639-1) says which, and without it words that
+    only one of them does without are kept. Scripts without spaces give pairs of characters.
     """
     stop_words = STOP_WORDS.get(language, STOP_WORDS[""])
     words: list[str] = []
@@ -95,7 +95,6 @@ def content_words(text: str, language: str = "") -> list[str]:
 
 
 def pairs(run: str) -> list[str]:
-    """The pairs of neighbouring characters; the run itself where it has one or two."""
     return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
 
 
@@ -109,7 +108,6 @@ def numbers_in(text: str) -> list[str]:
 
 
 def plain_number(written: str) -> str:
-    """The number without groups, with a point; what is neither, such as a date `1.2.2020`, as it is written."""
     if _GERMAN_GROUPS.fullmatch(written) or (_GROUPS.fullmatch(written) and written.count(".") > 1):
         return written.replace(".", "").replace(",", ".")
     if _GROUPS.fullmatch(written):
@@ -118,7 +116,6 @@ def plain_number(written: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    """The text with a blank in place of each citation mark `[n]`, whose number says nothing about the subject."""
     return _CITATION_MARK.sub(" ", text)
 
 
@@ -127,10 +124,7 @@ SENTENCES = 5
 
 
 class Coverage(NamedTuple):
-    """How much of a text others cover, each from 0 to 1: the best sentence, the best five together, and its numbers.
-
-    A text without numbers has all of them covered.
-    """
+    """Shares from 0 to 1: the best sentence, the best five together, and the numbers, of which no numbers are all."""
 
     best: float
     best_five: float
@@ -138,17 +132,13 @@ class Coverage(NamedTuple):
 
 
 def words_and_numbers(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The distinct content words that are no numbers, and the distinct numbers; citation marks count for nothing."""
     plain = without_marks(text)
     numbers = frozenset(numbers_in(plain))
     return frozenset(content_words(plain, language)) - numbers, numbers
 
 
 class WordIndex:
-    """Sentences by their words, so that a claim is compared with those only that share a word with it.
-
-    A sentence is known by its place in the order in which they were given, counted from 0.
-    """
+    """Sentences by their words, each known by its place in the order in which they were given, counted from 0."""
 
     def __init__(self, sentences: Iterable[Set[str]]) -> None:
         self.places: dict[str, list[int]] = {}
@@ -164,13 +154,11 @@ class WordIndex:
         return shared
 
     def holds(self, place: int, word: str) -> bool:
-        """Whether the sentence has the word."""
         places = self.places.get(word, [])
         at = bisect_left(places, place)
         return at < len(places) and places[at] == place
 
     def count(self, place: int, words: Iterable[str]) -> int:
-        """How many of the words the sentence has."""
         return sum(self.holds(place, word) for word in words)
 
     def count_around(self, place: int, words: Iterable[str], size: int) -> int:
@@ -190,7 +178,7 @@ class WordIndex:
 
 
 class SentencePlace(NamedTuple):
-    """A sentence: by its index among those that were asked, and its place there; both counted from 0."""
+    """By its index among those that were asked, and its place there; both counted from 0."""
 
     source: int
     sentence: int
@@ -247,10 +235,7 @@ def detect_language(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def identifier() -> Any:
-    """The detector with its packaged model, loaded once (0.6 s); its probabilities add up to 1.
-
-    It chooses among the languages that have an ISO 639-1 code: two letters.
-    """
+    """The detector with its packaged model, loaded once (0.6 s), of languages with an ISO 639-1 code."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
@@ -259,7 +244,6 @@ def identifier() -> Any:
 
 
 def known_languages() -> list[str]:
-    """The ISO 639-1 codes among which languages are told apart."""
     return sorted(set(identifier().nb_classes))
 
 

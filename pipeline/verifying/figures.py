@@ -12,7 +12,6 @@ from pipeline.text.words import NUMBERS, UNSPACED, plain_number, without_marks
 
 
 def _by_name(listed: str) -> dict[str, str]:
-    """The number behind each name of a list in which a number follows its names."""
     groups = re.findall(r"((?:[^\W\d]+\s+)+)(\d+)", listed)
     return {name: number for names, number in groups for name in names.split()}
 
@@ -76,8 +75,8 @@ _SHOWN_MONTHS = (
 def in_figures(text: str) -> str:
     """The text, normalised (NFKC), its dates as `2021 month8 14`, its numbers in figures: `1.5 million` as `1500000`.
 
-    English, German, Japanese and Chinese dates with a month and a day or a year; of a date only the parts it has.
-    Numbers in words are those up to twenty and the tens, in Chinese and Japanese all that are plainly numbers.
+    Of a date only the parts it has. Numbers in words are those up to twenty and the tens, in Chinese and Japanese all
+    that are plainly numbers.
     """
     text = _HAN_NUMBER.sub(lambda number: _han_number(number[0]), unicodedata.normalize("NFKC", text))
     for form in _DATES:
@@ -90,7 +89,6 @@ def in_figures(text: str) -> str:
 
 
 def _in_full(scaled: re.Match[str]) -> str:
-    """The number with all its digits; as it is written where it is none, such as `1.2.3 million`."""
     number = plain_number(scaled["number"])
     if not number.replace(".", "", 1).isdecimal():
         return scaled[0]
@@ -119,7 +117,6 @@ def _han_number(written: str) -> str:
 
 
 def _plain_date(date: re.Match[str]) -> str:
-    """The parts that the date has, year first, between blanks; the month as a word of its own."""
     parts = date.groupdict()
     month = int(_MONTHS[parts["name"].lower()] if parts.get("name") else parts["month"])
     day = int(parts["day"]) if parts.get("day") else ""
@@ -149,5 +146,4 @@ def _plain_figure(written: str) -> str:
 
 
 def shown_figure(word: str) -> str:
-    """The figure as a message names it: a month by its name."""
     return _SHOWN_MONTHS[int(word.removeprefix("month")) - 1] if _MONTH_FORM.fullmatch(word) else word

@@ -44,8 +44,6 @@ class Piece(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One block at the outermost level of the report."""
-
     kind: BlockKind
     """What it is; a paragraph that is bold as a whole is a heading, for so models write them."""
     line: int
@@ -60,17 +58,13 @@ class Block(NamedTuple):
 
 @cache
 def _block_parser() -> "MarkdownIt":
-    """Markdown with tables, parted into blocks only: links are found elsewhere, in time that is linear.
-
-    Link reference definitions, `[1]: url`, stay text, for they are entries of a source list.
-    """
+    """Links are found elsewhere, in time that is linear; `[1]: url` stays text, for it is an entry of a source list."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark").enable("table").disable(["reference", "inline"])
 
 
 def read_blocks(text: str) -> list[Block]:
-    """The report's outermost blocks in order; an empty text has none."""
     blocks: list[Block] = []
     tokens = _block_parser().parse(text)
     start = 0
@@ -89,7 +83,6 @@ def read_blocks(text: str) -> list[Block]:
 
 
 def _pieces_of(tokens: "list[Token]") -> Iterator[Piece]:
-    """The running text of these tokens; a table's head and code have none."""
     row: list[str] | None = None
     in_head = False
     line = 0
@@ -112,7 +105,6 @@ def _pieces_of(tokens: "list[Token]") -> Iterator[Piece]:
 
 
 def heading_words(block: Block) -> str:
-    """What a heading says, without marks of Markdown."""
     return "".join(piece.text for piece in block.pieces).strip(" #*_:：\t")
 
 
@@ -141,8 +133,6 @@ HARD, SOFT = "\x0b", "\x1f"
 
 
 class Mark(NamedTuple):
-    """One mark and what it cites."""
-
     start: int
     """First character of what goes away with the mark."""
     end: int
@@ -156,7 +146,6 @@ class Mark(NamedTuple):
 
 
 def find_marks(text: str) -> list[Mark]:
-    """Every mark and link of the text in order; what stands in code is none. Linear in the text."""
     links = find_links(text)
     code = _code_spans(text)
     found = [_mark_of_link(text, link) for link in links if not _within(link.start, code)]
@@ -171,13 +160,11 @@ def find_marks(text: str) -> list[Mark]:
 
 
 def _within(position: int, spans: list[tuple[int, int]]) -> bool:
-    """Whether the position lies in one of these spans, which are in order of their starts and do not overlap."""
     index = bisect_right(spans, position, key=lambda span: span[0]) - 1
     return index >= 0 and spans[index][0] <= position < spans[index][1]
 
 
 def _code_spans(text: str) -> list[tuple[int, int]]:
-    """The spans of inline code, marks included: each run of backticks with the next one of the same length."""
     runs = list(_CODE.finditer(text))
     later: dict[int, list[int]] = {}
     for index in range(len(runs) - 1, -1, -1):
@@ -211,7 +198,6 @@ def _ids_of(match: re.Match[str]) -> tuple[str, ...]:
 
 
 def _mark_of_link(text: str, link: Link) -> Mark:
-    """The link as a mark: one in brackets of its own, or whose words are a number, goes away as a whole."""
     start, end = link.start, link.end
     label = link.label.strip()
     alone = False
@@ -222,8 +208,6 @@ def _mark_of_link(text: str, link: Link) -> Mark:
 
 
 class PlainText(NamedTuple):
-    """Running text without its marks."""
-
     text: str
     """What a reader reads; `HARD` or `SOFT` stands where a line ends."""
     marks: tuple[tuple[int, Mark], ...]
@@ -231,7 +215,6 @@ class PlainText(NamedTuple):
 
 
 def without_citations(text: str) -> PlainText:
-    """The text as it is read, and where its marks stood. Words of links and of code stay."""
     parts: list[str] = []
     marks: list[tuple[int, Mark]] = []
     position = length = 0
@@ -251,6 +234,5 @@ def without_citations(text: str) -> PlainText:
 
 
 def plain_words(markdown: str) -> str:
-    """The words of a stretch of Markdown: no emphasis, no tags, entities and escapes read."""
     text = _HARD_BREAK.sub(HARD, _TAG.sub("", markdown)).replace("\n", SOFT)
     return unescape(_EMPHASIS.sub("", text))

@@ -66,13 +66,11 @@ class VerdictAnswer(BaseModel):
     @field_validator("verdict", mode="before")
     @classmethod
     def read_words(cls, verdict: Any) -> Any:
-        """A verdict as models write it, such as `Not found`, by its name."""
         return verdict.strip().lower().replace(" ", "_") if isinstance(verdict, str) else verdict
 
     @model_validator(mode="before")
     @classmethod
     def read_single_quote(cls, value: Any) -> Any:
-        """The answer; one text, or the field `quote`, in the place of quotes is a single one, as models write it."""
         if not isinstance(value, dict):
             return value
         given = value.get("quotes", value.get("quote"))
@@ -80,21 +78,16 @@ class VerdictAnswer(BaseModel):
 
 
 class Passage(NamedTuple):
-    """A stretch of a page: `page.text[start:end]`."""
-
     page: PageText
     start: int
     end: int
 
     @property
     def text(self) -> str:
-        """Its words."""
         return self.page.text[self.start : self.end]
 
 
 class OpenQuestion(NamedTuple):
-    """A claim that the rules leave open, and what a model is shown of the pages that it cites."""
-
     text: str
     """The claim, one sentence."""
     finding: Finding
@@ -112,7 +105,6 @@ def open_question(text: str, pages: Sequence[PageText], finding: Finding) -> Ope
 
 
 def _nearest_passages(pages: Sequence[PageText], places: Sequence[SentencePlace]) -> tuple[Passage, ...]:
-    """The sentences in these places with their neighbours, the best first; those that overlap are one."""
     found: list[Passage] = []
     for place in places:
         page = pages[place.source]
@@ -132,7 +124,6 @@ def _nearest_passages(pages: Sequence[PageText], places: Sequence[SentencePlace]
 
 
 async def ask_verdict(question: OpenQuestion, model: Model) -> Structured[VerdictAnswer]:
-    """What the model answers, or why there is no answer; never an exception."""
     texts = [("CLAIM", question.text)]
     texts += [(f"PASSAGE {number}", each.text) for number, each in enumerate(question.passages, start=1)]
     return await model.answer(_TASK, texts, VerdictAnswer.model_json_schema(), VerdictAnswer.model_validate)
@@ -163,7 +154,6 @@ def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:
 
 
 def _unanswered(finding: Finding, why: str) -> Decided:
-    """What comes of a claim where the model's word is no use."""
     return Decided("cannot_tell", "rules", (why, *finding.problems), set_aside=why)
 
 
@@ -171,8 +161,6 @@ def _located(snippets: Sequence[str], passages: Sequence[Passage]) -> tuple[Quot
     """The quotes that stand word for word in a passage, with their places on its page, at most three.
 
     One of few words is none, nor is one that begins or ends within a word or number.
-
-    Source: pipeline/contracts/evidence.md#snippets.
     """
     quotes: dict[Quote, None] = {}
     for snippet in snippets:
@@ -185,10 +173,7 @@ def _located(snippets: Sequence[str], passages: Sequence[Passage]) -> tuple[Quot
 
 
 def quote_in(snippet: str, url: str, text: str, start: int, end: int, longest: int = 320) -> Quote | None:
-    """The quote in a stretch of a page's text; None where it does not stand there word for word. A longer one is cut.
-
-    Source: pipeline/contracts/evidence.md#snippets.
-    """
+    """The quote in a stretch of a page's text, a longer one cut; None where it does not stand there word for word."""
     key = membership_key(url)
     shown = NormalisedContext((ContextPage(url, key, start, end, normal_form(text[start:end])),), frozenset((key,)))
     items = [{"url": url, "snippet": snippet}]
@@ -200,7 +185,6 @@ def quote_in(snippet: str, url: str, text: str, start: int, end: int, longest: i
 
 
 def _not_borne_out(question: OpenQuestion, quotes: Sequence[Quote]) -> tuple[str, ...]:
-    """Why the quotes do not support the claim although the model says so, in words; empty where nothing speaks so."""
     if _is_elsewhere(question.text, quotes):
         return (_ELSEWHERE,)
     pages = {each.page.url: each.page for each in question.passages}
@@ -213,23 +197,18 @@ def _not_borne_out(question: OpenQuestion, quotes: Sequence[Quote]) -> tuple[str
 
 
 def _is_elsewhere(text: str, quotes: Sequence[Quote]) -> bool:
-    """Whether what is quoted shares too few words with a claim to be about it, in whatever form they stand."""
     ours, theirs = (words_and_numbers(each, "")[0] for each in (text, "\n".join(each.text for each in quotes)))
     shared = sum(any(_is_form_of(word, other) for other in theirs) for word in ours)
     return shared < min(_LEAST_SHARED, len(ours))
 
 
 def _is_form_of(word: str, other: str) -> bool:
-    """Whether two words are likely forms of one: `weigh` and `weighs`, `study` and `studies`.
-
-    All but the last letter of the shorter one begins both, and that is four letters or more.
-    """
+    """`weigh` and `weighs`, `study` and `studies`: all but the last letter of the shorter one begins both."""
     stem = max(_LEAST_STEM, min(len(word), len(other)) - 1)
     return word == other or (len(word) >= stem <= len(other) and word[:stem] == other[:stem])
 
 
 def _lacking(text: str, quoted: str) -> tuple[str, ...]:
-    """The numbers, dates and names of a claim that what is quoted has not, in words."""
     had, folded = {*figures_of(quoted)}, quoted.casefold()
     figures = [each for each in dict.fromkeys(figures_of(text)) if each not in had]
     # Names are the words with a capital letter that do not begin the text, and katakana words.
@@ -259,15 +238,11 @@ _Place = tuple[str, tuple[str, ...]]
 
 
 class _Question(NamedTuple):
-    """What identifies a reply: the model, and the digest of all that decides its answer."""
-
     model: str
     request_sha256: str
 
 
 class _KeptReplies(NamedTuple):
-    """The replies of a model in a file, as `Model` keeps the calls of a run."""
-
     replies: Replies[_Question]
     model: str
 
@@ -283,8 +258,6 @@ class _KeptReplies(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What came of asking."""
-
     questions: int
     """Distinct questions that the rules leave open."""
     unusable: int
@@ -302,10 +275,8 @@ class Asked(NamedTuple):
 
 
 class OpenClaims:
-    """Sentences that words leave open: asked about all together, then decided one by one."""
-
     def __init__(self, chosen: ChosenModel, limits: SpendLimits, at_once: int, prices: Mapping[str, Price]) -> None:
-        """Ask this model within these limits, which all of its answers count against, those of earlier starts too."""
+        """All answers count against the limits, those of earlier starts too."""
         self.chosen = chosen
         self.at_once = at_once
         self.decided: dict[_Place, Decided | None] = {}
@@ -318,7 +289,6 @@ class OpenClaims:
         return not self.state.stopped and self.failed_in_a_row < _GIVE_UP_AFTER
 
     def _stopped(self) -> StopReason:
-        """Why nobody is asked any more; empty where that is not so."""
         if self.state.stopped in ("SIGINT", "SIGTERM"):
             return self.state.stopped
         return "away" if not self._goes_on() else self.meter.used_up() or ""
@@ -349,7 +319,6 @@ class OpenClaims:
     async def _ask_all(
         self, claims: Iterator[_Cited], model: Model, client: ApiClient, report: Callable[[int], None], tell: Tell
     ) -> None:
-        """Settle every sentence, unless signals end it; where a reply cannot be kept the other calls are given up."""
         try:
             async with client, asyncio.TaskGroup() as group:
                 for _ in range(self.at_once):
@@ -372,7 +341,6 @@ class OpenClaims:
             await asyncio.sleep(0)  # a kept reply is never waited for, and a signal is to be heard all the same
 
     async def _ask_about(self, question: OpenQuestion, model: Model) -> Decided | None:
-        """What comes of the question; None where it was not asked."""
         self.state.in_flight += 1
         try:
             said = await ask_verdict(question, model)
@@ -389,7 +357,6 @@ class OpenClaims:
         return decided
 
     def decide(self, text: str, pages: Sequence[PageText], finding: Finding) -> Decided:
-        """What comes of the sentence: by the model where the rules leave it open, or why it was not asked."""
         place = _place_of(text, pages)
         decided = self.decided.get(place)
         if decided or (place not in self.decided and not open_question(text, pages, finding)):

@@ -81,7 +81,6 @@ class PageText:
 
     @cached_property
     def places_by_form(self) -> dict[str, list[int]]:
-        """The places of the sentences by the form in which two are the same, with and without citation marks."""
         places: dict[str, list[int]] = {}
         for place, sentence in enumerate(self.sentences):
             for form in {same_form(sentence), same_form(_MARK.sub("", sentence))}:
@@ -89,21 +88,16 @@ class PageText:
         return places
 
     def quote(self, place: int) -> Quote:
-        """The sentence with its place on the page."""
         start, end = self.spans[place]
         return Quote(self.url, self.text[start:end], start, end)
 
 
 def same_form(sentence: str) -> str:
-    """The sentence in the form in which two are the same.
-
-    Normal form, without the bullet in front, backticks and the mark at its end; a question keeps its own.
-    """
+    """Normal form, without the bullet in front, backticks and the mark at its end; a question keeps its own."""
     plain = unicodedata.normalize("NFC", sentence).translate(_WIDE).replace("`", "")
     return normalise(_BULLET.sub("", plain.strip())).rstrip(_STOPS)
 
 
 @lru_cache(maxsize=_PAGES_KEPT)
 def read_page(page: Page) -> PageText:
-    """The page, read; the latest 32 pages stay so."""
     return PageText(page.text, page.url, page.lang)

@@ -50,12 +50,11 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
 
     A mark belongs to the sentence that it stands in or behind. A paragraph that ends in `(C001)` cites that for those
     of its sentences that have no mark, and so does a block of nothing but marks for the block above it; whether other
-    marks at a paragraph's end do too is left open: `paragraph_urls` tells what they would cite. A number means
-    the entry of the next source list below it, else of the one above. `known` gives the URLs of an answer's numbers
-    that no list has; its last line may hold marks that belong nowhere. Linear in the text, whatever it holds.
+    marks at a paragraph's end do too is left open: `paragraph_urls` has what they would cite. A number means the entry
+    of the next source list below it, else of the one above. `known` gives the URLs of an answer's numbers that no list
+    has; its last line may hold marks that belong nowhere.
 
-    Source: pipeline/contracts/research.md#paragraphs for `(C001)` and `[n]`, Markdown for `[^n]` and links; lists as
-    models write them.
+    Source: pipeline/contracts/research.md#paragraphs for `(C001)` and `[n]`, Markdown for `[^n]` and links.
     """
     text = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     blocks = read_blocks(text)
@@ -73,10 +72,7 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
 def _section_sentences(
     section: Section, listed: Container[int], language: str, marks_stand_alone: bool
 ) -> list[CitedSentence]:
-    """The section's sentences in order.
-
-    With `marks_stand_alone` a block of nothing but marks cites for all sentences above it that have none.
-    """
+    """With `marks_stand_alone` a block of nothing but marks cites for all sentences above it that have none."""
     found: list[list[CitedSentence]] = []
     said = [section.heading] if section.heading and _says_something(section.heading) else []
     for block in [*said, *section.blocks]:
@@ -104,7 +100,6 @@ def _says_something(heading: Block) -> bool:
 
 
 def _unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
-    """The stretches of the piece that are in no source list."""
     if piece.is_row:
         return [] if piece.line in listed else [piece]
     stretches: list[Piece] = []
@@ -119,7 +114,6 @@ def _unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
 
 
 def _cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterator[CitedSentence]:
-    """The sentences of the piece with their marks; where it only names sources, one without text."""
     plain = without_citations(piece.text)
     spans = [(0, len(plain.text))] if piece.is_row else sentence_spans(plain.text, language)
     if names_sources or not spans or _only_links(plain):
@@ -141,7 +135,6 @@ def _cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterat
 
 
 def _closing_marks(plain: PlainText) -> tuple[Mark, ...]:
-    """The marks at the end of the text, and links there that are no words of it, in order."""
     found: list[Mark] = []
     end = len(plain.text)
     for position, mark in reversed(plain.marks):
@@ -153,7 +146,6 @@ def _closing_marks(plain: PlainText) -> tuple[Mark, ...]:
 
 
 def _only_links(plain: PlainText) -> bool:
-    """Whether nothing but links stands there: no sentence, but sources."""
     rest: list[str] = []
     position = 0
     for end, mark in plain.marks:
@@ -163,8 +155,6 @@ def _only_links(plain: PlainText) -> bool:
 
 
 class SubmittedReport(NamedTuple):
-    """One report, or one answer."""
-
     answer_id: str | None
     """The answer's id; None for a report."""
     report: ReadReport
@@ -172,11 +162,7 @@ class SubmittedReport(NamedTuple):
 
 
 def submitted_file(path: Path) -> Path:
-    """The file that is meant: of the folder of a research run, its report.
-
-    Raises:
-        InputError: there is no such file, or the folder is none of a finished research run.
-    """
+    """The file that is meant: of the folder of a finished research run its report; InputError where there is none."""
     report = path / "final" / "report.md"
     if path.is_dir() and report.is_file():
         return report

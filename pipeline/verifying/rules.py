@@ -193,7 +193,6 @@ def stands_on(text: str, page: PageText) -> int | None:
 
 
 def _is_disclaimed(page: PageText, run: range) -> bool:
-    """Whether the next sentence calls these wrong, or what introduces them says that they are myths or denied."""
     if run.stop < len(page.sentences) and _REFUTES.search(page.sentences[run.stop]):
         return True
     at = run.start
@@ -207,8 +206,6 @@ def _is_disclaimed(page: PageText, run: range) -> bool:
 
 
 class _Statement(NamedTuple):
-    """A sentence as two are compared for what contradicts."""
-
     words: tuple[str, ...]
     """Folded case, units by one name, numbers and dates in one form; negations are left out."""
     written: tuple[str, ...]
@@ -228,7 +225,6 @@ class _Statement(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def _statement_of(text: str) -> _Statement:
-    """The sentence as it is compared; without words where it asks, orders, or is a quotation as a whole."""
     plain = straighten(unicodedata.normalize("NFC", without_marks(text))).strip()
     is_japanese = _KANA.search(plain)
     names_nothing = is_japanese and "は" not in plain
@@ -251,14 +247,12 @@ def _statement_of(text: str) -> _Statement:
 
 
 def _plain(part: str) -> str:
-    """The word in folded case; a unit by its first name, a number without groups."""
     word = part.casefold()
     sign, number = ("-", word.removeprefix("minus_")) if word.startswith("minus_") else ("", word)
     return sign + plain_number(number) if number[:1].isdigit() else _SAME_UNIT.get(word, word)
 
 
 def denials(text: str) -> int:
-    """How many words of the text negate."""
     return len(_statement_of(text).denied)
 
 
@@ -280,7 +274,6 @@ def contradiction(claim: str, other: str) -> str:
 
 
 def _excludes(ours: _Statement, theirs: _Statement, at: int) -> bool:
-    """Whether the number, unit or date at this place of one sentence cannot be right beside that of the other."""
     one, another = ours.words[at], theirs.words[at]
     beside = (*ours.words[max(0, at - 1) : at], *ours.words[at + 1 : at + 2])
     if all("month" in each for each in (one, another)) or all(map(_YEAR.fullmatch, (one, another))):
@@ -301,7 +294,6 @@ def _excludes(ours: _Statement, theirs: _Statement, at: int) -> bool:
 
 
 def _differ_by(one: str, another: str) -> float:
-    """By which share of the larger one two numbers differ."""
     values = float(one), float(another)
     return abs(values[0] - values[1]) / max(map(abs, values))
 
@@ -323,7 +315,6 @@ def _is_rounded(one: str, another: str) -> bool:
 
 
 def _shown(statement: _Statement, at: int) -> str:
-    """The number, the unit with its number, or the date, as it is written."""
     word = statement.words[at]
     if "month" in word:
         return " ".join(map(shown_figure, reversed(statement.written[at].split())))
@@ -333,10 +324,7 @@ def _shown(statement: _Statement, at: int) -> str:
 
 
 def opposing(text: str, pages: Sequence[PageText]) -> dict[SentencePlace, str]:
-    """The sentences of the pages that contradict a text, and why.
-
-    None where they contradict it in more than one way: then the pages have several of the kind.
-    """
+    """The sentences of the pages that contradict a text, and why; None where they do so in more than one way."""
     words = frozenset[str]().union(*words_and_numbers(text, ""))
     found: dict[SentencePlace, str] = {}
     for place in cover(words, frozenset(), [page.index for page in pages], _CANDIDATES)[1]:
@@ -355,8 +343,6 @@ _SHOWN_SENTENCE = 300
 
 
 class Finding(NamedTuple):
-    """What pages say of a text."""
-
     verdict: Verdict
     """What can be told from the words alone."""
     score: float
@@ -396,7 +382,6 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
 
 
 def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[SentencePlace]) -> float:
-    """Mean share of the words that the pages have, that one sentence has, and that three in a row have."""
     known = sum(any(word in page.index.places for page in pages) for word in words)
     alone = max(pages[place.source].index.count(place.sentence, words) for place in places)
     together = max(pages[place.source].index.count_around(place.sentence, words, _TOGETHER) for place in places)
@@ -404,15 +389,12 @@ def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[Se
 
 
 def is_covered(text: str, page: PageText) -> bool:
-    """Whether a sentence of the page has enough of the words of a text that it is worth to look what it says of it."""
     words = frozenset[str]().union(*words_and_numbers(text, ""))
     shared = page.index.shared(words)
     return bool(shared) and max(shared.values()) >= _WORTH_A_LOOK * len(words)
 
 
 class Disagreement(NamedTuple):
-    """Two sides of which both cannot be right."""
-
     claim_ids: tuple[str, ...]
     """The claims that stand on either side, in order."""
     sides: tuple[tuple[Quote, ...], tuple[Quote, ...]]
@@ -420,9 +402,9 @@ class Disagreement(NamedTuple):
 
 
 def contrary(text: str, own: Sequence[PageText], others: Sequence[PageText]) -> tuple[Quote, ...]:
-    """The sentences of other pages that contradict a text which pages of its own say.
+    """The sentences of other pages that contradict a text which pages of its own say, but of no page that says it too.
 
-    None where its own pages contradict it or call it wrong. Of a page that says it as well, none.
+    None where its own pages contradict it or call it wrong.
     """
     same = ((page, place) for page in own for place in page.places_by_form.get(same_form(text), ()))
     if opposing(text, own) or any(_is_disclaimed(page, range(place, place + 1)) for page, place in same):
@@ -436,13 +418,11 @@ def contrary(text: str, own: Sequence[PageText], others: Sequence[PageText]) -> 
 
 
 def is_other_edition(title: str, other: str) -> bool:
-    """Whether two pages are about different versions or years of one thing: their titles differ in numbers alone."""
     names = [re.sub(r"[\d.]+", "", each).casefold().split() for each in (title, other)]
     return bool(names[0]) and names[0] == names[1] and numbers_in(title) != numbers_in(other)
 
 
 def disagreements(claims: Iterable[Checked]) -> list[Disagreement]:
-    """What pages disagree about, in order of the claims: claims that share a side's words are one disagreement."""
     found: list[tuple[list[str], list[Quote], list[Quote]]] = []
     for checked in claims:
         own = checked.claim.quotes
@@ -464,14 +444,12 @@ def disagreements(claims: Iterable[Checked]) -> list[Disagreement]:
 
 
 def overlap(quotes: Iterable[Quote], others: Sequence[Quote]) -> bool:
-    """Whether one of the quotes and one of the others share a part of their page."""
     return any(
         one.url == other.url and one.start < other.end and other.start < one.end for one in quotes for other in others
     )
 
 
 def disputed_ids(claims: Sequence[Checked]) -> frozenset[str]:
-    """The claims that stand on a side of a disagreement: their own, or their quotes are part of one."""
     found = disagreements(claims)
     ids = {name for each in found for name in each.claim_ids}
     quotes = [quote for each in found for side in each.sides for quote in side]

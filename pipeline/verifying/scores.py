@@ -56,14 +56,11 @@ class Scores(NamedTuple):
 
 
 class _Verdicts:
-    """Verdicts on sentences, each asked for once."""
-
     def __init__(self, pages: Mapping[str, PageText]) -> None:
         self.pages = pages
         self.known: dict[tuple[str, tuple[str, ...]], Verdict] = {}
 
     def on(self, sentence: str, urls: tuple[str, ...]) -> Verdict:
-        """What these pages together say of the sentence; `cannot_tell` where none of them could be read."""
         if (sentence, urls) not in self.known:
             read = [self.pages[url] for url in urls if url in self.pages]
             self.known[sentence, urls] = check_sentence(sentence, read).verdict
@@ -74,7 +71,6 @@ class _Verdicts:
 
 
 def cited_texts(paragraphs: Iterable[Paragraph], language: str = "") -> list[CitedText]:
-    """The paragraphs of a report as sentences that share the citations at the paragraph's end."""
     return [
         CitedText(
             tuple(each.text[start:end] for start, end in sentence_spans(each.text, language)),
@@ -86,7 +82,6 @@ def cited_texts(paragraphs: Iterable[Paragraph], language: str = "") -> list[Cit
 
 
 def citation_scores(texts: Iterable[CitedText], pages: Mapping[str, PageText]) -> Scores:
-    """The scores of a report; `pages` are those that could be read, by canonical URL."""
     verdicts = _Verdicts(pages)
     kept = list(texts)
     sentences = [(sentence, text.urls) for text in kept for sentence in text.sentences]
@@ -105,17 +100,15 @@ def citation_scores(texts: Iterable[CitedText], pages: Mapping[str, PageText]) -
 
 
 def weaker_sentences(texts: Iterable[CitedText], pages: Mapping[str, PageText]) -> list[tuple[str, Verdict]]:
-    """The sentences that their pages' words do not support, in order, each with what they say of it."""
     verdicts = _Verdicts(pages)
     told = [(sentence, verdicts.on(sentence, text.urls)) for text in texts for sentence in text.sentences]
     return [each for each in told if each[1] != "supported"]
 
 
 def _is_precise(text: CitedText, url: str, verdicts: _Verdicts) -> bool:
-    """Whether a sentence of the text needs this citation.
+    """All citations together support it, and this one does so alone or the others do not without it (ALCE's rule).
 
-    It does where all citations together support it, and this one does so alone or the others do not without it (ALCE's
-    rule of dropping one). Where sentences share their citations, one that needs it is enough.
+    Where sentences share their citations, one that needs it is enough.
     """
     others = tuple(other for other in text.urls if other != url)
     return any(
@@ -126,7 +119,6 @@ def _is_precise(text: CitedText, url: str, verdicts: _Verdicts) -> bool:
 
 
 def single_source(checked: Iterable[Checked], sites: Mapping[str, str]) -> list[Checked]:
-    """The supported claims all of whose supporters are of one site."""
     return [
         each
         for each in checked

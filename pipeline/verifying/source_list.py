@@ -57,8 +57,6 @@ _SHARE = 0.5
 
 
 class Entry(NamedTuple):
-    """One entry of a source list."""
-
     id: str
     """Its number without leading zeros, `C001`, or the footnote's name."""
     is_marked: bool
@@ -110,7 +108,6 @@ class Section(NamedTuple):
 
 
 def sections(blocks: Sequence[Block]) -> list[Section]:
-    """The report's sections in order; what stands before the first heading is the first."""
     places = [index for index, block in enumerate(blocks) if block.kind == "heading"]
     ends = [*places, len(blocks)]
     found = [Section(None, tuple(blocks[: ends[0]]), False, False, not places)]
@@ -129,7 +126,6 @@ def sections(blocks: Sequence[Block]) -> list[Section]:
 
 
 def _candidate_entries(lines: Sequence[str], section: Section) -> Iterator[Entry]:
-    """What looks like an entry, in the order of its lines; code has none."""
     for block in section.blocks:
         if block.kind in ("code", "rule"):
             continue
@@ -147,14 +143,12 @@ def _candidate_entries(lines: Sequence[str], section: Section) -> Iterator[Entry
 
 
 def _carries_on(lines: Sequence[str], start: int, index: int) -> bool:
-    """Whether this line belongs to the entry above it: it holds the URL that the entry lacks, or the way to it."""
     if not lines[index].strip() or _ENTRY.match(lines[index]):
         return False
     return not any("://" in line for line in lines[start:index])
 
 
 def _split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: int) -> Iterator[Entry]:
-    """The entry that begins here, or the several that stand on one line, each with a URL of its own."""
     groups = match.groupdict()
     written = next(value for value in (groups[name] for name in _NUMBERED_BY) if value)
     is_marked = not (groups["dotted"] or groups["round"] or groups["row"])
@@ -168,7 +162,6 @@ def _split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: 
 
 
 def _entry(written: str, is_marked: bool, text: str, line: int, end: int) -> Entry:
-    """The entry with this text behind its number."""
     number = str(int(written)) if written.isdecimal() else written
     links = [link for link in find_links(text) if link.kind != "image"]
     if not links:
@@ -182,7 +175,6 @@ def _entry(written: str, is_marked: bool, text: str, line: int, end: int) -> Ent
 
 
 def _whole_bare_url(text: str, link: Link) -> Link:
-    """The link; a bare URL goes on to the next blank, over apostrophes and letters of all scripts."""
     match = _LISTED_URL.match(text, link.start) if link.kind == "bare" else None
     if match is None:
         return link
@@ -195,8 +187,6 @@ def _whole_bare_url(text: str, link: Link) -> Link:
 
 
 class Target(NamedTuple):
-    """Where one id leads."""
-
     id: str
     url: str
     """Canonical URL; empty where it leads nowhere."""
@@ -206,8 +196,6 @@ class Target(NamedTuple):
 
 
 class Lookup:
-    """The entries of a report's source lists by id, and what is known beside them."""
-
     def __init__(self, entries: Iterable[Entry], known: Mapping[str, str]) -> None:
         """An entry with a number in brackets goes before `1.`, one with a URL before one without."""
         self.known = known
@@ -231,7 +219,6 @@ class Lookup:
         return _resolved(written, known, "") if known else Target(written, "", reason="no_url" if found else "no_entry")
 
     def targets(self, mark: Mark, line: int) -> list[Target]:
-        """Where each id of a mark, or a link, leads."""
         if mark.url:
             return [_resolved("", mark.url, mark.shown)]
         return [self.target(written, line) for written in mark.ids]
@@ -243,7 +230,6 @@ def _other_form(written: str) -> str:
 
 
 def _resolved(written: str, url: str, title: str) -> Target:
-    """The target with this URL; one that is no http(s) URL leads nowhere."""
     try:
         return Target(written, canonical_url(url), title)
     except InputError:
@@ -251,7 +237,6 @@ def _resolved(written: str, url: str, title: str) -> Target:
 
 
 def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
-    """The report whose sentences are these; what has no text only names sources."""
     sentences: list[Sentence] = []
     sources: dict[str, list[Target]] = {}
     counts: Counter[str] = Counter()

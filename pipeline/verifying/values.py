@@ -34,8 +34,6 @@ class CitedSentence(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """One sentence of the report's body; of a table, one row."""
-
     text: str
     """Its words, without citation marks, Markdown and URLs; cells of a row are joined by ` | `."""
     urls: tuple[str, ...]
@@ -117,8 +115,6 @@ class Quote(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What comes of a claim, and who says so."""
-
     verdict: Verdict
     by: DecidedBy
     """Who says so; `rules` where a model's word is no use."""
@@ -147,8 +143,6 @@ class Claim(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A claim held against the pages that it cites."""
-
     claim: Claim
     verdict: StoredVerdict
     score: float
@@ -162,8 +156,6 @@ class Checked(NamedTuple):
 
 
 class Paragraph(NamedTuple):
-    """One paragraph of the report."""
-
     section: int
     """Index of its section; -1 in the answer at the head, the number of sections in what sources disagree about."""
     text: str

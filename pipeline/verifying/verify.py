@@ -48,8 +48,6 @@ _PAGES_HELD = 64
 
 
 class Reader:
-    """The pages that reports cite, as a store has them; without one, no page is read."""
-
     def __init__(self, store: Store | None) -> None:
         self.store = store
         self._page = lru_cache(_PAGES_HELD)(self._read_page)
@@ -61,20 +59,16 @@ class Reader:
         return PageText(page.text, page.url, page.lang)
 
     def cited(self, url: str) -> PageText | None:
-        """The text of the page behind a cited URL; None where none is held."""
         return self._page(cited_page(url, {}).key)
 
     def read(self, urls: Iterable[str]) -> list[PageText]:
-        """The pages behind the URLs that were read, in order."""
         return [page for url in urls if (page := self.cited(url))]
 
     def outcome(self, url: str) -> Outcome:
-        """What became of the page behind a cited URL."""
         return outcome_of(cited_page(url, {}), self.store)
 
 
 def cited_keys(submitted: Iterable[SubmittedReport]) -> list[str]:
-    """The keys of all pages that sentences cite, each once, in order of first appearance."""
     urls = (source.url for each in submitted for source in each.report.sources if source.sentences)
     return list(dict.fromkeys(key for url in urls if (key := cited_page(url, {}).key)))
 
@@ -84,12 +78,10 @@ Decide = Callable[[str, Sequence[PageText], Finding], Decided]
 
 
 def by_rules(text: str, pages: Sequence[PageText], finding: Finding) -> Decided:
-    """What the rules find."""
     return Decided(finding.verdict, "rules", finding.problems)
 
 
 def cited_claims(submitted: Iterable[SubmittedReport]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each sentence that cites something, and what it cites, by both readings of what its marks are."""
     for each in submitted:
         for sentence in each.report.sentences:
             for urls in dict.fromkeys((sentence.urls, sentence.paragraph_urls)):
@@ -123,7 +115,6 @@ def _verify_sentence(sentence: Sentence, reader: Reader, decide: Decide) -> Veri
 
 
 def _reading(text: str, urls: tuple[str, ...], reader: Reader, decide: Decide) -> Reading:
-    """What the pages behind the URLs say of the text; silence of those that were read decides where all were read."""
     pages = reader.read(urls)
     if not pages:
         problem = "the pages that it cites were not read" if urls else "it cites nothing that can be looked up"
@@ -148,8 +139,6 @@ def _reading(text: str, urls: tuple[str, ...], reader: Reader, decide: Decide) -
 
 
 class Summary:
-    """Counts over all reports."""
-
     def __init__(self) -> None:
         self.reports = self.sentences = self.marks = 0
         self.verdicts: Counter[str] = Counter()
@@ -163,7 +152,6 @@ class Summary:
         self.is_csv = False
 
     def add(self, report: VerifiedReport, outcome: Callable[[str], Outcome]) -> None:
-        """Count a report; `outcome` gives what became of a source's page."""
         self.reports += 1
         self.is_csv = report.answer_id is not None
         self.sentences += len(report.sentences)
@@ -184,16 +172,11 @@ class Summary:
                 self.pages.add_page(site_key(source.url), source.url, *outcome(source.url)[:2])
 
     def check(self, file: Path) -> None:
-        """Refuse a file in which there was nothing to verify.
-
-        Raises:
-            InputError: a CSV file has no answers.
-        """
+        """Raise InputError for a CSV file without answers."""
         if not self.reports:
             raise InputError(f"{str(file)!r} holds no answers: it has a header and no rows.")
 
     def _examples(self, verdict: Verdict, shown: Sequence[str]) -> Iterator[str]:
-        """Sentences with this verdict, and how many more there are; nothing where none is shown."""
         if shown:
             yield f"{verdict}:"
             yield from shown
@@ -202,11 +185,9 @@ class Summary:
 
     @property
     def read_nothing(self) -> bool:
-        """Whether something is cited and no cited page was read."""
         return bool(self.by_paragraph) and not self.pages.by_state()["read"]
 
     def lines(self, strict: bool) -> Iterator[str]:
-        """The summary, line by line; `strict` adds why the reports do not hold, where they do not."""
         of = f" of {self.reports:,} answers" if self.is_csv else ""
         counts = f"Sentences{of}: {self.sentences:,}, with citations {_counted(self.verdicts)}."
         yield from textwrap.wrap(counts, _WIDTH)
@@ -239,14 +220,12 @@ class Summary:
 
 
 def _name_of(reading: Reading | VerifiedSentence) -> str:
-    """The verdict; of what is supported, by what."""
     if reading.verdict != "supported":
         return reading.verdict
     return _BY_MODEL if reading.by == "model" else _OWN_WORDS
 
 
 def _shown(sentence: VerifiedSentence, answer_id: str | None) -> str:
-    """The sentence with its line, and below it the words of the page that decide or come nearest."""
     reading = sentence.by_paragraph
     where = f"{answer_id}, line {sentence.line}" if answer_id else f"line {sentence.line}"
     lines = [f"{where}: {sentence.text[:_SHOWN_WORDS]}"]
@@ -260,13 +239,11 @@ def _shown(sentence: VerifiedSentence, answer_id: str | None) -> str:
 
 
 def _counted(verdicts: Counter[str]) -> str:
-    """How many there are, and of them how many of each."""
     names = (_OWN_WORDS, _BY_MODEL, *get_args(Verdict))
     counts = ", ".join(f"{verdicts[name]:,} {name}" for name in names if verdicts[name])
     return f"{verdicts.total():,}: {counts}" if counts else "0"
 
 
 def json_line(value: dict[str, Any]) -> str:
-    """The value as one line of JSON in plain UTF-8 that no terminal obeys."""
     text = json.dumps(value, ensure_ascii=False)
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

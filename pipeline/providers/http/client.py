@@ -66,10 +66,7 @@ class Response(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one attempt came to: a body, or the failure and what to do about it.
-
-    `pause` are the seconds in which the API wants no further request.
-    """
+    """What one attempt came to; `pause` are the seconds in which the API wants no further request."""
 
     status: int = 0
     text: str = ""
@@ -91,13 +88,10 @@ class ApiClient:
         check: Callable[[Any], object] = lambda body: None,
         keeps_unread: bool = False,
     ) -> None:
-        """Know whom to ask; nothing is sent before the first request.
+        """`check` raises ProviderError for a body that came with a success and is no answer.
 
-        `check` raises ProviderError for a body that came with a success and is no answer. A client that `keeps_unread`
-        gives back a success that cannot be read or is not whole, for it is paid for; others ask again or raise.
-
-        Raises:
-            SettingsError: the key is nothing that a header can carry.
+        A client that `keeps_unread` gives back a success that cannot be read or is not whole, for it is paid for;
+        others ask again or raise. SettingsError where the key is nothing that a header can carry.
         """
         self.endpoint = endpoint
         self.policy = policy or RetryPolicy()
@@ -125,7 +119,6 @@ class ApiClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections that are not in use; the next request opens a new one."""
         while self.idle:
             await self.idle.pop().aclose()
 
@@ -222,7 +215,6 @@ class ApiClient:
             self.idle.append(client)
 
     def judge(self, received: RawResponse, attempt: int, now: float) -> Outcome:
-        """What a response came to: an answer, whatever it says, or a failure."""
         status, headers, key = received.status, received.headers, self.endpoint.key
         text = hide_key(received.text, key)
         pause = exhausted_seconds(headers, now)
@@ -256,7 +248,7 @@ class ApiClient:
         return Outcome(status, text, body, pause=pause)
 
     def learn(self, outcome: Outcome, started: float) -> float:
-        """Tell the gate of the outcome, and give the seconds to wait before this call's next request."""
+        """Report the outcome to the gate, and give the seconds to wait before this call's next request."""
         decision, failure = outcome.decision, outcome.failure
         self.gate.pause(outcome.pause)
         if failure is None:
@@ -274,18 +266,17 @@ class ApiClient:
 
 
 def _decide_transport(failure: ProviderError, attempt: int) -> Decision:
-    """What to do after an attempt of which no whole response came."""
     return decide(None, {}, "", attempt, 0.0) if failure.kind in ("network", "timeout") else Decision("no")
 
 
 @cache
 def _trusted_certificates() -> ssl.SSLContext:
-    """Whose certificates are believed; read once, which takes longer than most requests."""
+    """Read once, which takes longer than most requests."""
     return httpx.create_ssl_context()
 
 
 def _redirect_error(endpoint: Endpoint, location: str) -> ProviderError:
-    """The error for an API that points elsewhere; the key is not carried there."""
+    """The key is not carried there."""
     try:
         host = httpx.URL(location).host
     except (httpx.InvalidURL, ValueError):  # of a host `xn--…` that stands for nothing, httpx says ValueError
@@ -299,7 +290,6 @@ def _redirect_error(endpoint: Endpoint, location: str) -> ProviderError:
 
 
 def _final_error(outcome: Outcome, sent: int, wait: float) -> ProviderError:
-    """The failure as it is recorded: with its status, its number of requests, and the wait that was too long."""
     failure = outcome.failure or ProviderError("There is no answer.")
     words = str(failure)
     if wait >= 1:
@@ -329,9 +319,7 @@ class Gate:
         """The time on the loop's clock at which a request may be sent, once it may; the turn ends with the block.
 
         `sent` requests were made for the call so far; `patience` is the longest wait that makes sense, in seconds.
-
-        Raises:
-            ProviderError: the provider's door is shut, or opens only after the longest wait that makes sense.
+        ProviderError where the door is shut, or opens only after that.
         """
         with self.rests():
             async with self.moved:
@@ -362,7 +350,6 @@ class Gate:
 
     @contextmanager
     def rests(self) -> Iterator[None]:
-        """The task has nothing on the way to the provider while the block runs."""
         task = asyncio.current_task()
         self.resting.add(task)
         try:

@@ -105,9 +105,9 @@ def is_error(body: Any) -> bool:
 
 
 def payload_error(body: Any, status: int | None = None) -> ProviderError:
-    """The error that a provider's error body stands for, its kind told by the status, the body's own code or its words.
+    """The error that a provider's error body stands for; `status` is the HTTP status where it is known.
 
-    `status` is the HTTP status where it is known; a 2xx says nothing about an error in its body.
+    Its kind comes from the status, the body's own code or its words; a 2xx says nothing about an error in its body.
     """
     detail = _error_detail(body)
     inner = as_object(detail)
@@ -125,7 +125,6 @@ def payload_error(body: Any, status: int | None = None) -> ProviderError:
 
 
 def unreadable_error(text: str, status: int | None) -> ProviderError:
-    """The error that a failed request's body stands for, whether it is JSON or not."""
     try:
         return payload_error(load_body(text), status)
     except ProviderError:
@@ -147,7 +146,6 @@ def _error_detail(body: Any) -> Any:
 
 
 def _error_words(body: Any, fields: dict[str, Any]) -> str:
-    """Type, code, status, reasons, quota ids and message of the error, one a line."""
     details = as_objects(fields.get("details"))
     violations = [quota for detail in details for quota in as_objects(detail.get("violations"))]
     values = [
@@ -163,7 +161,7 @@ def _error_words(body: Any, fields: dict[str, Any]) -> str:
 
 
 def error_kind(status: int | None, words: str) -> ErrorKind:
-    """The kind of `errors.jsonl`: what the words say of key and money first, then the status, then the error's type."""
+    """What the words say of key and money first, then the status, then the error's type."""
     if _WRONG_KEY.search(words):
         return "auth"
     if _NO_MONEY.search(words):
@@ -190,12 +188,11 @@ def redact(text: str) -> str:
 
 
 def is_refusal(stop_reason: str) -> bool:
-    """Whether the answer ended for this reason because the provider refused or blocked it."""
     return stop_reason.lower() in _REFUSED
 
 
 def is_refusal_error(kind: ErrorKind, message: str) -> bool:
-    """Whether a line of `errors.jsonl` with this kind and message is a question that was refused for its content."""
+    """Whether a line of `errors.jsonl` is a question that was refused for its content."""
     return kind == "bad_response" and bool(_REFUSED_CONTENT.search(message))
 
 
@@ -264,7 +261,6 @@ def decide(status: int | None, headers: Mapping[str, str], body: str, attempt: i
 
 
 def _retry_kind(status: int, headers: Mapping[str, str], body: str) -> Literal["no", "transient", "rate_limit"]:
-    """Whether another request may help, by what the error is, the provider's own word on it, and the status."""
     kind = unreadable_error(body, status).kind
     if kind in ("auth", "quota") or _TOO_LARGE.search(body):
         return "no"
@@ -285,12 +281,10 @@ def ends_the_provider(failure: ProviderError, status: int | None) -> bool:
 
 
 def backoff_seconds(attempt: int, base: float = 1.0) -> float:
-    """The longest wait after request number `attempt`: doubled each time, at most a minute."""
     return min(base * 2.0 ** (attempt - 1), _LONGEST_WAIT)
 
 
 def _stated_seconds(headers: Mapping[str, str], body: str, now: float) -> float | None:
-    """The wait that the provider names, in its headers or in the error's body; None where it names none."""
     milliseconds = headers.get("retry-after-ms", "").strip()
     if _DECIMAL.fullmatch(milliseconds):
         return float(milliseconds) / 1000
@@ -301,7 +295,6 @@ def _stated_seconds(headers: Mapping[str, str], body: str, now: float) -> float 
 
 
 def _body_seconds(body: str) -> float | None:
-    """The wait in Gemini's `RetryInfo`, else in the words of the message; None where there is none."""
     try:
         detail = as_object(_error_detail(load_body(body)))
     except ProviderError:
@@ -367,7 +360,6 @@ def wait_seconds(value: str, now: float) -> float | None:
 
 
 def _moment_of(value: str) -> float | None:
-    """The Unix seconds of an HTTP date or an RFC 3339 time; None where the text is neither."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             moment = read(value)
@@ -378,5 +370,4 @@ def _moment_of(value: str) -> float | None:
 
 
 def duration_seconds(value: str) -> float:
-    """The seconds of a span such as `21m36.001s` or `115ms`."""
     return sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in _DURATION_PART.findall(value))

@@ -39,24 +39,17 @@ class Endpoint(NamedTuple):
     key_header: str = "authorization"
 
     def __repr__(self) -> str:
-        """Everything but the key."""
         return f"Endpoint(name={self.name!r}, base_url={self.base_url!r}, key={'…' if self.key else ''!r})"
 
     @property
     def host(self) -> str:
-        """The host that is asked, for a message."""
         return urlsplit(self.base_url).hostname or ""
 
     def url(self, request: ProviderRequest) -> str:
-        """The URL of a request: its path below the base URL."""
         return f"{self.base_url.rstrip('/')}/{request.path.lstrip('/')}"
 
     def key_headers(self) -> dict[str, str]:
-        """The header that carries the key; never a query parameter, which ends up in logs.
-
-        Raises:
-            SettingsError: the key holds white space or a letter that no header carries; the message does not show it.
-        """
+        """The header that carries the key; never a query parameter, which ends up in logs."""
         if not self.key:
             return {}
         if not self.key.isascii() or not self.key.isprintable() or " " in self.key:
@@ -131,17 +124,15 @@ def load_body(text: str) -> Any:
 
 
 def encode_body(body: Mapping[str, Any]) -> bytes:
-    """The request's JSON; escapes keep what UTF-8 cannot carry, such as half of an emoji, as it was."""
+    """Escapes keep what UTF-8 cannot carry, such as half of an emoji, as it was."""
     return json.dumps(body, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    """Refuse `NaN` and its like, which are Python's and not JSON's."""
     raise ValueError(f"{name} is no JSON value")
 
 
 def writable(value: Any) -> Any:
-    """The value with every text in it fit for a UTF-8 file."""
     if isinstance(value, str):
         return _UNWRITABLE.sub("\ufffd", value)
     if isinstance(value, list):
@@ -152,17 +143,14 @@ def writable(value: Any) -> Any:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """The value where it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of a JSON list; empty where the value is no list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def as_text(value: Any) -> str:
-    """The value where it is a text, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
@@ -172,5 +160,4 @@ def as_number(value: Any) -> int | None:
 
 
 def first_object(value: Any) -> dict[str, Any]:
-    """The first item of a JSON list where it is an object, else an empty one."""
     return as_object(value[0]) if isinstance(value, list) and value else {}

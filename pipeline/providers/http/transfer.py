@@ -35,10 +35,7 @@ _ESCAPES = ("\\", "%", "&#")
 
 
 class RawResponse(NamedTuple):
-    """A response: its status, its headers with names in lower case, its body as text.
-
-    `fault` says why the text is not the whole body; one that cannot be unpacked has a letter of Latin-1 for each byte.
-    """
+    """`fault` says why the text is not the whole body; one that cannot be unpacked has a letter for each byte."""
 
     status: int
     headers: Mapping[str, str]
@@ -47,7 +44,7 @@ class RawResponse(NamedTuple):
 
 
 async def _hold_redirect(response: httpx.Response) -> None:
-    """Give `location` another name: httpx would read it, and trip over some of what stands there."""
+    """Rename `location`: httpx would read it, and trip over some of what stands there."""
     if "location" in response.headers:
         response.headers[REDIRECT] = response.headers.pop("location")
 
@@ -68,11 +65,6 @@ def one_connection(trust: ssl.SSLContext, silence: httpx.Timeout) -> httpx.Async
 async def receive(
     client: httpx.AsyncClient, url: str, headers: Mapping[str, str], content: bytes, method: str = "POST"
 ) -> RawResponse:
-    """The response to a request, whatever its status; a redirect is not followed.
-
-    Raises:
-        ProviderError: nobody answered (`network`), not in time (`timeout`), or half the body of a failure came.
-    """
     async with opened(client, url, headers, content, method) as response:
         return await read_whole(response)
 
@@ -100,11 +92,7 @@ async def opened(
 
 
 async def read_whole(response: httpx.Response) -> RawResponse:
-    """The response with its body, or with what came of it: of one larger than any answer the first megabyte.
-
-    Raises:
-        httpx.TransportError: half the body of a failure came, or nothing more in time.
-    """
+    """The response with its body, or with what came of it: of one larger than any answer the first megabyte."""
     raw, fault = bytearray(), None
     try:
         async for chunk in response.aiter_raw():
@@ -146,11 +134,7 @@ async def read_lines(response: httpx.Response) -> AsyncIterator[str]:
 
 
 async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
-    """The body in pieces of at most 1 MB without its compression.
-
-    Raises:
-        ProviderError: it cannot be unpacked, half of it is missing, or nobody asked for this encoding.
-    """
+    """The body in pieces of at most 1 MB without its compression."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding in ("", "identity"):
         async for chunk in response.aiter_raw():
@@ -195,7 +179,7 @@ def _unpack(raw: bytes, encoding: str, status: int) -> tuple[str, ProviderError 
 
 
 def _decode(body: bytes) -> str:
-    """The body as text; one wrong byte does not lose a paid answer."""
+    """One wrong byte does not lose a paid answer."""
     return body.decode("utf-8-sig", errors="replace")
 
 
@@ -206,7 +190,6 @@ def _broken(host: str, error: Exception, has_begun: bool) -> ProviderError:
 
 
 def _too_large(status: int) -> ProviderError:
-    """The error for a body that no answer needs."""
     limit = _MAX_BODY_BYTES // (1024 * 1024)
     return ProviderError(
         f"The answer is larger than {limit} MB, which no answer is; the rest was not read.", status=status
@@ -224,12 +207,10 @@ def hide_key(text: str, key: str) -> str:
 
 @cache
 def _escaped_key(key: str) -> re.Pattern[str]:
-    """What finds the key whichever of its letters are escaped, for JSON also in a text that is JSON again."""
     return re.compile(r"\\{0,3}".join(map(_escaped_letter, key)))
 
 
 def _escaped_letter(letter: str) -> str:
-    """The pattern of one letter: as it is, or escaped for JSON, a URL or HTML."""
     code = ord(letter)
     digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{code:02x}")
     # Each alternative begins with one plain letter: so `re` passes over the rest of a long body quickly.
