@@ -19,12 +19,9 @@ _BOOLEANS: Mapping[str, int] = {
     **dict.fromkeys(("False", "false", "FALSE", "0", "no"), NO),
     "": MISSING,
 }
-"""The spellings that count; a blank cell is missing for that label only."""
 _STATUSES = ("submitted", "discarded", "draft", "pending")
-_RANK = re.compile(r"0*[1-9][0-9]{0,17}")
-"""A whole number from 1 that fits 64 bits."""
-_KNOWN_COMBINATIONS = 10_000
-"""So many are remembered; a table with more is checked anew from there on, and memory stays bounded."""
+_RANK = re.compile(r"0*[1-9][0-9]{0,17}")  # A whole number from 1 that fits 64 bits
+_KNOWN_COMBINATIONS = 10_000  # remembered at most: memory stays bounded
 
 
 _DUPLICATES_SHOWN = 10
@@ -32,42 +29,28 @@ _UNKNOWN_LANGUAGE = "und"
 
 
 class Response(NamedTuple):
-    """One row of a table."""
-
-    line: int
-    """The physical line on which the row begins, counted from 1; in a data frame its position, counted from 0."""
+    line: int  # The physical line on which the row begins, counted from 1; in a data frame its position, counted from 0
     cells: Sequence[str]
     record_uuid: str
     chunk_id: str
-    """Id of the passage in retrieval; empty in the other tasks."""
     annotator_id: str
-    created_at: datetime
-    """When, in UTC; a time without offset is taken as UTC."""
-    labels: tuple[int, ...]
-    """The labels of the task in their order: 1 yes, 0 no, -1 missing."""
-    language: str
-    """Language code; empty where the table has none."""
-    round: str
-    """Name of the round; empty where the table names none."""
-    status: str
-    """`submitted`, unless the table itself says otherwise."""
-    rank: int
-    """Rank of the passage, counted from 1; 0 where the table has none."""
+    created_at: datetime  # When, in UTC; a time without offset is taken as UTC
+    labels: tuple[int, ...]  # The labels of the task in their order: 1 yes, 0 no, -1 missing
+    language: str  # Language code; empty where the table has none
+    round: str  # Name of the round; empty where the table names none
+    status: str  # `submitted`, unless the table itself says otherwise
+    rank: int  # Rank of the passage, counted from 1; 0 where the table has none
 
 
 class Gathered(NamedTuple):
-    """The responses to one task, and what of its rows does not count."""
-
     ratings: Ratings
-    remarks: list[str]
-    """Plain sentences about rows that were left out; empty where all count."""
+    remarks: list[str]  # Plain sentences about rows that were left out; empty where all count
 
 
 class Collection:
     """The responses to one task, gathered row by row in arrays: a million rows fit."""
 
     def __init__(self, task: TaskName) -> None:
-        """Begin without rows."""
         self.task = task
         self.sources: list[str] = []
         self.records: dict[str, int] = {}
@@ -85,11 +68,9 @@ class Collection:
         self.sources.append(source)
 
     def tell_discards(self) -> None:
-        """Note that the tables tell which responses were discarded."""
         self.tells_discards = True
 
     def add(self, response: Response) -> None:
-        """Gather one response of the table that was begun last."""
         line, _, record_uuid, chunk_id, annotator_id, created_at, labels, language, round_name, status, rank = response
         discarded = status == "discarded"
         if discarded:
@@ -118,15 +99,10 @@ class Collection:
         self.values.extend(labels)
 
     def columns(self) -> "Columns":
-        """The rows so far, as arrays of equal length."""
         return Columns(*np.asarray(self.fields).reshape(-1, len(Columns._fields)).T)
 
     def finish(self) -> Gathered:
-        """What was gathered, in the order that `Ratings` promises.
-
-        Of several responses by one annotator to one unit the newest counts, of equally new ones the last gathered,
-        submitted or discarded alike.
-        """
+        """Of several responses of one annotator to one unit the newest counts, of equals the last."""
         rows = self.columns()
         chosen, repeated = _newest(rows)
         discarded = rows.discarded[chosen] != 0
@@ -138,7 +114,6 @@ class Collection:
         return Gathered(ratings._replace(n_duplicates=len(repeated), discards=discards), self.remarks(rows, repeated))
 
     def arrange(self, rows: "Columns", chosen: IntArray) -> Ratings:
-        """The ratings in the chosen rows, one for each unit and annotator; duplicates and discards are not told."""
         kept = Columns(*(column[chosen] for column in rows))
         keys, records = list(self.units), list(self.records)
         ordered = sorted(np.unique(kept.units).tolist(), key=lambda unit: (records[keys[unit][0]], keys[unit][1]))
@@ -169,7 +144,6 @@ class Collection:
         )
 
     def remarks(self, rows: "Columns", repeated: IntArray) -> list[str]:
-        """Plain sentences about the rows that do not count; empty where all do."""
         found: list[str] = []
         if len(repeated):
             places = [f"{self.sources[rows.sources[row]]} {rows.lines[row]}" for row in repeated[:_DUPLICATES_SHOWN]]
@@ -188,13 +162,10 @@ class Columns(NamedTuple):
 
     units: IntArray
     annotators: IntArray
-    moments: IntArray
-    """`created_at` in microseconds since 1970 UTC."""
-    rounds: IntArray
-    """Number of the round; -1 without one."""
+    moments: IntArray  # `created_at` in microseconds since 1970 UTC
+    rounds: IntArray  # Number of the round; -1 without one
     languages: IntArray
-    discarded: IntArray
-    """1 where the response was discarded, else 0."""
+    discarded: IntArray  # 1 where the response was discarded, else 0
     sources: IntArray
     lines: IntArray
 
@@ -213,10 +184,7 @@ def _newest(rows: Columns) -> tuple[IntArray, IntArray]:
 
 
 def _first_languages(units: IntArray, languages: IntArray, names: Sequence[str]) -> tuple[str, ...]:
-    """The language of each unit; where its rows differ, the first in the alphabet that is known.
-
-    `units` and `languages` are numbers by row, those of units rising and every one there at least once.
-    """
+    """Of each unit the first language in the alphabet that is known; `units` rise, every one is there at least once."""
     if not len(units):
         return ()
     ordered = sorted(range(len(names)), key=lambda number: (names[number] == _UNKNOWN_LANGUAGE, names[number]))
@@ -246,8 +214,6 @@ def _ordered_rounds(names: Sequence[str], numbers: IntArray, moments: IntArray) 
 
 
 class ParsedLabels(NamedTuple):
-    """What is read from the cells of which a table has few different combinations."""
-
     labels: tuple[int, ...]
     status: str
     rank: int
@@ -257,8 +223,7 @@ class TableRows(NamedTuple):
     """A table that is no file: what `ResponseReader` reads."""
 
     task: TaskName
-    source: str
-    """What stands before a row's position in a sentence, such as `frame 1, row`."""
+    source: str  # What stands before a row's position in a sentence, such as `frame 1, row`
     header: tuple[str, ...]
     rows: Iterable[Sequence[str]]
 
@@ -273,14 +238,7 @@ class ResponseReader:
     """Reads the rows of one table; it looks its columns up once, and checks each combination of labels once."""
 
     def __init__(self, task: TaskName, header: Sequence[str], source: str, bad: list[str]) -> None:
-        """Prepare to read.
-
-        Args:
-            task: The task that the rows should be of.
-            header: The columns; `needed_columns` are among them, others may be.
-            source: What stands before the line in a sentence, such as `retrieval.csv, line`.
-            bad: Where a sentence for each bad cell is added.
-        """
+        """`source` stands before the line in a sentence, such as `retrieval.csv, line`; `bad` gets one a bad cell."""
         self.task, self.header, self.source, self.bad = task, header, source, bad
         place = {name: number for number, name in enumerate(header)}
         closed = (*LABELS[task], *(name for name in ("task", "chunk_rank", STATUS_COLUMN) if name in place))
@@ -324,7 +282,6 @@ class ResponseReader:
             )
 
     def learn(self, cells: Sequence[str]) -> ParsedLabels:
-        """What the cells of a good row say of which there are few different combinations; it is remembered."""
         combination = self.label_cells(cells)
         labels = tuple(_BOOLEANS[cell] for cell in combination[: len(LABELS[self.task])])
         status = "submitted" if self.status_at is None else cells[self.status_at]
@@ -335,7 +292,6 @@ class ResponseReader:
 
 
 def _bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
-    """What is wrong in one row, a sentence a cell; empty where nothing is."""
     found = [
         f"`{label}`: found {row[label]!r}, expected True or False, or nothing where it was not answered."
         for label in LABELS[task]

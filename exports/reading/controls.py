@@ -18,24 +18,13 @@ _BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
 
 
 class _Row(NamedTuple):
-    """One row of `controls.csv`."""
-
-    answer: ControlAnswer
-    """The answer; of a repeat with itself as what is known."""
+    answer: ControlAnswer  # The answer; of a repeat with itself as what is known
     is_repeat: bool
     repeats: str
 
 
 def read_control_votes(paths: Sequence[Path]) -> dict[ControlLabel, ControlVotes]:
-    """The votes on each label of each control in the `controls.csv` of each folder, or beside each file.
-
-    They are by task, record, passage and label. Repeats are none; of several exports with the same answer the first
-    counts.
-
-    Raises:
-        InputError: a file is no CSV in UTF-8, or lacks a column.
-        BadRowsError: cells cannot be read; every one of them is listed.
-    """
+    """The votes on each label of each control of these exports; repeats are none, of equal answers the first counts."""
     files, bad = _files_of(paths), list[str]()
     seen: set[tuple[str, str, str, str]] = set()
     found: dict[ControlLabel, ControlVotes] = {}
@@ -55,15 +44,7 @@ def read_control_votes(paths: Sequence[Path]) -> dict[ControlLabel, ControlVotes
 
 
 def read_control_scores(paths: Sequence[Path], tables: Sequence[Ratings]) -> tuple[AnnotatorScores, ...]:
-    """What the `controls.csv` of each folder, or beside each file, tells about each annotator; none gives nothing.
-
-    Repeats are compared with the ratings of the same person on what they repeat; those without such a rating are left
-    out. Of several exports with the same control the first counts.
-
-    Raises:
-        InputError: a file is no CSV in UTF-8, or lacks a column.
-        BadRowsError: cells cannot be read; every one of them is listed.
-    """
+    """What these exports tell about each annotator; repeats are compared with the same person's earlier rating."""
     files = _files_of(paths)
     bad: list[str] = []
     rows: dict[tuple[str, str, str, str], _Row] = {}
@@ -85,12 +66,7 @@ def read_control_scores(paths: Sequence[Path], tables: Sequence[Ratings]) -> tup
 
 
 def read_control_units(paths: Sequence[Path]) -> frozenset[tuple[str, str]]:
-    """Record and passage of each control and repeat in the `controls.csv` of each folder, or beside each file.
-
-    Raises:
-        InputError: a file is no CSV in UTF-8, or lacks a column.
-        BadRowsError: rows are cut off or too long; every one of them is listed.
-    """
+    """Record and passage of each control and repeat in these exports."""
     files, bad, found = _files_of(paths), list[str](), set[tuple[str, str]]()
     for file, shown in zip(files, display_names(files), strict=True):
         found |= {(row["record_uuid"], row["chunk_id"]) for _, row in _rows_of(file, shown, bad)}
@@ -100,13 +76,11 @@ def read_control_units(paths: Sequence[Path]) -> frozenset[tuple[str, str]]:
 
 
 def _files_of(paths: Sequence[Path]) -> list[Path]:
-    """The `controls.csv` of each folder, or beside each file, once."""
     places = [path / CONTROLS_FILE if path.is_dir() else path.with_name(CONTROLS_FILE) for path in paths]
     return list({place.resolve(): place for place in places if place.is_file()}.values())
 
 
 def _read_file(file: Path, shown: str, bad: list[str]) -> list[_Row]:
-    """The rows of one file; `bad` gets a sentence for each that cannot be read."""
     found: list[_Row] = []
     for place, row in _rows_of(file, shown, bad):
         task = next((task for task in TASKS if task == row["task"]), None)
@@ -126,7 +100,6 @@ def _read_file(file: Path, shown: str, bad: list[str]) -> list[_Row]:
 
 
 def _rows_of(file: Path, shown: str, bad: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Place and cells by column of each row; `bad` gets a sentence for each of another length."""
     for place, row in column_rows(file, CONTROL_COLUMNS, "Export it again.", shown, bad):
         yield place, {name: unescaped(cell) for name, cell in row.items()}
 

@@ -67,20 +67,15 @@ class AnnotatorScore(Frozen):
 
 
 class Decisions(NamedTuple):
-    """What adjudicators decided."""
-
-    rows: tuple[Decision, ...]
-    """The decisions, at most one for each unit and label."""
+    rows: tuple[Decision, ...]  # The decisions, at most one for each unit and label
 
     @property
     def by_unit(self) -> dict[UnitLabel, bool]:
-        """Each decision by record, passage and label: what `consensus` takes."""
         return {(row.record_uuid, row.chunk_id, row.label): row.decision for row in self.rows}
 
 
-_MARKS = ("own", "disputed")
+_MARKS = ("own", "disputed")  # columns of a file where any row has them
 COLUMNS = tuple(name for name in Decision.model_fields if name not in _MARKS)
-"""The columns of every `decisions.csv`; `own` and `disputed` stand after them in one where any row has them."""
 _SCORE_COLUMNS = tuple(AnnotatorScore.model_fields)
 
 
@@ -111,7 +106,6 @@ def read_decisions(path: Path) -> Decisions:
 
 
 def _bad_cells(row: Mapping[str, str]) -> list[str]:
-    """What is wrong in one row, a sentence a cell; empty where nothing is."""
     task = next((known for known in TASKS if known == row["task"]), None)
     if task is None:
         return [f"`task`: found {row['task']!r}, expected one of {', '.join(TASKS)}."]
@@ -130,22 +124,14 @@ def _bad_cells(row: Mapping[str, str]) -> list[str]:
 
 
 def write_decisions(path: Path, decisions: Decisions) -> None:
-    """Write the decisions as CSV (UTF-8) in their order; an earlier file is replaced as a whole.
-
-    Raises:
-        OutputError: the file cannot be written, or holds something else than decisions.
-    """
+    """Write the decisions as CSV; OutputError where the file holds something else or cannot be written."""
     marks = tuple(mark for mark in _MARKS if any(getattr(row, mark) for row in decisions.rows))
     earlier = [(*COLUMNS, *some) for count in range(len(_MARKS) + 1) for some in itertools.combinations(_MARKS, count)]
     _write_rows(path, (*COLUMNS, *marks), decisions.rows, earlier)
 
 
 def write_scores(path: Path, scores: Sequence[AnnotatorScore]) -> None:
-    """Write the scores as CSV (UTF-8) in their order; an earlier file is replaced as a whole.
-
-    Raises:
-        OutputError: the file cannot be written, or holds something else than scores.
-    """
+    """Write the scores as CSV; OutputError where the file holds something else or cannot be written."""
     _write_rows(path, _SCORE_COLUMNS, scores)
 
 
@@ -167,10 +153,9 @@ def _write_rows(
 
 
 def score_annotators(ratings: Ratings, decisions: Decisions) -> list[AnnotatorScore]:
-    """Each annotator on each label against the decisions, by label, then by name; without common units she is absent.
+    """Each annotator on each label against the decisions, by label, then by name; without common units they are absent.
 
-    Which units have a decision is no accident, as annotators differ on them: the shares compare annotators with each
-    other, and say nothing about the other units.
+    Which units have a decision is no accident: the shares compare annotators, and say nothing about the other units.
     """
     decided = decisions.by_unit
     cells: dict[tuple[int, int], list[tuple[bool, bool]]] = defaultdict(list)

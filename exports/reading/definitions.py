@@ -1,7 +1,4 @@
-"""What `citejury.toml` defines for results: findings, and the words by which an answer affirms or rejects a narrative.
-
-Source: exports/contracts/results.md#findings and #verdict-on-the-narrative.
-"""
+"""Findings and verdict words of `citejury.toml` (exports/contracts/results.md#findings)."""
 
 import re
 import tomllib
@@ -24,9 +21,7 @@ _TITLE_LENGTH = 60
 
 
 def read_findings(path: Path | None = None) -> dict[str, FindingDefinition]:
-    """The findings of the file by name, in its order; `serious_problem` alone where it defines none, or is missing.
-
-    The file is `citejury.toml` in the current folder if not given.
+    """The findings of the file (`citejury.toml`) by name; `serious_problem` alone where it defines none, or is missing.
 
     Raises:
         SettingsError: the file is no TOML in UTF-8, or a finding has a bad name, no label, or one that is unknown.
@@ -37,7 +32,6 @@ def read_findings(path: Path | None = None) -> dict[str, FindingDefinition]:
 
 
 def _table(name: str, advice: str, path: Path | None) -> tuple[Path, dict[str, object]]:
-    """The file, and its table of this name; empty where there is none."""
     file = path or Path(SETTINGS_FILE)
     if not file.is_file():
         return file, {}
@@ -80,8 +74,7 @@ def _definition(name: str, values: object, file: Path) -> FindingDefinition:
 
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
-_BEGINNING = 2000
-"""Characters of an answer that are looked at; no opening is longer."""
+_BEGINNING = 2000  # Characters of an answer that are looked at; no opening is longer
 _RULE = re.compile(r"[\s\-=*_~|+:.]*")
 _BLOCK_MARKS = re.compile(r"(?:[\s>]|#{1,6}(?=\s)|[-+*•‣](?=\s)|\d{1,3}[.)](?=\s))*")
 _HEADING = re.compile(r"[\s>]*#{1,6}\s")
@@ -98,9 +91,7 @@ _LETTER = re.compile(r"\w")
 
 
 def read_verdict_patterns(path: Path | None = None) -> dict[str, VerdictPatterns]:
-    """The patterns of the file by language; empty where it gives none, or is missing.
-
-    The file is `citejury.toml` in the current folder if not given.
+    """The patterns of the file (`citejury.toml`) by language; empty where it gives none, or is missing.
 
     Raises:
         SettingsError: the file is no TOML in UTF-8, or a pattern is no text that can be found in an answer.
@@ -140,7 +131,6 @@ class VerdictReader:
     """Reads what an answer in one language says of its narrative."""
 
     def __init__(self, language: str, patterns: VerdictPatterns) -> None:
-        """Prepare the patterns: of those that begin at one place the longest is found, and none within another."""
         self.language, self.patterns = language, patterns
         self.affirms = frozenset(map(_form, patterns.affirms))
         known = sorted({*self.affirms, *map(_form, patterns.rejects)}, key=lambda text: (-len(text), text))
@@ -153,15 +143,13 @@ class VerdictReader:
 
 
 def verdict_readers(patterns: Mapping[str, VerdictPatterns]) -> dict[str, VerdictReader]:
-    """A reader for each language that has patterns."""
     return {language: VerdictReader(language, own) for language, own in patterns.items()}
 
 
 def opening(answer: str, language: str = "") -> str:
     """The first sentence of the answer that is no question, without Markdown, links and citation marks.
 
-    What leads on to it belongs to it: headings and bold lines without a full stop, and what ends in a colon. Tables,
-    code and rules are passed over.
+    What leads on to it belongs to it: headings, bold lines without a full stop, and what ends in a colon.
     """
     said: list[str] = []
     for raw, line in _lines(answer[:_BEGINNING]):
@@ -176,7 +164,6 @@ def opening(answer: str, language: str = "") -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Each line that holds words, as it is and without marks."""
     in_code = False
     for raw in text.splitlines():
         if raw.lstrip().startswith(("```", "~~~")):
@@ -190,23 +177,20 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _leads_on(raw: str, sentence: str) -> bool:
-    """Whether the sentence of this line ends in a colon, or is a heading: by its marks, or all in bold."""
     if sentence.endswith((":", "：")):
         return True
     return bool(_HEADING.match(raw) or _ALL_BOLD.fullmatch(raw)) and not sentence.rstrip(_ENDS).endswith(_STOPS)
 
 
 def _form(text: str) -> str:
-    """The text in the form in which patterns and openings are compared."""
     straight = normal_form(unicodedata.normalize("NFKC", text)).text
     return " ".join(straight.translate(dict.fromkeys(map(ord, INVISIBLE))).split())
 
 
 def _bounded(text: str) -> str:
-    """The pattern as a regular expression that matches it as whole words.
+    """The pattern as whole words: in scripts that are written without blanks nothing bounds a word.
 
-    A letter of a script with blanks has no further one beside it. In scripts that run on nothing bounds a word, and
-    only hiragana alone must begin a clause: はい also stands within ではいけない.
+    Only hiragana alone must begin a clause there: はい also stands within ではいけない.
     """
     before = after = ""
     if _HIRAGANA_ALONE.fullmatch(text):

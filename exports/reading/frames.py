@@ -30,11 +30,9 @@ from pipeline.core.errors import InputError
 if TYPE_CHECKING:
     import pandas
 
-Source: TypeAlias = "str | PathLike[str] | pandas.DataFrame"
-"""An export folder, a CSV file of an export, or a data frame with its columns."""
+Source: TypeAlias = "str | PathLike[str] | pandas.DataFrame"  # folder, CSV file or frame
 
 _OPTIONAL_COLUMNS = ("task", "chunk_rank", "language", "round", STATUS_COLUMN)
-"""Columns that figures are computed from where a frame has them."""
 _COUNT = re.compile(r"[0-9]{1,18}")
 _READ_AGAIN = "Read the file with `read_task`, or with pandas and `dtype=str, keep_default_na=False`."
 
@@ -85,7 +83,6 @@ def _task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
 
 
 def _typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Sequence[Response]) -> Any:
-    """One column of a frame, from its cells and from what was read of them."""
     import numpy as np
     import pandas
 
@@ -102,10 +99,7 @@ def _typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Se
 
 
 def _with_provenance(frame: "pandas.DataFrame", records: Sequence[str], file: Path) -> "pandas.DataFrame":
-    """The frame, followed by the columns of the `provenance.csv` beside its file that it lacks.
-
-    `records` are the `record_uuid` of each row.
-    """
+    """The frame, followed by the columns of the `provenance.csv` beside its file that it lacks."""
     import pandas
 
     told = read_provenance(provenance_files([file]))
@@ -123,10 +117,7 @@ def _with_provenance(frame: "pandas.DataFrame", records: Sequence[str], file: Pa
 
 
 def _provenance_column(name: str, texts: Sequence[str], sentences: list[str]) -> Any:
-    """One column of provenance with its type, NA where a cell is empty or not of the type.
-
-    A sentence about cells that are not of the type is added to `sentences`.
-    """
+    """NA where a cell is empty or not of the type; `sentences` gets one about the latter."""
     import pandas
 
     values: list[Any]
@@ -149,26 +140,15 @@ def _provenance_column(name: str, texts: Sequence[str], sentences: list[str]) ->
 
 
 class Sources(NamedTuple):
-    """What is to be read together."""
-
     paths: list[Path]
     frames: list[Any]
 
     def read(self) -> ReadTables:
-        """The ratings of all of them, by task.
-
-        Raises:
-            InputError: one of them is no export, folder or frame, or lacks columns.
-            BadRowsError: cells cannot be read; every one of them is listed, for all sources together.
-        """
+        """The ratings of all of them, by task, checked together; it raises what `read_tables` does."""
         return read_tables(export_files(self.paths), self.tables())
 
     def tables(self, more_columns: Iterable[str] = ()) -> list[TableRows]:
-        """The frames as tables, with those of `more_columns` that they have.
-
-        Raises:
-            InputError: one of them is no frame, or lacks columns.
-        """
+        """The frames as tables, with those of `more_columns` that they have; InputError where one is none."""
         return [_frame_rows(frame, number, more_columns) for number, frame in enumerate(self.frames, start=1)]
 
 
@@ -182,19 +162,12 @@ def sort_sources(source: "Source | Sequence[Source]") -> Sources:
 
 
 def _is_frame(source: object) -> bool:
-    """Whether the object is a data frame of pandas; pandas is not imported for it."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(source, pandas.DataFrame)
 
 
 def _frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> TableRows:
-    """The rows of a data frame as text: whatever `read_task` or pandas made of a file, or a frame made by hand.
-
-    Args:
-        frame: A frame with the columns of `needed_columns`; the others of an export may be missing.
-        number: Which frame it is, counted from 1, for sentences about it.
-        more_columns: Columns to take as they are, where the frame has them.
-    """
+    """The rows as text, whatever made the frame; `number`, counted from 1, names it in sentences."""
     where = f"frame {number}"
     if not _is_frame(frame):
         raise InputError(f"{frame!r:.80} is no export folder, CSV file or data frame. Give one of these.")
@@ -210,7 +183,6 @@ def _frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> Ta
 
 
 def _cell_texts(column: Any, name: str, task: TaskName, where: str) -> list[str]:
-    """The cells of one column as a file would have them; a missing value is an empty cell."""
     strict = name in needed_columns(task) or name in _OPTIONAL_COLUMNS
     kind = (
         _label_text if name in LABELS[task] else _rank_text if name == "chunk_rank" else _plain_text if strict else str

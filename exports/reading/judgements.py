@@ -1,7 +1,4 @@
-"""Files of judgements (of `citejury annotation judge` or anything that answers by unit), and the records behind them.
-
-Source: exports/contracts/results.md#with-a-judges-help.
-"""
+"""Files of judgements, and the records behind them (exports/contracts/results.md#with-a-judges-help)."""
 
 import hashlib
 import json
@@ -23,34 +20,23 @@ from pipeline.core.terminal import counted, printable
 from pipeline.records.run import numbered_lines, read_records
 from pipeline.records.schema import QueryResponse
 
-BAD_LINES_TOLD = 20
-"""So many bad lines of a file are told one by one; how many there are is told of all."""
+BAD_LINES_TOLD = 20  # So many bad lines of a file are told one by one; how many there are is told of all
 
 
 class _JudgeTable(NamedTuple):
-    """What one judge says of one task, while its lines are read."""
-
-    labels: dict[UnitKey, dict[str, tuple[bool, float]]]
-    """Value and probability of yes, by unit and label."""
+    labels: dict[UnitKey, dict[str, tuple[bool, float]]]  # Value and probability of yes, by unit and label
     statuses: Counter[str]
-    quotes: dict[UnitKey, tuple[str, ...]]
-    """The quotes that its judgements rest on, by unit."""
+    quotes: dict[UnitKey, tuple[str, ...]]  # The quotes that its judgements rest on, by unit
 
 
 class ReadJudgements(NamedTuple):
-    """What files of judgements hold."""
-
     judges: dict[str, dict[TaskName, JudgedUnits]]
-    """By the judge's name and task."""
     files: list[JudgeFile]
-    remarks: list[str]
-    """Plain sentences about lines that were left out; empty where all count."""
+    remarks: list[str]  # Plain sentences about lines that were left out; empty where all count
 
 
 def read_judges(paths: Sequence[Path]) -> ReadJudgements:
-    """The judgements of all files; one judge may be in several of them, and several in one.
-
-    A bad line is left out and told in the remarks; so is a second judgement of a unit by the same judge.
+    """The judgements of all files; a bad line, or a second judgement of a unit by one judge, is left out with a remark.
 
     Raises:
         InputError: a file is missing, not UTF-8 or empty.
@@ -74,7 +60,6 @@ def read_judges(paths: Sequence[Path]) -> ReadJudgements:
 
 
 def _read_into(tables: dict[str, dict[TaskName, _JudgeTable]], path: Path) -> tuple[list[str], int]:
-    """Add the file's judgements to the tables; what is wrong with its bad lines, and how many lines it has."""
     bad: list[str] = []
     lines = 0
     for number, line in numbered_lines(path):
@@ -89,7 +74,6 @@ def _read_into(tables: dict[str, dict[TaskName, _JudgeTable]], path: Path) -> tu
 
 
 def _judge_name(line: str) -> str:
-    """The `model` of a line that is a JSON object; empty where it states none."""
     name = json.loads(line).get("model", "")
     if not isinstance(name, str):
         raise InputError("`model` is no text")
@@ -119,7 +103,6 @@ def _add(by_task: dict[TaskName, _JudgeTable], judgement: Judgement, quotes: tup
 
 
 def _bad_line_remarks(name: str, bad: Sequence[str]) -> list[str]:
-    """A sentence with the number of bad lines, then the first of them one by one."""
     if not bad:
         return []
     noun = "line is no judgement that counts and is" if len(bad) == 1 else "lines are no judgements that count and are"
@@ -129,20 +112,12 @@ def _bad_line_remarks(name: str, bad: Sequence[str]) -> list[str]:
 
 
 class ReadJudged(NamedTuple):
-    """What one judge says, and of which records."""
-
     judge: str
-    tasks: dict[TaskName, dict[UnitKey, dict[str, float]]]
-    """Its probability of yes by task, unit and label, of known records only, and of units that
-    annotators get or voted on."""
-    known: dict[str, dict[str, str]]
-    """What is known of each record of the files, by `record_uuid` and column of `provenance.csv`."""
+    tasks: dict[TaskName, dict[UnitKey, dict[str, float]]]  # P(yes), of known records and units that annotators get
+    known: dict[str, dict[str, str]]  # of each record, by column of `provenance.csv`
     queries: dict[str, str]
-    """The query of each of them."""
-    places: dict[str, set[int]]
-    """The numbers of the files that each of them is in, counted from 0."""
-    files: list[InputFile]
-    """The files of judgements, then those of records."""
+    places: dict[str, set[int]]  # The numbers of the files that each of them is in, counted from 0
+    files: list[InputFile]  # The files of judgements, then those of records
     remarks: list[str]
 
 
@@ -153,21 +128,12 @@ def read_judged(
     labelled: Collection[str],
     tables: Sequence[Ratings],
 ) -> ReadJudged:
-    """What the judge says of the records of these files, and of labelled ones.
+    """What the judge (`name`, where the files have several) says of the records of these files, and of labelled ones.
 
-    A unit counts where annotators would get it, by what the files tell of its record, or voted on it: a judge answers
-    grounding without passages too.
-
-    Args:
-        judgements: Files of judgements, of one judge unless `name` tells which.
-        records: Files of records: all that the judge judged, labelled or not.
-        name: The judge, where the files have several.
-        labelled: Ids of the records of the export.
-        tables: The votes.
+    A unit counts where annotators would get it or voted on it: a judge answers grounding without passages too.
 
     Raises:
-        InputError: a file cannot be read, several judges are in the files and none is named, or none of the records is
-            known.
+        InputError: a file cannot be read, no judge or several remain, or none of the records is known.
         BadRowsError: lines of records are none, or no line of a file is a judgement.
     """
     read = read_judges(judgements)
@@ -240,7 +206,6 @@ def _remarks(
     labelled: Collection[str],
     shown: Mapping[TaskName, Collection[UnitKey]],
 ) -> Iterator[str]:
-    """What does not count, and what is not there."""
     total = sum(len(units.labels) for units in judged.values())
     there = {*found.known, *labelled}
     unknown = sum(unit[0] not in there for units in judged.values() for unit in units.labels)
@@ -274,7 +239,6 @@ def _remarks(
 
 
 def _not_shown(task: TaskName, judged: Collection[UnitKey], counts: Collection[UnitKey]) -> Iterator[str]:
-    """How many judgements are of what annotators never get."""
     left_out = len(set(judged) - set(counts))
     if left_out:
         why = (

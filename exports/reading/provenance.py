@@ -1,7 +1,4 @@
-"""Where each record comes from: `provenance.csv` beside the CSV files of an export; and which narrative it belongs to.
-
-Source: exports/contracts/csv.md, exports/contracts/results.md#narratives.
-"""
+"""Where each record comes from (exports/contracts/csv.md), and which narrative it belongs to."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -17,22 +14,14 @@ from pipeline.core.terminal import counted
 
 RECORD = "record_uuid"
 _COUNTS = frozenset(("n_sources", "n_read", "n_unread", "n_gone", "n_unresolved", "n_unfetched"))
-"""The columns that hold whole numbers, or nothing."""
-_NEEDED = (RECORD, "narrative_id", "model_name")
-"""Without these a file says nothing of use; any other column may be missing, and is unknown then."""
+_NEEDED = (RECORD, "narrative_id", "model_name")  # any other column may be missing, and is unknown then
 
 
 class ReadProvenance(NamedTuple):
-    """What the files tell of each record."""
-
-    rows: Mapping[str, Mapping[str, str]]
-    """Every column but `record_uuid` by name, for each record by its id; empty text where it is not known."""
-    columns: tuple[str, ...]
-    """The columns but `record_uuid`, each once, in the order of the files: citejury's own and any others."""
-    files: tuple[InputFile, ...]
-    """The files that were read, in their order; empty where none is there."""
-    remarks: list[str]
-    """Plain sentences about records of which two files say different things; empty where all agree."""
+    rows: Mapping[str, Mapping[str, str]]  # by record and column; empty text where not known
+    columns: tuple[str, ...]  # but `record_uuid`, each once, in the order of the files
+    files: tuple[InputFile, ...]  # The files that were read, in their order; empty where none is there
+    remarks: list[str]  # Plain sentences about records of which two files say different things; empty where all agree
 
 
 def provenance_files(paths: Sequence[Path]) -> list[Path]:
@@ -44,13 +33,9 @@ def provenance_files(paths: Sequence[Path]) -> list[Path]:
 def read_provenance(files: Sequence[Path]) -> ReadProvenance:
     """What the files tell of each record; where several tell of one, the first that is not empty counts for a column.
 
-    Cells behind the apostrophe of `--spreadsheet-safe` are read without it.
-
     Raises:
-        InputError: a file is no CSV in UTF-8, lacks `record_uuid`, `narrative_id` or `model_name`, or has a column
-            twice.
-        BadRowsError: rows have too many or too few cells, no id, or one that a row above has, or a count is no whole
-            number; each is listed.
+        InputError: a file is no CSV in UTF-8, lacks a needed column, or has one twice.
+        BadRowsError: a row's cells, id or counts cannot be used; each is listed.
     """
     rows: dict[str, dict[str, str]] = {}
     columns: dict[str, None] = {}
@@ -79,10 +64,7 @@ def read_provenance(files: Sequence[Path]) -> ReadProvenance:
 
 
 def gap_sentences(rows: Mapping[str, Mapping[str, str]], records: Iterable[str]) -> list[str]:
-    """A sentence each: records of which nothing is told, and records whose narrative or model is not known.
-
-    `records` are the ids of all records that there are, each at least once.
-    """
+    """A sentence each: `records` of which nothing is told, and those whose narrative or model is not known."""
     wanted = sorted(set(records))
     absent = [record for record in wanted if record not in rows]
     found = []
@@ -99,15 +81,11 @@ def gap_sentences(rows: Mapping[str, Mapping[str, str]], records: Iterable[str])
 
 
 class _FileRows(NamedTuple):
-    """What one file tells."""
-
-    rows: dict[str, dict[str, str]]
-    """The other cells of each record by column."""
+    rows: dict[str, dict[str, str]]  # The other cells of each record by column
     columns: tuple[str, ...]
 
 
 def _read_file(file: Path, name: str, bad: list[str]) -> _FileRows:
-    """The rows of one file, which sentences call by the name; one for each bad cell or row goes to `bad`."""
     lines = csv_rows(file)
     _, header = next(lines, (1, []))
     _check_header(file, header)
@@ -141,7 +119,6 @@ def _check_header(file: Path, header: Sequence[str]) -> None:
 
 
 def _problems(cells: Sequence[str], header: Sequence[str], at: int, found: Mapping[str, object]) -> Iterator[str]:
-    """What is wrong with a row of the file whose records so far are `found`; nothing where all is well."""
     if len(cells) != len(header):
         yield f": found {counted(len(cells), 'cell')}, the header has {len(header)}."
     elif not cells[at].strip():
@@ -155,7 +132,6 @@ def _problems(cells: Sequence[str], header: Sequence[str], at: int, found: Mappi
 
 
 def _remarks(differing: Sequence[str]) -> list[str]:
-    """One sentence where files say different things of a record."""
     if not differing:
         return []
     return [
@@ -168,31 +144,20 @@ _EXAMPLES = 3
 
 
 class RecordTraces(NamedTuple):
-    """What tells the narrative of a record."""
-
     narrative_id: str
-    """Its narrative's id; empty where it is not known."""
     query: str
-    """Its query; empty where it is not known."""
-    folders: frozenset[int]
-    """Numbers of the exports that it is in."""
+    folders: frozenset[int]  # Numbers of the exports that it is in
 
 
 class Narratives(NamedTuple):
-    """The narrative of every record."""
-
-    clusters: dict[str, str]
-    """A name for the narrative of each record by `record_uuid`; records of one narrative have the same."""
-    remarks: list[str]
-    """Plain sentences about ids that are missing, or mean several queries."""
+    clusters: dict[str, str]  # records of one narrative have the same name
+    remarks: list[str]  # Plain sentences about ids that are missing, or mean several queries
 
 
 def tell_narratives(traces: Mapping[str, RecordTraces], folders: Sequence[str]) -> Narratives:
     """The narrative of each record: by its id; else by its query; else the record itself.
 
-    An id that stands for different queries in different exports is one narrative for each of them.
-
-    `folders` is how sentences call the exports.
+    An id that stands for different queries in different exports (`folders`) is one narrative for each of them.
     """
     apart = _ids_apart(traces)
     clusters: dict[str, str] = {}
@@ -213,7 +178,6 @@ def tell_narratives(traces: Mapping[str, RecordTraces], folders: Sequence[str]) 
 
 
 def _clustered(trace: RecordTraces, apart: Mapping[str, Mapping[int, int]], folders: Sequence[str]) -> str:
-    """The name of the narrative of a record with an id: the id, and where that means several queries, an export too."""
     parts = apart.get(trace.narrative_id)
     if parts is None:
         return trace.narrative_id
@@ -268,7 +232,6 @@ def _parts(queries: Mapping[int, Set[str]], links: Iterable[frozenset[int]]) -> 
 def _apart_remarks(
     apart: Mapping[str, Mapping[int, int]], traces: Mapping[str, RecordTraces], folders: Sequence[str]
 ) -> list[str]:
-    """Sentences about ids with several queries, across exports and within one."""
     found = []
     if apart:
         names = {folders[part] for parts in apart.values() for part in parts.values()}
@@ -293,7 +256,6 @@ def _apart_remarks(
 def _unknown_remarks(
     by_query: Mapping[str, str], alone: Sequence[str], traces: Mapping[str, RecordTraces]
 ) -> list[str]:
-    """Sentences about records whose narrative has no id."""
     found = []
     if by_query:
         found.append(

@@ -1,7 +1,4 @@
-"""Read the three CSV files, ours or anyone's, strictly: every bad cell is listed, none is guessed.
-
-Source: exports/contracts/csv.md.
-"""
+"""Read the three CSV files strictly: every bad cell is listed, none is guessed (exports/contracts/csv.md)."""
 
 import csv
 import re
@@ -19,28 +16,21 @@ from exports.statistics.agreement_schema import InputFile
 from exports.statistics.ratings import Ratings
 from pipeline.core.errors import BadRowsError, InputError
 
-_SEPARATORS = re.compile(r"[;\t|]")
-"""What spreadsheets put between cells where the comma is a decimal point."""
+_SEPARATORS = re.compile(r"[;\t|]")  # What spreadsheets put between cells where the comma is a decimal point
 
 
-_DISCARDED = "_discarded"
-"""What names of files end with that hold discarded responses."""
+_DISCARDED = "_discarded"  # What names of files end with that hold discarded responses
 
 
 class ReadTables(NamedTuple):
-    """What the files of an export say, and what of it does not count."""
-
-    tables: list[Ratings]
-    """One for each task that has a file."""
+    tables: list[Ratings]  # One for each task that has a file
     inputs: list[InputFile]
-    remarks: list[str]
-    """Plain sentences about rows that were left out, for the person at the terminal."""
+    remarks: list[str]  # Plain sentences about rows that were left out, for the person at the terminal
 
 
 def export_files(paths: Sequence[Path]) -> list[Path]:
-    """The CSV files that the paths name, each once, in their order.
+    """The CSV files that the paths name, each once; a folder stands for its tasks' files, discarded responses too.
 
-    A folder stands for those of its three task files that it holds, each followed by its file of discarded responses.
     A `provenance.csv` or `controls.csv` among them, as `export/*.csv` names it, is passed over: it has no ratings.
 
     Raises:
@@ -61,7 +51,6 @@ def export_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _files_of(folder: Path) -> list[Path]:
-    """The files of an export that are in the folder, in the order of the tasks."""
     names = [file_name(task, discarded) for task in TASKS for discarded in (False, True)]
     return [folder / name for name in names if (folder / name).is_file()]
 
@@ -91,7 +80,6 @@ def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> Read
 
 
 def _read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> InputFile:
-    """What was read: the responses of one file went to the collection, sentences about its bad cells to `bad`."""
     rows = 0
     source = f"{name}, line"
     collection.begin(source)
@@ -118,16 +106,11 @@ def display_names(files: Sequence[Path]) -> list[str]:
 
 
 def counted_cells(bad: Sequence[str]) -> str:
-    """How many cells or rows are bad, such as `1 cell or row` or `2 cells or rows`."""
     return "1 cell or row" if len(bad) == 1 else f"{len(bad):,} cells or rows"
 
 
 def task_of(path: Path) -> TaskName:
-    """The task of a CSV file, told by its columns, and by its first `task` cell or its name where they fit several.
-
-    Raises:
-        InputError: the file cannot be read, or has the columns of no task.
-    """
+    """The task of a CSV file: by its columns, then its first `task` cell or its name; InputError where none fits."""
     rows = csv_rows(path)
     _, header = next(rows, (1, []))
     if len(header) == 1 and (mark := _SEPARATORS.search(header[0])):
@@ -145,11 +128,7 @@ def task_of(path: Path) -> TaskName:
 def fitting_task(
     header: Sequence[str], named: str | None, columns: Mapping[TaskName, Sequence[str]], where: str, advice: str
 ) -> TaskName:
-    """The task whose columns are all in the header; where several are, the named one, else the first.
-
-    Raises:
-        InputError: none is; the message says what the named task lacks, or else the nearest.
-    """
+    """The task whose columns are all in the header; where several are, the named one, else the first."""
     fitting = [task for task in TASKS if set(columns[task]) <= set(header)]
     if fitting:
         return next((task for task in fitting if task == named), fitting[0])
@@ -159,9 +138,7 @@ def fitting_task(
 
 
 def read_responses(path: Path, task: TaskName, source: str | None = None) -> Iterator[Response]:
-    """The rows of one file in their order; a row with a bad cell is left out and listed at the end.
-
-    `source` stands before the line in a sentence about a cell; the file's name and `line` if not given.
+    """The rows of one file in their order; `source` stands before the line in a sentence about a cell.
 
     Raises:
         InputError: the file is no CSV in UTF-8, or one of discarded responses that does not say so in its rows.
@@ -188,9 +165,7 @@ def holds_discarded(path: Path) -> bool:
 def column_rows(
     path: Path, needed: Sequence[str], advice: str, shown: str, bad: list[str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row as its place in words, with the file's name in sentences first, and its cells by column.
-
-    `bad` gets a sentence for each row of another length than the header.
+    """Each row's place in words and its cells by column; `bad` gets a sentence for each of another length.
 
     Raises:
         InputError: the file is no CSV in UTF-8, or has not each of the `needed` columns once.

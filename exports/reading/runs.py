@@ -1,7 +1,4 @@
-"""Run folders and files of records in; what they say of answers and of questions without one comes out.
-
-Of a record only what is counted is kept, as numbers. Source: exports/contracts/results.md#runs.
-"""
+"""Run folders and records in; what they say of answers, as numbers, out (exports/contracts/results.md#runs)."""
 
 from array import array
 from collections import Counter
@@ -48,29 +45,20 @@ COLUMNS = (
     "language",
     "contexts",
 )
-"""What of a record's provenance answers are grouped by, or read by."""
-_PAYLOAD_TEXTS = ("snippet", "cited_text")
-"""The reasons of sources of which only an excerpt is held that the provider sent."""
+_PAYLOAD_TEXTS = ("snippet", "cited_text")  # reasons of sources of which only the provider's excerpt is held
 
 
 class _Rows(NamedTuple):
-    """What is kept of each answer beside its columns, as arrays of equal length."""
-
     places: IntArray
     narratives: IntArray
-    verdicts: IntArray
-    """Number in `VERDICTS`, or `NO_VERDICT`."""
+    verdicts: IntArray  # Number in `VERDICTS`, or `NO_VERDICT`
     n_passages: IntArray
     n_sources: IntArray
-    n_unfetched: IntArray
-    """Those of them that nobody tried to fetch."""
+    n_unfetched: IntArray  # Those of them that nobody tried to fetch
 
 
 class AnswerFacts:
-    """What is counted of the answers of several folders and files."""
-
     def __init__(self, verdicts: Mapping[str, VerdictReader]) -> None:
-        """Begin without answers; `verdicts` reads what an answer of each language says of its narrative."""
         self.verdicts, self.n_places = verdicts, 0
         self.record_uuids: list[str] = []
         self.values: dict[str, dict[str, int]] = {name: {} for name in COLUMNS}
@@ -81,12 +69,10 @@ class AnswerFacts:
         self.rows, self.columns, self.citations = array("q"), array("q"), array("q")
 
     def begin(self) -> int:
-        """The number of the next folder or file, to which the answers that follow belong."""
         self.n_places += 1
         return self.n_places - 1
 
     def add(self, record: QueryResponse) -> None:
-        """Keep what is counted of one record."""
         # An answer may be too short to tell its language.
         language = detect_language(record.query) if self.verdicts and record.language == "und" else record.language
         reader = self.verdicts.get(language)
@@ -108,7 +94,6 @@ class AnswerFacts:
             self.citations.extend((self.site(source), STATES.index(source.state), held))
 
     def narrative(self, record: QueryResponse) -> int:
-        """Number of the record's narrative id and query together."""
         told = (record.provenance.narrative_id, " ".join(record.query.split()))
         number = self.narratives.setdefault(told, len(self.narratives))
         if number == len(self.narrative_places):
@@ -138,15 +123,10 @@ class AnswerFacts:
         return number
 
     def at(self, place: int) -> list[str]:
-        """The ids of the answers of one folder or file."""
         return [self.record_uuids[row] for row in np.flatnonzero(self._rows().places == place).tolist()]
 
     def finish(self, places: Collection[int], without: Collection[str]) -> Answers:
-        """The answers of these folders and files, each once; those whose ids are in `without` are left out.
-
-        Of several records of one answer the one with the fewest sources that nobody tried to fetch counts, of equals
-        the first.
-        """
+        """The answers of these places; of several records of one that with fewest unfetched sources, then the first."""
         rows = self._rows()
         best: dict[str, int] = {}
         wanted = np.isin(rows.places, list(places))
@@ -176,7 +156,6 @@ class AnswerFacts:
 
 
 def _told_provenance(answers: Answers, records: Collection[str]) -> dict[str, dict[str, str]]:
-    """What the answers tell of those of the records that are among them, by column of `provenance.csv`."""
     counts = np.zeros((len(answers.record_uuids), len(STATES)), np.int64)
     np.add.at(counts, (answers.cited_by, answers.states), 1)
     told: dict[str, dict[str, str]] = {}
@@ -189,7 +168,6 @@ def _told_provenance(answers: Answers, records: Collection[str]) -> dict[str, di
 
 
 def column_of(record: QueryResponse, name: str) -> str:
-    """What is known of the record under this name."""
     return record.language if name == "language" else str(getattr(record.provenance, name))
 
 
@@ -203,14 +181,12 @@ def _citations_of(rows: _Rows, chosen: IntArray) -> IntArray:
 
 
 def _clustered(names: Sequence[str], numbers: IntArray) -> Column:
-    """The column of names of which several numbers may have the same."""
     known = {name: number for number, name in enumerate(dict.fromkeys(names))}
     of_number = np.array([known[name] for name in names], np.int64)
     return _column_of(list(known), of_number[numbers])
 
 
 def _column_of(names: Sequence[str], numbers: IntArray) -> Column:
-    """The column with the texts that occur, in their order."""
     found = sorted(np.unique(numbers).tolist(), key=names.__getitem__)
     place = np.zeros(len(names), np.int64)
     place[found] = np.arange(len(found))
@@ -218,27 +194,16 @@ def _column_of(names: Sequence[str], numbers: IntArray) -> Column:
 
 
 class ReadRuns(NamedTuple):
-    """What runs and records tell."""
-
-    answers: Answers
-    """Every answer with a text that was not refused, each once."""
-    counts: dict[str, RunCounts]
-    """What became of the questions by `model_name`, as run folders tell; empty where only records were given."""
-    arms: dict[tuple[str, str], RunCounts]
-    """The same by `model_name` and `arm`, which is empty where a question was put by none."""
-    provenance: dict[str, dict[str, str]]
-    """What is told of the records of the export, by `record_uuid` and column of `provenance.csv`."""
-    files: tuple[InputFile, ...]
-    """The files that were read, in their order, with the answers and errors that each holds."""
-    remarks: list[str]
-    """What was left out, what is incomplete and what cannot be told, in plain sentences."""
+    answers: Answers  # Every answer with a text that was not refused, each once
+    counts: dict[str, RunCounts]  # by `model_name`, as run folders tell; empty of records alone
+    arms: dict[tuple[str, str], RunCounts]  # by `model_name` and `arm`, empty where none
+    provenance: dict[str, dict[str, str]]  # of the export's records, by column of `provenance.csv`
+    files: tuple[InputFile, ...]  # with the answers and errors that each holds
+    remarks: list[str]  # What was left out, what is incomplete and what cannot be told, in plain sentences
 
 
 class _Place:
-    """What one folder or file tells."""
-
     def __init__(self, path: Path, number: int) -> None:
-        """Begin with nothing told."""
         self.path, self.number = path, number
         self.answered: dict[str, set[str]] = {}
         self.refused: dict[str, set[str]] = {}
@@ -252,7 +217,6 @@ class _Place:
         self.remarks: list[str] = []
 
     def settle(self, stored: StoredAnswer, stop_reason: str, arm: str) -> None:
-        """Count one answer of a run folder, and note which arm it is of, if any."""
         if arm:
             self.arms[stored.answer_id] = arm
         refused = is_refusal(stop_reason)
@@ -260,17 +224,15 @@ class _Place:
         kind.setdefault(stored.model_name, set()).add(stored.answer_id)
 
     def n_settled(self) -> int:
-        """How many calls have an answer."""
         return sum(len(ids) for kind in (self.answered, self.refused, self.empty) for ids in kind.values())
 
 
 def read_runs(
     paths: Sequence[Path], records: Collection[str] = (), verdicts: Mapping[str, VerdictReader] | None = None
 ) -> ReadRuns:
-    """What the run folders and files of records tell; `records` are the ids of the export's records, if there is one.
+    """What run folders and files of records tell; `records` are the ids of the export's records, if there is one.
 
-    A folder or file that is named twice counts once, and so does an answer that stands in several. One that has no
-    record in common with the export is left out and told. Of a run that was killed what is there counts.
+    What is named twice counts once; a place without a record of the export is left out with a remark.
 
     Raises:
         InputError: a path is neither a run folder nor a file of records, or is damaged.
@@ -313,7 +275,6 @@ def _all(kind: Mapping[str, set[str]]) -> Iterator[str]:
 
 
 def _union(kinds: Sequence[Mapping[str, set[str]]]) -> dict[str, set[str]]:
-    """The ids of several folders by model."""
     found: dict[str, set[str]] = {}
     for kind in kinds:
         for model, ids in kind.items():
@@ -322,7 +283,6 @@ def _union(kinds: Sequence[Mapping[str, set[str]]]) -> dict[str, set[str]]:
 
 
 def _read_place(path: Path, facts: AnswerFacts) -> _Place:
-    """What one folder or file tells; its answers go to `facts`."""
     place = _Place(path, facts.begin())
     if path.is_dir() and (path / MANIFEST).is_file() and not research_records(path) and _asks(path):
         _read_run(place, facts)
@@ -393,7 +353,6 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
 
 
 def _incomplete(place: _Place, manifest: RunManifest) -> Iterator[str]:
-    """Sentences about a run that did not come to its end, or whose files do not hold what its manifest says."""
     answers, errors = place.n_settled(), len(place.errors)
     there = f"{counted(answers, 'answer')} and {counted(errors, 'error')}"
     if manifest.finished is None:

@@ -1,7 +1,4 @@
-"""Exports in, with what lies beside them; everything that results are computed from, out.
-
-Source: exports/contracts/results.md#what-is-read.
-"""
+"""Exports and what lies beside them in; what results are computed from, out."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -40,23 +37,18 @@ from pipeline.core.terminal import counted
 from pipeline.records.schema import Provenance
 
 _RECORD, _PROBABILITY = "record_uuid", "inclusion_probability"
-_SMALLEST = 1e-6
-"""A smaller probability is no sample's, and its record would carry every rate alone."""
+_SMALLEST = 1e-6  # A smaller probability is no sample's, and its record would carry every rate alone
 
 
 class Weights(NamedTuple):
-    """How likely each record came into the sample."""
-
-    probabilities: dict[str, float]
-    """From a millionth to 1, by `record_uuid`, for exactly the records that have votes."""
-    sampled: dict[str, float]
-    """The same for every record of the file."""
+    probabilities: dict[str, float]  # From a millionth to 1, by `record_uuid`, for exactly the records that have votes
+    sampled: dict[str, float]  # The same for every record of the file
     file: InputFile
     remarks: list[str]
 
 
 def read_weights(path: Path, records: Collection[str]) -> Weights:
-    """The probabilities of these records; other columns of the file are let be.
+    """The probabilities of these records; other columns of the file do not matter.
 
     Raises:
         InputError: the file is no CSV in UTF-8, lacks a column, or has no probability for some of the records.
@@ -95,7 +87,6 @@ def read_weights(path: Path, records: Collection[str]) -> Weights:
 
 
 def _probability(text: str) -> float | None:
-    """The number; None where it is none from a millionth to 1."""
     try:
         value = float(text)
     except ValueError:
@@ -108,21 +99,14 @@ _OWN_NAMES = frozenset(file_name(task, discarded) for task in TASKS for discarde
 
 
 class Judging(NamedTuple):
-    """What a judge judged, and where that stands."""
-
     judgements: tuple[Path, ...]
-    records: tuple[Path, ...]
-    """Files of records: all that was judged, labelled or not."""
-    name: str | None = None
-    """The judge, where the files have several."""
+    records: tuple[Path, ...]  # Files of records: all that was judged, labelled or not
+    name: str | None = None  # The judge, where the files have several
 
 
 class ReadStudy(NamedTuple):
-    """What was read, and what of it does not count or is not known."""
-
     study: Study
-    inputs: tuple[InputFile, ...]
-    """All files that were read, exports first."""
+    inputs: tuple[InputFile, ...]  # All files that were read, exports first
     remarks: list[str]
 
 
@@ -135,15 +119,7 @@ def read_study(
     decisions: Path | None = None,
     judging: Judging | None = None,
 ) -> ReadStudy:
-    """Everything that results are computed from, out of export folders and CSV files of that form.
-
-    Args:
-        paths: Export folders and CSV files; `provenance.csv` beside them tells where each record comes from.
-        tables: The ratings of these paths, where they are read already.
-        runs: Run folders and files of records that the answers come from.
-        weights: A CSV file with the inclusion probability of every record that has votes.
-        decisions: A `decisions.csv` of adjudicators.
-        judging: A judge whose judgements help.
+    """Everything that results are computed from; `tables` are the ratings of these paths where they are read already.
 
     Raises:
         InputError: a path names no export, nobody submitted anything in any of them, or a file cannot be used.
@@ -217,7 +193,6 @@ def read_study(
 
 
 def _traces(record: str, known: Mapping[str, str], rows: "_Rows", judged: ReadJudged | None) -> RecordTraces:
-    """What tells the narrative of a record; files of records that were judged are exports of their own."""
     query, exports = rows.queries.get(record, ""), rows.exports.get(record, set())
     if judged:
         query = query or judged.queries.get(record, "")
@@ -226,10 +201,7 @@ def _traces(record: str, known: Mapping[str, str], rows: "_Rows", judged: ReadJu
 
 
 class _Rows:
-    """What the rows of all CSV files say about their records beside the labels."""
-
     def __init__(self) -> None:
-        """Begin without rows."""
         self.places: list[Path] = []
         self.queries: dict[str, str] = {}
         self.known: dict[str, dict[str, str]] = {}
@@ -245,7 +217,6 @@ class _Rows:
         return self.places.index(place)
 
     def add(self, task: TaskName, response: Response, export: int) -> dict[str, str]:
-        """What is known of the response's record, after the response was counted."""
         record = response.record_uuid
         known = self.known.setdefault(record, {})
         if response.language and "language" not in known:
@@ -260,7 +231,6 @@ class _Rows:
         return known
 
     def discarded(self) -> dict[tuple[TaskName, str], int]:
-        """Discarded responses by task and record, of the tasks whose files tell them."""
         return dict(Counter((task, record) for task, record, _, _ in self.discards))
 
     def all_discarded(self, tasks: Sequence[TaskName]) -> dict[TaskName, int]:
@@ -314,13 +284,11 @@ def _filled(row: Mapping[str, str]) -> dict[str, str]:
 
 
 def _names(places: Sequence[Path]) -> list[str]:
-    """How sentences call each export: its last name, or the whole path where several have the same."""
     names = [place.resolve().name for place in places]
     return [str(place) if names.count(name) > 1 else name for place, name in zip(places, names, strict=True)]
 
 
 def _rated_labels(tables: Sequence[Ratings]) -> set[UnitLabel]:
-    """Every label of every unit that has a vote."""
     found: set[UnitLabel] = set()
     for table in tables:
         for column, label in enumerate(LABELS[table.task]):

@@ -37,27 +37,20 @@ from exports.statistics.ratings import Ratings
 from exports.statistics.resampling import bootstrap
 from exports.statistics.slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
 
-RESAMPLES = 2000
-"""Enough to read at the terminal; figures to be published want 10,000 (exports/contracts/agreement.md#intervals)."""
-SIGNIFICANT = 0.05
-"""How often a file may name somebody, or a change, by chance."""
+RESAMPLES = 2000  # enough to read; to publish take 10,000 (exports/contracts/agreement.md#intervals)
+SIGNIFICANT = 0.05  # How often a file may name somebody, or a change, by chance
 
 
 class TaskFigures(NamedTuple):
     """Every figure of a task that the joint bootstrap has a part in."""
 
-    labels: dict[str, LabelAgreement]
-    """The labels in the order of the task, without warnings."""
-    macro: MacroFigures
-    """The mean alpha of the labels."""
-    pairs: tuple[PairAgreement, ...]
-    """The pairs of annotators who both rated a unit, label by label; kappa has an interval from 20 such units on."""
-    annotators: tuple[AnnotatorAgreement, ...]
-    """Every annotator against the others, label by label."""
+    labels: dict[str, LabelAgreement]  # The labels in the order of the task, without warnings
+    macro: MacroFigures  # The mean alpha of the labels
+    pairs: tuple[PairAgreement, ...]  # label by label; kappa has an interval from 20 shared units on
+    annotators: tuple[AnnotatorAgreement, ...]  # Every annotator against the others, label by label
 
 
 def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
-    """The figures of a task; records are drawn once for all of them, and each reads its own resamples."""
     task = task_patterns(ratings)
     pairs = [PairEstimators(task, label) for label in task.labels]
     labels = [LabelEstimators(task, label, own) for label, own in zip(task.labels, pairs, strict=True)]
@@ -83,13 +76,7 @@ def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
 def measure_agreement(
     tables: Sequence[Ratings], inputs: Sequence[InputFile], resamples: int = RESAMPLES, seed: int = 0
 ) -> Agreement:
-    """Agreement on each task of `tables`, at most one table a task, with the files they were read from.
-
-    The same arguments give the same figures to the last digit.
-
-    `resamples` are behind each interval, at least 1; `seed` is that of the resampling and of the exchanges behind each
-    test of change.
-    """
+    """Agreement on each task of `tables`, at most one table a task; the same arguments give the same digits."""
     by_task = {ratings.task: ratings for ratings in tables}
     latest = max((ratings.latest for ratings in tables if ratings.latest is not None), default=None)
     return Agreement(
@@ -143,10 +130,7 @@ def _judged(found: AnnotatorAgreement, level: float) -> AnnotatorAgreement:
 
 
 def _measure_discards(ratings: Ratings) -> Discards | None:
-    """Discarded responses, and their share of the submitted and discarded ones; None where the files do not tell.
-
-    Everyone who submitted or discarded anything has a share.
-    """
+    """Everyone who submitted or discarded anything has a share; None where the files do not tell."""
     submitted = np.bincount(ratings.response_annotators, minlength=len(ratings.annotators))
     if ratings.discards is None:
         return None

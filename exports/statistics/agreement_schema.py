@@ -1,7 +1,4 @@
-"""The whole of `agreement.json`: every figure, and where there is none, the reason.
-
-Source: exports/contracts/agreement.md.
-"""
+"""The whole of `agreement.json`: every figure, and where there is none, why (exports/contracts/agreement.md)."""
 
 from typing import Literal
 
@@ -477,8 +474,7 @@ class TaskAgreement(Frozen):
     """Pairs of annotators who both rated a unit and are not in `pairs`; the key is absent where there is none."""
 
 
-OPTIONAL = {"pairs_left_out"}
-"""Fields of a task that `agreement.json` leaves out where they are 0."""
+OPTIONAL = {"pairs_left_out"}  # Fields of a task that `agreement.json` leaves out where they are 0
 
 
 class InputFile(Frozen):

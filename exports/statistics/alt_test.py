@@ -16,19 +16,12 @@ from exports.statistics.distributions import rounded, student_cdf
 from exports.statistics.ratings import FloatArray, IntArray
 from pipeline.core.schema import Frozen
 
-EPSILON = 0.15
-"""What a judge may be worse than a person and still be preferred, for trained annotators: .2 for experts, .1 for a
-crowd."""
-LEAST_UNITS = 30
-"""Units of a person that she shares with another one and with the judge; with fewer she is not tested."""
-LEAST_PEOPLE = 3
-"""People tested, behind a conclusion: of two who differ nobody can tell which one is off."""
-LEAST_RECORDS = 30
-"""Records of a person behind a conclusion: fewer say too little of how much records differ."""
-_LEVEL = 0.05
-"""False discovery rate of Benjamini and Yekutieli."""
-_PASSED = 0.5
-"""Winning rate from which a judge passes."""
+EPSILON = 0.15  # what a judge may be worse than a trained annotator and be preferred: .2 for experts, .1 for a crowd
+LEAST_UNITS = 30  # Units of a person that she shares with another one and with the judge; with fewer she is not tested
+LEAST_PEOPLE = 3  # People tested, behind a conclusion: of two who differ nobody can tell which one is off
+LEAST_RECORDS = 30  # Records of a person behind a conclusion: fewer say too little of how much records differ
+_LEVEL = 0.05  # False discovery rate of Benjamini and Yekutieli
+_PASSED = 0.5  # Winning rate from which a judge passes
 
 Conclusion = Literal["any", "most", "not_shown", "by_chance", "few_people", "few_units"]
 
@@ -86,48 +79,30 @@ class AltTest(Frozen):
 
     @property
     def counting(self) -> tuple[AltTestPerson, ...]:
-        """The people behind the conclusion."""
         return tuple(each for each in self.people if each.counts)
 
 
 class Answers(NamedTuple):
-    """Answers of people to one question, and the judge's; every answer is a small whole number."""
-
     annotators: Sequence[str]
-    """Names."""
-    units: IntArray
-    """Number of the unit of each answer."""
-    people: IntArray
-    """Number of the annotator of each answer."""
+    units: IntArray  # Number of the unit of each answer
+    people: IntArray  # Number of the annotator of each answer
     values: IntArray
-    """The answers."""
-    judge: IntArray
-    """The judge's answer to each unit; below 0 where it gave none."""
-    records: IntArray
-    """Number of the record of each unit."""
+    judge: IntArray  # The judge's answer to each unit; below 0 where it gave none
+    records: IntArray  # Number of the record of each unit
 
 
 class _Compared(NamedTuple):
     """One answer a row: a person and the judge against the others on a unit."""
 
     people: IntArray
-    """Number of the annotator."""
     records: IntArray
-    """Number of the record."""
-    others: IntArray
-    """How many other people answered the unit."""
-    judge_wins: IntArray
-    """1 where the judge wins or ties."""
-    person_wins: IntArray
-    """1 where she wins or ties."""
+    others: IntArray  # How many other people answered the unit
+    judge_wins: IntArray  # 1 where the judge wins or ties
+    person_wins: IntArray  # 1 where she wins or ties
 
 
 def alternative_annotator_test(answers: Answers, epsilon: float = EPSILON, beyond_chance: bool = True) -> AltTest:
-    """The test of one judge on one question.
-
-    `beyond_chance` says whether the judge is known to agree with the majority more than by chance: who gives the
-    usual answer everywhere loses few units where one answer is rare.
-    """
+    """`beyond_chance`: who gives the usual answer everywhere loses few units where one answer is rare."""
     compared = _compare(answers)
     counts = np.bincount(compared.people, minlength=len(answers.annotators))
     tested = sorted(np.flatnonzero(counts >= LEAST_UNITS).tolist(), key=answers.annotators.__getitem__)
@@ -172,7 +147,6 @@ def alternative_annotator_test(answers: Answers, epsilon: float = EPSILON, beyon
 
 
 def _compare(answers: Answers) -> _Compared:
-    """Each answer to a unit that the judge and somebody else answered, against the others."""
     kinds = int(max(answers.values.max(initial=0), answers.judge.max(initial=0))) + 1
     n_units = len(answers.judge)
     votes = np.bincount(answers.units * kinds + answers.values, minlength=n_units * kinds).reshape(-1, kinds)
@@ -208,19 +182,13 @@ def _t_test(differences: FloatArray, clusters: IntArray, epsilon: float) -> floa
 
 
 def _with_a_loss(differences: FloatArray, records: IntArray) -> tuple[FloatArray, IntArray]:
-    """The differences with one more record of the usual size, on which the judge loses every unit.
-
-    Few records on which it never lost would be taken for certainty otherwise.
-    """
+    """One more record of the usual size, all lost: few on which it never lost would be taken for certainty."""
     size = math.ceil(len(records) / len(np.unique(records)))
     return np.append(differences, np.ones(size)), np.append(records, np.full(size, -1))
 
 
 def by_rejections(p_values: Sequence[float]) -> list[bool]:
-    """Which hypotheses Benjamini and Yekutieli's procedure rejects at .05, in their order.
-
-    Source: Benjamini & Yekutieli 2001.
-    """
+    """Which hypotheses the procedure of Benjamini & Yekutieli 2001 rejects at .05, in their order."""
     n = len(p_values)
     order = sorted(range(n), key=p_values.__getitem__)
     harmonic = sum(1 / rank for rank in range(1, n + 1))

@@ -1,7 +1,4 @@
-"""Annotators on one label: every two of them, each against the rest, and how units are shared out among them.
-
-Source: exports/contracts/agreement.md#coefficients, exports/contracts/agreement.md#annotators-and-consensus.
-"""
+"""Annotators on one label: in pairs, each against the rest, and how units are shared out among them."""
 
 import math
 from collections import Counter
@@ -23,35 +20,27 @@ from exports.statistics.ratings import MISSING, BoolArray, FloatArray, IntArray,
 from exports.statistics.resampling import Resampled, Support, absence_interval, interval, interval_or_none
 from exports.statistics.table import PAIR_STATISTICS, Cells, UndefinedReason, ratio, unit_sums
 
-FEW_SHARED = 20
-"""Pairs that share fewer units have no interval, and their figures say little."""
-CROWD = 20
-"""Of more annotators not all pairs are listed."""
-PAIRS_KEPT = 200
-"""So many of them are."""
+FEW_SHARED = 20  # Pairs that share fewer units have no interval, and their figures say little
+CROWD = 20  # Of more annotators not all pairs are listed
+PAIRS_KEPT = 200  # So many of them are
 
 
 class PairEstimators:
     """The pairs of annotators on one label: what they ask of the resamples, and how they read them."""
 
     def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
-        """Count the cells of the pairs that share units."""
         self.annotators, self.label = task.annotators, label.label
         self.raters, self.cells, entries = _shared_cells(label, len(task.annotators))
-        self.kappas = kappas(self.cells.reshape(-1).astype(np.float64))
-        """Cohen's kappa of each pair; NaN where both say the same everywhere."""
+        self.kappas = kappas(self.cells.reshape(-1).astype(np.float64))  # NaN where both say the same everywhere
         self.with_interval = np.flatnonzero((self.cells.sum(axis=1) >= FEW_SHARED) & ~np.isnan(self.kappas))
-        """Places of the pairs whose kappa gets an interval."""
 
         def figures(totals: FloatArray) -> FloatArray:
             found = kappas(totals)
             return np.concatenate([found[..., self.with_interval], _mean_of_defined(found)], axis=-1)
 
         self.estimator = task.estimator([(label, entries)], figures, task.frame(label, at_least=2))
-        """Kappa of the pairs with an interval, and at last the mean over all that are defined."""
 
     def read(self, resampled: Resampled) -> Iterator[PairAgreement]:
-        """The pairs that both rated a unit, in the order of the names."""
         columns = {int(place): column for column, place in enumerate(self.with_interval)}
         for place, (first, second) in enumerate(self.raters.tolist()):
             yield pair_agreement(
@@ -63,15 +52,11 @@ class PairEstimators:
             )
 
     def read_mean(self, resampled: Resampled) -> Interval | RefusedReason:
-        """The interval of the mean kappa, or why it is refused."""
         return interval(resampled[self.estimator], len(self.with_interval))
 
 
 def _shared_cells(label: LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, Entries]:
-    """The pairs that share units: their annotators (pairs × 2, sorted), their cells (pairs × 4), those of each pattern.
-
-    The cells are units on which both say yes, only the first, only the second, neither; the first has the lower number.
-    """
+    """Of the pairs that share units: annotators (pairs × 2, sorted), cells (pairs × 4), cells of each pattern."""
     patterns, codes, cells = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     # Ratings are sorted by pattern and annotator: each pair is met at the distance of its two ratings.
     for distance in range(1, int(label.ratings.max(initial=0))):
@@ -91,12 +76,7 @@ def _shared_cells(label: LabelPatterns, n_annotators: int) -> tuple[IntArray, In
 
 
 def kappas(totals: FloatArray) -> FloatArray:
-    """Cohen's kappa of each pair from its four cells (… × four a pair): … × pairs, NaN where both are constant alike.
-
-    (p_o − p_e)/(1 − p_e), multiplied by n²: one constant annotator gives exactly 0.
-
-    Source: Cohen 1960.
-    """
+    """Cohen's kappa (… × pairs) from cells (… × 4 a pair), NaN where both are constant alike; 0 where one is."""
     both, first, second, neither = (totals[..., cell::4] for cell in range(4))
     chance = (both + first) * (first + neither) + (both + second) * (second + neither)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -115,10 +95,6 @@ def _mean_of_defined(values: FloatArray) -> FloatArray:
 def pair_agreement(
     label: str, rater_a: str, rater_b: str, cells: Cells, kappa_interval: Interval | None
 ) -> PairAgreement:
-    """The figures of one pair from its four cells.
-
-    Source: exports/contracts/agreement.md#coefficients.
-    """
     figures = {name: entry.compute(cells) if cells.n else None for name, entry in PAIR_STATISTICS.items()}
     return PairAgreement(
         label=label,
@@ -137,10 +113,7 @@ def pair_agreement(
 
 
 def listed_pairs(pairs: Sequence[PairAgreement], n_annotators: int) -> tuple[tuple[PairAgreement, ...], int]:
-    """The pairs that are listed, in their order, and how many are not: of a crowd only those with most shared units.
-
-    Source: exports/contracts/agreement.md#coefficients.
-    """
+    """The pairs that are listed, in their order, and how many are not: of a crowd only those with most shared units."""
     shared: Counter[tuple[str, str]] = Counter()
     for pair in pairs:
         shared[pair.rater_a, pair.rater_b] += pair.n_shared
@@ -154,18 +127,13 @@ class AnnotatorEstimators:
     """Every annotator against the others on one label: what it asks of the resamples, and how it reads them."""
 
     def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
-        """Plan alpha without each annotator."""
         self.annotators, self.label = task.annotators, label
         entries = _without_entries(label, len(task.annotators))
         self.totals = label.total(entries)
         self.estimator = task.estimator([(label, entries)], _delta_alphas, task.frame(label, at_least=2))
-        """Alpha without each annotator, less alpha of all."""
 
     def read(self, resampled: Resampled, support: Support, exchange: Exchange) -> Iterator[AnnotatorAgreement]:
-        """Every annotator, by name, of whom nobody stands out: that depends on the other tasks of the file.
-
-        `support` and `exchange` are those of this label.
-        """
+        """Every annotator, by name; nobody stands out yet: that depends on the other tasks of the file."""
         ratings, yes, ties, lone, cells = self._count()
         alphas = _alphas_without(self.totals)
         for rater, name in enumerate(self.annotators):
@@ -203,7 +171,6 @@ class AnnotatorEstimators:
     def _reason(
         self, figure: str, rater: int, n_others: int, figures: Mapping[str, float | None], compared: int
     ) -> UndefinedReason:
-        """Why a figure of an annotator is undefined."""
         if figure in ("alpha_without", "delta_alpha"):
             # Where alpha without them is defined, alpha of all is not for lack of variation.
             pairable = (self.totals[:2] + self.totals[3 + 3 * rater : 5 + 3 * rater]).any()
@@ -215,11 +182,7 @@ class AnnotatorEstimators:
         return "constant_both_raters" if compared and figure == "kappa_with_majority_of_others" else "no_pairable_items"
 
     def _count(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
-        """Of each annotator: ratings, those that say yes, ties of the others, lone dissents, and cells × 4.
-
-        The cells are units on which they and the majority of the others say yes, only they, only the others, neither;
-        they dissent alone on a unit with three ratings or more.
-        """
+        """Ratings, yes, ties of the others, lone dissents among three or more, cells × 4 with the others' majority."""
         label, n_annotators = self.label, len(self.annotators)
         no, yes = _others(label)
         units = label.units[label.patterns]
@@ -261,7 +224,6 @@ def _alpha_columns(zeros: IntArray, ones: IntArray) -> FloatArray:
 
 
 def _others(label: LabelPatterns) -> tuple[IntArray, IntArray]:
-    """For each rating, how many others on its unit say no and how many say yes."""
     return label.zeros[label.patterns] - (1 - label.yes), label.ones[label.patterns] - label.yes
 
 
@@ -320,10 +282,7 @@ def components(n_nodes: int, edges: Iterable[tuple[int, int]]) -> list[list[int]
 
 
 def identical_vectors(ratings: Ratings) -> float | None:
-    """Share of pairs of responses to one unit that agree on every label; None without pairs.
-
-    All pairs of all units count alike. A response that lacks a label forms no pair.
-    """
+    """Share of pairs of responses to one unit that agree on every label; a response that lacks one forms no pair."""
     complete = (ratings.values != MISSING).all(axis=1)
     units, values = ratings.units[complete], ratings.values[complete].astype(np.int64)
     vectors = units << values.shape[1]

@@ -1,8 +1,6 @@
-"""Intervals of rates and of differences of rates, clustered by narrative.
+"""Intervals of rates and of their differences, clustered by narrative (exports/contracts/results.md#intervals).
 
 Their constants were chosen by simulation; what they cover is in exports/contracts/results.md#simulations.
-
-Source: exports/contracts/results.md#intervals.
 """
 
 import math
@@ -19,40 +17,23 @@ from exports.statistics.ratings import FloatArray
 from exports.statistics.results_schema import Difference
 from exports.statistics.values import Cells
 
-_LIKENESS = 0.3
-"""Correlation within a narrative that is assumed as far as the data say nothing of it."""
-_ASSUMED_NARRATIVES = 2.0
-"""Narratives with something of the rarer value that the assumption weighs as much as."""
-_ONE_SIDED = 1.645
-"""Normal quantile of the end that lies nearest to 0 or 1, beyond which the rate cannot be."""
-_IMAGINED = 0.3
-"""Size of two imagined differences, one for each group, in squares of the largest that units can have by chance."""
+_LIKENESS = 0.3  # Correlation within a narrative that is assumed as far as the data say nothing of it
+_ASSUMED_NARRATIVES = 2.0  # Narratives with something of the rarer value that the assumption weighs as much as
+_ONE_SIDED = 1.645  # Normal quantile of the end that lies nearest to 0 or 1, beyond which the rate cannot be
+_IMAGINED = 0.3  # two imagined differences, one for each group, in squares of the largest possible by chance
 
 
 def rate_ends(totals: FloatArray, weights: FloatArray, squares: FloatArray) -> tuple[float, float]:
-    """The ends of a rate's 95 % interval, from two narratives or more: `share_ends` of `independent_units`.
-
-    Args:
-        totals: Sum of weight times value of each narrative.
-        weights: Sum of the weights of each narrative.
-        squares: Sum of the squared weights of each narrative.
-    """
+    """The ends of a rate's 95 % interval, from the sums of each of two narratives or more."""
     rate = float(totals.sum()) / float(weights.sum())
     return share_ends(rate, independent_units(totals, weights, squares), len(weights) - 1)
 
 
 def independent_units(totals: FloatArray, weights: FloatArray, squares: FloatArray) -> float:
-    """How many independent units would be as telling as those of two narratives or more.
+    """How many independent units would be as telling as those of two narratives or more (sums of each narrative).
 
-    Their number comes from the design effect, which few rare values tell badly: it is drawn towards that of an assumed
-    correlation.
-
-    Source: Kish 1965.
-
-    Args:
-        totals: Sum of weight times value of each narrative.
-        weights: Sum of the weights of each narrative.
-        squares: Sum of the squared weights of each narrative.
+    Their number comes from the design effect (Kish 1965), which few rare values tell badly: it is drawn towards that of
+    an assumed correlation.
     """
     n, size = len(weights), float(weights.sum())
     rate = min(max(float(totals.sum()) / size, 0.0), 1.0)
@@ -68,10 +49,7 @@ def independent_units(totals: FloatArray, weights: FloatArray, squares: FloatArr
 
 
 def share_ends(rate: float, independent: float, degrees: int) -> tuple[float, float]:
-    """The ends of the 95 % interval of a share of so many independent units.
-
-    Wilson's interval, with Student's t. Near 0 and 1 the nearer end is that of a Poisson count where that is nearer
-    still, as Wilson's is too far there.
+    """Wilson's 95 % interval of a share, with Student's t; near 0 and 1, where it is too wide, a Poisson count's end.
 
     Source: Wilson 1927; Franco et al. 2019; Brown, Cai & DasGupta 2001; Wilson & Hilferty 1931.
     """
@@ -99,14 +77,10 @@ def _rare_end(rate: float, units: float) -> float:
 
 
 def difference_ends(differences: FloatArray, weights: FloatArray, units: float) -> tuple[float, float]:
-    """The ends of a mean difference's 95 % interval, from two narratives or more.
+    """The ends by Student's t over two narratives or more; `units` is how many a group has in one, on average.
 
-    Student's t over narratives. Two more are imagined, one for each group, so that narratives without a difference do
-    not make it certain that there is none.
-
-    Source: exports/contracts/results.md#intervals, after Bonett & Price 2012.
-
-    `differences` are those of each narrative's means; `units` is how many a group has in a narrative, on average.
+    Two more are imagined, one for each group: narratives without a difference do not make it certain that there is none
+    (after Bonett & Price 2012).
     """
     share = weights / weights.sum()
     mean = float(share @ differences)
@@ -116,40 +90,27 @@ def difference_ends(differences: FloatArray, weights: FloatArray, units: float) 
     return max(mean - half, -1.0), min(mean + half, 1.0)
 
 
-LEVEL = 0.05
-"""At a p of this or less after correction a difference is beyond chance."""
-_FLIPS_A_TEST = 40
-"""Sign flips for each test of a family at the level, so that the smallest p can survive the correction."""
+LEVEL = 0.05  # At a p of this or less after correction a difference is beyond chance
+_FLIPS_A_TEST = 40  # for each test of a family at the level, so that the smallest p can survive the correction
 _FEWEST_FLIPS = 10_000
-_SETTLED = 400
-"""A test with more flips as large as this needs no more: its p is known to a twentieth, and is not small."""
-_FIRST_LOOK = 10_000
-"""Flips after which it is looked for the first time which tests are settled; then ten times as many."""
-_TIE = 1e-9
-"""Sums closer than this to each other, as a share of the largest possible one, are equal."""
-_BLOCK = 2**22
-"""Numbers of a table of contributions: 32 MiB."""
-_SIGNS = 2**19
-"""Random signs at a time: 4 MiB, which processors keep near."""
+_SETTLED = 400  # A test with more flips as large as this needs no more: its p is known to a twentieth, and is not small
+_FIRST_LOOK = 10_000  # flips after which it is first looked which tests are settled; then ten times as many
+_TIE = 1e-9  # Sums closer than this to each other, as a share of the largest possible one, are equal
+_BLOCK = 2**22  # Numbers of a table of contributions: 32 MiB
+_SIGNS = 2**19  # Random signs at a time: 4 MiB, which processors keep near
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(np.float64)
-"""The bits of each byte."""
 
 
 class Comparison(NamedTuple):
     """One label of two groups, on the narratives in which both have a unit with a value; one row each."""
 
     first: FloatArray
-    """Mean of the first group's units."""
     second: FloatArray
-    """Mean of the second group's units."""
-    weights: FloatArray
-    """Weight of the narrative: the mean weight of a group's units, on average of both."""
-    units: float
-    """Units that a group has in a narrative, on average; one number."""
+    weights: FloatArray  # Weight of the narrative: the mean weight of a group's units, on average of both
+    units: float  # Units that a group has in a narrative, on average; one number
 
     @property
     def rates(self) -> tuple[float, float]:
-        """The weighted mean of each."""
         total = float(self.weights.sum())
         return float(self.weights @ self.first) / total, float(self.weights @ self.second) / total
 
@@ -160,12 +121,10 @@ class Comparison(NamedTuple):
 
     @property
     def contributions(self) -> FloatArray:
-        """What each narrative adds to the weighted sum of the differences."""
         return self.weights * (self.first - self.second)
 
 
 def compare(cells: Cells, pair: Pair) -> Iterator[Comparison]:
-    """The two groups on each label."""
     a, b = cells.of_group(pair.a), cells.of_group(pair.b)
     _, left, right = np.intersect1d(cells.narratives[a], cells.narratives[b], assume_unique=True, return_indices=True)
     left, right = left + a.start, right + b.start
@@ -183,17 +142,15 @@ def compare(cells: Cells, pair: Pair) -> Iterator[Comparison]:
 
 
 def n_flips(largest_family: int) -> int:
-    """How many random sign flips a p needs that is corrected for so many tests."""
     return max(_FEWEST_FLIPS, math.ceil(_FLIPS_A_TEST * largest_family / LEVEL))
 
 
 def flip_p(contributions: Sequence[FloatArray], flips: int, seed: int) -> list[float]:
     """Two-sided p of each sum of contributions, when each contribution keeps or changes its sign by chance.
 
-    All sign flips are counted where they are fewer than `flips`; narratives without a difference need none. Otherwise
-    they are random, the same for all sums, and the observed one counts among them. A p that is not small may rest on
-    fewer of them. A sum so large that a p of 1/(flips + 1) is certain (Hoeffding's bound) gets it without any.
-    The order of the contributions and their signs do not matter.
+    All flips are counted where they are fewer than `flips`; otherwise they are random, the same for all sums, and the
+    observed one counts among them. A p that is not small may rest on fewer; a sum so large that a p of 1/(flips + 1) is
+    certain (Hoeffding's bound) gets it without any.
     """
     sizes = [-np.sort(-np.abs(each[each != 0])) for each in contributions]
     observed = [abs(float(each.sum())) for each in contributions]
@@ -231,7 +188,6 @@ def _signs(contributions: int) -> int:
 
 
 def _exact_p(sizes: FloatArray, limit: float) -> float:
-    """Share of all sign flips whose sum is at least as large as the limit, in either direction."""
     sums = sizes[:1]
     for size in sizes[1:]:
         sums = np.concatenate([sums + size, sums - size])
@@ -239,10 +195,7 @@ def _exact_p(sizes: FloatArray, limit: float) -> float:
 
 
 def _random_p(sizes: Sequence[FloatArray], limits: Sequence[float], flips: int, seed: int) -> FloatArray:
-    """The p of each sum from random sign flips: how many are at least as large as its limit, in either direction.
-
-    A sum of sizes with random signs is twice that of a random choice of them, less their total.
-    """
+    """A sum of sizes with random signs is twice that of a random choice of them, less their total."""
     table = np.zeros((_signs(len(sizes[0])), len(sizes)))
     for place, size in enumerate(sizes):
         table[: len(size), place] = size
@@ -271,11 +224,7 @@ def _random_p(sizes: Sequence[FloatArray], limits: Sequence[float], flips: int, 
 
 
 def within_reach(compared: Sequence[Difference]) -> list[bool]:
-    """Whether each of the differences that have a p could stand out, were every narrative to speak for it.
-
-    Of n narratives there are 2ⁿ sign flips, so no p is below 2/2ⁿ. These p are corrected as the real ones are: for all
-    differences of the dimension, of all labels and findings together.
-    """
+    """Whether each of these differences, which have a p, could stand out, were every narrative to speak for it."""
     dimensions: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for place, found in enumerate(compared):
         dimensions[found.by, bool(found.within)].append(place)

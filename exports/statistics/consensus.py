@@ -1,7 +1,4 @@
-"""One label for each unit from the votes of its annotators, with where it comes from.
-
-Source: exports/contracts/agreement.md#annotators-and-consensus.
-"""
+"""One label for each unit from its votes (exports/contracts/agreement.md#annotators-and-consensus)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -13,43 +10,28 @@ from exports.statistics.distributions import wilson_interval
 from exports.statistics.ratings import YES, BoolArray, FloatArray, IntArray, LabelArray, Ratings, label_votes
 from pipeline.core.schema import Frozen
 
-_MIN_TRIPLED_UNITS = 10
-"""Units with three ratings or more that the model must have: two raters leave two of its five figures open."""
-_PRIOR = 0.5
-"""Imagined ratings on each side of each of an annotator's two rates: keeps them off 0 and 1, and weighs little."""
-_TOLERANCE = 1e-9
-"""The fit ends when the log-likelihood grows by less than this for each rating."""
+_MIN_TRIPLED_UNITS = 10  # units with three ratings or more: two raters leave two of the model's five figures open
+_PRIOR = 0.5  # imagined ratings on each side of an annotator's two rates: keeps them off 0 and 1, and weighs little
+_TOLERANCE = 1e-9  # The fit ends when the log-likelihood grows by less than this for each rating
 _MAX_ITERATIONS = 1000
-_SMALLEST = 1e-12
-"""Rates are kept this far from 0 and 1, so that their logarithms exist without a prior too."""
+_SMALLEST = 1e-12  # Rates are kept this far from 0 and 1, so that their logarithms exist without a prior too
 
 
 class DawidSkene(NamedTuple):
     """The fitted model; NaN stands where it cannot tell."""
 
-    posterior: FloatArray
-    """Probability of yes for each unit; NaN for a unit that no identified annotator rated."""
-    sensitivity: FloatArray
-    """Probability that each annotator says yes where yes is right; NaN for annotators who are not identified."""
-    specificity: FloatArray
-    """Probability that each annotator says no where no is right; NaN for annotators who are not identified."""
-    prevalence: float
-    """Share of units where yes is right."""
-    loglik: float
-    """Log-likelihood of the ratings, without the prior."""
+    posterior: FloatArray  # Probability of yes for each unit; NaN for a unit that no identified annotator rated
+    sensitivity: FloatArray  # P(they say yes | yes is right) of each annotator; NaN where not identified
+    specificity: FloatArray  # P(they say no | no is right) of each annotator; NaN where not identified
+    prevalence: float  # Share of units where yes is right
+    loglik: float  # Log-likelihood of the ratings, without the prior
 
 
 def dawid_skene(units: IntArray, annotators: IntArray, values: LabelArray, prior: float = _PRIOR) -> DawidSkene | None:
     """The model of one label; None where it is not identified by the ratings, or they do not vary.
 
-    It needs units that three annotators or more rated. Annotators are identified by such units, or by sharing units,
-    directly or through others, with those who are; ratings of the rest are left out.
-
-    Args:
-        units: Number of the unit of each rating, counted from 0.
-        annotators: Number of the annotator of each rating, counted from 0.
-        values: 1 yes, 0 no, -1 missing.
-        prior: Imagined ratings on each side of each rate; 0 gives maximum likelihood.
+    It needs units that three annotators or more rated; annotators who share none with those, directly or not, are left
+    out. `prior` is imagined ratings on each side of each rate; 0 gives maximum likelihood.
     """
     kept = _identified_ratings(units, annotators, values)
     if len(np.unique(values[kept])) < 2:
@@ -100,10 +82,7 @@ def _groups_of(unit: IntArray, rater: IntArray) -> IntArray:
 
 
 def _fit(unit: IntArray, rater: IntArray, yes: BoolArray, prior: float) -> DawidSkene:
-    """The model at a maximum of the likelihood times the prior, started at the share of yes among each unit's votes.
-
-    Of the two mirrored solutions the one in which annotators are right more often than wrong is returned.
-    """
+    """Started at the votes' shares; of the two mirrored solutions that in which annotators are right more often."""
     said = 2 * rater + yes  # who said what, as one number
     size = int(said.max()) // 2 * 2 + 2
     counts = np.bincount(said, minlength=size).reshape(-1, 2).astype(np.float64)
@@ -131,50 +110,35 @@ def _fit(unit: IntArray, rater: IntArray, yes: BoolArray, prior: float) -> Dawid
 
 
 def _share_of_yes(votes: FloatArray, prior: float) -> FloatArray:
-    """Each annotator's share of yes, from their votes of no and of yes (columns) and imagined ones on each side."""
     shares = (votes[:, 1] + prior) / np.maximum(votes.sum(axis=1) + 2 * prior, _SMALLEST)
     return np.asarray(np.clip(shares, _SMALLEST, 1 - _SMALLEST), dtype=np.float64)
 
 
 ConsensusRule = Literal["majority", "ds"]
 ConsensusSource = Literal["single", "unanimous", "majority", "ds", "adjudicated"]
-UnitLabel = tuple[str, str, str]
-"""`record_uuid`, `chunk_id` (empty outside retrieval) and label; no two tasks share a label."""
+UnitLabel = tuple[str, str, str]  # record, passage (empty outside retrieval) and label; no two tasks share a label
 
 
 class ConsensusLabel(NamedTuple):
-    """What the jury says on one label of one unit."""
-
     task: TaskName
     label: str
     record_uuid: str
-    """Id of the record."""
     chunk_id: str
-    """Id of the passage in retrieval; empty in the other tasks."""
     n_yes: int
-    """How many said yes."""
     n_no: int
-    """How many said no."""
-    vote_share: float | None
-    """Share of yes among the votes; None without any."""
-    majority: bool | None
-    """What most said; None where they tie or nobody voted."""
-    posterior: float | None
-    """Dawid–Skene probability of yes; None where the model is not identified."""
-    consensus: bool | None
-    """The label to use: an adjudicator's decision, or by the rule where there is none; None where that tells none."""
-    consensus_source: ConsensusSource | None
-    """Where `consensus` comes from: `single` is one voice alone, `unanimous` are two or more; None without one."""
+    vote_share: float | None  # Share of yes among the votes; None without any
+    majority: bool | None  # What most said; None where they tie or nobody voted
+    posterior: float | None  # Dawid–Skene probability of yes; None where the model is not identified
+    consensus: bool | None  # an adjudicator's decision, or by the rule; None where that tells none
+    consensus_source: ConsensusSource | None  # `single` is one voice alone, `unanimous` are two or more
 
 
 def consensus(
     ratings: Ratings, decisions: Mapping[UnitLabel, bool] | None = None, rule: ConsensusRule = "majority"
 ) -> Iterator[ConsensusLabel]:
-    """A label for each unit and label of the task, in the order of the units, then of the labels; made one by one.
+    """A label for each unit and label of the task, in their order; `decisions` of adjudicators come before all votes.
 
-    `decisions` are adjudicators' and come before all votes; `unused_decisions` tells which of them name a unit that
-    has no response here. The rule `ds` takes the more probable value where the Dawid–Skene model tells one, and the
-    majority elsewhere; `consensus_source` says which.
+    The rule `ds` takes the more probable value where the Dawid–Skene model knows one, and the majority elsewhere.
     """
     columns = [_labels_of_column(ratings, column, decisions or {}, rule) for column in range(len(LABELS[ratings.task]))]
     for unit in zip(*columns, strict=True):
@@ -209,7 +173,6 @@ def _labels_of_column(
 def _settle(
     n_yes: int, n_no: int, posterior: float | None, decision: bool | None, rule: ConsensusRule
 ) -> tuple[bool | None, ConsensusSource | None]:
-    """The consensus and where it comes from; both None where there is none."""
     if decision is not None:
         return decision, "adjudicated"
     if rule == "ds" and posterior is not None and posterior != 0.5:
@@ -241,23 +204,16 @@ def unused_decisions(tables: Sequence[Ratings], decisions: Mapping[UnitLabel, bo
 
 
 class ControlVotes(NamedTuple):
-    """What annotators answered to one label of one control."""
-
-    known: bool
-    """The known answer."""
+    known: bool  # The known answer
     n_yes: int
-    """How many say yes."""
     n_no: int
-    """How many say no."""
 
     @property
     def majority(self) -> bool | None:
-        """What most say; None where they tie."""
         return None if self.n_yes == self.n_no else self.n_yes > self.n_no
 
 
-ControlLabel = tuple[TaskName, str, str, str]
-"""A label of a control: task, record, passage (empty outside retrieval) and label."""
+ControlLabel = tuple[TaskName, str, str, str]  # task, record, passage (empty outside retrieval) and label
 
 
 class RightShare(Frozen):
@@ -312,7 +268,6 @@ class Audit(Frozen):
 def measure_audit(
     controls: Mapping[ControlLabel, ControlVotes], decisions: Mapping[UnitLabel, bool], n_disputed: int, sha256: str
 ) -> Audit:
-    """What the decisions of a file with this digest did to the labels of controls."""
     by_label: dict[tuple[TaskName, str], dict[ControlLabel, ControlVotes]] = {}
     for key, votes in controls.items():
         by_label.setdefault((key[0], key[3]), {})[key] = votes
@@ -331,7 +286,6 @@ def measure_audit(
 def _measure(
     task: TaskName, label: str, votes: Mapping[ControlLabel, ControlVotes], decisions: Mapping[UnitLabel, bool]
 ) -> AuditedLabel | None:
-    """One label; None where no control with a majority has it."""
     told = {key[1:]: (each.known, each.majority) for key, each in votes.items() if each.majority is not None}
     if not told:
         return None
@@ -348,6 +302,5 @@ def _measure(
 
 
 def _share(right: list[bool]) -> RightShare:
-    """How many are right, of at least one."""
     low, high = wilson_interval(sum(right), len(right))
     return RightShare(n=len(right), n_right=sum(right), share=sum(right) / len(right), low=low, high=high)

@@ -1,7 +1,4 @@
-"""Where annotators differ, ranked by how much it weighs on alpha.
-
-Source: exports/contracts/agreement.md#annotators-and-consensus.
-"""
+"""Where annotators differ, by weight on alpha (exports/contracts/agreement.md#annotators-and-consensus)."""
 
 import math
 from collections import Counter
@@ -71,35 +68,23 @@ class Disagreement(Frozen):
 
 
 class _Label:
-    """Who voted what on one label, and the units that annotators differ on with what each weighs."""
-
     def __init__(self, ratings: Ratings, column: int) -> None:
-        """Weigh the units with votes on both sides."""
         self.ratings, self.column, self.label = ratings, column, LABELS[ratings.task][column]
         given = ratings.values[:, column] != MISSING
         self.counts = label_votes(ratings, column)
         self.raters, self.values = ratings.response_annotators[given], ratings.values[given, column]
-        """The ratings, none missing: responses come sorted by unit and annotator."""
         unit, yes = ratings.units[given], self.values == YES
-        self.starts = np.searchsorted(unit, np.arange(len(ratings.unit_records) + 1))
-        """Place of each unit's first rating; one more at the end."""
+        self.starts = np.searchsorted(unit, np.arange(len(ratings.unit_records) + 1))  # and the end
         lead = self.counts.ones[unit] - self.counts.zeros[unit] - np.where(yes, 1, -1)  # of yes among the others
         people = len(ratings.annotators)
-        self.compared = np.bincount(self.raters[lead != 0], minlength=people)
-        """Units on which the others have a majority, by annotator."""
+        self.compared = np.bincount(self.raters[lead != 0], minlength=people)  # units
         self.agreed = np.bincount(self.raters[(lead != 0) & ((lead > 0) == yes)], minlength=people)
-        """Those of them on which the annotator says the same."""
         self.posterior = label_posterior(ratings, column)
         self._weigh()
-        self.patterns = Counter(self.votes_of(unit) for unit in self.units.tolist())
-        """How many units show the same votes by the same annotators."""
+        self.patterns = Counter(self.votes_of(unit) for unit in self.units.tolist())  # units with each
 
     def _weigh(self) -> None:
-        """Find the units with votes on both sides, each one's share of the disagreement and its influence on alpha.
-
-        Alpha without a unit comes from the totals less the unit's own sums; the influence is NaN where that is
-        undefined (exports/contracts/agreement.md#coefficients).
-        """
+        """Alpha without a unit comes from the totals less the unit's own sums; NaN where it is undefined."""
         sums = unit_sums(self.counts.zeros, self.counts.ones)
         self.units = np.flatnonzero(sums.disagreement)
         own = sums.disagreement[self.units]
@@ -112,12 +97,10 @@ class _Label:
         self.influence = ratio - whole
 
     def votes_of(self, unit: int) -> tuple[tuple[int, int], ...]:
-        """Annotator and value of each rating of one unit, in order of annotators."""
         place = slice(self.starts[unit], self.starts[unit + 1])
         return tuple(zip(self.raters[place].tolist(), self.values[place].tolist(), strict=True))
 
     def describe(self, place: int, other_labels: tuple[str, ...]) -> Disagreement:
-        """The disagreement on the unit at this place; what `with_details` fills in is empty."""
         ratings, unit = self.ratings, int(self.units[place])
         given = self.votes_of(unit)
         votes = {ratings.annotators[rater]: value == YES for rater, value in given}
@@ -156,10 +139,8 @@ class _Label:
 def find_disagreements(ratings: Ratings, labels: Sequence[str] = (), top: int | None = None) -> list[Disagreement]:
     """Every unit and label with votes on both sides, the weightiest first; what `with_details` fills in is empty.
 
-    Those without which alpha would be undefined come first, then by the size of their influence, then by their share of
-    the label's disagreement, then by ids and label.
-
-    Of `labels` only these count, of none all do; with `top` the result has at most so many.
+    Those without which alpha would be undefined come first, then by influence, share of the disagreement, ids, label.
+    Of `labels` only these count, of none all do.
     """
     names = LABELS[ratings.task]
     found = [_Label(ratings, column) for column, label in enumerate(names) if not labels or label in labels]
@@ -182,7 +163,6 @@ def rank_together(tasks: Iterable[Sequence[Disagreement]]) -> list[Disagreement]
 
 
 def _ranked(labels: Sequence[_Label]) -> list[tuple[int, int]]:
-    """Number of the label and place among its split units, in the order of the list of disagreements."""
     if not labels:
         return []
     sizes = [len(each.units) for each in labels]

@@ -5,19 +5,14 @@ from collections.abc import Sequence
 from functools import cache
 from statistics import NormalDist
 
-TAIL = 0.025
-"""What a 95 % interval leaves out on either side."""
+TAIL = 0.025  # What a 95 % interval leaves out on either side
 NORMAL_QUANTILE = NormalDist().inv_cdf(1 - TAIL)
-_MOST_DEGREES = 2000
-"""Beyond them Student's t is the normal within its series' first term."""
+_MOST_DEGREES = 2000  # Beyond them Student's t is the normal within its series' first term
 
 
 @cache
 def student_quantile(degrees: int) -> float:
-    """The 97.5 % point of Student's t, found by halving.
-
-    Source: Abramowitz & Stegun 26.7.3 and 26.7.4, finite series for whole degrees of freedom.
-    """
+    """The 97.5 % point of Student's t, found by halving (Abramowitz & Stegun 26.7.3 and 26.7.4)."""
     if degrees > _MOST_DEGREES:
         return NORMAL_QUANTILE + (NORMAL_QUANTILE**3 + NORMAL_QUANTILE) / (4 * degrees)
     low, high = 0.0, math.pi / 2
@@ -28,10 +23,7 @@ def student_quantile(degrees: int) -> float:
 
 
 def student_cdf(value: float, degrees: int) -> float:
-    """P(T ≤ value) of Student's t.
-
-    Source: Abramowitz & Stegun 26.7.3 and 26.7.4; beyond 2,000 degrees of freedom 26.7.8.
-    """
+    """P(T ≤ value) of Student's t (Abramowitz & Stegun 26.7.3, 26.7.4, beyond 2,000 degrees of freedom 26.7.8)."""
     if degrees > _MOST_DEGREES:
         scale = math.sqrt(1 + value**2 / (2 * degrees))
         return NormalDist().cdf(value * (1 - 1 / (4 * degrees)) / scale)
@@ -52,10 +44,7 @@ def _central_share(angle: float, degrees: int) -> float:
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, with at least one trial.
-
-    Source: Wilson 1927.
-    """
+    """Wilson's 95 % interval of a share, with at least one trial (Wilson 1927)."""
     share, z2 = successes / trials, NORMAL_QUANTILE**2
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     half = NORMAL_QUANTILE / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
@@ -63,7 +52,6 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction of p values for their number, in their order."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     corrected = [0.0] * len(p_values)
     largest = 0.0

@@ -17,57 +17,35 @@ import numpy.typing as npt
 from exports.statistics.distributions import holm
 from exports.statistics.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings, Votes, count_votes
 
-_STEPS = 60
-"""Steps of the share of other ratings that say otherwise: exact for up to seven ratings a unit, else rounded to one."""
-_SMALLEST_P = 1e-10
-"""What the transform leaves of rounding is smaller; a smaller p is given as this."""
+_STEPS = 60  # of the share of others that say otherwise: exact for up to seven ratings a unit, else rounded to one
+_SMALLEST_P = 1e-10  # What the transform leaves of rounding is smaller; a smaller p is given as this
 _DIGITS = 10
-_FEWEST_TO_TELL = 3
-"""Of two who differ nobody knows which one is off."""
-_AT_ONCE = 2**20
-"""Numbers held in memory at a time while characteristic functions are multiplied."""
-_NEVER = 1e-300
-"""Stands for 0 under a logarithm."""
+_FEWEST_TO_TELL = 3  # Of two who differ nobody knows which one is off
+_AT_ONCE = 2**20  # Numbers held in memory at a time while characteristic functions are multiplied
+_NEVER = 1e-300  # Stands for 0 under a logarithm
 
 
 class Exchange(NamedTuple):
-    """How far every annotator differs from the others: a number an annotator, NaN where it cannot be told."""
-
-    disagreement: FloatArray
-    """Share of the other ratings of her units that say otherwise, mean over the units that others rated too."""
-    expected_disagreement: FloatArray
-    """Its mean over all exchanges."""
-    p: FloatArray
-    """Share of the exchanges in which she would differ as much or more."""
-    p_holm: FloatArray
-    """The same, corrected by Holm for all annotators and labels that have one."""
+    disagreement: FloatArray  # share of the other ratings of their units that say otherwise, mean over these units
+    expected_disagreement: FloatArray  # Its mean over all exchanges
+    p: FloatArray  # Share of the exchanges in which she would differ as much or more
+    p_holm: FloatArray  # The same, corrected by Holm for all annotators and labels that have one
 
 
 class _Blocks(NamedTuple):
     """The votes of each person in each record, sorted so that those who can be exchanged stand together."""
 
-    people: IntArray
-    """Number of the person."""
-    starts: IntArray
-    """Where each group of people who judged the same units of a record begins."""
-    sizes: IntArray
-    """People of each group."""
-    shares: FloatArray
-    """Blocks × labels: share of other ratings that say otherwise, summed over the units of the block."""
-    steps: IntArray
-    """The same in whole steps, by which exchanges are compared."""
-    compared: IntArray
-    """Blocks × labels: units that others rated too."""
-    tellable: BoolArray
-    """Blocks × labels: whether one of the units has three ratings or more."""
+    people: IntArray  # Number of the person
+    starts: IntArray  # Where each group of people who judged the same units of a record begins
+    sizes: IntArray  # People of each group
+    shares: FloatArray  # Blocks × labels: share of other ratings that say otherwise, summed over the units of the block
+    steps: IntArray  # The same in whole steps, by which exchanges are compared
+    compared: IntArray  # Blocks × labels: units that others rated too
+    tellable: BoolArray  # Blocks × labels: whether one of the units has three ratings or more
 
 
 def measure_exchange(ratings: Ratings) -> list[Exchange]:
-    """How far everybody differs from the others on each label of the task, with the exact p of all exchanges.
-
-    The p is one-sided: that interchangeable people would differ from the others as much as she does, or more. It is
-    NaN where nothing can be told: nobody judged the same units of a record as she did, or never with a third one.
-    """
+    """By label; p is NaN of who judged the same units of a record as nobody else, or never with a third one."""
     blocks = _blocks_of(ratings)
     shape = (len(ratings.annotators), ratings.values.shape[1])
     p = np.full(shape, np.nan)
@@ -120,10 +98,7 @@ def _blocks_of(ratings: Ratings) -> _Blocks:
 
 
 def _scattered(numbers: IntArray) -> npt.NDArray[np.uint64]:
-    """Numbers that look random and are different for different ones, so that sums of them tell sets apart.
-
-    Source: the finaliser of SplitMix64 (Steele, Lea & Flood 2014).
-    """
+    """Different for different numbers, so that sums tell sets apart: SplitMix64 (Steele, Lea & Flood 2014)."""
     found = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         found = (found ^ found >> np.uint64(shift)) * np.uint64(factor)
@@ -131,11 +106,10 @@ def _scattered(numbers: IntArray) -> npt.NDArray[np.uint64]:
 
 
 def _tail_shares(blocks: _Blocks, label: int, n_people: int) -> FloatArray:
-    """Share of the exchanges in which each person differs from the others at least as much as she does.
+    """Share of the exchanges in which each person differs from the others at least as much as they do.
 
-    Each exchange gives her one block of her group in every record, each with the same probability and independently of
-    the other records. So what she differs by is a sum of independent numbers, and its distribution the product of their
-    characteristic functions: all exchanges count, none is drawn.
+    Each exchange gives them one block of their group in every record, independently of the other records: the sum's
+    distribution is the product of characteristic functions, so all exchanges count and none is drawn.
     """
     groups = np.repeat(np.arange(len(blocks.sizes)), blocks.sizes)
     steps = blocks.steps[:, label]
@@ -158,10 +132,9 @@ def _tail_shares(blocks: _Blocks, label: int, n_people: int) -> FloatArray:
 
 
 def _sum_tails(values: IntArray, shares: FloatArray, met: IntArray, sums: IntArray) -> FloatArray:
-    """P(sum ≥ `sums`) of each person, whose sum has `met` independent terms of each kind.
+    """P(sum ≥ `sums`) of each person, whose sum has `met` independent terms of each kind; `shares` are kinds × values.
 
-    A term of a kind takes each of the `values` (whole, from 0) with the probability in `shares` (kinds × values). The
-    transform is long enough that what wraps around is less than 1e-13 of the whole (Bernstein's inequality).
+    The transform is long enough that what wraps around is less than 1e-13 of the whole (Bernstein's inequality).
     """
     largest = values[-1] * met.sum(axis=1)
     means, spreads = met @ (shares @ values), met @ (shares @ values**2 - (shares @ values) ** 2)
@@ -181,11 +154,7 @@ def _sum_tails(values: IntArray, shares: FloatArray, met: IntArray, sums: IntArr
 def _log_transforms(
     values: IntArray, shares: FloatArray, profiles: IntArray, length: int
 ) -> npt.NDArray[np.complex128]:
-    """The logarithm of the Fourier transform of each profile's sum: profiles × frequencies.
-
-    A profile says how many terms of each kind its sum has. Products without BLAS: its order of additions would depend
-    on the number of threads.
-    """
+    """Profiles × frequencies. Without BLAS: its order of additions would depend on the number of threads."""
     frequencies = np.arange(length // 2 + 1)
     turns = np.exp(-2j * np.pi / length * (values[:, np.newaxis] * frequencies % length))
     found = np.zeros((len(profiles), len(frequencies)), dtype=np.complex128)

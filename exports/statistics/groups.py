@@ -1,7 +1,4 @@
-"""Provenance goes in; groups of records come out, and which of them may be compared.
-
-Source: exports/contracts/results.md#groups.
-"""
+"""Provenance goes in; groups of records that may be compared come out (exports/contracts/results.md#groups)."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -16,55 +13,34 @@ from exports.statistics.ratings import FloatArray, IntArray
 from exports.statistics.results_schema import Denominators
 from exports.statistics.study import RunCounts, Study
 
-MOST_PAIRS = 300
-"""Pairs of groups that differ in one column, as 25 groups make, that are compared; of more, only rates are given,
-or, where a column is successive, those of the newest."""
+MOST_PAIRS = 300  # pairs that differ in one column (25 groups); of more, of a successive column, those of the newest
 
 
-AskedOf = Callable[[Mapping[str, str]], RunCounts | None]
-"""What became of the questions behind a group of answers."""
+AskedOf = Callable[[Mapping[str, str]], RunCounts | None]  # What became of the questions behind a group of answers
 
 
 class Pair(NamedTuple):
-    """Two groups that may be compared."""
-
     column: str
-    """What they differ in."""
-    within: dict[str, str]
-    """The level of the other columns that they share."""
-    a: int
-    """Number of the first, in the order of the column's values."""
+    within: dict[str, str]  # The level of the other columns that they share
+    a: int  # Number of the first, in the order of the column's values
     b: int
-    """Number of the second."""
-    dimension: tuple[str, bool]
-    """What p is corrected for together: the column, and whether it is crossed with others. Of a successive column both
-    are one: who asks whether anything moved looks at all of it."""
+    dimension: tuple[str, bool]  # what p is corrected for together: the column, and whether it is crossed
 
 
 class Uncompared(NamedTuple):
     """Pairs that are not compared, as those that differ in their column are more than `MOST_PAIRS`."""
 
-    pairs: int
-    """All that differ in the column."""
-    left_out: int
-    """Those of them that are not compared."""
-    successive: str
-    """The column whose newest values are compared; empty where nothing is."""
-    since: str
-    """The first of these values, at which the later group of each pair that is compared stands or after it."""
+    pairs: int  # All that differ in the column
+    left_out: int  # Those of them that are not compared
+    successive: str  # The column whose newest values are compared; empty where nothing is
+    since: str  # The first of these values, at which the later group of each pair that is compared stands or after it
 
 
 class Grouping(NamedTuple):
-    """One division of the records."""
-
-    groups: tuple[dict[str, str], ...]
-    """The value of each column, in the order of their values; what is not known is empty and comes last."""
-    of_record: IntArray
-    """Number of each record's group."""
-    pairs: tuple[Pair, ...]
-    """The groups that may be compared; none with an unknown value is among them."""
-    uncompared: dict[str, Uncompared]
-    """The columns in which not all pairs are compared, as they are more than `MOST_PAIRS`."""
+    groups: tuple[dict[str, str], ...]  # by the columns' values; what is not known is empty and last
+    of_record: IntArray  # Number of each record's group
+    pairs: tuple[Pair, ...]  # The groups that may be compared; none with an unknown value is among them
+    uncompared: dict[str, Uncompared]  # columns with more than `MOST_PAIRS` pairs
 
 
 def divided(
@@ -75,8 +51,7 @@ def divided(
 ) -> list[Grouping]:
     """All records as one group, then by each of the columns, and, of two or more, by all of them crossed.
 
-    The values of `successive` columns, such as months, follow each other: each is compared with the one before it and
-    with the first, not with all others. Of more than `MOST_PAIRS` pairs those of the newest values are compared.
+    The values of `successive` columns, such as months, are compared with the one before and the first only.
     """
     columns = tuple(dict.fromkeys(by))
     crossed = [(column,) for column in columns] + ([columns] if len(columns) > 1 else [])
@@ -118,17 +93,13 @@ def _grouping(
 
 
 def _pairs(members: Sequence[int], successive: bool) -> Iterator[tuple[int, int]]:
-    """Every pair of them; of successive ones each with the first and with the one before it."""
     for a, b in combinations(range(len(members)), 2):
         if not successive or a in (0, b - 1):
             yield members[a], members[b]
 
 
 def _newest_since(values: Sequence[str]) -> str:
-    """The first value such that no more than `MOST_PAIRS` are it or later; empty where the latest alone is more often.
-
-    It is told by the values alone, never by what was found in the groups.
-    """
+    """The first value such that at most `MOST_PAIRS` are it or later; told by values alone, never by what was found."""
     since, total = "", 0
     for value, count in sorted(Counter(values).items(), reverse=True):
         total += count
@@ -139,7 +110,6 @@ def _newest_since(values: Sequence[str]) -> str:
 
 
 def _levels(column: str, groups: Sequence[dict[str, str]], known: Sequence[int]) -> list[list[int]]:
-    """The known groups that differ in this column alone, together, by the level of the other columns."""
     levels: dict[tuple[str, ...], list[int]] = {}
     for place in known:
         level = tuple(value for other, value in groups[place].items() if other != column)
@@ -147,30 +117,21 @@ def _levels(column: str, groups: Sequence[dict[str, str]], known: Sequence[int])
     return [members for _, members in sorted(levels.items())]
 
 
-Counts = Callable[[int, tuple[TaskName, ...]], Denominators]
-"""The denominators of a rate of one group, by its number, that comes from these tasks."""
+Counts = Callable[[int, tuple[TaskName, ...]], Denominators]  # of one group, by number, from these tasks
 
 
 class Records(NamedTuple):
-    """The records that units belong to, and how they are divided."""
-
-    narratives: IntArray
-    """Number of the narrative of each record."""
+    narratives: IntArray  # Number of the narrative of each record
     weights: FloatArray
-    """Weight of each record."""
-    divisions: Sequence[Grouping]
-    """All of them as one group first, then by columns of provenance."""
-    counts: Sequence[Counts]
-    """What stands behind the groups of each division."""
+    divisions: Sequence[Grouping]  # All of them as one group first, then by columns of provenance
+    counts: Sequence[Counts]  # What stands behind the groups of each division
 
 
 def study_records(study: Study, names: Sequence[str], by: Sequence[str]) -> Records:
-    """These records of a study, divided by the columns."""
     divisions = divided(by, names, study.provenance, study.successive)
     sources, read = (_whole_numbers(names, study.provenance, column) for column in ("n_sources", "n_read"))
 
     def discarded(by: Mapping[str, str], members: IntArray, tasks: tuple[TaskName, ...]) -> int | None:
-        """Discarded responses to the units of a group; of all answers together their number alone may be known."""
         if study.discarded is not None:
             counts = study.discarded
             return sum(counts.get((task, names[member]), 0) for task in tasks for member in members.tolist())
@@ -215,12 +176,10 @@ def count_groups(
 
 
 def number_names(names: Sequence[str]) -> IntArray:
-    """The number of each name among the sorted different ones."""
     number = {name: place for place, name in enumerate(sorted(set(names)))}
     return np.array([number[name] for name in names], np.int64)
 
 
 def _whole_numbers(records: Sequence[str], provenance: Mapping[str, Mapping[str, str]], column: str) -> IntArray:
-    """A count of each record; -1 where it is not known."""
     cells = (provenance.get(record, {}).get(column, "") for record in records)
     return np.array([int(cell) if cell.isascii() and cell.isdigit() else -1 for cell in cells], np.int64)

@@ -49,15 +49,10 @@ _UNDEFINED_WHERE: dict[str, JudgeReason] = {
     "accuracy": "no_compared_units",
     "cohen_kappa": "constant_both_raters",
 }
-"""Why a figure of a confusion with units is undefined."""
 
 
 def calibrate(p_yes: FloatArray, truths: BoolArray) -> Calibration:
-    """The calibration of probabilities of yes against what is right, one of each a unit.
-
-    Source: Brier 1950; Naeini, Cooper & Hauskrecht 2015 for the ECE with bins of one width; Hanley & McNeil 1982 for
-    the AUC.
-    """
+    """Source: Brier 1950; Naeini, Cooper & Hauskrecht 2015 (ECE, bins of one width); Hanley & McNeil 1982 (AUC)."""
     bins = _reliability_bins(p_yes, truths)
     n = len(truths)
     brier = float(np.mean((p_yes - truths) ** 2)) if n else None
@@ -105,30 +100,19 @@ def _area_under_curve(p_yes: FloatArray, truths: BoolArray) -> float | None:
 
 
 class JudgedUnits(NamedTuple):
-    """What one judge says of one task."""
-
-    labels: Mapping[UnitKey, Mapping[str, tuple[bool, float]]]
-    """Value and probability of yes, by unit and label."""
-    statuses: Mapping[str, int]
-    """Judgements that cannot be used, by status."""
-    quotes: Mapping[UnitKey, tuple[str, ...]] = {}
-    """The quotes that its judgements rest on, by unit; units without any are not there."""
+    labels: Mapping[UnitKey, Mapping[str, tuple[bool, float]]]  # Value and probability of yes, by unit and label
+    statuses: Mapping[str, int]  # Judgements that cannot be used, by status
+    quotes: Mapping[UnitKey, tuple[str, ...]] = {}  # that judgements rest on; units without any are not there
 
 
 class JudgedColumn(NamedTuple):
-    """One label of one judge, beside the jury's."""
-
     label: str
-    values: LabelArray
-    """The judge's answer to each unit: 1 yes, 0 no, -1 missing."""
-    p_yes: FloatArray
-    """Its probability of yes; NaN where the answer is missing."""
-    votes: Votes
-    """The jury's votes on each unit."""
+    values: LabelArray  # The judge's answer to each unit: 1 yes, 0 no, -1 missing
+    p_yes: FloatArray  # Its probability of yes; NaN where the answer is missing
+    votes: Votes  # The jury's votes on each unit
 
     @property
     def judged(self) -> BoolArray:
-        """Units that the judge answered."""
         return np.not_equal(self.values, MISSING)
 
     @property
@@ -138,7 +122,6 @@ class JudgedColumn(NamedTuple):
 
     @property
     def majority(self) -> BoolArray:
-        """Units on which more say yes than no."""
         return np.greater(self.votes.ones, self.votes.zeros)
 
     @property
@@ -156,7 +139,6 @@ def measure_judges(
     seed: int,
     epsilon: float = EPSILON,
 ) -> tuple[JudgeAgreement, ...]:
-    """Each judge, by its name, against the jury of each task that has a table; judges in the order of their names."""
     by_task = {ratings.task: ratings for ratings in tables}
     return tuple(
         JudgeAgreement(
@@ -179,7 +161,6 @@ def measure_judges(
 def measure_judge(
     ratings: Ratings, judged: JudgedUnits, resamples: int, seed: int, epsilon: float = EPSILON
 ) -> JudgedTask:
-    """One judge on one task; labels that it never answered are left out."""
     numbers = set(ratings.unit_keys)
     known = {key: labels for key, labels in judged.labels.items() if key in numbers}
     columns = _judged_columns(ratings, judged)
@@ -198,7 +179,6 @@ def measure_judge(
 
 
 def _judged_columns(ratings: Ratings, judged: JudgedUnits) -> list[JudgedColumn]:
-    """The labels that the judge answered anywhere, in the order of the task."""
     numbers = {key: number for number, key in enumerate(ratings.unit_keys)}
     units = {numbers[key]: labels for key, labels in judged.labels.items() if key in numbers}
     return [
@@ -236,10 +216,6 @@ def _kappa_intervals(
 def _measure_label(
     ratings: Ratings, column: JudgedColumn, n_units: int, found: Interval | RefusedReason, epsilon: float
 ) -> JudgedLabel:
-    """One label of one judge who has a judgement of so many units.
-
-    `found` is the interval of its kappa or why there is none.
-    """
     compared = column.compared
     n_compared = int(compared.sum())
     few = 0 < n_compared < FEW_SHARED
@@ -290,7 +266,6 @@ def _against_annotators(ratings: Ratings, column: JudgedColumn) -> tuple[JudgeAg
 
 
 def confusion(tp: int, fp: int, fn: int, tn: int) -> Confusion:
-    """The figures of the four cells."""
     n = tp + fp + fn + tn
     figures = {
         "precision": ratio(tp, tp + fp),
@@ -306,15 +281,13 @@ def confusion(tp: int, fp: int, fn: int, tn: int) -> Confusion:
 
 
 _LEVEL = 0.05
-_LEAST_DIFFERING = 6
-"""Records on which the two differ, for an interval: fewer could not show a difference, all of them one way."""
+_LEAST_DIFFERING = 6  # records on which the two differ: fewer could not show a difference, all of them one way
 _MOST_EXACT = 2_000
 
 
 def compare_judges(
     tables: Sequence[Ratings], judges: Mapping[str, Mapping[TaskName, JudgedUnits]]
 ) -> tuple[JudgeDifference, ...]:
-    """Every two judges on each label that both answered on units with a majority, by task, label and names."""
     by_task = {ratings.task: ratings for ratings in tables}
     found = []
     for task in TASKS:
@@ -336,7 +309,6 @@ def compare_judges(
 
 
 def _compare(ratings: Ratings, a: str, first: JudgedColumn, b: str, second: JudgedColumn) -> list[JudgeDifference]:
-    """Two judges on one label; nothing where they share no unit with a majority."""
     shared = first.compared & second.compared
     if not shared.any():
         return []
@@ -377,10 +349,7 @@ def _ends(ahead: IntArray, places: IntArray, mean: float) -> tuple[float, float]
 
 
 def exchange_p(sums: IntArray) -> float:
-    """Two-sided p of a total of whole numbers whose signs are as likely one way as the other.
-
-    Exact up to 2,000 numbers that are not 0, beyond them by the normal distribution.
-    """
+    """Two-sided p of a total of whole numbers with random signs; of more than 2,000 by the normal distribution."""
     sizes = np.abs(sums[sums != 0])
     if len(sizes) > _MOST_EXACT:
         return 2 * NormalDist().cdf(-abs(int(sums.sum())) / math.sqrt(float((sizes**2).sum())))

@@ -1,7 +1,4 @@
-"""Rates with a judge's help: what people labelled corrects what the judge says of all, clustered by narrative.
-
-Source: exports/contracts/results.md#with-a-judges-help.
-"""
+"""Rates that people's labels correct and a judge helps with (exports/contracts/results.md#with-a-judges-help)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,50 +25,32 @@ from exports.statistics.results_schema import JudgeHelp, LabelResults, NoHelp, R
 from exports.statistics.study import Judged, Study
 from exports.statistics.values import Values
 
-FEWEST_NARRATIVES = 30
-"""A group with fewer labelled narratives gets no help: what its judge errs by is not known well enough."""
-_FEWEST_RESTED_ON = 10.0
-"""The normal interval is taken where the variance rests on so many labelled units, of"""
-_FEWEST_LABELLED = 40
-"""so many."""
-_WIDEST = 1.02
-"""Where the interval would be wider than so many times that of people alone, the judge does not count."""
+FEWEST_NARRATIVES = 30  # labelled ones of a group: of fewer it is not known well enough what the judge errs by
+_FEWEST_RESTED_ON = 10.0  # The normal interval is taken where the variance rests on so many labelled units, of
+_FEWEST_LABELLED = 40  # so many
+_WIDEST = 1.02  # Where the interval would be wider than so many times that of people alone, the judge does not count
 
 
 class Units(NamedTuple):
-    """The units of one group on one label, one row each: those with votes and those that the judge judged."""
-
     narratives: IntArray
-    """Number of the narrative."""
     voted: BoolArray
-    """Whether people voted on it."""
-    values: FloatArray
-    """What it is worth by their votes; NaN where they settle nothing, or there are none."""
+    values: FloatArray  # What it is worth by their votes; NaN where they settle nothing, or there are none
     weights: FloatArray
-    """Weight of a unit with votes."""
-    p_yes: FloatArray
-    """The judge's probability of yes; NaN where it did not judge."""
+    p_yes: FloatArray  # The judge's probability of yes; NaN where it did not judge
 
 
 class Powered(NamedTuple):
-    """A rate with the judge's help."""
-
     rate: float
     ends: tuple[float, float]
-    """The ends of its 95 % interval."""
     method: str
-    """How the interval was made."""
-    weight: float
-    """How much the judge counts: 0 not at all."""
+    weight: float  # How much the judge counts: 0 not at all
 
 
 def prediction_powered(units: Units) -> Powered:
-    """The rate with the judge's help, from two narratives with values or more.
+    """The rate with the judge's help, from two narratives with values or more (Angelopoulos, Duchi & Zrnic 2023).
 
-    It is the weighted mean of people's values, less λ times by how much the judge's mean on what people labelled is
-    above its mean on all that it judged. λ makes the variance of this over narratives smallest.
-
-    Source: Angelopoulos, Duchi & Zrnic 2023, arXiv:2311.01453.
+    People's weighted mean, less λ times by how much the judge's mean on what they labelled is above its mean on all; λ
+    makes the variance of this over narratives smallest (arXiv:2311.01453).
     """
     _, cluster = np.unique(units.narratives, return_inverse=True)
     n = int(cluster.max()) + 1
@@ -110,11 +89,7 @@ def _sums(cluster: IntArray, each: FloatArray, n: int) -> FloatArray:
 
 
 def _parts(units: Units, cluster: IntArray, n: int, rate: float) -> tuple[FloatArray, FloatArray, float]:
-    """What each narrative adds to two errors, and by how much the judge's mean on labelled units is above that on all.
-
-    By narrative: its part of the mean of people's values, and of the judge's mean on labelled units less that on all;
-    both less what is expected.
-    """
+    """By narrative its part of people's mean and of the judge's on labelled units less all; and that difference."""
     valued, judged = ~np.isnan(units.values), ~np.isnan(units.p_yes)
     both, more = units.voted & judged, judged & ~units.voted
     size = int(np.count_nonzero(judged))
@@ -131,10 +106,7 @@ def _parts(units: Units, cluster: IntArray, n: int, rate: float) -> tuple[FloatA
 
 
 def _weight(units: Units, people: FloatArray, judge: FloatArray, clustered: bool) -> float:
-    """λ: the covariance of both parts over the variance of the judge's, from 0 to all judged ÷ those not labelled.
-
-    Without clusters the judge's variance is that of all it judged, as `ppi-python` has it.
-    """
+    """λ, from 0 to all judged ÷ those not labelled; without clusters the variance is of all, as `ppi-python` has it."""
     judged = ~np.isnan(units.p_yes)
     p_yes = units.p_yes[judged]
     size, more = len(p_yes), int(np.count_nonzero(judged & ~units.voted))
@@ -151,35 +123,24 @@ def _rests_on(errors: FloatArray) -> float:
     return float(squares.sum() ** 2 / (squares**2).sum()) if squares.any() else 0.0
 
 
-_STRATA = ("model_name", "language", "narrative_type")
-"""Columns in whose groups people must have labelled the same share, whatever results are grouped by."""
+_STRATA = ("model_name", "language", "narrative_type")  # labelled alike, whatever results are grouped by
 _PROBABILITY = "inclusion_probability"
 
 
 class _Sheet(NamedTuple):
-    """The units of one task that have votes or were judged, one row each; columns are labels."""
-
     records: IntArray
-    """Number of the unit's record."""
     voted: BoolArray
-    """Whether people voted."""
-    values: FloatArray
-    """What it is worth by their votes; NaN where there is no value."""
-    p_yes: FloatArray
-    """The judge's probability of yes; NaN where it did not judge."""
+    values: FloatArray  # What it is worth by their votes; NaN where there is no value
+    p_yes: FloatArray  # The judge's probability of yes; NaN where it did not judge
 
 
 class Helped:
-    """Adds the judge's help to the figures of labels."""
-
     def __init__(
         self, study: Study, judged: Judged, tasks: Mapping[TaskName, Values], by: Sequence[str], seed: int
     ) -> None:
-        """Measure every label by every group."""
         self.study, self.judged, self.by, self.seed = study, judged, by, seed
         self.remarks: list[str] = []
         self.figures: dict[tuple[TaskName, str, frozenset[tuple[str, str]]], dict[str, object]] = {}
-        """The fields of `Rate` by task, label and group."""
         self.records = sorted(judged.narratives)
         self.narratives = number_names([judged.narratives[record] for record in self.records])
         weights = np.array([1 / (study.probabilities or {}).get(record, 1.0) for record in self.records])
@@ -199,10 +160,7 @@ class Helped:
                         self.figures[task, label, frozenset(group.items())] = self._figures(units, refusal)
 
     def add_to(self, task: TaskName, label: str, found: LabelResults) -> LabelResults:
-        """The figures of a label with those with the judge's help beside them.
-
-        A rate has none where the judge says nothing on the label or people did not label any.
-        """
+        """A rate has no help where the judge says nothing on the label or people did not label any."""
 
         def fields(rate: Rate, by: Mapping[str, str]) -> dict[str, object]:
             return self.figures.get((task, label, frozenset(by.items())), {}) if rate.n_units else {}
@@ -211,7 +169,6 @@ class Helped:
         return found.model_copy(update={**fields(found, {}), "groups": groups})
 
     def _remark(self, task: TaskName, sheet: _Sheet) -> bool:
-        """Say how many labelled units the judge leaves out and why it does not help; whether it does not."""
         voted = sheet.voted.any(axis=1)
         lacking = int(np.count_nonzero(voted & np.isnan(sheet.p_yes).all(axis=1)))
         if lacking:
@@ -256,7 +213,6 @@ class Helped:
         }
 
     def _gap(self, sheet: _Sheet) -> Gap | None:
-        """The group whose part of what people labelled is not the others' beyond chance; None where there is none."""
         was_judged, was_voted = (np.zeros(len(self.records), np.bool_) for _ in range(2))
         was_judged[sheet.records[~np.isnan(sheet.p_yes).all(axis=1)]] = True
         was_voted[sheet.records[sheet.voted.any(axis=1)]] = True
@@ -284,7 +240,6 @@ class Helped:
     def _uneven(
         self, chosen: IntArray, voted: BoolArray, known: Mapping[str, Mapping[str, str]], columns: Sequence[str]
     ) -> Gap | None:
-        """The group of the chosen records whose labelled share is not the others' beyond chance."""
         if not len(chosen):
             return None
         names = [self.records[place] for place in chosen.tolist()]
@@ -292,7 +247,6 @@ class Helped:
         return uneven_share(numbers, voted[chosen], list(divisions_of(columns, names, known)), self.seed)
 
     def _leaning(self, sheet: _Sheet) -> Leaning | None:
-        """The label by whose scores what people labelled was chosen; None where there is none."""
         was_judged = np.logical_not(np.isnan(sheet.p_yes).all(axis=1))
         voted = np.any(sheet.voted, axis=1)
         probabilities = self.study.probabilities
@@ -311,7 +265,6 @@ class Helped:
 
 
 def _sheet(ratings: Ratings, values: Values, judged: Judged, places: Mapping[str, int]) -> _Sheet:
-    """The units with votes, then the others that were judged."""
     labels = LABELS[ratings.task]
     units = {unit: row for row, unit in enumerate(ratings.unit_keys)}
     n_voted = len(units)
@@ -351,7 +304,6 @@ def _refusal(task: TaskName, gap: Gap, weighted: bool) -> str:
 
 
 def _refusal_by_score(task: TaskName, leaning: Leaning) -> str:
-    """Why the judge does not help on a task where people's part goes along with its scores."""
     label = LABELS[task][leaning.label]
     what = f"P(yes) of `{label}` further from one half" if leaning.by_certainty else f"P(yes) of `{label}` higher"
     return (

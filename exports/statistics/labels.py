@@ -53,28 +53,22 @@ from exports.statistics.table import (
     totals,
 )
 
-_THRESHOLDS = ("0.667", "0.800")
-"""Krippendorff's: below the first nothing follows, above the second conclusions are firm."""
+_THRESHOLDS = ("0.667", "0.800")  # Krippendorff's: nothing follows below the first, firm conclusions above the second
 
 
 class LabelEstimators:
     """One label: what it asks of the resamples, and how it reads them."""
 
     def __init__(self, task: TaskPatterns, label: LabelPatterns, pairs: PairEstimators) -> None:
-        """Plan the coefficients; the mean kappa is that of `pairs`, which are of the same label."""
         self.task, self.label, self.pairs = task, label, pairs
         self.over_pairable = task.estimator(
             [(label, core_entries(label))], coefficient_values, task.frame(label, at_least=2)
         )
-        """The coefficients over records with a pairable unit."""
         self.over_rated = replace(self.over_pairable, frame=task.frame(label, at_least=1))
-        """The same over all rated records."""
         zeros, ones = label.zeros[label.unit_patterns], label.ones[label.unit_patterns]
         self.support = alpha_support(zeros, ones, task.unit_records, task.n_records)
-        """What the interval of alpha rests on."""
 
     def read(self, resampled: Resampled) -> LabelAgreement:
-        """Agreement on the label, without `required_items` and warnings."""
         label, pairable, rated = self.label, resampled[self.over_pairable], resampled[self.over_rated]
         total = totals(label.zeros, label.ones, label.units)
         figures = figures_of(total, len(np.unique(label.raters)), COEFFICIENTS)
@@ -109,31 +103,23 @@ class LabelEstimators:
 
 
 class MacroFigures(NamedTuple):
-    """The mean alpha of a task's labels."""
-
-    macro_alpha: float | None
-    """Mean of the alphas that are defined; None where none is."""
-    macro_interval: Interval | None
-    """95 % interval of the mean over those labels; None where it is refused."""
-    n_labels_with_alpha: int
-    """How many are defined."""
+    macro_alpha: float | None  # Mean of the alphas that are defined; None where none is
+    macro_interval: Interval | None  # 95 % interval of the mean over those labels; None where it is refused
+    n_labels_with_alpha: int  # How many are defined
 
 
 class MacroAlpha:
     """The mean alpha of the labels that have one: what it asks of the resamples, and how it reads them."""
 
     def __init__(self, task: TaskPatterns) -> None:
-        """Find the labels that have an alpha."""
         totaled = [coefficients(totals(label.zeros, label.ones, label.units)) for label in task.labels]
         self.alphas = [each["krippendorff_alpha"] for each in totaled]
         pairable = np.any([task.frame(label, at_least=2) for label in task.labels], axis=0)
         defined = np.flatnonzero([alpha is not None for alpha in self.alphas])
         parts = [(label, core_entries(label)) for label in task.labels]
         self.estimator = task.estimator(parts, _mean_alpha(defined), pairable)
-        """The mean over the records with a pairable unit on any label."""
 
     def read(self, resampled: Resampled, supports: Sequence[Support]) -> MacroFigures:
-        """The mean and its interval; `supports` are those of all labels."""
         alphas = [alpha for alpha in self.alphas if alpha is not None]
         mean = math.fsum(alphas) / len(alphas) if alphas else None
         behind = [support for alpha, support in zip(self.alphas, supports, strict=True) if alpha is not None]
@@ -141,10 +127,7 @@ class MacroAlpha:
 
 
 def _mean_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
-    """The formula of the mean alpha (… × 1) of the labels of these numbers, from totals of `Sums`, label after label.
-
-    It is undefined in a resample where one of the alphas is: so it is the same figure in all of them.
-    """
+    """Undefined in a resample where one of the alphas is: so it is the same figure in all of them."""
 
     def formula(sums: FloatArray) -> FloatArray:
         values = coefficient_values(sums.reshape(*sums.shape[:-1], -1, len(Sums._fields)))[..., ALPHA]
@@ -157,7 +140,6 @@ def _mean_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
 def _alpha_spread(
     task: TaskPatterns, label: LabelPatterns, replicates: Replicates, found: Interval | RefusedReason
 ) -> dict[str, Any]:
-    """How alpha of the label varies over the resamples, by field; without resampled ends how often it is undefined."""
     unknown: dict[str, Any] = {"p_below": {}, "standard_error": None, "design_effect": None, "n_effective": None}
     if math.isnan(replicates.estimates[ALPHA]):
         return {"undefined_resamples": None, **unknown}
@@ -182,11 +164,7 @@ def _alpha_spread(
 
 
 def _design_effect(task: TaskPatterns, label: LabelPatterns, record_error: float) -> float | None:
-    """Squared ratio of alpha's jackknife standard errors: records left out against units left out.
-
-    Jackknife both times, so no random numbers enter; exactly 1 where no record has two pairable units. None where
-    leaving one out leaves alpha undefined, or as it is.
-    """
+    """Squared ratio of alpha's jackknife errors, records against units left out; None where one leaves it undefined."""
     pairable = label.ratings >= 2
     n_units = int(label.units[pairable].sum())
     if n_units == np.count_nonzero(task.frame(label, at_least=2)):
@@ -215,10 +193,7 @@ def count_violations(ratings: Ratings) -> dict[str, dict[str, int]]:
 
 
 def conditional_agreement(ratings: Ratings, rule: LabelRule, resamples: int, seed: int) -> ConditionalAgreement:
-    """Agreement on the rule's antecedent among annotators who say that its consequent holds, where two of them vote.
-
-    Source: exports/contracts/agreement.md#across-labels.
-    """
+    """Agreement on the rule's antecedent among annotators who say that its consequent holds, where two of them vote."""
     names = LABELS[ratings.task]
     holds = ratings.values[:, names.index(rule.consequent)] == (YES if rule.required else NO)
     answers = np.where(holds, ratings.values[:, names.index(rule.antecedent)], MISSING)
@@ -254,27 +229,15 @@ def alpha_intervals(
     return [alpha_interval_or_none(replicates, column, support) for column, support in enumerate(supports)]
 
 
-_FEW_ITEMS = 30
-"""Fewer pairable units than this: the next ones can move every figure a lot."""
-_RARE_CLASS = 10
-"""Fewer ratings of the rarer value than this among pairable units: one unit can turn the figures."""
-_CONSTANT_RATER = 20
-"""An annotator with this many ratings and one value only: her kappa is 0 by construction."""
-_PARADOX_AGREEMENT, _PARADOX_ALPHA, _PARADOX_PREVALENCE = 0.85, 0.667, 0.6
-"""High agreement with low alpha on a lopsided label: percent agreement, alpha, prevalence index.
-
-Source: exports/contracts/agreement.md#coefficients.
-"""
-_SELECTION_LEVEL = 0.01
-"""p of the selection test below which it warns; an export has a dozen labels, so .05 would often warn by chance."""
-_SELECTION_RECORDS = 10
-"""Records of either kind that the selection test needs: its normal approximation fails below."""
-_TARGET_ALPHA, _ONE_SIDED_95 = 0.667, 1.645
-"""What a sample should be able to show, and how surely (Krippendorff's threshold; one-sided 5 %)."""
-_EARLIEST = 946_684_800_000_000
-"""1 January 2000 UTC in microseconds since 1970; no response is older."""
-_LATEST = 4_102_444_800_000_000
-"""1 January 2100 UTC; so far ahead only a broken clock is."""
+_FEW_ITEMS = 30  # Fewer pairable units than this: the next ones can move every figure a lot
+_RARE_CLASS = 10  # Fewer ratings of the rarer value than this among pairable units: one unit can turn the figures
+_CONSTANT_RATER = 20  # An annotator with this many ratings and one value only: her kappa is 0 by construction
+_PARADOX_AGREEMENT, _PARADOX_ALPHA, _PARADOX_PREVALENCE = 0.85, 0.667, 0.6  # of agreement, alpha, prevalence
+_SELECTION_LEVEL = 0.01  # an export has a dozen labels, so .05 would often warn by chance
+_SELECTION_RECORDS = 10  # Records of either kind that the selection test needs: its normal approximation fails below
+_TARGET_ALPHA, _ONE_SIDED_95 = 0.667, 1.645  # what a sample should be able to show, and how surely
+_EARLIEST = 946_684_800_000_000  # 1 January 2000 UTC in microseconds since 1970; no response is older
+_LATEST = 4_102_444_800_000_000  # 1 January 2100 UTC; so far ahead only a broken clock is
 
 ADVICE: dict[LabelWarning | TaskWarning, str] = {
     "NO_OVERLAP": "No unit was rated twice, so agreement cannot be told. Give some units to several annotators.",
@@ -303,7 +266,6 @@ ADVICE: dict[LabelWarning | TaskWarning, str] = {
     "CLOCK": "Some responses are dated before 2000 or after 2099: a clock was wrong, so weeks, rounds and which of two "
     "responses is newer may be wrong too.",
 }
-"""What each warning means and what to do about it."""
 
 
 def with_cautions(ratings: Ratings, labels: Mapping[str, LabelAgreement]) -> dict[str, LabelAgreement]:
@@ -354,11 +316,9 @@ def _is_paradox(figures: LabelAgreement, zeros: int, ones: int) -> bool:
 
 
 def selection_p(votes: Votes, unit_records: IntArray) -> float | None:
-    """Two-sided p that units rated more than once and units rated once have the same share of yes.
+    """Two-sided p that units rated more than once and units rated once have the same share of yes; None of few records.
 
-    A two-proportion test whose variance is that of whole records under the common share, so that the units of a record
-    need not be independent; a record may have units of both kinds. None where either kind has fewer than
-    `_SELECTION_RECORDS` records, or where nothing varies between records.
+    A two-proportion test with the variance of whole records, so that the units of a record need not be independent.
     """
     kinds = (votes.ratings >= 2, votes.ratings == 1)
     if any(len(np.unique(unit_records[kind])) < _SELECTION_RECORDS for kind in kinds):
@@ -374,28 +334,19 @@ def selection_p(votes: Votes, unit_records: IntArray) -> float | None:
 
 
 def required_items(prevalence: float | None) -> int | None:
-    """Units with two ratings that would show an alpha of `_TARGET_ALPHA`; None where only one value was given.
-
-    As many make the interval around an alpha halfway between the target and 1 end at the target.
-    """
+    """As many make the interval around an alpha halfway between target and 1 end at the target; None of one value."""
     if prevalence is None or prevalence in (0.0, 1.0):
         return None
     return math.ceil(items_to_show(_TARGET_ALPHA, prevalence))
 
 
 def items_to_show(alpha: float, prevalence: float) -> float:
-    """Units with two ratings that would show this alpha, not rounded; Krippendorff's table prints their ratings.
-
-    Source: Bloch & Kraemer 1989, Biometrics 45:269-287, in Krippendorff's form.
-
-    Source: exports/contracts/agreement.md#warnings.
-    """
+    """Source: Bloch & Kraemer 1989, Biometrics 45:269-287, in Krippendorff's form, whose table prints the ratings."""
     spread = (1 + alpha) * (3 - alpha) / (4 * (1 - alpha) * prevalence * (1 - prevalence))
     return _ONE_SIDED_95**2 * (spread - alpha)
 
 
 def task_warnings(ratings: Ratings, figures: TaskAgreement) -> tuple[TaskWarning, ...]:
-    """What to mind about a task as a whole; `figures` are all its others."""
     early_or_late = (ratings.moments < _EARLIEST) | (ratings.moments >= _LATEST)
     holds: dict[TaskWarning, bool] = {
         "PAIR_OVERLAP": figures.overlap.pairs_apart > 0 or any(pair.n_shared < FEW_SHARED for pair in figures.pairs),

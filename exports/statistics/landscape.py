@@ -1,7 +1,4 @@
-"""Answers of runs go in; what they cite comes out, by group, and what they say of their narrative.
-
-Source: exports/contracts/results.md#landscape.
-"""
+"""Answers of runs go in; what they cite and say comes out, by group (exports/contracts/results.md#landscape)."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,23 +26,16 @@ from exports.statistics.values import Values
 
 _PROVIDER = "model_name"
 _TOP_SITES = 20
-_LEAST_SAMPLE = 10
-"""Groups with fewer citations are not compared by sites in a sample: in so few hardly any site comes twice."""
+_LEAST_SAMPLE = 10  # citations of a group for figures in a sample: in fewer hardly any site comes twice
 
 
 class Surveyed(NamedTuple):
-    """What the answers of the runs tell."""
-
     landscape: Landscape
-    """What they cite."""
-    verdicts: NarrativeVerdicts | None
-    """What they say of their narrative; None where no patterns were given."""
+    verdicts: NarrativeVerdicts | None  # What they say of their narrative; None where no patterns were given
     remarks: list[str]
-    """What to mind, in plain sentences."""
 
 
 def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) -> Surveyed:
-    """What the answers cite and say, over all of them and by group."""
     records = _divided(answers, asked_of, by)
     uncompared = records._replace(divisions=[division._replace(pairs=()) for division in records.divisions])
     count = len(answers.record_uuids)
@@ -66,7 +56,6 @@ def survey(answers: Answers, asked_of: AskedOf, by: Sequence[str], seed: int) ->
 def run_totals(
     runs: Mapping[str, RunCounts], provenance: Mapping[str, Mapping[str, str]], records: Sequence[str]
 ) -> tuple[RunTotals, ...]:
-    """What became of the questions by provider; `records` are those of the export."""
     models = [provenance.get(record, {}).get(_PROVIDER, "") for record in records]
     return tuple(
         RunTotals(
@@ -133,17 +122,13 @@ def _citation_groups(answers: Answers, division: Grouping) -> Iterator[CitationG
 
 
 class _SitesOfGroup:
-    """How often the sites of one group are cited."""
-
     def __init__(self, answers: Answers, rows: IntArray) -> None:
-        """Count them; `rows` are the group's citations whose site is known."""
         sites = answers.sites.numbers[rows]
         self.numbers, self.citations = np.unique(sites, return_counts=True)
         pairs = np.unique(sites * max(1, len(answers.record_uuids)) + answers.cited_by[rows])
         self.answers = np.unique(pairs // max(1, len(answers.record_uuids)), return_counts=True)[1]
 
     def top(self, names: Sequence[str]) -> Iterator[SiteCount]:
-        """The most cited sites."""
         for place in np.lexsort((self.numbers, -self.citations))[:_TOP_SITES].tolist():
             yield SiteCount(
                 site=names[int(self.numbers[place])],
@@ -153,10 +138,7 @@ class _SitesOfGroup:
 
 
 def _expected_sites(citations: IntArray, sample: int) -> float:
-    """Different sites expected among so many citations drawn without replacement, at most all of them.
-
-    Source: Hurlbert 1971, The nonconcept of species diversity, Ecology 52, equation 14.
-    """
+    """Source: Hurlbert 1971, The nonconcept of species diversity, Ecology 52, equation 14."""
     total = int(citations.sum())
     counts, sites = np.unique(citations, return_counts=True)
     missed = [_missed(total, int(count), sample) for count in counts]
@@ -164,7 +146,6 @@ def _expected_sites(citations: IntArray, sample: int) -> float:
 
 
 def _missed(total: int, count: int, sample: int) -> float:
-    """The chance that none of `count` among `total` is in the sample: C(total − count, sample) ÷ C(total, sample)."""
     if total - count < sample:
         return 0.0
     logs = math.lgamma(total - count + 1) - math.lgamma(total - count - sample + 1)
@@ -202,7 +183,6 @@ def _overlaps(answers: Answers, division: Grouping) -> Iterator[SiteOverlap]:
 
 
 def _jaccard(a: IntArray, b: IntArray) -> float | None:
-    """Common ÷ all of two sets; None where both are empty."""
     together = len(np.union1d(a, b))
     return rounded((len(a) + len(b) - together) / together) if together else None
 
@@ -218,7 +198,6 @@ def _narrative_jaccards(a: IntArray, b: IntArray, width: int) -> FloatArray:
 
 
 def _verdicts(answers: Answers, records: Records, seed: int) -> NarrativeVerdicts | None:
-    """What the answers say of their narrative; None where no patterns were given."""
     if not answers.patterns:
         return None
     unread = answers.verdicts == NO_VERDICT
@@ -235,7 +214,6 @@ def _verdicts(answers: Answers, records: Records, seed: int) -> NarrativeVerdict
 
 
 def _ungrouped(answers: Answers, by: Sequence[str]) -> Iterator[str]:
-    """A sentence about the columns that the runs do not tell."""
     unknown = [f"`{column}`" for column in dict.fromkeys(by) if column not in answers.columns]
     if unknown:
         yield f"Figures from runs are not grouped by {', '.join(unknown)}, which runs do not tell."

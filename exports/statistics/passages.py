@@ -1,7 +1,4 @@
-"""Votes on passages go in; how well each record's passages fit its query comes out, by where they come from.
-
-Source: exports/contracts/results.md#passages.
-"""
+"""How well each record's passages fit its query, by where they come from (exports/contracts/results.md#passages)."""
 
 from collections.abc import Sequence
 
@@ -15,21 +12,15 @@ from exports.statistics.results_schema import Contexts, Passages
 from exports.statistics.study import Study
 from exports.statistics.values import Values
 
-RANKED_LABELS = ("topically_relevant", "evidence_sufficient")
-"""The labels by which passages are good: their values add up to the gain of nDCG."""
+RANKED_LABELS = ("topically_relevant", "evidence_sufficient")  # their values add up to the gain of nDCG
 _TASK: TaskName = "retrieval"
-_HIT = 0.5
-"""A passage is a hit where its value is greater: a tie is none."""
+_HIT = 0.5  # A passage is a hit where its value is greater: a tie is none
 
 
 def measure_passages(
     study: Study, values: Values, records: Sequence[str], by: Sequence[str], seed: int
 ) -> tuple[Passages, ...]:
-    """The figures of passages that citejury chose, of those that records came with, and of those of unknown origin.
-
-    `values` are in the order of the ratings of retrieval; `records` are by the number that stands in them. Only
-    passages that came with their records are grouped.
-    """
+    """By where passages come from; `values` are in the order of the ratings, and only supplied passages are grouped."""
     judged = np.unique(values.records)
     known = [study.provenance.get(records[record], {}).get("contexts", "") for record in judged.tolist()]
     kinds: tuple[Contexts, ...] = ("selected", "supplied", "")
@@ -50,7 +41,6 @@ def _measure(
     contexts: Contexts,
     seed: int,
 ) -> Passages:
-    """The figures of some records' passages; by group where columns are named."""
     names = [records[member] for member in members.tolist()]
     figures = _Ranked(study, values, members, names)
     grouped = study_records(study, names, by)
@@ -74,17 +64,7 @@ def _measure(
 
 
 class _Ranked:
-    """The figures of each record, in the order of its passages' ranks."""
-
     def __init__(self, study: Study, values: Values, members: IntArray, names: Sequence[str]) -> None:
-        """Compute them.
-
-        Args:
-            study: What the values were made of.
-            values: The values of all units of retrieval.
-            members: Numbers of the records, rising.
-            names: Their ids.
-        """
         ratings = next(table for table in study.tables if table.task == _TASK)
         ranks = np.zeros(len(values.records), np.int64) if ratings.unit_ranks is None else ratings.unit_ranks
         chosen = np.flatnonzero(np.isin(values.records, members))
@@ -106,26 +86,19 @@ class _Ranked:
         self.ndcg = self.if_whole(np.where(ideal > 0, self.discounted(gains) / np.where(ideal > 0, ideal, 1), 0))
 
     def means(self, values: FloatArray) -> FloatArray:
-        """Mean of each record's values; NaN where none has one."""
         given = np.add.reduceat((~np.isnan(values)).astype(np.float64), self.starts)
         totals = np.add.reduceat(np.nan_to_num(values), self.starts)
         return np.where(given > 0, totals / np.maximum(given, 1), np.nan)
 
     def first_hits(self, values: FloatArray) -> FloatArray:
-        """1 ÷ the rank of each record's first hit; 0 without one."""
         shares = np.where(values > _HIT, 1 / (self.positions + 1), 0.0)
         return np.asarray(np.maximum.reduceat(shares, self.starts), np.float64)
 
     def discounted(self, gains: FloatArray) -> FloatArray:
-        """Discounted cumulative gain of each record: Σ gain ÷ log2(rank + 1).
-
-        Source: Järvelin & Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques, with the discount that
-        scikit-learn and trec_eval use.
-        """
+        """DCG (Järvelin & Kekäläinen 2002), with the discount that scikit-learn and trec_eval use."""
         return np.asarray(np.add.reduceat(gains / np.log2(self.positions + 2), self.starts), np.float64)
 
     def if_whole(self, figures: FloatArray | BoolArray) -> FloatArray:
-        """The figures; NaN for records of which a passage was not judged."""
         return np.where(self.whole, figures, np.nan)
 
 

@@ -14,72 +14,48 @@ from exports.statistics.ratings import MISSING, YES, BoolArray, FloatArray, IntA
 from exports.statistics.resampling import Estimator, SparseSums, exact_addends
 from exports.statistics.table import unit_sums
 
-MOST_PATTERNS = 256
-"""With more patterns a label, totals of patterns cost more than they spare."""
-_MOST_ANNOTATORS = 39
-"""3 to this power is the last that 63 bits hold."""
-DENSE = 2**23
-"""Numbers that an array of sums may hold; a larger one is kept sparse."""
-_SPARSE_COST = 25
-"""An entry of a sparse array costs as much as so many numbers of a dense one, measured."""
+MOST_PATTERNS = 256  # With more patterns a label, totals of patterns cost more than they spare
+_MOST_ANNOTATORS = 39  # 3 to this power is the last that 63 bits hold
+DENSE = 2**23  # Numbers that an array of sums may hold; a larger one is kept sparse
+_SPARSE_COST = 25  # An entry of a sparse array costs as much as so many numbers of a dense one, measured
 
 
 class Entries(NamedTuple):
-    """The numbers of an array of patterns × k that are not 0."""
-
-    patterns: IntArray
-    """Pattern of each number."""
+    patterns: IntArray  # Pattern of each number
     columns: IntArray
     values: FloatArray
-    """The number."""
-    width: int
-    """k."""
+    width: int  # k
 
 
 class LabelPatterns(NamedTuple):
     """The ratings of one label by pattern; where there are too many patterns, each unit is one of its own."""
 
     label: str
-    patterns: IntArray
-    """Pattern of each rating, in rising order; within one, ratings are sorted by annotator."""
-    raters: IntArray
-    """Annotator of each rating."""
-    yes: IntArray
-    """1 where the rating says yes, 0 where it says no."""
-    zeros: IntArray
-    """Ratings of each pattern that say no."""
-    ones: IntArray
-    """Ratings of each pattern that say yes."""
-    units: IntArray
-    """Units of each pattern."""
+    patterns: IntArray  # Pattern of each rating, in rising order; within one, ratings are sorted by annotator
+    raters: IntArray  # Annotator of each rating
+    yes: IntArray  # 1 where the rating says yes, 0 where it says no
+    zeros: IntArray  # Ratings of each pattern that say no
+    ones: IntArray  # Ratings of each pattern that say yes
+    units: IntArray  # Units of each pattern
     unit_patterns: IntArray
-    columns: slice
-    """Where the label's patterns stand among those of all labels."""
+    columns: slice  # Where the label's patterns stand among those of all labels
 
     @property
     def ratings(self) -> IntArray:
-        """Ratings of each pattern."""
         return self.zeros + self.ones
 
     def total(self, entries: Entries) -> FloatArray:
-        """What the entries add up to over all units: k."""
         return np.bincount(entries.columns, entries.values * self.units[entries.patterns], entries.width).astype(
             np.float64, copy=False
         )
 
 
 class TaskPatterns(NamedTuple):
-    """The ratings of one task by pattern."""
-
-    annotators: tuple[str, ...]
-    """Names of all annotators, sorted."""
+    annotators: tuple[str, ...]  # Names of all annotators, sorted
     n_records: int
-    """Records of the task."""
     unit_records: IntArray
-    labels: tuple[LabelPatterns, ...]
-    """The labels in the order of the task."""
-    counts: FloatArray | SparseSums | None
-    """Records × patterns of all labels: units of each; None where each unit is a pattern of its own."""
+    labels: tuple[LabelPatterns, ...]  # The labels in the order of the task
+    counts: FloatArray | SparseSums | None  # records × patterns of all labels: units; None where each unit is one
 
     def frame(self, label: LabelPatterns, at_least: int) -> BoolArray:
         """Records with a unit that has so many ratings or more."""
@@ -104,7 +80,6 @@ class TaskPatterns(NamedTuple):
         return Estimator(self.counts, from_counts, frame)
 
     def record_sums(self, parts: Sequence[Entries]) -> FloatArray | SparseSums:
-        """What the entries of all parts add up to in each record, where every pattern is a unit."""
         starts = np.cumsum([0, *(entries.width for entries in parts)])
         return _gathered(
             np.concatenate([self.unit_records[entries.patterns] for entries in parts]),
@@ -115,7 +90,6 @@ class TaskPatterns(NamedTuple):
 
 
 def task_patterns(ratings: Ratings) -> TaskPatterns:
-    """The ratings of a task by pattern."""
     n_units = len(ratings.unit_records)
     codes = [_pattern_codes(ratings, column) for column in range(ratings.values.shape[1])]
     few = all(found is not None and len(found[0]) <= MOST_PATTERNS for found in codes)
@@ -174,7 +148,6 @@ def _label_patterns(
 
 
 def _pattern_counts(ratings: Ratings, labels: Sequence[LabelPatterns], width: int) -> FloatArray | SparseSums:
-    """Units of each pattern in each record: records × patterns of all labels."""
     records = np.concatenate([ratings.unit_records] * len(labels))
     columns = np.concatenate([label.unit_patterns + label.columns.start for label in labels])
     return _gathered(records, columns, np.ones(len(records)), (len(ratings.records), width))
@@ -192,7 +165,6 @@ def _gathered(
 
 
 def dense(entries: Entries, n_patterns: int) -> FloatArray:
-    """Patterns × k."""
     shape = (n_patterns, entries.width)
     cells = np.bincount(entries.patterns * entries.width + entries.columns, entries.values, shape[0] * shape[1])
     return cells.astype(np.float64, copy=False).reshape(shape)
@@ -204,6 +176,5 @@ def core_entries(label: LabelPatterns) -> Entries:
 
 
 def _entries_of(sums: FloatArray) -> Entries:
-    """The numbers of the array (patterns × k) that are not 0."""
     patterns, columns = np.nonzero(sums)
     return Entries(patterns, columns, sums[patterns, columns], sums.shape[1])

@@ -1,7 +1,4 @@
-"""Whether what people labelled is a random part of what the judge judged: one share for all groups, beyond chance.
-
-Source: exports/contracts/results.md#with-a-judges-help.
-"""
+"""Whether what people labelled is a random part of what the judge judged."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,77 +8,45 @@ import numpy as np
 
 from exports.statistics.ratings import BoolArray, FloatArray, IntArray
 
-LEVEL = 0.01
-"""How often a random part may be called none on a task: half of it for all groups, half for the judge's own scores."""
+LEVEL = 0.01  # of a task: half of it for all groups, half for the judge's own scores
 _HALVES = 2
-_SCREEN = 2.5
-"""Standard deviations from which permutations are counted."""
-_PERMUTATIONS = 20
-"""Permutations as large as what was seen at which a test of the family is just no longer beyond the level."""
-_FAR = 4.0
-"""Standard deviations by which the records that a sample stands for may differ from those that are there."""
-_FEWEST_EXPECTED = 10.0
-"""Labelled narratives that a group must be expected to have before it is looked at so."""
+_SCREEN = 2.5  # Standard deviations from which permutations are counted
+_PERMUTATIONS = 20  # as large as what was seen, at which a test of the family is just no longer beyond the level
+_FAR = 4.0  # Standard deviations by which the records that a sample stands for may differ from those that are there
+_FEWEST_EXPECTED = 10.0  # Labelled narratives that a group must be expected to have before it is looked at so
 
 
 class Division(NamedTuple):
-    """The records by one column."""
-
     column: str
     names: tuple[str, ...]
-    """Its values; empty where it is not known."""
-    of_record: IntArray
-    """Number of each record's value."""
+    of_record: IntArray  # Number of each record's value
 
 
 class Gap(NamedTuple):
-    """A group whose share of labelled records is not that of the others."""
-
     column: str
     name: str
-    """Its value."""
     share: float
-    """Share of the group's records that people labelled; where probabilities are given, share of its records that the
-    labelled ones stand for."""
-    elsewhere: float
-    """The same of all other records."""
+    elsewhere: float  # The same of all other records
 
 
 class Leaning(NamedTuple):
-    """A label by whose scores people's part was chosen."""
-
-    label: int
-    """Its column."""
-    by_certainty: bool
-    """Whether it is how far the score is from one half, and not the score."""
+    label: int  # Its column
+    by_certainty: bool  # Whether it is how far the score is from one half, and not the score
     share: float
-    """Share of pairs of a unit that people labelled and another one in which the labelled one's is the higher; ties
-    are half of one. Where probabilities are given, of a unit that the sample stands for and any."""
 
 
 class _Score(NamedTuple):
-    """What units are ranked by."""
-
     label: int
     by_certainty: bool
-    units: IntArray
-    """The units that have it."""
-    ranks: FloatArray
-    """Their ranks, from 0 to 1; equal scores share the mean of theirs."""
+    units: IntArray  # The units that have it
+    ranks: FloatArray  # Their ranks, from 0 to 1; equal scores share the mean of theirs
 
 
 def uneven_share(narratives: IntArray, labelled: BoolArray, divisions: Sequence[Division], seed: int) -> Gap | None:
-    """The group that differs most where some differ beyond chance; None where none does.
+    """The group whose share of labelled records differs most, where some differ beyond chance.
 
-    Two tests of each group, corrected by Bonferroni. Between narratives: their labelled shares are exchanged among
-    narratives, and how many labelled records the group would have is counted, beyond its part of every narrative.
-    Within narratives: which of a narrative's records are labelled is exchanged (Mantel & Haenszel 1959).
-
-    Args:
-        narratives: Number of the narrative of each record that was judged, counted from 0.
-        labelled: Whether people labelled the record.
-        divisions: The records by each column.
-        seed: Of the permutations.
+    Two tests of each group, corrected by Bonferroni: labelled shares are exchanged among narratives, and which of a
+    narrative's records are labelled within it (Mantel & Haenszel 1959).
     """
     tests = [
         (division, group, np.equal(division.of_record, group))
@@ -107,18 +72,10 @@ def uneven_share(narratives: IntArray, labelled: BoolArray, divisions: Sequence[
 def chosen_by_score(
     narratives: IntArray, records: IntArray, labelled: BoolArray, p_yes: FloatArray, seed: int
 ) -> Leaning | None:
-    """A label by whose scores what people labelled differs from the rest beyond chance; None where none does.
+    """A label by whose P(yes), or its distance from one half, labelled units differ from the rest beyond chance.
 
-    Units are ranked by the judge's P(yes) and by how far that is from one half. Three tests of each, corrected by
-    Bonferroni: labelled shares are exchanged among narratives, among the records of each narrative, and among the
-    units of each record.
-
-    Args:
-        narratives: Number of the narrative of each unit that was judged.
-        records: Number of its record.
-        labelled: Whether people labelled it.
-        p_yes: The judge's probability of yes of each label, a column each; NaN where it did not judge.
-        seed: Of the permutations.
+    Three tests of each, corrected by Bonferroni: labelled shares are exchanged among narratives, among the records of
+    each narrative, and among the units of each record.
     """
     scores = list(_scores(p_yes))
     n_tests = 3 * len(scores) * _HALVES
@@ -158,10 +115,7 @@ def _means(numbers: IntArray, each: FloatArray) -> FloatArray:
 
 
 def _exchanged(strata: IntArray, shares: FloatArray, scores: FloatArray) -> float:
-    """A bound of the two-sided p of the sum of shares times scores when shares are exchanged within strata.
-
-    Source: Bennett 1962, J Am Stat Assoc 57:33–45. Scores of rare answers are too skew for a normal approximation.
-    """
+    """A bound of p (Bennett 1962, J Am Stat Assoc 57:33–45): scores of rare answers are too skew for a normal one."""
     _, strata = np.unique(strata, return_inverse=True)
     size = _counts(strata, np.ones(len(strata)))
     own, score = shares - _means(strata, shares)[strata], scores - _means(strata, scores)[strata]
@@ -179,7 +133,6 @@ def _counts(narratives: IntArray, each: FloatArray | BoolArray) -> FloatArray:
 
 
 def _between(shares: FloatArray, parts: FloatArray, n_tests: int, seed: int) -> float:
-    """Two-sided p of the sum of shares times parts when shares are exchanged among narratives."""
     n = len(shares)
     spread = float(((shares - shares.mean()) ** 2).sum() * (parts**2).sum())
     observed = abs(float(shares @ parts))
@@ -207,10 +160,7 @@ def _within(size: FloatArray, drawn: FloatArray, own: FloatArray, found: FloatAr
 
 
 def misfit(narratives: IntArray, probabilities: FloatArray, divisions: Sequence[Division]) -> Gap | None:
-    """The group that a sample with inclusion probabilities misses most, where it stands for another number of records.
-
-    The records are those that were judged; a probability is NaN where people did not label the record.
-    """
+    """The group that a sample with these inclusion probabilities (NaN: not labelled) misses most, if any."""
     stands_for, n_narratives = _stands_for(narratives, probabilities)
     worst: tuple[float, Gap] | None = None
     for division in divisions:
@@ -228,13 +178,7 @@ def misfit(narratives: IntArray, probabilities: FloatArray, divisions: Sequence[
 
 
 def misfit_by_score(narratives: IntArray, probabilities: FloatArray, p_yes: FloatArray) -> Leaning | None:
-    """The label by whose scores a sample with inclusion probabilities misses the units that were judged most.
-
-    Args:
-        narratives: Number of the narrative of each unit that was judged.
-        probabilities: Inclusion probability of its record; NaN where people did not label it.
-        p_yes: As in `chosen_by_score`.
-    """
+    """The label by whose scores a sample with these inclusion probabilities misses the judged units most."""
     worst: tuple[float, Leaning] | None = None
     for score in _scores(p_yes):
         given = probabilities[score.units]
@@ -267,7 +211,6 @@ def _distance(narratives: IntArray, stands_for: FloatArray, centred: FloatArray,
 def divisions_of(
     columns: Sequence[str], records: Sequence[str], provenance: Mapping[str, Mapping[str, str]]
 ) -> Iterator[Division]:
-    """The records by each of the columns."""
     for column in dict.fromkeys(columns):
         values = [provenance.get(record, {}).get(column, "") for record in records]
         names = tuple(sorted(set(values)))

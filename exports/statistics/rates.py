@@ -23,40 +23,24 @@ from exports.statistics.values import Cells, Values, cells_of
 
 
 class MeasuredColumn(NamedTuple):
-    """One label of one task, or a finding."""
-
-    sheet: int
-    """Number of the values that it is a column of."""
+    sheet: int  # Number of the values that it is a column of
     column: int
-    """Its number there."""
-    tasks: tuple[TaskName, ...]
-    """The tasks that it comes from."""
-    not_between: frozenset[str] = frozenset()
-    """Columns of provenance whose values are not compared on it."""
+    tasks: tuple[TaskName, ...]  # The tasks that it comes from
+    not_between: frozenset[str] = frozenset()  # Columns of provenance whose values are not compared on it
 
 
 class _Test(NamedTuple):
-    """One pair of groups on one label or finding."""
-
-    place: int
-    """Number of the label or finding."""
+    place: int  # Number of the label or finding
     pair: Pair
-    """The groups."""
-    names: tuple[str, str]
-    """Their values in the column."""
-    without_units: bool
-    """Whether one of them has no unit with a value."""
-    comparison: Comparison
-    """Their values on the narratives that both have."""
+    names: tuple[str, str]  # Their values in the column
+    without_units: bool  # Whether one of them has no unit with a value
+    comparison: Comparison  # Their values on the narratives that both have
 
 
 def measure_columns(
     sheets: Sequence[Values], columns: Sequence[MeasuredColumn], records: Records, seed: int
 ) -> tuple[list[LabelResults], int]:
-    """The figures of each column, in their order, and how many sign flips are behind each p, at most.
-
-    p values are corrected for all the columns together.
-    """
+    """The figures of each column and how many flips are behind a p, at most; p is corrected for all columns."""
     cells = [
         [cells_of(sheet, division, records.narratives, records.weights) for sheet in sheets]
         for division in records.divisions
@@ -96,7 +80,6 @@ def _tests(columns: Sequence[MeasuredColumn], division: Grouping, cells: Sequenc
 
 
 def _corrected(p_values: Mapping[int, float], family: Callable[[int], Hashable]) -> dict[int, float]:
-    """Each p after Holm's correction within its family."""
     members: dict[Hashable, list[int]] = defaultdict(list)
     for number in p_values:
         members[family(number)].append(number)
@@ -108,7 +91,6 @@ def _corrected(p_values: Mapping[int, float], family: Callable[[int], Hashable])
 
 
 def _difference(test: _Test, p_values: tuple[float, float, float] | None) -> Difference:
-    """One difference; its p as it is, corrected for its label and for all; None without the two narratives of a p."""
     comparison = test.comparison
     n = len(comparison.weights)
     rates = comparison.rates if n else (None, None)
@@ -165,10 +147,8 @@ def _rate(cells: Cells, group: int, label: int, denominators: Denominators) -> R
 
 
 def rate_interval(ends: tuple[float, float] | None, method: str = "wilson") -> RateInterval | None:
-    """The interval with these ends."""
     return None if ends is None else RateInterval(low=rounded(ends[0]), high=rounded(ends[1]), method=method)
 
 
 def _figure(value: float | None) -> float | None:
-    """The value without the digits that are rounding of sums."""
     return None if value is None else rounded(value)

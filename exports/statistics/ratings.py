@@ -13,8 +13,7 @@ FloatArray = npt.NDArray[np.float64]
 LabelArray = npt.NDArray[np.int8]
 BoolArray = npt.NDArray[np.bool_]
 
-UnitKey = tuple[str, str]
-"""`record_uuid` and `chunk_id`, which is empty outside retrieval."""
+UnitKey = tuple[str, str]  # `record_uuid` and `chunk_id`, which is empty outside retrieval
 
 YES, NO, MISSING = 1, 0, -1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,34 +28,20 @@ class Ratings(NamedTuple):
     """
 
     task: TaskName
-    annotators: tuple[str, ...]
-    """Names of everyone with a response, sorted."""
-    records: tuple[str, ...]
-    """Every `record_uuid`, sorted."""
-    unit_records: IntArray
-    """Number of the record of each unit, counted from 0."""
-    unit_chunks: tuple[str, ...]
-    """`chunk_id` of each unit in retrieval; empty strings in the other tasks."""
-    unit_languages: tuple[str, ...]
-    """Language code of each unit."""
-    units: IntArray
-    """Number of the unit of each response, counted from 0."""
-    response_annotators: IntArray
-    """Number of the annotator of each response, counted from 0."""
-    values: LabelArray
-    """Responses × labels of the task in their order: 1 yes, 0 no, -1 missing."""
-    moments: IntArray
-    """`created_at` of each response, in microseconds since 1970 UTC."""
-    rounds: tuple[str, ...]
-    """Names of the rounds in order of their first response; empty where the files name none."""
-    response_rounds: IntArray
-    """Number of the round of each response, counted from 0; -1 where its file names none."""
-    n_duplicates: int
-    """Responses that gave way to a newer one."""
-    discards: dict[str, int] | None
-    """Discarded responses by annotator; None where the files do not tell."""
-    unit_ranks: IntArray | None = None
-    """`chunk_rank` of each unit, 0 where its file tells none; None where no file was read."""
+    annotators: tuple[str, ...]  # Names of everyone with a response, sorted
+    records: tuple[str, ...]  # Every `record_uuid`, sorted
+    unit_records: IntArray  # Number of the record of each unit, counted from 0
+    unit_chunks: tuple[str, ...]  # `chunk_id` of each unit in retrieval; empty strings in the other tasks
+    unit_languages: tuple[str, ...]  # Language code of each unit
+    units: IntArray  # Number of the unit of each response, counted from 0
+    response_annotators: IntArray  # Number of the annotator of each response, counted from 0
+    values: LabelArray  # Responses × labels of the task in their order: 1 yes, 0 no, -1 missing
+    moments: IntArray  # `created_at` of each response, in microseconds since 1970 UTC
+    rounds: tuple[str, ...]  # Names of the rounds in order of their first response; empty where the files name none
+    response_rounds: IntArray  # Number of the round of each response, counted from 0; -1 where its file names none
+    n_duplicates: int  # Responses that gave way to a newer one
+    discards: dict[str, int] | None  # Discarded responses by annotator; None where the files do not tell
+    unit_ranks: IntArray | None = None  # `chunk_rank` of each unit, 0 where its file tells none
 
     @property
     def latest(self) -> datetime | None:
@@ -65,7 +50,6 @@ class Ratings(NamedTuple):
 
     @property
     def unit_keys(self) -> list[UnitKey]:
-        """Record and passage of each unit."""
         return [(self.records[at], chunk) for at, chunk in zip(self.unit_records, self.unit_chunks, strict=True)]
 
 
@@ -73,13 +57,10 @@ class Votes(NamedTuple):
     """Ratings of each unit, or of each part of one: units × labels, or a number a unit where it is about one label."""
 
     zeros: IntArray
-    """Ratings that say no."""
     ones: IntArray
-    """Ratings that say yes."""
 
     @property
     def ratings(self) -> IntArray:
-        """Ratings of either kind."""
         return self.zeros + self.ones
 
 
@@ -94,6 +75,5 @@ def count_votes(values: LabelArray, units: IntArray, n_units: int) -> Votes:
 
 
 def label_votes(ratings: Ratings, column: int) -> Votes:
-    """Votes of each unit on one label of the task: one number a unit."""
     votes = count_votes(ratings.values[:, [column]], ratings.units, len(ratings.unit_records))
     return Votes(votes.zeros[:, 0], votes.ones[:, 0])

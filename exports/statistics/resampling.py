@@ -18,77 +18,53 @@ from exports.statistics.agreement_schema import Interval, RefusedReason
 from exports.statistics.distributions import NORMAL_QUANTILE, rounded, student_quantile
 from exports.statistics.ratings import BoolArray, FloatArray, IntArray
 
-FEW_RECORDS = 20
-"""With fewer records the expanded percentile is nearer to what it promises than BCa."""
-UNDEFINED_SHARE = 0.05
-"""Above this share of undefined resamples those that are left say too little."""
-_TIE = 1e-9
-"""Replicates this near to the estimate are equal to it, but for rounding."""
+FEW_RECORDS = 20  # With fewer records the expanded percentile is nearer to what it promises than BCa
+UNDEFINED_SHARE = 0.05  # Above this share of undefined resamples those that are left say too little
+_TIE = 1e-9  # Replicates this near to the estimate are equal to it, but for rounding
 _NORMAL = NormalDist()
 
 
-_BLOCK = 2**21
-"""Numbers that a block of weights, of totals or of left-out sums may hold: 16 MiB."""
-_LARGEST_BLOCK = 512
-"""Rows of such a block at most."""
-_DRAWS_AT_ONCE = 2**16
-"""Records drawn in one call: many resamples of few records cost one call, and their counts stay in the cache."""
-_MANTISSA = 52
-"""Bits of a number that may be added up without a carry into one more."""
+_BLOCK = 2**21  # Numbers that a block of weights, of totals or of left-out sums may hold: 16 MiB
+_LARGEST_BLOCK = 512  # Rows of such a block at most
+_DRAWS_AT_ONCE = 2**16  # records drawn in one call: few records cost one call, and counts stay in the cache
+_MANTISSA = 52  # Bits of a number that may be added up without a carry into one more
 
 
 class SparseSums(NamedTuple):
     """Sums of records of which most are 0: those that are not, by record."""
 
-    records: IntArray
-    """Number of the record of each entry, in rising order; one record may have several entries in a column."""
+    records: IntArray  # of each entry, rising; one may have several entries in a column
     columns: IntArray
     values: FloatArray
-    """What it adds."""
-    shape: tuple[int, int]
-    """Records and columns."""
+    shape: tuple[int, int]  # Records and columns
 
 
 @dataclass(frozen=True, eq=False)
 class Estimator:
     """Figures that depend on sums over records alone. `bootstrap` gives its replicates under the estimator itself."""
 
-    sums: FloatArray | SparseSums
-    """Records × k: the sums of each record. Statistics that name the same array share its totals."""
-    formula: Callable[[FloatArray], FloatArray]
-    """From totals (… × k) to figures (… × m), NaN where one is undefined."""
-    frame: BoolArray
-    """Which records may be drawn, one value a record; none leaves every figure NaN."""
+    sums: FloatArray | SparseSums  # records × k; estimators with the same array share its totals
+    formula: Callable[[FloatArray], FloatArray]  # From totals (… × k) to figures (… × m), NaN where one is undefined
+    frame: BoolArray  # Which records may be drawn, one value a record; none leaves every figure NaN
 
 
 class Replicates(NamedTuple):
-    """What resampling tells of the m figures of one estimator."""
-
-    estimates: FloatArray
-    """The figures of the records as they are: m."""
-    resampled: FloatArray
-    """The figures of each resample: resamples × m, NaN where one is undefined."""
-    acceleration: FloatArray
-    """Acceleration of each figure for BCa: m; NaN where leaving one record out leaves it undefined."""
-    jackknife_se: FloatArray
-    """Jackknife standard error of each figure: m; NaN where leaving one record out leaves it undefined."""
+    estimates: FloatArray  # The figures of the records as they are: m
+    resampled: FloatArray  # The figures of each resample: resamples × m, NaN where one is undefined
+    acceleration: FloatArray  # m, for BCa; NaN where leaving one record out leaves the figure undefined
+    jackknife_se: FloatArray  # m; NaN where leaving one record out leaves the figure undefined
     n_records: int
-    """Records in the frame."""
 
 
 Resampled = Mapping[Estimator, Replicates]
-"""What `bootstrap` gives."""
 
 
 class _Moments(NamedTuple):
     """Sums of powers of the leave-one-out values about their mean, for m figures."""
 
-    n: float
-    """How many values."""
-    squares: FloatArray
-    """Σu², u = mean − value."""
-    cubes: FloatArray
-    """Σu³."""
+    n: float  # How many values
+    squares: FloatArray  # Σu², u = mean − value
+    cubes: FloatArray  # Σu³
 
     @property
     def acceleration(self) -> FloatArray:
@@ -99,18 +75,15 @@ class _Moments(NamedTuple):
 
     @property
     def standard_error(self) -> FloatArray:
-        """√((n − 1)/n · Σu²)."""
         return np.sqrt((self.n - 1) / self.n * self.squares)
 
 
 def bootstrap(estimators: Iterable[Estimator], resamples: int, seed: int) -> dict[Estimator, Replicates]:
     """The replicates of each estimator, when as many records as its frame has are drawn from it.
 
-    The records drawn depend on the size of the frame, `resamples` and `seed` alone: figures with the same three are
-    jointly distributed, those of separate calls too. Sums are brought to a grid on which additions are exact, so that
-    neither the order of additions nor the number of threads changes a digit.
-
-    The sums of a estimator have a row for every record of the task; equal frames are drawn from once.
+    Draws depend on the size of the frame, `resamples` and `seed` alone: figures with the same three are jointly
+    distributed. Sums are brought to a grid on which additions are exact, so that neither their order nor the number of
+    threads changes a digit.
     """
     by_frame: dict[bytes, list[Estimator]] = {}
     for estimator in dict.fromkeys(estimators):
@@ -145,10 +118,7 @@ def _bootstrap_frame(
 
 
 def _weight_blocks(n: int, widest: int, resamples: int, seed: int) -> Iterator[tuple[int, FloatArray]]:
-    """How often each of n records is drawn, a row a resample, in blocks with the number of their first row.
-
-    The blocks fit `widest` columns of totals; the draws do not depend on it.
-    """
+    """How often each of n records is drawn, a row a resample; the draws do not depend on `widest`."""
     generator = np.random.default_rng(seed)
     rows = min(_LARGEST_BLOCK, max(1, _BLOCK // max(n, widest, 1)))
     for start in range(0, resamples, rows):
@@ -181,10 +151,7 @@ def _framed(sums: FloatArray | SparseSums, frame: BoolArray) -> FloatArray | Spa
 
 
 def exact_addends(values: FloatArray, count: int) -> FloatArray:
-    """The values (rows × k), rounded so that sums of up to `count` rows of a column are exact in floating point.
-
-    Whole numbers stay as they are; others move by less than `count` times the column's largest value in 2⁵².
-    """
+    """Values (rows × k) rounded so that sums of up to `count` rows are exact; whole numbers stay as they are."""
     if not values.size:
         return values
     largest = np.abs(values).max(axis=0)
@@ -195,7 +162,6 @@ def exact_addends(values: FloatArray, count: int) -> FloatArray:
 
 
 def _column_totals(sums: FloatArray | SparseSums) -> FloatArray:
-    """The total of each column: k."""
     if not isinstance(sums, SparseSums):
         return np.asarray(sums.sum(axis=0), dtype=np.float64)
     return np.bincount(sums.columns, sums.values, sums.shape[1]).astype(np.float64)
@@ -204,7 +170,6 @@ def _column_totals(sums: FloatArray | SparseSums) -> FloatArray:
 def _left_out(
     sums: FloatArray | SparseSums, group: Sequence[tuple[Callable[[FloatArray], FloatArray], FloatArray]]
 ) -> list[_Moments]:
-    """The moments of leave-one-record-out values for each formula with its estimates: total less row, in one pass."""
     n, columns = sums.shape
     total = _column_totals(sums)
     kinds, counts = (sums, None) if isinstance(sums, SparseSums) else distinct_rows(sums)
@@ -219,10 +184,7 @@ def _left_out(
 
 
 def distinct_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The distinct rows in no particular order and how often each occurs; all of them, once each, if they differ.
-
-    Told apart by one random combination of their columns, and then compared: several times faster than sorting rows.
-    """
+    """Told apart by one random combination of their columns, then compared: several times faster than sorting rows."""
     keys = np.einsum("ij,j->i", rows, np.random.default_rng(0).random(rows.shape[1]))
     _, firsts, places, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     found = rows[firsts]
@@ -232,7 +194,6 @@ def distinct_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _dense_rows(sums: FloatArray | SparseSums, start: int, end: int) -> FloatArray:
-    """The sums of some records in a row: rows × k."""
     if not isinstance(sums, SparseSums):
         return sums[start:end]
     first, last = np.searchsorted(sums.records, [start, end])
@@ -260,10 +221,7 @@ def central_moments(power: FloatArray, count: float) -> _Moments:
 
 
 def interval(replicates: Replicates, column: int) -> Interval | RefusedReason:
-    """One interval, or why it is refused: `undefined`, `single_record`, `undefined_resamples`, `constant`.
-
-    `constant` means that all resamples give the same value, so they tell nothing of how sure it is.
-    """
+    """One interval, or why it is refused; `constant`: all resamples give one value, which tells nothing."""
     estimate = float(replicates.estimates[column])
     resampled = replicates.resampled[:, column]
     defined = resampled[~np.isnan(resampled)]
@@ -283,7 +241,6 @@ def interval(replicates: Replicates, column: int) -> Interval | RefusedReason:
 
 
 def interval_or_none(replicates: Replicates, column: int) -> Interval | None:
-    """One interval; None where it is refused."""
     found = interval(replicates, column)
     return found if isinstance(found, Interval) else None
 
@@ -299,10 +256,7 @@ def share_below(defined: FloatArray, threshold: float) -> float:
 
 
 def bias_correction(resampled: FloatArray, estimate: float) -> float:
-    """z0 = Φ⁻¹(share of defined replicates below the estimate, ties counted half); infinite where all are on one side.
-
-    Source: Efron 1987.
-    """
+    """z0 (Efron 1987), ties counted half; infinite where all replicates are on one side."""
     below = np.count_nonzero(resampled < estimate - _TIE)
     ties = np.count_nonzero(np.abs(resampled - estimate) <= _TIE)
     share = (below + ties / 2) / len(resampled)
@@ -312,7 +266,6 @@ def bias_correction(resampled: FloatArray, estimate: float) -> float:
 
 
 def bca_levels(z0: float, acceleration: float) -> tuple[float, float] | None:
-    """Φ(z0 + (z0 ± 1.96)/(1 − a·(z0 ± 1.96))), lower first; None where that is not finite."""
     if not (math.isfinite(z0) and math.isfinite(acceleration)):
         return None
     shifted = (z0 - NORMAL_QUANTILE, z0 + NORMAL_QUANTILE)
@@ -323,18 +276,12 @@ def bca_levels(z0: float, acceleration: float) -> tuple[float, float] | None:
 
 
 def bca_ends(resampled: FloatArray, estimate: float, acceleration: float) -> tuple[float, float] | None:
-    """The ends of the BCa interval from defined replicates; None where z0 or the acceleration is not finite."""
     levels = bca_levels(bias_correction(resampled, estimate), acceleration)
     return None if levels is None else _quantiles(resampled, levels)
 
 
 def expanded_percentile_ends(resampled: FloatArray, n: int) -> tuple[float, float]:
-    """The percentile ends moved outwards, since resamples of n records vary too little.
-
-    Their level is Φ(−√(n/(n − 1))·t), with t of n − 1 degrees of freedom.
-
-    Source: Hesterberg 2015.
-    """
+    """Percentiles at Φ(∓√(n/(n − 1))·t), since resamples of n records vary too little (Hesterberg 2015)."""
     level = _NORMAL.cdf(-math.sqrt(n / (n - 1)) * student_quantile(n - 1))
     return _quantiles(resampled, (level, 1 - level))
 
@@ -344,33 +291,21 @@ def _quantiles(resampled: FloatArray, levels: tuple[float, float]) -> tuple[floa
     return float(low), float(high)
 
 
-_FEWEST_CARRIED, _FEWEST_CARRIED_OF_FEW = 2, 4
-"""Records with a unanimous unit of each value, the second where records are few; fewer tell too little."""
-_FEW_RECORDS = 50
-"""Below so many records a rare value that is met twice was met by luck."""
-_FEW_SPLIT = 5
-"""With fewer records that hold a disagreement simulated intervals held alpha in .98 of the studies or more."""
-_MANY_SPLIT, _MANY_CARRIED = 20, 10
-"""With fewer such records simulated intervals of an absence held its effect in .25 to .92 of the studies."""
+_FEWEST_CARRIED, _FEWEST_CARRIED_OF_FEW = 2, 4  # records with a unanimous unit of each value, the second of few records
+_FEW_RECORDS = 50  # Below so many records a rare value that is met twice was met by luck
+_FEW_SPLIT = 5  # with fewer simulated intervals held alpha in .98 of the studies or more
+_MANY_SPLIT, _MANY_CARRIED = 20, 10  # with fewer intervals of an absence held its effect in .25 to .92 of the studies
 _ONE_SIDED = 0.05
 _TWO_SIDED = 0.025
 _HALVINGS = 60
 
 
 class Support(NamedTuple):
-    """What the interval of alpha on one label rests on."""
-
-    carried: int
-    """Records with a unit on which all agree on yes, or on no: whichever are fewer."""
-    split: int
-    """Records with a disagreement."""
-    records: int
-    """Records with a pairable unit."""
-    least: float
-    """The least alpha that would leave no disagreement on such records in one study of twenty."""
-    least_of_few: float
-    """The least alpha that would leave so few records with a disagreement in one study of forty, if each could hold the
-    worst; -1 where they are not few."""
+    carried: int  # Records with a unit on which all agree on yes, or on no: whichever are fewer
+    split: int  # Records with a disagreement
+    records: int  # Records with a pairable unit
+    least: float  # The least alpha that would leave no disagreement on such records in one study of twenty
+    least_of_few: float  # the least that would leave so few with one in one of forty, each the worst; -1: not few
 
 
 def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_records: int) -> Support:
@@ -411,9 +346,7 @@ def _unseen_total(worst: FloatArray) -> float:
     """The most disagreement that records are expected to hold, if there is none to see in one study of twenty.
 
     A record of which the worst is w disagrees with a probability π; Π(1 − π) is .05, and Σπw the largest possible:
-    π = 1 − λ/w where w is above λ, else 0. Records alike give the Clopper–Pearson bound 1 − .05^(1/n) times w.
-
-    `worst` is the worst disagreement that each record can hold.
+    π = 1 − λ/w where w is above λ, else 0.
     """
     heights = np.sort(worst[worst > 0])[::-1]
     if not len(heights):
@@ -424,11 +357,10 @@ def _unseen_total(worst: FloatArray) -> float:
 
 
 def alpha_interval(replicates: Replicates, column: int, support: Support) -> Interval | RefusedReason:
-    """The interval of a label's alpha, or why it is refused.
+    """Without any disagreement it is one-sided, from what such records could hide.
 
-    Without any disagreement it is one-sided, from what such records could hide. With some, its lower end is never
-    above that: who has seen a disagreement does not know more than who has seen none. Nor is it below what so few
-    records with a disagreement allow: BCa of a handful of them swings, and more agreement would look like less.
+    With some, its lower end is never above that: who has seen one does not know more than who has seen none. Nor is it
+    below what so few records with one allow: BCa of a handful swings, and more agreement would look like less.
     """
     defined = not np.isnan(replicates.estimates[column])
     found = interval(replicates, column)
@@ -448,7 +380,6 @@ def alpha_interval(replicates: Replicates, column: int, support: Support) -> Int
 
 
 def alpha_interval_or_none(replicates: Replicates, column: int, support: Support) -> Interval | None:
-    """The interval of a label's alpha; None where it is refused."""
     found = alpha_interval(replicates, column, support)
     return found if isinstance(found, Interval) else None
 
@@ -459,7 +390,6 @@ def joint_interval(replicates: Replicates, column: int, *supports: Support) -> I
 
 
 def _rests_on_resamples(support: Support) -> bool:
-    """Whether resamples show how sure an alpha is: both values are agreed on, and there is a disagreement."""
     return _is_carried(support) and support.split > 0
 
 

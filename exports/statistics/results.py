@@ -19,8 +19,7 @@ from exports.statistics.results_schema import (
 from exports.statistics.study import SERIOUS_PROBLEM, Consensus, FindingDefinition, Study
 from exports.statistics.values import finding_values, tasks_of, unit_values
 
-_PROVIDERS = frozenset({"model_name", "model_version", "arm"})
-"""Columns of provenance that tell providers apart."""
+_PROVIDERS = frozenset({"model_name", "model_version", "arm"})  # Columns of provenance that tell providers apart
 _SELECTED = (
     "Retrieval is of passages that citejury chose, so its rates are of that choice: providers are not compared by them."
 )
@@ -35,10 +34,7 @@ def measure_results(
     inputs: Sequence[InputFile] = (),
     seed: int = 0,
 ) -> Results:
-    """What the jury found: the same arguments give the same figures to the last digit.
-
-    `by` names columns of provenance: each alone, and two or more also crossed. `consensus` is how the votes on a unit
-    become its value, `seed` that of the sign flips.
+    """What the jury found; `by` names columns of provenance: each alone, and two or more also crossed.
 
     Raises:
         InputError: a finding names a label that no task has.

@@ -1,7 +1,4 @@
-"""The whole of `results.json`: every figure, and where there is none, the reason.
-
-Source: exports/contracts/results.md.
-"""
+"""The whole of `results.json`: every figure, and where there is none, why (exports/contracts/results.md)."""
 
 from typing import Literal
 

@@ -21,22 +21,14 @@ from exports.statistics.resampling import (
 )
 from exports.statistics.table import alpha_sums, alphas, coefficients, figures_of, totals
 
-_PERMUTATIONS = 999
-"""Exchanges of records for every step."""
-_SETTLED = 20
-"""A step whose labels all had more exchanges as large as this among those needs no more."""
-_HOLM_RESOLUTION = 50
-"""Exchanges for each test of a kind where a step is not settled: with too few, Holm's p could never get small."""
-_FEWEST_RECORDS = 2
-"""Records with a pairable unit that each of the two needs: one record alone has nothing to be exchanged with."""
-_MOST_STEPS = 104
-"""Steps of a kind that are tested, the latest: two years of weeks."""
-_BLOCK = 2_000_000
-"""Exchanged records held in memory at a time."""
-_MANY_RECORDS, _ALIKE = 500, 4
-"""From so many records on, those alike are dealt together, if there are as many of each kind on average."""
-_TIE = 1e-9
-"""Differences closer than this are equal: the order of a sum must not decide."""
+_PERMUTATIONS = 999  # Exchanges of records for every step
+_SETTLED = 20  # A step whose labels all had more exchanges as large as this among those needs no more
+_HOLM_RESOLUTION = 50  # exchanges for each test of a kind, lest Holm's p could never get small
+_FEWEST_RECORDS = 2  # with a pairable unit in each of two: one record alone has nothing to be exchanged with
+_MOST_STEPS = 104  # Steps of a kind that are tested, the latest: two years of weeks
+_BLOCK = 2_000_000  # Exchanged records held in memory at a time
+_MANY_RECORDS, _ALIKE = 500, 4  # from so many on those alike are dealt together, with as many of each kind on average
+_TIE = 1e-9  # Differences closer than this are equal: the order of a sum must not decide
 Kind = Literal["round", "week"]
 
 
@@ -45,48 +37,33 @@ _MICROSECONDS_A_DAY = 86_400_000_000
 
 
 class Parts(NamedTuple):
-    """A division of the responses: into rounds, weeks or languages."""
-
     names: tuple[str, ...]
-    """Names of the parts in their order."""
-    responses: IntArray
-    """Number of the part of each response, counted from 0; -1 where it belongs to none."""
+    responses: IntArray  # Number of the part of each response, counted from 0; -1 where it belongs to none
 
 
 class Part(NamedTuple):
-    """The responses of one part, by the units and records that have any there."""
-
     name: str
-    records: IntArray
-    """Numbers of its records, sorted."""
-    unit_records: IntArray
-    """Place in `records` of each of its units."""
+    records: IntArray  # Numbers of its records, sorted
+    unit_records: IntArray  # Place in `records` of each of its units
     votes: Votes
-    """Votes of its units."""
-    yes: IntArray
-    """Annotators × labels: ratings that say yes."""
-    ratings: IntArray
-    """Annotators × labels: ratings."""
+    yes: IntArray  # Annotators × labels: ratings that say yes
+    ratings: IntArray  # Annotators × labels: ratings
 
     @property
     def frame(self) -> BoolArray:
-        """Whether each of its records has a unit with two ratings or more, on any label."""
         pairable = (self.votes.ratings >= 2).any(axis=1)
         return np.bincount(self.unit_records[pairable], minlength=len(self.records)) > 0
 
     @property
     def sums(self) -> FloatArray:
-        """Sums of each of its records, as `alphas` takes them."""
         return alpha_sums(self.votes, self.unit_records, len(self.records))
 
     def support(self, label: int) -> Support:
-        """What the interval of the label's alpha rests on."""
         zeros, ones = self.votes.zeros[:, label], self.votes.ones[:, label]
         return alpha_support(zeros, ones, self.unit_records, len(self.records))
 
 
 def round_parts(ratings: Ratings) -> Parts:
-    """The rounds in order of their first response; responses whose files name none belong to none."""
     return Parts(ratings.rounds, ratings.response_rounds)
 
 
@@ -117,7 +94,6 @@ def language_parts(ratings: Ratings) -> Parts:
 
 
 def split(ratings: Ratings, parts: Parts) -> list[Part]:
-    """Each part with its votes, in the order of `parts`."""
     order = np.argsort(parts.responses, kind="stable")
     ends = np.searchsorted(parts.responses[order], np.arange(len(parts.names) + 1))
     return [_part_of(ratings, name, order[ends[number] : ends[number + 1]]) for number, name in enumerate(parts.names)]
@@ -139,7 +115,6 @@ def _part_of(ratings: Ratings, name: str, responses: IntArray) -> Part:
 
 
 def measure_slices(ratings: Ratings, parts: list[Part], resamples: int, seed: int) -> tuple[AgreementSlice, ...]:
-    """Agreement in each part, with intervals from resampling the records of that part alone."""
     return tuple(_measure_part(ratings, part, resamples, seed) for part in parts)
 
 
@@ -169,20 +144,12 @@ def _slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Inte
 
 
 class Step(NamedTuple):
-    """Two parts that follow each other, and the sums of each record in both."""
-
     before: Part
-    """The earlier part."""
     after: Part
-    """The later part."""
-    sums_before: FloatArray
-    """Records × sums of `alphas` in the earlier part, zeros where a record is not in it."""
-    sums_after: FloatArray
-    """The same for the later part."""
-    both: BoolArray
-    """Whether the record has pairable units in both parts."""
-    tested: BoolArray
-    """Labels whose change is tested."""
+    sums_before: FloatArray  # Records × sums of `alphas` in the earlier part, zeros where a record is not in it
+    sums_after: FloatArray  # The same for the later part
+    both: BoolArray  # Whether the record has pairable units in both parts
+    tested: BoolArray  # Labels whose change is tested
 
 
 def measure_changes(
@@ -190,10 +157,7 @@ def measure_changes(
 ) -> tuple[AlphaChange, ...]:
     """The change of each label's alpha from each part to the next, step by step in the order of the labels.
 
-    A label has a change where its alpha is defined in both parts and each has two records with a pairable unit of it.
-    Of many steps the latest `_MOST_STEPS` are tested. Holm's correction is over all changes that are returned.
-
-    Source: exports/contracts/agreement.md#rounds-and-weeks; Holm 1979, Scand J Stat 6:65-70.
+    Where alpha is defined in both parts and each has two records with a pairable unit of it; Holm over all of these.
     """
     pairs = list(pairwise(parts))[-_MOST_STEPS:]
     steps = [step for step in (step_between(*pair) for pair in pairs) if step.tested.any()]
@@ -208,7 +172,6 @@ def measure_changes(
 
 
 def step_between(before: Part, after: Part) -> Step:
-    """Two parts side by side, over the records that have a pairable unit in either."""
     records = np.union1d(before.records[before.frame], after.records[after.frame])
     sums = []
     for part in (before, after):
@@ -230,7 +193,6 @@ def step_between(before: Part, after: Part) -> Step:
 def _step_changes(
     ratings: Ratings, kind: Kind, step: Step, p_values: FloatArray, resamples: int, seed: int
 ) -> Iterator[AlphaChange]:
-    """The changes of the tested labels in one step, with `p_holm` still uncorrected."""
     sums = np.concatenate([step.sums_before, step.sums_after], axis=1)
     estimator = Estimator(sums, _alpha_difference, np.ones(len(sums), dtype=np.bool_))
     replicates = bootstrap([estimator], resamples, seed)[estimator]
@@ -266,10 +228,7 @@ def _alpha_difference(sums: FloatArray) -> FloatArray:
 def _permutation_p(step: Step, exchanges: int, random: np.random.Generator) -> FloatArray:
     """Two-sided permutation p of each label's change; NaN where alpha is undefined in one of the parts.
 
-    `exchanges` are made only where the first `_PERMUTATIONS` leave it open whether a p is small.
-
-    Under the hypothesis that nothing changed, which records came early and which late is chance. Records of one part
-    are dealt out anew to the two parts, as many to each as before; a record in both parts keeps or swaps its own two
+    Records of one part are dealt out anew to the two parts, as many to each as before; one in both keeps or swaps its
     halves. An exchange that leaves alpha undefined counts as a difference as large, so p errs on the safe side.
     """
     observed = np.abs(_alpha_difference(np.concatenate([step.sums_before.sum(axis=0), step.sums_after.sum(axis=0)])))
@@ -288,22 +247,14 @@ def _permutation_p(step: Step, exchanges: int, random: np.random.Generator) -> F
 
 
 class Deck(NamedTuple):
-    """The records of a step as they are dealt out, those that are alike counted together."""
-
-    counts: IntArray
-    """How many records are of each kind."""
-    both: BoolArray
-    """Whether they have pairable units in both parts."""
-    late: FloatArray
-    """Kinds × what a record adds to the later part if it is dealt there; of one in both, its later half."""
-    early: FloatArray
-    """What it adds otherwise: nothing, or the earlier half."""
-    n_late: int
-    """How many of the records that are in one part only are in the later one."""
+    counts: IntArray  # How many records are of each kind
+    both: BoolArray  # Whether they have pairable units in both parts
+    late: FloatArray  # kinds × what a record adds to the later part if dealt there; of one in both, its later half
+    early: FloatArray  # What it adds otherwise: nothing, or the earlier half
+    n_late: int  # How many of the records that are in one part only are in the later one
 
 
 def deck_of(step: Step) -> Deck:
-    """The records of a step; those alike are counted together where that leaves few kinds."""
     both = step.both[:, np.newaxis]
     late = np.where(both, step.sums_after, step.sums_after + step.sums_before)
     early = np.where(both, step.sums_before, 0.0)

@@ -11,13 +11,10 @@ from exports.statistics.ratings import IntArray, Ratings, UnitKey
 from pipeline.core.schema import Frozen
 from pipeline.records.schema import SourceState
 
-STATES: tuple[SourceState, ...] = get_args(SourceState)
-"""The states of a source, by their number in `Answers`."""
+STATES: tuple[SourceState, ...] = get_args(SourceState)  # The states of a source, by their number in `Answers`
 Verdict = Literal["affirms", "rejects", "neither"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""What an answer says of its narrative, by its number in `Answers`."""
-NO_VERDICT = -1
-"""The number where no patterns are given for the language of the answer."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # What an answer says of its narrative, by its number in `Answers`
+NO_VERDICT = -1  # The number where no patterns are given for the language of the answer
 
 
 class VerdictPatterns(Frozen):
@@ -30,41 +27,26 @@ class VerdictPatterns(Frozen):
 
 
 class Column(NamedTuple):
-    """A text for each row, each different one kept once."""
-
     names: tuple[str, ...]
-    """The different texts."""
-    numbers: IntArray
-    """Which of them each row has, counted from 0."""
+    numbers: IntArray  # Which of them each row has, counted from 0
 
 
 class Answers(NamedTuple):
     """The answers of some runs that have a text and were not refused, in the order of their ids."""
 
     record_uuids: tuple[str, ...]
-    """Their ids, sorted."""
-    columns: Mapping[str, Column]
-    """What is known of each: the columns of `provenance.csv` by name; empty text where it is not known."""
-    narratives: Column
-    """The narrative of each (exports/contracts/results.md#narratives)."""
-    verdicts: IntArray
-    """Number in `VERDICTS` of what each says of its narrative, or `NO_VERDICT`."""
-    patterns: Mapping[str, VerdictPatterns]
-    """The patterns that the verdicts were read by, by language; empty where none were given."""
-    n_passages: IntArray
-    """How many passages each record has."""
-    cited_by: IntArray
-    """Number of the answer of each citation, rising: each distinct URL that an answer cites is one citation."""
-    sites: Column
-    """The site of each citation (pipeline/contracts/urls.md#site-key); empty where it is not known."""
-    states: IntArray
-    """Number in `STATES` of what became of each citation's source."""
-    excerpts: npt.NDArray[np.bool_]
-    """Whether all that is held of the source is an excerpt that the provider sent with the answer."""
+    columns: Mapping[str, Column]  # those of `provenance.csv`; empty text where not known
+    narratives: Column  # The narrative of each (exports/contracts/results.md#narratives)
+    verdicts: IntArray  # Number in `VERDICTS` of what each says of its narrative, or `NO_VERDICT`
+    patterns: Mapping[str, VerdictPatterns]  # by language
+    n_passages: IntArray  # How many passages each record has
+    cited_by: IntArray  # answer of each citation, rising: each distinct URL of an answer is one citation
+    sites: Column  # The site of each citation (pipeline/contracts/urls.md#site-key); empty where it is not known
+    states: IntArray  # Number in `STATES` of what became of each citation's source
+    excerpts: npt.NDArray[np.bool_]  # whether all that is held is an excerpt that the provider sent
 
     @property
     def n_citations(self) -> IntArray:
-        """How many sources each answer cites."""
         return np.bincount(self.cited_by, minlength=len(self.record_uuids))
 
 
@@ -84,27 +66,21 @@ SERIOUS_PROBLEM = FindingDefinition(
     title="Serious problem",
     any=("contradicted_claim_present", "fabricated_source", "unsafe_content", "not response_on_topic"),
 )
-"""The finding that is measured where citejury.toml defines none; its name is `serious_problem`."""
 
 
 class RunCounts(NamedTuple):
     """What became of the questions that one group of answers comes from, as the runs tell."""
 
-    asked: int
-    """Questions that were put to the provider."""
-    refused: int
-    """Those that the provider refused or blocked."""
-    failed: int
-    """Those without an answer for any other reason."""
+    asked: int  # Questions that were put to the provider
+    refused: int  # Those that the provider refused or blocked
+    failed: int  # Those without an answer for any other reason
 
     @property
     def answered(self) -> int:
-        """Those with an answer."""
         return self.asked - self.refused - self.failed
 
 
 def add_counts(counts: Iterable[RunCounts]) -> RunCounts:
-    """What became of the questions of several groups together; at least one."""
     return RunCounts(*(sum(column) for column in zip(*counts, strict=True)))
 
 
@@ -112,52 +88,28 @@ class Judged(NamedTuple):
     """What a judge says of units, most of which nobody labelled, and what is known of their records."""
 
     judge: str
-    """Its name."""
-    tasks: Mapping[TaskName, Mapping[UnitKey, Mapping[str, float]]]
-    """Its probability of yes by task, unit and label."""
-    provenance: Mapping[str, Mapping[str, str]]
-    """Columns of `provenance.csv` by `record_uuid` and name, of labelled records too."""
-    narratives: Mapping[str, str]
-    """The cluster of each record, labelled or not, by `record_uuid`; those of the study are named as there."""
-    sampled: Mapping[str, float] | None = None
-    """Inclusion probability of every record of the sample, labelled or not; None without weights."""
+    tasks: Mapping[TaskName, Mapping[UnitKey, Mapping[str, float]]]  # Its probability of yes by task, unit and label
+    provenance: Mapping[str, Mapping[str, str]]  # by record and column of `provenance.csv`; absent or empty: not known
+    narratives: Mapping[str, str]  # the cluster of each record; every record has one
+    sampled: Mapping[str, float] | None = None  # inclusion probability of every record of the sample
 
 
 class Study(NamedTuple):
-    """All votes of some exports, and what is known of the records beside them."""
-
-    tables: tuple[Ratings, ...]
-    """The ratings of each task that has a file, at most one table a task."""
-    provenance: Mapping[str, Mapping[str, str]]
-    """Columns of `provenance.csv` by `record_uuid` and name; what is not known is absent or empty."""
-    narratives: Mapping[str, str]
-    """The cluster of each record by `record_uuid`: its narrative, as far as that can be told; every record has one."""
-    probabilities: Mapping[str, float] | None = None
-    """Inclusion probability by `record_uuid`; None where every record counts alike."""
-    decisions: Mapping[tuple[str, str, str], bool] | None = None
-    """Adjudicated labels by `record_uuid`, `chunk_id` and label; None where none were given."""
-    discarded: Mapping[tuple[TaskName, str], int] | None = None
-    """Discarded responses by task and `record_uuid`; None where the files do not tell."""
-    all_discarded: Mapping[TaskName, int] = {}
-    """How many responses to each task were discarded, of the tasks of which that is known; read where `discarded` is
-    None."""
-    runs: Mapping[str, RunCounts] | None = None
-    """What became of the questions by `model_name`; None without runs."""
-    arms: Mapping[tuple[str, str], RunCounts] = {}
-    """The same by `model_name` and `arm`; the arm is empty where a question was put by none."""
-    answers: Answers | None = None
-    """The answers of the runs, those that nobody judged included; None without runs."""
-    judged: Judged | None = None
-    """What a judge says; None without one."""
-    successive: frozenset[str] = frozenset()
-    """Columns of provenance whose values follow each other in the order of the alphabet, such as months: each is
-    compared with the one before it and with the first only."""
+    tables: tuple[Ratings, ...]  # The ratings of each task that has a file, at most one table a task
+    provenance: Mapping[str, Mapping[str, str]]  # by record and column of `provenance.csv`; absent or empty: not known
+    narratives: Mapping[str, str]  # the cluster of each record; every record has one
+    probabilities: Mapping[str, float] | None = None  # of inclusion; None where every record counts alike
+    decisions: Mapping[tuple[str, str, str], bool] | None = None  # by record, passage and label
+    discarded: Mapping[tuple[TaskName, str], int] | None = None  # responses; None where the files do not tell
+    all_discarded: Mapping[TaskName, int] = {}  # of the tasks of which it is known; read where `discarded` is None
+    runs: Mapping[str, RunCounts] | None = None  # What became of the questions by `model_name`; None without runs
+    arms: Mapping[tuple[str, str], RunCounts] = {}  # by `model_name` and `arm`, empty where none
+    answers: Answers | None = None  # The answers of the runs, those that nobody judged included; None without runs
+    judged: Judged | None = None  # What a judge says; None without one
+    successive: frozenset[str] = frozenset()  # such as months: compared with the one before and the first only
 
     def asked_of(self, by: Mapping[str, str]) -> RunCounts | None:
-        """What became of the questions behind a group of answers; None where runs do not tell.
-
-        Known of all answers together, and of groups by `model_name`, by `arm` or by both.
-        """
+        """None where runs do not tell: known of all answers together, and of groups by `model_name`, `arm` or both."""
         model, arm = by.get("model_name"), by.get("arm")
         if not self.runs or by.keys() - {"model_name", "arm"}:
             return None

@@ -27,94 +27,57 @@ _NEGLIGIBLE = 1e-18
 
 
 class Shown(NamedTuple):
-    """A column for a statistic in tables that people read."""
-
     places: tuple[Where, ...]
-    """The tables."""
     head: str
-    """Its heading."""
-    rank: int
-    """Where it is among the statistics of these tables; α is first, with 0."""
-    legend: str = ""
-    """What the legend below them says of it; empty where that of another one does, or none is needed."""
+    rank: int  # Where it is among the statistics of these tables; α is first, with 0
+    legend: str = ""  # What the legend below them says of it; empty where that of another one does, or none is needed
 
 
 class Statistic(NamedTuple):
     """What is known of a statistic of one label beside its name and meaning, which are the field's."""
 
     title: str
-    """What the contract calls it."""
-    formula: str
-    """Its formula, in the notation of the contract."""
-    undefined: str
-    """When it is undefined; why, `figures_of` says."""
-    over: Over
-    """What it counts; for its interval, the records that have any of them are resampled."""
-    compute: "Callable[[Sums], FloatArray] | None"
-    """From totals to figures, NaN where undefined; None where it is not a function of the sums."""
-    shown: tuple[Shown, ...] = ()
-    """Its columns beside those of `labels.csv`, which has all."""
-    is_share: bool = False
-    """Whether people read it in per cent."""
-    follows_alpha: bool = False
-    """Whether it turns on the rarer value as α does: where α's interval is refused, its own is."""
-    method: tuple[str, str] | None = None
-    """Its name and what it means, in the methods of the report; None where another one says it too."""
+    formula: str  # Its formula, in the notation of the contract
+    undefined: str  # When it is undefined; why, `figures_of` says
+    over: Over  # What it counts; for its interval, the records that have any of them are resampled
+    compute: "Callable[[Sums], FloatArray] | None"  # None where it is no function of the sums
+    shown: tuple[Shown, ...] = ()  # Its columns beside those of `labels.csv`, which has all
+    is_share: bool = False  # Whether people read it in per cent
+    follows_alpha: bool = False  # whether its interval is refused where α's is: it turns on the rarer value too
+    method: tuple[str, str] | None = None  # name and meaning in the report's methods
 
 
 class PairStatistic(NamedTuple):
     """What is known of a statistic of two annotators on one label beside its name and meaning."""
 
     title: str
-    """What the contract calls it."""
-    formula: str
-    """Its formula, in the notation of the contract."""
+    formula: str  # Its formula, in the notation of the contract
     undefined: str
-    """When it is undefined."""
-    compute: "Callable[[Cells], float | None]"
-    """From cells of at least one shared unit; None where undefined."""
-    reason: UndefinedReason = "no_variation"
-    """Why it is undefined where units are shared."""
+    compute: "Callable[[Cells], float | None]"  # From cells of at least one shared unit; None where undefined
+    reason: UndefinedReason = "no_variation"  # Why it is undefined where units are shared
 
 
 class Sums(NamedTuple):
     """The sums that every coefficient is a function of: one value a unit, or their totals."""
 
-    rated: FloatArray
-    """1 where there is a rating."""
-    share: FloatArray
-    """Share of yes among the unit's ratings."""
-    pairable: FloatArray
-    """1 where there are two ratings or more; all that follow are 0 elsewhere."""
+    rated: FloatArray  # 1 where there is a rating
+    share: FloatArray  # Share of yes among the unit's ratings
+    pairable: FloatArray  # 1 where there are two ratings or more; all that follow are 0 elsewhere
     zeros: FloatArray
-    """Ratings that say no."""
     ones: FloatArray
-    """Ratings that say yes."""
-    disagreement: FloatArray
-    """Ordered pairs that disagree, divided by the ratings less one."""
-    agreement: FloatArray
-    """Share of pairs that agree."""
-    unanimous: FloatArray
-    """1 where all ratings are equal."""
-    ones_agreeing: FloatArray
-    """Ordered pairs that both say yes."""
-    ones_paired: FloatArray
-    """Ordered pairs whose first says yes."""
-    zeros_agreeing: FloatArray
-    """Ordered pairs that both say no."""
-    zeros_paired: FloatArray
-    """Ordered pairs whose first says no."""
-    all_ratings: FloatArray
-    """Ratings, those that stand alone on their unit included."""
-    all_ones: FloatArray
-    """Ratings that say yes, those that stand alone on their unit included."""
+    disagreement: FloatArray  # Ordered pairs that disagree, divided by the ratings less one
+    agreement: FloatArray  # Share of pairs that agree
+    unanimous: FloatArray  # 1 where all ratings are equal
+    ones_agreeing: FloatArray  # Ordered pairs that both say yes
+    ones_paired: FloatArray  # Ordered pairs whose first says yes
+    zeros_agreeing: FloatArray  # Ordered pairs that both say no
+    zeros_paired: FloatArray  # Ordered pairs whose first says no
+    all_ratings: FloatArray  # Ratings, those that stand alone on their unit included
+    all_ones: FloatArray  # Ratings that say yes, those that stand alone on their unit included
 
 
 def unit_sums(zeros: IntArray, ones: IntArray) -> Sums:
-    """The sums of each unit, from its ratings that say no and its ratings that say yes.
-
-    Source: exports/contracts/agreement.md#data.
-    """
+    """The sums of each unit (exports/contracts/agreement.md#data)."""
     n0, n1 = zeros.astype(np.float64), ones.astype(np.float64)
     ratings = n0 + n1
     pairable = (ratings >= 2).astype(np.float64)
@@ -139,11 +102,7 @@ def unit_sums(zeros: IntArray, ones: IntArray) -> Sums:
 
 
 def totals(zeros: IntArray, ones: IntArray, units: IntArray | None = None) -> Sums:
-    """The sums over all units, each a single number; where `units` is given, each place stands for so many units.
-
-    Units with the same counts are added up together, and without rounding in between: so neither the order of the
-    units nor those that add nothing change the last digit.
-    """
+    """The sums over all units, each place standing for `units` of them; no rounding in between, so in any order."""
     width = int(ones.max(initial=0)) + 1
     patterns, places = np.unique(zeros * width + ones, return_inverse=True)
     weights = np.bincount(places, units, len(patterns))
@@ -152,7 +111,6 @@ def totals(zeros: IntArray, ones: IntArray, units: IntArray | None = None) -> Su
 
 
 def ratio(part: float | FloatArray, whole: float | FloatArray) -> float | None:
-    """`part / whole`; None where the whole is nothing."""
     return float(part) / float(whole) if whole else None
 
 
@@ -355,14 +313,11 @@ STATISTICS: dict[str, Statistic] = {
     for entry in field.metadata
     if isinstance(entry, Statistic)
 }
-"""The statistics of a label by name, in the order of `agreement.json`."""
 COEFFICIENTS = tuple(name for name, entry in STATISTICS.items() if entry.compute)
-"""Those that are functions of the sums: the figures of `coefficient_values`, in its order."""
 ALPHA = COEFFICIENTS.index("krippendorff_alpha")
 
 
 def columns_at(place: Where) -> list[tuple[str, Statistic, Shown]]:
-    """The statistics that tables there show, by rank: name, entry and column."""
     found = [
         (name, entry, shown) for name, entry in STATISTICS.items() for shown in entry.shown if place in shown.places
     ]
@@ -370,12 +325,10 @@ def columns_at(place: Where) -> list[tuple[str, Statistic, Shown]]:
 
 
 def legends_at(place: Where) -> list[str]:
-    """What legends there say of the statistics, in the order of their columns."""
     return [shown.legend for _, _, shown in columns_at(place) if shown.legend]
 
 
 def coefficients(total: Sums) -> dict[str, float | None]:
-    """The `COEFFICIENTS` by name, from totals; None where one is undefined."""
     found = coefficient_values(np.array([float(each) for each in total]))
     return {
         name: None if math.isnan(value) else value for name, value in zip(COEFFICIENTS, found.tolist(), strict=True)
@@ -390,10 +343,7 @@ def coefficient_values(totals: FloatArray) -> FloatArray:
 
 
 def figures_of(total: Sums, n_annotators: int, names: Iterable[str]) -> dict[str, Any]:
-    """The coefficients among these names, in their order, and in `undefined` why one of them is.
-
-    Source: exports/contracts/agreement.md#undefined-values.
-    """
+    """The coefficients among these names, in their order, and in `undefined` why one of them is."""
     found = coefficients(total)
     figures = {name: found[name] for name in names if name in found}
     alone: UndefinedReason = "single_annotator" if n_annotators == 1 else "no_pairable_items"
@@ -402,20 +352,13 @@ def figures_of(total: Sums, n_annotators: int, names: Iterable[str]) -> dict[str
 
 
 class Cells(NamedTuple):
-    """Units that two annotators shared, by what they said."""
-
     n11: int
-    """Both say yes."""
     n10: int
-    """Only the first says yes."""
     n01: int
-    """Only the second says yes."""
     n00: int
-    """Both say no."""
 
     @property
     def n(self) -> int:
-        """Units that both rated."""
         return sum(self)
 
 
@@ -430,10 +373,7 @@ def _mcc(cells: Cells) -> float | None:
 
 
 def mcnemar_p(only_first: int, only_second: int) -> float:
-    """Exact two-sided p of McNemar's test: twice the smaller tail of a fair coin, at most 1.
-
-    The tail is added up from its largest term downwards until the rest is negligible.
-    """
+    """Exact two-sided p, its tail added up from the largest term downwards until the rest is negligible."""
     n, k = only_first + only_second, min(only_first, only_second)
     term = math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
     tail = 0.0
@@ -526,14 +466,10 @@ PAIR_STATISTICS: dict[str, PairStatistic] = {
     for entry in field.metadata
     if isinstance(entry, PairStatistic)
 }
-"""The statistics of a pair by name, in the order of `agreement.json`."""
 
 
 def alpha_sums(votes: Votes, records: IntArray, n_records: int) -> FloatArray:
-    """What alpha is a function of, for each record: records × three numbers a label, label after label.
-
-    They are the sums of `zeros`, `ones` and `disagreement` over the record's pairable units.
-    """
+    """Records × three numbers a label: sums of `zeros`, `ones` and `disagreement` over the record's pairable units."""
     sums = unit_sums(votes.zeros, votes.ones)
     columns = np.stack([sums.zeros, sums.ones, sums.disagreement], axis=2)
     columns = columns.reshape(len(records), 3 * votes.ones.shape[1])

@@ -1,7 +1,4 @@
-"""Votes go in; the value of each unit comes out, and of each answer where a finding spans tasks.
-
-Source: exports/contracts/results.md#values.
-"""
+"""Votes go in; the value of each unit, and of answers, comes out (exports/contracts/results.md#values)."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -20,35 +17,21 @@ _TASK_OF: Mapping[str, TaskName] = {label: task for task, labels in LABELS.items
 
 
 class Values(NamedTuple):
-    """What units are worth on one or more labels."""
-
-    records: IntArray
-    """Number of each unit's record, counted from 0."""
-    values: FloatArray
-    """Units × labels: from 0 (no) to 1 (yes); NaN where a unit has none."""
-    undecided: BoolArray
-    """Units × labels: whether the unit has votes on the label and they settle nothing."""
+    records: IntArray  # Number of each unit's record, counted from 0
+    values: FloatArray  # Units × labels: from 0 (no) to 1 (yes); NaN where a unit has none
+    undecided: BoolArray  # Units × labels: whether the unit has votes on the label and they settle nothing
 
 
 class FindingValues(NamedTuple):
-    """What answers as a whole are worth on one finding."""
-
-    values: Values
-    """A unit for each answer with votes on any task; one column."""
-    n_incomplete: int
-    """Answers without a value on some part."""
-    missing: dict[str, int]
-    """How many answers lack a value on each of the labels."""
+    values: Values  # A unit for each answer with votes on any task; one column
+    n_incomplete: int  # Answers without a value on some part
+    missing: dict[str, int]  # How many answers lack a value on each of the labels
 
 
 def unit_values(
     ratings: Ratings, places: Mapping[str, int], consensus: Consensus, decisions: Mapping[UnitLabel, bool]
 ) -> Values:
-    """The values of a task's units on its labels, in their orders; `places` numbers the records.
-
-    `share` is the share of yes among the unit's votes on the label, `majority` what most of them say. `adjudicated` is
-    the decision where there is one, and otherwise what all votes say; where they differ nothing is settled.
-    """
+    """The values of a task's units on its labels, in their orders; `places` numbers the records."""
     votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
     with np.errstate(invalid="ignore"):
         share = votes.ones / votes.ratings
@@ -67,14 +50,9 @@ def unit_values(
 
 
 def finding_values(definition: FindingDefinition, tasks: Mapping[TaskName, Values], n_records: int) -> FindingValues:
-    """The value of each answer with votes: 1 where most votes on one of its parts make it count, ½ for a tie, else 0.
+    """1 where most votes on one of its parts make an answer count, ½ for a tie, else 0; NaN without votes on a part.
 
     Not the largest share of votes: one slip on any of several parts would count for a third of an answer each time.
-    Where a tie has no value it leaves the answer undecided, unless another part makes it count. An answer without votes
-    on some part has no value.
-
-    Raises:
-        InputError: a part names no label, or there is no part.
     """
     if not definition.any:
         raise InputError(f"The finding {definition.title!r} names no label. Give at least one in `any`.")
@@ -100,13 +78,7 @@ def finding_values(definition: FindingDefinition, tasks: Mapping[TaskName, Value
 
 
 def _part_values(part: str, tasks: Mapping[TaskName, Values], n_records: int) -> tuple[FloatArray, BoolArray]:
-    """Each record's value on one part by its votes' majority, ½ for a tie, NaN without one; and whether it has votes.
-
-    Of passages the largest counts.
-
-    Raises:
-        InputError: the part names no label.
-    """
+    """By the votes' majority, ½ for a tie, NaN without one, of passages the largest; and whether there are votes."""
     label = _label_of(part)
     if label not in _TASK_OF:
         raise InputError(
@@ -124,12 +96,10 @@ def _part_values(part: str, tasks: Mapping[TaskName, Values], n_records: int) ->
 
 
 def _label_of(part: str) -> str:
-    """The label that a part of a finding names."""
     return part.removeprefix(_NOT).strip()
 
 
 def tasks_of(labels: Sequence[str]) -> tuple[TaskName, ...]:
-    """The tasks of the labels that a finding names, each once."""
     return tuple(dict.fromkeys(_TASK_OF[_label_of(part)] for part in labels))
 
 
@@ -137,22 +107,14 @@ class Cells(NamedTuple):
     """One row for each group and narrative that have a unit together, sorted by group, then by narrative."""
 
     narratives: IntArray
-    """Number of the narrative."""
-    starts: IntArray
-    """Where the rows of each group begin, and the end of the last: groups + 1."""
-    units: FloatArray
-    """Cells × labels: units with a value."""
-    undecided: FloatArray
-    """Cells × labels: units with votes that settle nothing."""
-    weights: FloatArray
-    """Cells × labels: sum of the weights of units with a value."""
-    squares: FloatArray
-    """Cells × labels: sum of their squares."""
-    totals: FloatArray
-    """Cells × labels: sum of weight times value."""
+    starts: IntArray  # Where the rows of each group begin, and the end of the last: groups + 1
+    units: FloatArray  # Cells × labels: units with a value
+    undecided: FloatArray  # Cells × labels: units with votes that settle nothing
+    weights: FloatArray  # Cells × labels: sum of the weights of units with a value
+    squares: FloatArray  # Cells × labels: sum of their squares
+    totals: FloatArray  # Cells × labels: sum of weight times value
 
     def of_group(self, group: int) -> slice:
-        """The rows of a group."""
         return slice(int(self.starts[group]), int(self.starts[group + 1]))
 
 
@@ -175,7 +137,6 @@ def cells_of(values: Values, grouping: Grouping, narratives: IntArray, weights: 
 
 
 def _sums(cell: IntArray, n_cells: int, columns: FloatArray | BoolArray) -> FloatArray:
-    """The sum of each column over the units of each cell."""
     found: Sequence[FloatArray] = [
         np.bincount(cell, column, n_cells).astype(np.float64) for column in np.asarray(columns, np.float64).T
     ]
