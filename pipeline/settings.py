@@ -4,7 +4,6 @@ Source: pipeline/contracts/run_folder.md#settings.
 """
 
 import re
-import reprlib
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,25 +19,15 @@ from pydantic_settings import (
 )
 
 from pipeline.core.errors import SettingsError
+from pipeline.core.files import SETTINGS_FILE
 from pipeline.core.prompts import PromptSettings, Wording
-from pipeline.core.schema import Price, ProviderName
+from pipeline.core.schema import Price, ProviderName, what_is_needed
 from pipeline.providers import every_provider
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
+    pass
 
-SETTINGS_FILE = "citejury.toml"
 _BARE = re.compile("[A-Za-z0-9_-]+")
-_NEEDED = {
-    "tuple_type": 'it needs a list of texts, such as `["a.com"]`',
-    "string_type": "it needs a text",
-    **dict.fromkeys(("bool_parsing", "bool_type"), "it needs true or false"),
-    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "it needs a whole number"),
-    **dict.fromkeys(("float_parsing", "float_type"), "it needs a number"),
-    **dict.fromkeys(("dict_type", "model_type"), "it needs a table"),
-    "missing": "it is missing",
-}
-"""What a value should be, by pydantic's type of error."""
 _TABLES_OF_OTHERS = frozenset(("campaign", "findings", "verdicts"))
 
 
@@ -189,15 +178,6 @@ def _in_plain_words(error: ValidationError) -> str:
     if tables:
         return f"The setting `{shown}` in `{SETTINGS_FILE}` cannot be used: {needed}."
     return f"The setting `{name}` cannot be used: {needed}. Look in `{SETTINGS_FILE}` and at `CITEJURY_{name.upper()}`."
-
-
-def what_is_needed(problem: "ErrorDetails") -> str:
-    """What pydantic found wrong with a value, which is shown where `problem` has it, for whoever wrote the file."""
-    literal = problem["type"] == "literal_error"
-    needed = f"it needs one of {problem['ctx']['expected']}" if literal else _NEEDED.get(problem["type"])
-    if needed and "input" in problem:
-        return f"{needed}, and {reprlib.repr(problem['input'])} was found"
-    return needed or problem["msg"]
 
 
 def _known_settings(tables: list[str]) -> str:

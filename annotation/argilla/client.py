@@ -18,10 +18,8 @@ import ipaddress
 import json as json_text
 import ssl
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
@@ -29,6 +27,7 @@ from uuid import UUID
 import httpx
 from pydantic import SecretStr
 
+from annotation.argilla.sdk import client_class, load_sdk
 from pipeline.core.errors import (
     ArgillaError,
     NotAllowedError,
@@ -37,10 +36,11 @@ from pipeline.core.errors import (
     ServerUnreachableError,
     SettingsError,
 )
-from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     import argilla as rg
+
+    from pipeline.settings import Settings
 
 
 API_PATH = "/api/v1"
@@ -275,7 +275,7 @@ class _Through(httpx.BaseTransport):
         )
 
 
-def open_argilla(settings: Settings) -> Argilla:
+def open_argilla(settings: "Settings") -> Argilla:
     if settings.api_key is None:
         raise SettingsError(
             f"`ARGILLA_API_KEY` is missing: the key of an owner or admin of Argilla at {settings.api_url}. Set it in "
@@ -326,34 +326,8 @@ def _without_key(user: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in user.items() if name != "api_key"}
 
 
-@cache
-def load_sdk() -> Any:
-    with warnings.catch_warnings():
-        # One of its models is written for pydantic 1; nobody who sees this warning can do anything about it.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        import argilla
-    return argilla
-
-
-@cache
-def _client_class() -> Any:
-    """The SDK's client without the request by which it greets the server, which also sets up Python's root logger."""
-
-    class Client(load_sdk().Argilla):  # type: ignore[misc]
-        # As a class of its own it is also never what the SDK takes for the default client of a notebook.
-        def _validate_connection(self) -> None: ...
-
-    return Client
-
-
-@cache
-def unconnected() -> "rg.Argilla":
-    """A client for definitions, which ask for one although they send nothing."""
-    return _client_class()(api_url="http://no-server.invalid", api_key="-")
-
-
 def connected(argilla: Argilla) -> "rg.Argilla":
-    return _client_class()(api_url=argilla.api_url, api_key="-", mounts={"all://": _Through(argilla)})
+    return client_class()(api_url=argilla.api_url, api_key="-", mounts={"all://": _Through(argilla)})
 
 
 def workspace_handle(client: "rg.Argilla", workspace_id: str) -> "rg.Workspace":

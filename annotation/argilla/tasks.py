@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from annotation.argilla.client import load_sdk, unconnected
 from annotation.argilla.labels import EVIDENCE, TASKS, Evidence, TaskName
+from annotation.argilla.sdk import load_sdk, unconnected
 from annotation.argilla.wording import FIELDS, NOTES, Wording, read_wording
 from pipeline.core.errors import InputError
 

@@ -13,8 +13,8 @@ from annotation.argilla.labels import TASKS, Evidence, TaskName
 from annotation.argilla.tasks import CALIBRATION, PRACTICE, PRODUCTION, ROUND_NAME
 from annotation.argilla.wording import locales as worded_locales
 from pipeline.core.errors import SettingsError
+from pipeline.core.files import SETTINGS_FILE
 from pipeline.core.schema import Frozen
-from pipeline.settings import SETTINGS_FILE
 
 LONGEST_NAME = 100
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from annotation.argilla.client import Argilla, connected, load_sdk, user_handle, workspace_handle
+from annotation.argilla.client import Argilla, connected, user_handle, workspace_handle
+from annotation.argilla.sdk import load_sdk
 from annotation.campaign.file import LONGEST_NAME, Annotator
 from pipeline.core.errors import InputError, NotFoundError, OutputError
 from pipeline.core.files import write_private

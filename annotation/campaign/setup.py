@@ -9,10 +9,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from annotation.argilla.client import Argilla, connected, load_sdk, user_handle, workspace_handle
+from annotation.argilla.client import Argilla, connected, user_handle, workspace_handle
 from annotation.argilla.display import HIDDEN, shown_anew
 from annotation.argilla.labels import TASKS, Evidence, TaskName
 from annotation.argilla.marks import add_passages, can_be_marked, carried_passages
+from annotation.argilla.sdk import load_sdk
 from annotation.argilla.tasks import (
     CALIBRATION,
     PRACTICE,

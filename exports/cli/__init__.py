@@ -193,3 +193,18 @@ def main(debug: bool) -> None:
     # A terminal or a file may be of an encoding without α; a question mark is better than no table.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
+
+
+def read_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The labels as they are.
+
+    Raises:
+        click.BadParameter: one of them is no label of any task.
+    """
+    from annotation.argilla.labels import LABELS
+
+    known = [label for labels in LABELS.values() for label in labels]
+    for value in values:
+        if value not in known:
+            raise click.BadParameter(f"{value!r} is no label. The labels are {', '.join(known)}.")
+    return values

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.options import api_url_option, tasks_option
-from exports.cli.figures import read_labels
+from exports.cli import read_labels
 from pipeline.cli.options import SectionedCommand
 from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def _read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
     """The moment that an option names in ISO 8601, UTC without offset; None where the option was not given."""
-    from exports.csv.rows import utc
+    from exports.csv.schema import utc
 
     try:
         return None if value is None else utc(value)

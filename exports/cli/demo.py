@@ -25,7 +25,8 @@ from pipeline.asking.replay import replay_narratives
 from pipeline.core.errors import ArgillaError, OutputError
 from pipeline.core.files import write_private
 from pipeline.core.terminal import ProgressBars
-from pipeline.records.run import RESEARCH_RUN, read_records, write_records
+from pipeline.records.citation_form import RESEARCH_RUN
+from pipeline.records.run import read_records, write_records
 from pipeline.records.schema import QueryResponse
 from pipeline.research.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.run import open_environment

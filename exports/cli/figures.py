@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
+from exports.cli import read_labels
 from pipeline.cli.options import SectionedCommand, tell_next
 from pipeline.core.terminal import ProgressBars, interrupted_by
 
@@ -63,21 +64,6 @@ def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | N
     if value is not None and not (math.isfinite(value) and -1 < value <= 1):
         raise click.BadParameter(f"{value} is no α to reach: name one above -1 and up to 1, such as 0.667.")
     return value
-
-
-def read_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The labels as they are.
-
-    Raises:
-        click.BadParameter: one of them is no label of any task.
-    """
-    from annotation.argilla.labels import LABELS
-
-    known = [label for labels in LABELS.values() for label in labels]
-    for value in values:
-        if value not in known:
-            raise click.BadParameter(f"{value!r} is no label. The labels are {', '.join(known)}.")
-    return values
 
 
 @click.command(

@@ -18,10 +18,10 @@ from annotation.cli.serve import check_has_server, port_of
 from exports.csv.fetch import check_server
 from exports.study import STUDY_FILE
 from pipeline.core.errors import CitejuryError, OutputError, ServerStartError
-from pipeline.core.files import staged_file
+from pipeline.core.files import SETTINGS_FILE, staged_file
 from pipeline.core.schema import PROVIDERS
 from pipeline.providers import every_provider, get_provider
-from pipeline.settings import SETTINGS_FILE, Settings, read_settings
+from pipeline.settings import Settings, read_settings
 
 _NARRATIVES = 2
 _ARMS = ("neutral", "leading", "malicious")

@@ -63,8 +63,8 @@ def run(ctx: click.Context, path: Path, only: str | None, as_is: bool, dry_run: 
         months_to_do,
         read_study_file,
     )
-    from pipeline.asking.run_folder import locked_folder
     from pipeline.core.errors import InputError
+    from pipeline.core.files import locked_folder
 
     now = month_now()
     only = checked_month(only, now) if only else None

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
 from annotation.argilla.labels import TASKS, TaskName
-from exports.csv.folder import file_name, mapping, read_manifest, sha256_of
-from exports.csv.rows import Piece, csv_line, utc
-from exports.csv.schema import ExportFilters
+from exports.csv.folder import file_name, mapping, read_manifest
+from exports.csv.rows import Piece, csv_line
+from exports.csv.schema import ExportFilters, utc
 from exports.csv.update import Index
+from pipeline.core.files import sha256_of
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
 

@@ -26,9 +26,8 @@ from exports.csv.rows import (
     record_values,
     response_values,
     table_columns,
-    utc,
 )
-from exports.csv.schema import COLUMNS, CONTROL_COLUMNS, ControlRow, EvidenceRow, ExportFilters
+from exports.csv.schema import COLUMNS, CONTROL_COLUMNS, ControlRow, EvidenceRow, ExportFilters, utc
 from exports.csv.spool import KeptRecord, Spool, SpooledRow, Table
 from pipeline.core.errors import ArgillaError, NotFoundError, RecordsMovedError
 

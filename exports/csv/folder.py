@@ -1,6 +1,5 @@
 """The export folder: refused when it holds something else, and swapped in as a whole."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -12,8 +11,8 @@ from typing import Any
 
 from annotation.argilla.labels import TASKS, TaskName
 from exports.csv.schema import Manifest
-from pipeline.asking.run_folder import locked_folder
 from pipeline.core.errors import OutputError
+from pipeline.core.files import locked_folder
 
 MANIFEST_FILE = "manifest.json"
 EVIDENCE_FILE = "evidence.jsonl"
@@ -64,11 +63,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def exported_datasets(folder: Path) -> list[dict[str, Any]]:
     datasets = read_manifest(folder).get("datasets")
     return [mapping(each) for each in (datasets if isinstance(datasets, list) else [])]
-
-
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def has_filter(folder: Path, name: str) -> bool:

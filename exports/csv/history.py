@@ -13,8 +13,8 @@ from annotation.argilla.tasks import round_of, task_of
 from annotation.argilla.units import HISTORY_PATH, HISTORY_STATE_PATH
 from exports.csv.annotators import Annotators, Pseudonyms, key_path
 from exports.csv.fetch import Progress, fetched_ahead
-from exports.csv.rows import LINE_END, csv_cells, csv_line, table_head, utc
-from exports.csv.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow
+from exports.csv.rows import LINE_END, csv_cells, csv_line, table_head
+from exports.csv.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow, utc
 from pipeline.core.errors import ArgillaError, InputError, NotFoundError, OutputError
 from pipeline.core.files import staged_file
 

@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +16,16 @@ from annotation.argilla.marks import marked_words
 from annotation.argilla.units import Assignment, labels_and_question
 from annotation.campaign.datasets import JuryDataset
 from exports.csv.folder import PROVENANCE_FILE
-from exports.csv.schema import COLUMNS, PROVENANCE_COLUMNS, ControlRow, EvidenceRow, ExportedFile, ExportFilters, in_utc
+from exports.csv.schema import (
+    COLUMNS,
+    PROVENANCE_COLUMNS,
+    STATUS_COLUMN,
+    ControlRow,
+    EvidenceRow,
+    ExportedFile,
+    ExportFilters,
+    utc,
+)
 from pipeline.core.errors import ArgillaError
 from pipeline.core.tables import spreadsheet_cell
 from pipeline.records.schema import Provenance, SourceState
@@ -30,7 +38,6 @@ TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
 """The two texts of each task, in the order of `text` and `text_pair`."""
 
 PAIR_COLUMNS = ("text", "text_pair")
-STATUS_COLUMN = "response_status"
 EXTENDED_COLUMNS = (
     "record_status",
     STATUS_COLUMN,
@@ -130,14 +137,6 @@ def _label_value(record: Mapping[str, Any], label: str, answer: Mapping[str, Any
             "The dataset was not made by this citejury; export it from another workspace."
         )
     return _ANSWERS[answer["value"]]
-
-
-def utc(stamp: str) -> datetime:
-    """The moment that an ISO 8601 text names, in UTC; without offset it is UTC, as Argilla's own stamps are.
-
-    Source: reference of argilla-server 2.8.0, `api/schemas/v1/responses.py`: naive UTC with microseconds.
-    """
-    return in_utc(datetime.fromisoformat(stamp))
 
 
 def csv_cells(values: Mapping[str, str | int], columns: Sequence[str], spreadsheet_safe: bool) -> bytes:

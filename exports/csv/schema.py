@@ -238,12 +238,12 @@ HISTORY_COLUMNS: tuple[str, ...] = tuple(HistoryRow.model_fields)
 PROVENANCE_COLUMNS: tuple[str, ...] = tuple(ProvenanceRow.model_fields)
 
 
-def in_utc(moment: datetime) -> datetime:
+def _in_utc(moment: datetime) -> datetime:
     """The same moment in UTC; without offset it is UTC already, as Argilla's own stamps are."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-Moment = Annotated[datetime, AfterValidator(in_utc)]
+Moment = Annotated[datetime, AfterValidator(_in_utc)]
 
 
 class AnnotatorCounts(Frozen):
@@ -373,3 +373,14 @@ class Manifest(Frozen):
     """When the reading ended: ISO 8601, UTC. Responses of this interval may or may not be in the files."""
     files: tuple[ExportedFile, ...]
     """The files beside the manifest."""
+
+
+STATUS_COLUMN = "response_status"
+
+
+def utc(stamp: str) -> datetime:
+    """The moment that an ISO 8601 text names, in UTC; without offset it is UTC, as Argilla's own stamps are.
+
+    Source: reference of argilla-server 2.8.0, `api/schemas/v1/responses.py`: naive UTC with microseconds.
+    """
+    return _in_utc(datetime.fromisoformat(stamp))

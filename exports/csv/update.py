@@ -32,11 +32,12 @@ from exports.csv.fetch import (
     record_state,
     wants,
 )
-from exports.csv.folder import CONTROLS_FILE, EVIDENCE_FILE, INDEX_FILE, PROVENANCE_FILE, sha256_of
+from exports.csv.folder import CONTROLS_FILE, EVIDENCE_FILE, INDEX_FILE, PROVENANCE_FILE
 from exports.csv.rows import Piece, Span
 from exports.csv.schema import ExportedFile
 from exports.csv.spool import KeptRecord, Spool
 from pipeline.core.errors import NotFoundError
+from pipeline.core.files import sha256_of
 
 _VERSION = 2
 _KIND_ENDS = len(b'["u",')

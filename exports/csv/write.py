@@ -37,7 +37,6 @@ from exports.csv.rows import (
     provenance_pieces,
     table_columns,
     table_head,
-    utc,
     write_table,
 )
 from exports.csv.schema import (
@@ -48,6 +47,7 @@ from exports.csv.schema import (
     ExportedFile,
     ExportFilters,
     Manifest,
+    utc,
 )
 from exports.csv.spool import Spool, Table
 from exports.csv.update import Index, IndexWriter, Update, read_changes, read_index

@@ -16,13 +16,14 @@ from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, Li
 from datasets.table import MemoryMappedTable
 
 from annotation.argilla.labels import LABELS, TaskName
-from exports.csv.folder import MANIFEST_FILE, folder_names, read_manifest, sha256_of
+from exports.csv.folder import MANIFEST_FILE, folder_names, read_manifest
 from exports.csv.rows import PAIR_COLUMNS
 from exports.dataset.rows import TIME_COLUMNS
 from exports.dataset.splits import SPLITS, SplitName, SplitShares
-from exports.statistics.agreement_schema import InputFile
 from exports.statistics.consensus import ConsensusRule
+from exports.statistics.ratings import InputFile
 from pipeline.core.errors import OutputError
+from pipeline.core.files import sha256_of
 from pipeline.core.schema import Frozen
 from pipeline.records.schema import Provenance
 

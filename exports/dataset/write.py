@@ -37,8 +37,9 @@ from exports.dataset.rows import (
 )
 from exports.dataset.splits import Placed, group_records, place_records
 from exports.reading.decisions import read_decisions
+from exports.reading.input_files import input_file
 from exports.reading.provenance import provenance_files, read_provenance
-from exports.reading.read import export_files, input_file, read_tables, task_of
+from exports.reading.read import export_files, read_tables, task_of
 from exports.report.files import measure_tables
 from exports.statistics.agreement import RESAMPLES
 from exports.statistics.consensus import ConsensusLabel, UnitLabel, consensus, unused_decisions

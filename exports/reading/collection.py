@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, TaskName
-from exports.csv.rows import STATUS_COLUMN, utc
+from exports.csv.schema import STATUS_COLUMN, utc
 from exports.statistics.ratings import EPOCH, MICROSECOND, MISSING, NO, YES, IntArray, LabelArray, Ratings
 from pipeline.core.tables import unescaped
 

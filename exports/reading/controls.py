@@ -8,7 +8,7 @@ from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.quality.scores import AnnotatorScores, ControlAnswer, score_answers
 from exports.csv.folder import CONTROLS_FILE
 from exports.csv.schema import CONTROL_COLUMNS
-from exports.reading.read import column_rows, counted_cells, display_names
+from exports.reading.input_files import column_rows, counted_cells, display_names
 from exports.statistics.consensus import ControlLabel, ControlVotes
 from exports.statistics.ratings import MISSING, YES, Ratings
 from pipeline.core.errors import BadRowsError

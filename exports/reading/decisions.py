@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.csv.rows import csv_line, utc
-from exports.reading.read import column_rows, counted_cells
+from exports.csv.rows import csv_line
+from exports.csv.schema import utc
+from exports.reading.input_files import column_rows, counted_cells
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.ratings import MISSING, YES, Ratings
 from pipeline.core.errors import BadRowsError, OutputError

@@ -10,7 +10,7 @@ from pathlib import Path
 from annotation.argilla.labels import LABELS
 from exports.statistics.study import SERIOUS_PROBLEM, FindingDefinition, Verdict, VerdictPatterns
 from pipeline.core.errors import SettingsError
-from pipeline.settings import SETTINGS_FILE
+from pipeline.core.files import SETTINGS_FILE
 from pipeline.text.normal_form import INVISIBLE, normal_form
 from pipeline.text.sentences import sentence_spans
 from pipeline.verifying.marks import plain_words, without_citations

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.folder import PROVENANCE_FILE
-from exports.csv.rows import STATUS_COLUMN
+from exports.csv.schema import STATUS_COLUMN
 from exports.reading.collection import Response, TableRows, moment_or_none, needed_columns
+from exports.reading.input_files import csv_rows
 from exports.reading.provenance import gap_sentences, provenance_files, read_provenance
 from exports.reading.read import (
     ReadTables,
-    csv_rows,
     export_files,
     fitting_task,
     holds_discarded,

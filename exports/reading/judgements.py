@@ -10,11 +10,11 @@ from typing import NamedTuple
 from annotation.argilla.display import shown_units
 from annotation.argilla.labels import TASKS, TaskName
 from annotation.push.suggestions import GOOD, Judgement, external_id, read_judgement
-from exports.reading.read import input_file
+from exports.reading.input_files import input_file
 from exports.reading.runs import COLUMNS, column_of
-from exports.statistics.agreement_schema import InputFile, JudgeFile
+from exports.statistics.agreement_schema import JudgeFile
 from exports.statistics.judge import JudgedUnits
-from exports.statistics.ratings import Ratings, UnitKey
+from exports.statistics.ratings import InputFile, Ratings, UnitKey
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.terminal import counted, printable
 from pipeline.records.run import numbered_lines, read_records

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exports.csv.folder import PROVENANCE_FILE
-from exports.reading.read import counted_cells, csv_rows, display_names, input_file
-from exports.statistics.agreement_schema import InputFile
+from exports.reading.input_files import counted_cells, csv_rows, display_names, input_file
+from exports.statistics.ratings import InputFile
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted

@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exports.reading.definitions import VerdictReader
+from exports.reading.input_files import input_file
 from exports.reading.provenance import RecordTraces, tell_narratives
-from exports.reading.read import input_file
-from exports.statistics.agreement_schema import InputFile
-from exports.statistics.ratings import IntArray
+from exports.statistics.ratings import InputFile, IntArray
 from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts, add_counts
 from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, read_errors, read_manifest
 from pipeline.citations.addresses import is_grounding_redirect, site_key
@@ -22,11 +21,11 @@ from pipeline.core.terminal import counted
 from pipeline.csv.file import answers_file, read_answers, whole_answers
 from pipeline.csv.rows import identify_call
 from pipeline.providers.http.failure import is_refusal, is_refusal_error
+from pipeline.records.citation_form import read_stored
 from pipeline.records.run import (
     ToldRun,
     answers_of_run,
     read_records,
-    read_stored,
     read_told_run,
     record_from_answer,
     research_records,

@@ -17,7 +17,8 @@ from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
 from exports.csv.rows import TEXT_COLUMNS
 from exports.csv.schema import EvidenceRow
 from exports.reading.collection import Response, ResponseReader, TableRows
-from exports.reading.read import csv_rows, export_files, read_responses, task_of
+from exports.reading.input_files import csv_rows
+from exports.reading.read import export_files, read_responses, task_of
 from exports.statistics.disagreements import Disagreement
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file

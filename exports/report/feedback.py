@@ -20,7 +20,8 @@ from exports.csv.folder import CONTROLS_FILE, read_manifest
 from exports.csv.rows import TEXT_COLUMNS
 from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
-from exports.reading.read import csv_rows, export_files, read_tables, task_of
+from exports.reading.input_files import csv_rows
+from exports.reading.read import export_files, read_tables, task_of
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.ratings import MISSING, NO, YES, Ratings
 from pipeline.core.errors import InputError, OutputError

@@ -36,8 +36,8 @@ from exports.statistics.results import measure_results
 from exports.statistics.results_schema import OPTIONAL as RESULTS_OPTIONAL
 from exports.statistics.results_schema import Results
 from exports.statistics.study import Consensus, Study
-from pipeline.asking.run_folder import locked_folder
 from pipeline.core.errors import InputError, OutputError, SettingsError
+from pipeline.core.files import locked_folder
 from pipeline.core.schema import Frozen
 
 _HEAD = 4096

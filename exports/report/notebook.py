@@ -20,9 +20,9 @@ from exports.statistics import agreement_schema as figures
 from exports.statistics.agreement_schema import Agreement, TaskAgreement
 from exports.statistics.disagreements import Disagreement, rank_together
 from exports.statistics.disagreements import find_disagreements as disagreements_of_task
+from exports.statistics.groups import Denominators
 from exports.statistics.results_schema import (
     CitationGroup,
-    Denominators,
     Difference,
     Finding,
     JudgeHelp,

@@ -11,16 +11,8 @@ from typing import NamedTuple
 from annotation.argilla.labels import TaskName
 from exports.report.words import UNDEFINED, decimal, p_phrase
 from exports.statistics.comparisons import narratives_needed, within_reach
-from exports.statistics.results_schema import (
-    Denominators,
-    Difference,
-    Finding,
-    LabelResults,
-    NoFigure,
-    Rate,
-    RateInterval,
-    Results,
-)
+from exports.statistics.groups import Denominators
+from exports.statistics.results_schema import Difference, Finding, LabelResults, NoFigure, Rate, RateInterval, Results
 from exports.statistics.study import Consensus
 from pipeline.core.terminal import counted
 

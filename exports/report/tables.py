@@ -22,9 +22,9 @@ from exports.statistics.agreement_schema import (
     SliceLabel,
     TaskAgreement,
 )
+from exports.statistics.groups import Denominators
 from exports.statistics.results_schema import (
     CitationGroup,
-    Denominators,
     Difference,
     JudgeHelp,
     Rate,

@@ -21,8 +21,8 @@ from exports.statistics.agreement_schema import (
     RefusedReason,
     TaskAgreement,
 )
-from exports.statistics.labels import ADVICE
 from exports.statistics.table import STATISTICS, UndefinedReason
+from exports.statistics.warnings import ADVICE
 from pipeline.core.terminal import counted
 
 GateEnd = Literal["lower", "point"]

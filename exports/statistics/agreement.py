@@ -10,7 +10,6 @@ from exports.statistics.agreement_schema import (
     Agreement,
     AnnotatorAgreement,
     Discards,
-    InputFile,
     LabelAgreement,
     PairAgreement,
     TaskAgreement,
@@ -23,19 +22,12 @@ from exports.statistics.annotators import (
     measure_overlap,
 )
 from exports.statistics.exchange import measure_exchange
-from exports.statistics.labels import (
-    LabelEstimators,
-    MacroAlpha,
-    MacroFigures,
-    conditional_agreement,
-    count_violations,
-    task_warnings,
-    with_cautions,
-)
+from exports.statistics.labels import LabelEstimators, MacroAlpha, MacroFigures, conditional_agreement, count_violations
 from exports.statistics.patterns import task_patterns
-from exports.statistics.ratings import Ratings
+from exports.statistics.ratings import InputFile, Ratings
 from exports.statistics.resampling import bootstrap
 from exports.statistics.slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
+from exports.statistics.warnings import task_warnings, with_cautions
 
 RESAMPLES = 2000  # enough to read; to publish take 10,000 (exports/contracts/agreement.md#intervals)
 SIGNIFICANT = 0.05  # How often a file may name somebody, or a change, by chance

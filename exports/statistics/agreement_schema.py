@@ -5,6 +5,7 @@ from typing import Literal
 from annotation.argilla.labels import TaskName
 from exports.statistics.alt_test import AltTest
 from exports.statistics.consensus import Audit
+from exports.statistics.ratings import InputFile
 from exports.statistics.table import LabelFigures, PairFigures, UndefinedReason
 from pipeline.core.schema import Frozen
 
@@ -31,6 +32,13 @@ LabelWarning = Literal[
     "SELECTION",
 ]
 TaskWarning = Literal["PAIR_OVERLAP", "DISCONNECTED", "DUPLICATES", "CONSTRAINT", "CLOCK"]
+
+FEW_RECORDS = 20
+"""With fewer records the expanded percentile is nearer to what it promises than BCa."""
+
+
+UNDEFINED_SHARE = 0.05
+"""Above this share of undefined resamples those that are left say too little."""
 
 
 class Interval(Frozen):
@@ -475,17 +483,6 @@ class TaskAgreement(Frozen):
 
 
 OPTIONAL = {"pairs_left_out"}  # Fields of a task that `agreement.json` leaves out where they are 0
-
-
-class InputFile(Frozen):
-    """One CSV file that agreement was computed from."""
-
-    file: str
-    """Its name without folder."""
-    sha256: str
-    """Of the file's bytes, in hexadecimal."""
-    rows: int
-    """Rows without the header, those that were left out included."""
 
 
 class Agreement(Frozen):

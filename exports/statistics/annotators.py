@@ -19,8 +19,8 @@ from exports.statistics.patterns import Entries, LabelPatterns, TaskPatterns
 from exports.statistics.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
 from exports.statistics.resampling import Resampled, Support, absence_interval, interval, interval_or_none
 from exports.statistics.table import PAIR_STATISTICS, Cells, UndefinedReason, ratio, unit_sums
+from exports.statistics.warnings import FEW_SHARED
 
-FEW_SHARED = 20  # Pairs that share fewer units have no interval, and their figures say little
 CROWD = 20  # Of more annotators not all pairs are listed
 PAIRS_KEPT = 200  # So many of them are
 

@@ -10,8 +10,30 @@ import numpy as np
 
 from annotation.argilla.labels import TaskName
 from exports.statistics.ratings import FloatArray, IntArray
-from exports.statistics.results_schema import Denominators
 from exports.statistics.study import RunCounts, Study
+from pipeline.core.schema import Frozen
+
+
+class Denominators(Frozen):
+    """How many questions, answers and responses stand behind a rate; None where the files do not tell."""
+
+    asked: int | None
+    """Questions that were put to providers, answered + refused + failed; known from runs."""
+    answered: int | None
+    """Those that were answered, whether the jury saw the answer or not."""
+    refused: int | None
+    """Those that the provider refused or blocked."""
+    failed: int | None
+    """Those without an answer for any other reason."""
+    answers: int
+    """Answers of the group that were put before the jury on any task."""
+    without_citations: int | None
+    """Those of them that cite nothing."""
+    with_unread_sources: int | None
+    """Those of them that cite a source of which no text is held."""
+    discarded: int | None
+    """Discarded responses to units of the task."""
+
 
 MOST_PAIRS = 300  # pairs that differ in one column (25 groups); of more, of a successive column, those of the newest
 

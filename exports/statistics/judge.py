@@ -24,7 +24,7 @@ from exports.statistics.agreement_schema import (
     ReliabilityBin,
 )
 from exports.statistics.alt_test import EPSILON, Answers, alternative_annotator_test
-from exports.statistics.annotators import FEW_SHARED, kappas
+from exports.statistics.annotators import kappas
 from exports.statistics.distributions import holm, rounded, student_quantile
 from exports.statistics.ratings import (
     MISSING,
@@ -40,6 +40,7 @@ from exports.statistics.ratings import (
 )
 from exports.statistics.resampling import Estimator, bootstrap, interval
 from exports.statistics.table import ratio
+from exports.statistics.warnings import FEW_SHARED
 
 _BINS = 10
 _UNDEFINED_WHERE: dict[str, JudgeReason] = {

@@ -1,9 +1,8 @@
 """Agreement on each label of a task, with intervals from the joint bootstrap (exports/contracts/agreement.md)."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,18 +12,13 @@ from exports.statistics.agreement_schema import (
     ConditionalAgreement,
     Interval,
     LabelAgreement,
-    LabelWarning,
     RefusedReason,
-    TaskAgreement,
-    TaskWarning,
 )
-from exports.statistics.annotators import FEW_SHARED, PairEstimators
+from exports.statistics.annotators import PairEstimators
 from exports.statistics.distributions import rounded
 from exports.statistics.patterns import LabelPatterns, TaskPatterns, core_entries, dense
 from exports.statistics.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings, Votes, count_votes
 from exports.statistics.resampling import (
-    FEW_RECORDS,
-    UNDEFINED_SHARE,
     Estimator,
     Replicates,
     Resampled,
@@ -227,132 +221,3 @@ def alpha_intervals(
         alpha_support(*columns, unit_records, n_records) for columns in zip(votes.zeros.T, votes.ones.T, strict=True)
     )
     return [alpha_interval_or_none(replicates, column, support) for column, support in enumerate(supports)]
-
-
-_FEW_ITEMS = 30  # Fewer pairable units than this: the next ones can move every figure a lot
-_RARE_CLASS = 10  # Fewer ratings of the rarer value than this among pairable units: one unit can turn the figures
-_CONSTANT_RATER = 20  # An annotator with this many ratings and one value only: her kappa is 0 by construction
-_PARADOX_AGREEMENT, _PARADOX_ALPHA, _PARADOX_PREVALENCE = 0.85, 0.667, 0.6  # of agreement, alpha, prevalence
-_SELECTION_LEVEL = 0.01  # an export has a dozen labels, so .05 would often warn by chance
-_SELECTION_RECORDS = 10  # Records of either kind that the selection test needs: its normal approximation fails below
-_TARGET_ALPHA, _ONE_SIDED_95 = 0.667, 1.645  # what a sample should be able to show, and how surely
-_EARLIEST = 946_684_800_000_000  # 1 January 2000 UTC in microseconds since 1970; no response is older
-_LATEST = 4_102_444_800_000_000  # 1 January 2100 UTC; so far ahead only a broken clock is
-
-ADVICE: dict[LabelWarning | TaskWarning, str] = {
-    "NO_OVERLAP": "No unit was rated twice, so agreement cannot be told. Give some units to several annotators.",
-    "SINGLE_ANNOTATOR": "One annotator rated alone, so agreement cannot be told. Let a second one rate some units.",
-    "FEW_ITEMS": f"Fewer than {_FEW_ITEMS} units were rated twice: the figures can move a lot with the next ones. Rate "
-    "more units twice before relying on them.",
-    "FEW_CLUSTERS": f"Units rated twice come from fewer than {FEW_RECORDS} records: the next ones can move the figures "
-    "a lot. Rate units of more records twice.",
-    "RARE_CLASS": f"One of the two values was given fewer than {_RARE_CLASS} times on units rated twice: a single unit "
-    "can turn alpha. Add units on which the rare value is likely.",
-    "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {_TARGET_ALPHA} at this share of yes.",
-    "UNDEFINED_RESAMPLES": f"More than {UNDEFINED_SHARE:.0%} of the resamples had no variation, so alpha has no "
-    "interval: the rare value hangs on very few records. Rate more units twice.",
-    "CONSTANT_RATER": f"An annotator gave one value only in {_CONSTANT_RATER} ratings or more: kappa with her tells "
-    "nothing, whatever the others say. Ask whether she understood the label.",
-    "PARADOX": "High agreement, low alpha: one value is rare, so much agreement is expected by chance. Read positive "
-    "and negative agreement and AC1 beside alpha.",
-    "SELECTION": "The share of yes differs between units rated twice and units rated once by more than chance: "
-    "agreement on the former may not carry over. Choose units to be rated twice at random.",
-    "PAIR_OVERLAP": f"Some pairs of annotators share fewer than {FEW_SHARED} units: do not read their kappa.",
-    "DISCONNECTED": "The annotators fall into groups that share no unit: figures mix groups that cannot be compared. "
-    "Give units of each group to the other.",
-    "DUPLICATES": "Some annotators answered a unit more than once: the newest response counts.",
-    "CONSTRAINT": "Some responses break a rule between labels: they count as they are. Look at them, and at the "
-    "guidelines.",
-    "CLOCK": "Some responses are dated before 2000 or after 2099: a clock was wrong, so weeks, rounds and which of two "
-    "responses is newer may be wrong too.",
-}
-
-
-def with_cautions(ratings: Ratings, labels: Mapping[str, LabelAgreement]) -> dict[str, LabelAgreement]:
-    """The labels with their `required_items` and warnings; the other figures stay as they are."""
-    votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
-    by_annotator = count_votes(ratings.values, ratings.response_annotators, len(ratings.annotators))
-    found: dict[str, LabelAgreement] = {}
-    for column, label in enumerate(LABELS[ratings.task]):
-        own, raters = (Votes(v.zeros[:, column], v.ones[:, column]) for v in (votes, by_annotator))
-        sized = labels[label].model_copy(update={"required_items": required_items(labels[label].prevalence)})
-        warnings = _label_warnings(sized, own, raters, ratings.unit_records)
-        found[label] = sized.model_copy(update={"warnings": warnings})
-    return found
-
-
-def _label_warnings(
-    figures: LabelAgreement, votes: Votes, raters: Votes, unit_records: IntArray
-) -> tuple[LabelWarning, ...]:
-    pairable = votes.ratings >= 2
-    zeros, ones = int(votes.zeros[pairable].sum()), int(votes.ones[pairable].sum())
-    constant = (raters.ratings >= _CONSTANT_RATER) & ((raters.zeros == 0) | (raters.ones == 0))
-    n_pairable = figures.n_pairable_items
-    p = selection_p(votes, unit_records)
-    holds: dict[LabelWarning, bool] = {
-        "NO_OVERLAP": n_pairable == 0 and np.count_nonzero(raters.ratings) != 1,
-        "SINGLE_ANNOTATOR": n_pairable == 0 and np.count_nonzero(raters.ratings) == 1,
-        "FEW_ITEMS": 0 < n_pairable < _FEW_ITEMS,
-        "FEW_CLUSTERS": 0 < figures.n_cluster_records < FEW_RECORDS,
-        "RARE_CLASS": n_pairable > 0 and min(zeros, ones) < _RARE_CLASS,
-        "SAMPLE_SIZE": n_pairable > 0 and figures.required_items is not None and n_pairable < figures.required_items,
-        "UNDEFINED_RESAMPLES": figures.refused_intervals.get("krippendorff_alpha") == "undefined_resamples",
-        "CONSTANT_RATER": bool(constant.any()),
-        "PARADOX": _is_paradox(figures, zeros, ones),
-        "SELECTION": p is not None and p < _SELECTION_LEVEL,
-    }
-    return tuple(code for code, applies in holds.items() if applies)
-
-
-def _is_paradox(figures: LabelAgreement, zeros: int, ones: int) -> bool:
-    """Whether agreement is high and alpha low because one value is rare (Feinstein & Cicchetti 1990)."""
-    if figures.percent_agreement is None or figures.krippendorff_alpha is None:
-        return False
-    return (
-        figures.percent_agreement >= _PARADOX_AGREEMENT
-        and figures.krippendorff_alpha < _PARADOX_ALPHA
-        and abs(ones - zeros) / (ones + zeros) > _PARADOX_PREVALENCE
-    )
-
-
-def selection_p(votes: Votes, unit_records: IntArray) -> float | None:
-    """Two-sided p that units rated more than once and units rated once have the same share of yes; None of few records.
-
-    A two-proportion test with the variance of whole records, so that the units of a record need not be independent.
-    """
-    kinds = (votes.ratings >= 2, votes.ratings == 1)
-    if any(len(np.unique(unit_records[kind])) < _SELECTION_RECORDS for kind in kinds):
-        return None
-    n_ratings = [int(votes.ratings[kind].sum()) for kind in kinds]
-    shares = [float(votes.ones[kind].sum()) / n for kind, n in zip(kinds, n_ratings, strict=True)]
-    common = float(votes.ones.sum()) / float(votes.ratings.sum())
-    residuals: FloatArray = votes.ones - common * votes.ratings
-    weighted = residuals * (kinds[0] / n_ratings[0] - kinds[1] / n_ratings[1])
-    by_record = np.bincount(unit_records, weighted)
-    error = math.sqrt(float((by_record**2).sum()))
-    return 2 * NormalDist().cdf(-abs(shares[0] - shares[1]) / error) if error else None
-
-
-def required_items(prevalence: float | None) -> int | None:
-    """As many make the interval around an alpha halfway between target and 1 end at the target; None of one value."""
-    if prevalence is None or prevalence in (0.0, 1.0):
-        return None
-    return math.ceil(items_to_show(_TARGET_ALPHA, prevalence))
-
-
-def items_to_show(alpha: float, prevalence: float) -> float:
-    """Source: Bloch & Kraemer 1989, Biometrics 45:269-287, in Krippendorff's form, whose table prints the ratings."""
-    spread = (1 + alpha) * (3 - alpha) / (4 * (1 - alpha) * prevalence * (1 - prevalence))
-    return _ONE_SIDED_95**2 * (spread - alpha)
-
-
-def task_warnings(ratings: Ratings, figures: TaskAgreement) -> tuple[TaskWarning, ...]:
-    early_or_late = (ratings.moments < _EARLIEST) | (ratings.moments >= _LATEST)
-    holds: dict[TaskWarning, bool] = {
-        "PAIR_OVERLAP": figures.overlap.pairs_apart > 0 or any(pair.n_shared < FEW_SHARED for pair in figures.pairs),
-        "DISCONNECTED": len(figures.overlap.components) > 1,
-        "DUPLICATES": ratings.n_duplicates > 0,
-        "CONSTRAINT": any(figures.constraint_violations.values()),
-        "CLOCK": bool(early_or_late.any()),
-    }
-    return tuple(code for code, applies in holds.items() if applies)

@@ -9,16 +9,8 @@ import numpy as np
 from annotation.argilla.labels import TaskName
 from exports.statistics.comparisons import LEVEL, Comparison, compare, difference_ends, flip_p, n_flips, rate_ends
 from exports.statistics.distributions import holm, rounded
-from exports.statistics.groups import Grouping, Pair, Records
-from exports.statistics.results_schema import (
-    Denominators,
-    Difference,
-    GroupRate,
-    LabelResults,
-    NoFigure,
-    Rate,
-    RateInterval,
-)
+from exports.statistics.groups import Denominators, Grouping, Pair, Records
+from exports.statistics.results_schema import Difference, GroupRate, LabelResults, NoFigure, Rate, RateInterval
 from exports.statistics.values import Cells, Values, cells_of
 
 

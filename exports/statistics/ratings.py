@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.argilla.labels import TaskName
+from pipeline.core.schema import Frozen
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -77,3 +78,14 @@ def count_votes(values: LabelArray, units: IntArray, n_units: int) -> Votes:
 def label_votes(ratings: Ratings, column: int) -> Votes:
     votes = count_votes(ratings.values[:, [column]], ratings.units, len(ratings.unit_records))
     return Votes(votes.zeros[:, 0], votes.ones[:, 0])
+
+
+class InputFile(Frozen):
+    """One CSV file that agreement was computed from."""
+
+    file: str
+    """Its name without folder."""
+    sha256: str
+    """Of the file's bytes, in hexadecimal."""
+    rows: int
+    """Rows without the header, those that were left out included."""

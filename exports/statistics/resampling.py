@@ -14,12 +14,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from exports.statistics.agreement_schema import Interval, RefusedReason
+from exports.statistics.agreement_schema import FEW_RECORDS, UNDEFINED_SHARE, Interval, RefusedReason
 from exports.statistics.distributions import NORMAL_QUANTILE, rounded, student_quantile
 from exports.statistics.ratings import BoolArray, FloatArray, IntArray
 
-FEW_RECORDS = 20  # With fewer records the expanded percentile is nearer to what it promises than BCa
-UNDEFINED_SHARE = 0.05  # Above this share of undefined resamples those that are left say too little
 _TIE = 1e-9  # Replicates this near to the estimate are equal to it, but for rounding
 _NORMAL = NormalDist()
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS
-from exports.statistics.agreement_schema import InputFile
 from exports.statistics.groups import MOST_PAIRS, Grouping, study_records
 from exports.statistics.judge_help import Helped
 from exports.statistics.landscape import run_totals, survey
 from exports.statistics.passages import measure_passages
 from exports.statistics.rates import MeasuredColumn, measure_columns
+from exports.statistics.ratings import InputFile
 from exports.statistics.results_schema import (
     Finding,
     Results,

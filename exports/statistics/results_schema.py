@@ -3,7 +3,8 @@
 from typing import Literal
 
 from annotation.argilla.labels import TaskName
-from exports.statistics.agreement_schema import InputFile
+from exports.statistics.groups import Denominators
+from exports.statistics.ratings import InputFile
 from exports.statistics.study import Consensus, Verdict, VerdictPatterns
 from pipeline.core.schema import Frozen
 from pipeline.records.schema import SourceState
@@ -27,27 +28,6 @@ class RateInterval(Frozen):
     """Its upper end."""
     method: str
     """How it was made; exports/contracts/results.md#intervals describes each."""
-
-
-class Denominators(Frozen):
-    """How many questions, answers and responses stand behind a rate; None where the files do not tell."""
-
-    asked: int | None
-    """Questions that were put to providers, answered + refused + failed; known from runs."""
-    answered: int | None
-    """Those that were answered, whether the jury saw the answer or not."""
-    refused: int | None
-    """Those that the provider refused or blocked."""
-    failed: int | None
-    """Those without an answer for any other reason."""
-    answers: int
-    """Answers of the group that were put before the jury on any task."""
-    without_citations: int | None
-    """Those of them that cite nothing."""
-    with_unread_sources: int | None
-    """Those of them that cite a source of which no text is held."""
-    discarded: int | None
-    """Discarded responses to units of the task."""
 
 
 class JudgeHelp(Frozen):

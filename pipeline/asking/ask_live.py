@@ -1,17 +1,14 @@
 """Narratives put to the providers themselves: those that there is a key for, each with its model and connections."""
 
 import asyncio
-import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import httpx
 
-from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.paid_replies import BadResponses
 from pipeline.asking.questions import (
     NEW_TURN,
@@ -27,25 +24,17 @@ from pipeline.asking.questions import (
     read_arms,
 )
 from pipeline.asking.run import ask_narratives
-from pipeline.asking.run_folder import (
-    CITATIONS,
-    OpenRun,
-    ProviderCounts,
-    RunManifest,
-    locked_folder,
-    look_into,
-)
+from pipeline.asking.run_folder import OpenRun, ProviderCounts, RunManifest, look_into
+from pipeline.asking.selection import USUAL, ProviderSelection, Spoken
 from pipeline.core.errors import InputError, ProviderError, SettingsError
-from pipeline.core.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, Prompts
+from pipeline.core.prompts import DEFAULT_PROMPTS, Prompts
 from pipeline.core.schema import PROVIDERS, AskOptions, Price, ProviderName
-from pipeline.csv.file import answers_file
 from pipeline.providers import every_provider, find_key, get_provider, read_base_urls, recognise
 from pipeline.providers.cost import cost_of, expected_usage, price_advice, price_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.providers.http.request import Endpoint, ProviderRequest, load_body
-from pipeline.providers.provider import Api
+from pipeline.providers.http.request import load_body
 from pipeline.sources.guard import guarded_client
-from pipeline.sources.redirects import resolve_citations
+from pipeline.sources.redirects import cites_redirects, look_up_redirects
 
 _MAX_CONTINUATIONS = 5
 _RECKONED = "the prompts' length, the longest answers and one search a call; pages that a search brings in come on top"
@@ -56,73 +45,6 @@ OPTION_NAMES = {
     "max_tokens": "max-tokens",
 }
 """The command's name of an option, where it is not the field's."""
-
-
-class Spoken(NamedTuple):
-    """How providers are spoken to: those that can be in more than one way, and those that have presets.
-
-    Presets have a system prompt of their own, which ours takes the place of only for the `instructed` providers.
-    """
-
-    apis: Mapping[ProviderName, str] = {}
-    instructed: Collection[ProviderName] = ()
-
-    def api_of(self, provider: ProviderName) -> Api:
-        """How the provider is spoken to."""
-        return get_provider(provider).api(self.apis.get(provider, ""))
-
-    def system_prompt(self, call: Call) -> str:
-        """What the provider is told beside the question; one that somebody wrote themselves goes to everybody."""
-        is_left = call.provider not in self.instructed and get_provider(call.provider).is_preset(call.model)
-        return "" if is_left and call.system == SYSTEM_PROMPT else call.system
-
-
-USUAL = Spoken()
-
-
-class ProviderSelection(NamedTuple):
-    """Whom to ask, where, with which model, options and prompts; `notes` are lines for the user about the others.
-
-    With `arms`, which have models, options and prompts of their own, each of them asks everybody.
-    """
-
-    providers: tuple[ProviderName, ...]
-    endpoints: Mapping[ProviderName, Endpoint]
-    models: Mapping[ProviderName, str]
-    options: AskOptions
-    spoken: Spoken = USUAL
-    notes: tuple[str, ...] = ()
-    prompts: Prompts = DEFAULT_PROMPTS
-    arms: tuple[Arm, ...] = ()
-
-    def asked_arms(self) -> tuple[Arm, ...]:
-        """The arms; without any, the one without a name that a run has then."""
-        return self.arms or (Arm("", self.models, self.prompts, self.options),)
-
-    def request(self, call: Call) -> ProviderRequest:
-        """The request that puts the call."""
-        api = self.spoken.api_of(call.provider)
-        return api.request(call.model, self.spoken.system_prompt(call), call.prompt, call.options or self.options)
-
-    def said(self, call: Call) -> str:
-        """SHA-256 in hex of what the user says of a call.
-
-        That is its id, which stands for the user prompt, its model, system prompt and options, where they are the
-        user's own: not the request's body, which another version of ours or the clock may write in another way.
-        """
-        options = (call.options or self.options).model_dump(mode="json", exclude_defaults=True)
-        system = None if call.system == SYSTEM_PROMPT else call.system
-        return sha256(json.dumps([call.answer_id, call.model, system, options], sort_keys=True).encode()).hexdigest()
-
-    def questions(self, narratives: NarrativesCsv, max_rows: int | None = None, repeats: int = 1) -> Questions:
-        """The narratives as questions to these providers."""
-        return Questions(
-            narratives, self.providers, self.models, max_rows, repeats, self.options, self.prompts, self.arms
-        )
-
-    def models_of(self, provider: ProviderName) -> tuple[str, ...]:
-        """The models that are asked for, each once."""
-        return tuple(dict.fromkeys(arm.models[provider] for arm in self.asked_arms()))
 
 
 class LiveAnswers:
@@ -288,23 +210,6 @@ def ask_providers(
         return manifest
 
     return asyncio.run(ask())
-
-
-def cites_redirects(run: Path) -> bool:
-    """Whether the run has answers of a provider that cites redirect links."""
-    return any(provider.cites_redirects and answers_file(run, provider.name).is_file() for provider in every_provider())
-
-
-async def look_up_redirects(out: Path, redirect_client: Callable[[], httpx.AsyncClient], tell: Tell) -> None:
-    """Look up the targets of redirects, note them in `citations.jsonl`, and report how many were found."""
-    with locked_folder(out):
-        async with redirect_client() as client:
-            found = await resolve_citations(out / CITATIONS, client)
-    missing = ", ".join(f"{count} {reason}" for reason, count in found.reasons.items())
-    if found.targets or missing:
-        rest = f"; not found: {missing}, tried again at the next start" if missing else ""
-        names = ", ".join(provider.name for provider in every_provider() if provider.cites_redirects)
-        tell(f"{names}: {len(found.targets)} targets of redirect links found{rest}.")
 
 
 def refuse_unknown_prices(

@@ -5,14 +5,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
-from pipeline.asking.ask_live import ProviderSelection
 from pipeline.asking.ledger import Batch, Ledger
 from pipeline.asking.paid_replies import BadResponses, PausedLine, PausedTurns
 from pipeline.asking.questions import Call, Limits, Reply, Tell
 from pipeline.asking.run import settle_unread, store_failure, store_reply
-from pipeline.asking.run_folder import OpenRun, time_now
+from pipeline.asking.run_folder import OpenRun
 from pipeline.asking.run_state import RunState, Settled
+from pipeline.asking.selection import ProviderSelection
 from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.files import time_now
 from pipeline.core.schema import ProviderName
 from pipeline.core.terminal import counted
 from pipeline.providers import get_provider

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pipeline.asking.batch_calls import BatchCalls, BatchWork, Chunk
 from pipeline.asking.ledger import Batch, run_prefix
 from pipeline.asking.questions import Call, Reply
-from pipeline.asking.run_folder import time_now
 from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.files import time_now
 from pipeline.core.schema import ProviderName
 from pipeline.core.terminal import counted, printable
 from pipeline.providers.batch import BatchApi, BatchResult, BatchState

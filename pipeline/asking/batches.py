@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import httpx
 
-from pipeline.asking.ask_live import ProviderSelection, cites_redirects, look_up_redirects, refuse_unknown_prices
+from pipeline.asking.ask_live import refuse_unknown_prices
 from pipeline.asking.batch_calls import BatchPolicy, BatchWork, Progress
 from pipeline.asking.batch_desk import BatchDesk
 from pipeline.asking.ledger import Batch, Ledger, open_batches
@@ -23,6 +23,7 @@ from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Tell
 from pipeline.asking.run import settle_run
 from pipeline.asking.run_folder import MANIFEST, OpenRun, RunManifest
 from pipeline.asking.run_state import RunState, StopReason
+from pipeline.asking.selection import ProviderSelection
 from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.schema import PROVIDERS, Price, ProviderName
 from pipeline.core.terminal import stopping_on_signals
@@ -31,6 +32,7 @@ from pipeline.providers.batch import BatchApi
 from pipeline.providers.cost import batch_price
 from pipeline.providers.http.client import ApiClient
 from pipeline.sources.guard import guarded_client
+from pipeline.sources.redirects import cites_redirects, look_up_redirects
 
 DEFAULT_POLICY = BatchPolicy()
 

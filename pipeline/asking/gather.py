@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import httpx
 
 from pipeline.asking.questions import Tell
-from pipeline.asking.run_folder import CITATIONS
 from pipeline.citations.addresses import source_domain, url_host
 from pipeline.core.prompts import text_digest
+from pipeline.records.citations_file import CITATIONS
 from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy, Trail, host_of
 from pipeline.sources.politeness import UNREACHABLE
@@ -303,7 +303,7 @@ def fetch_missing(
 
 def look_up_targets(run: Path, online: Online, tell: Tell) -> None:
     """Add the targets of redirects to the run's `citations.jsonl`, as far as they are missing and found."""
-    from pipeline.asking.ask_live import cites_redirects, look_up_redirects
+    from pipeline.sources.redirects import cites_redirects, look_up_redirects
 
     if not cites_redirects(run) or not (run / CITATIONS).is_file():
         return

@@ -35,7 +35,7 @@ from pipeline.csv.file import (
 from pipeline.providers import get_provider
 from pipeline.providers.cost import Usage, usage_of
 from pipeline.providers.http.request import load_body, writable
-from pipeline.records.run import read_stored
+from pipeline.records.citation_form import read_stored
 
 _PIECE = 1 << 20
 

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from pipeline.asking.paid_replies import append_line, cut_torn, read_lines
-from pipeline.asking.run_folder import time_now
 from pipeline.core.errors import InputError
+from pipeline.core.files import time_now
+from pipeline.core.json_lines import append_line, cut_torn, read_records
 from pipeline.core.schema import Frozen, ProviderName
 from pipeline.providers import get_provider
 
@@ -76,7 +76,7 @@ class Ledger:
         self.batch_ids: set[str] = set()
         self.planned: Counter[ProviderName] = Counter()
         end = 0
-        for line, place in read_lines(self.path, LedgerLine, _ADVICE):
+        for line, place in read_records(self.path, LedgerLine, _ADVICE):
             self._take(line)
             end = place.end
         self.torn = cut_torn(self.path, end)
@@ -131,7 +131,7 @@ def open_batches(out: Path) -> list[Batch]:
         OutputError: a line before the last is not one of ours.
     """
     batches: dict[str, Batch] = {}
-    for line, _ in read_lines(out / LEDGER, LedgerLine, _ADVICE):
+    for line, _ in read_records(out / LEDGER, LedgerLine, _ADVICE):
         _follow(batches, line)
     return list(batches.values())
 
@@ -144,7 +144,7 @@ def token_shares(out: Path) -> dict[str, float]:
     """
     calls: dict[str, tuple[str, ...]] = {}
     shares: dict[str, float] = {}
-    for line, _ in read_lines(out / LEDGER, LedgerLine, _ADVICE):
+    for line, _ in read_records(out / LEDGER, LedgerLine, _ADVICE):
         if line.step in ("planned", "found"):
             calls[line.name] = line.calls or calls.get(line.name, ())
             shares.update(dict.fromkeys(line.calls, get_provider(line.provider).batch_token_price))

@@ -5,18 +5,14 @@ Both are kept in files with a record a line that are only added to; a kill may h
 Source: pipeline/contracts/run_folder.md#bad-responses, pipeline/contracts/run_folder.md#paused-turns.
 """
 
-import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, TypeVar
-
-from pydantic import ValidationError
 
 from pipeline.asking.index import read_index
 from pipeline.asking.questions import Call, Reply
-from pipeline.asking.run_folder import BAD_RESPONSES
-from pipeline.core.errors import OutputError, ProviderError
+from pipeline.core.errors import ProviderError
 from pipeline.core.files import staged_file
+from pipeline.core.json_lines import Place, append_line, cut_torn, read_at, read_records
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Frozen, Price, ProviderName
 from pipeline.core.terminal import counted
@@ -24,61 +20,6 @@ from pipeline.csv.file import answers_file
 from pipeline.providers import every_provider, get_provider
 from pipeline.providers.cost import Usage, batch_price, price_of
 from pipeline.providers.http.request import as_object, as_text, load_body, writable
-
-_Record = TypeVar("_Record", bound=Frozen)
-
-
-class Place(NamedTuple):
-    """Where a line stands in its file: its first byte, and the one after it."""
-
-    start: int
-    end: int
-
-
-def read_lines(path: Path, kind: type[_Record], advice: str) -> Iterator[tuple[_Record, Place]]:
-    """The record and the place of each whole line; none where there is no file, and a torn last line is passed over.
-
-    Raises:
-        OutputError: a line is no record of this kind; `advice` says what it is not, and what to do.
-    """
-    if not path.is_file():
-        return
-    end = 0
-    with open(path, "rb") as file:
-        for number, raw in enumerate(file, start=1):
-            start, end = end, end + len(raw)
-            if not raw.endswith(b"\n"):
-                return
-            try:
-                record = kind.model_validate_json(raw)
-            except ValidationError as error:
-                raise OutputError(f"`{path.name}` in {str(path.parent)!r}, line {number} is not {advice}") from error
-            yield record, Place(start, end)
-
-
-def _read_at(path: Path, place: Place) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(place.start)
-        return file.read(place.end - place.start)
-
-
-def cut_torn(path: Path, end: int) -> bool:
-    """Cut off what stands behind byte `end`, where the last whole line ends; whether anything stood there."""
-    is_torn = path.is_file() and end < path.stat().st_size
-    if is_torn:
-        os.truncate(path, end)
-    return is_torn
-
-
-def append_line(path: Path, line: str) -> Place:
-    """Add the line, which is on the disk when this returns, and give its place."""
-    with open(path, "ab") as file:
-        start = file.tell()
-        file.write(f"{line}\n".encode())
-        file.flush()
-        os.fsync(file.fileno())
-        return Place(start, file.tell())
-
 
 _ADVICE = "a reply of a run. Nothing was sent. Give the file back as it was; without the line its call is asked again."
 
@@ -156,7 +97,7 @@ class BadResponses:
         self.path = out / BAD_RESPONSES
         self.places: dict[str, Place] = {}
         end = 0
-        for response, place in read_lines(self.path, BadResponse, _ADVICE):
+        for response, place in read_records(self.path, BadResponse, _ADVICE):
             self.places[response.answer_id] = place
             end = place.end
         if mend:
@@ -165,7 +106,7 @@ class BadResponses:
     def find(self, answer_id: str) -> BadResponse | None:
         """The reply to the call of this id; None where there is none."""
         place = self.places.get(answer_id)
-        return BadResponse.model_validate_json(_read_at(self.path, place)) if place else None
+        return BadResponse.model_validate_json(read_at(self.path, place)) if place else None
 
 
 def paid_in_vain(out: Path) -> Iterator[BadResponse]:
@@ -180,7 +121,7 @@ def paid_in_vain(out: Path) -> Iterator[BadResponse]:
     files = [answers_file(out, provider) for provider in PROVIDERS] if kept else []
     lines = (line for file in files if file.is_file() for line in read_index(file))
     answers = {line.answer_id: line.body for line in lines if line.answer_id in kept}
-    for response, _ in read_lines(out / BAD_RESPONSES, BadResponse, _ADVICE):
+    for response, _ in read_records(out / BAD_RESPONSES, BadResponse, _ADVICE):
         if answers.get(response.answer_id) != text_digest(response.body):
             yield response
 
@@ -243,7 +184,7 @@ class PausedTurns:
         self.begun_by: dict[str, str] = {}
         self.unused: list[Place] = []
         end = 0
-        for line, place in read_lines(self.path, PausedLine, _PAUSED_ADVICE):
+        for line, place in read_records(self.path, PausedLine, _PAUSED_ADVICE):
             self._take(line, place)
             end = place.end
         if mend:
@@ -284,7 +225,7 @@ class PausedTurns:
 
     def line(self, place: Place) -> PausedLine:
         """The line that stands there."""
-        return PausedLine.model_validate_json(_read_at(self.path, place))
+        return PausedLine.model_validate_json(read_at(self.path, place))
 
     def keep(self, line: PausedLine) -> PausedLine | None:
         """Add the body, which is on the disk when this returns, and give its line; None where its batch had it.
@@ -333,7 +274,7 @@ class PausedTurns:
                     line = self.line(place).model_copy(update={"unused": True})
                     new.write(f"{line.model_dump_json()}\n".encode())
                 for place in left:
-                    new.write(_read_at(self.path, place))
+                    new.write(read_at(self.path, place))
         else:
             self.path.unlink()
         self._read(mend=True)
@@ -354,3 +295,6 @@ def unused_bodies(out: Path) -> Iterator[PausedLine]:
         place for answer_id, turn in turns.places.items() if answer_id not in answered for place in turn.values()
     ]
     yield from map(turns.line, [*turns.unused, *going_on])
+
+
+BAD_RESPONSES = "bad_responses.jsonl"

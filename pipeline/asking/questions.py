@@ -26,10 +26,9 @@ from pipeline.core.prompts import (
     Wording,
     text_digest,
 )
-from pipeline.core.schema import AskOptions, Frozen, Narrative, Price, ProviderName
+from pipeline.core.schema import AskOptions, Frozen, Narrative, Price, ProviderName, what_is_needed
 from pipeline.csv.rows import identify_call
 from pipeline.providers import provider_name
-from pipeline.settings import what_is_needed
 from pipeline.text.words import text_language
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")

@@ -13,33 +13,32 @@ from typing import NamedTuple
 from pipeline.asking.index import append_indexed, read_index
 from pipeline.asking.ledger import refuse_open_batches, token_shares
 from pipeline.asking.paid_replies import (
+    BAD_RESPONSES,
     PAUSING,
     BadResponse,
     BadResponses,
     PausedLine,
     PausedTurns,
-    append_line,
     paid_in_vain,
     unused_bodies,
 )
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell, Turn
 from pipeline.asking.run_folder import (
-    BAD_RESPONSES,
     ERRORS,
     OpenRun,
     RunManifest,
     append_error,
-    locked_folder,
     open_run,
     read_errors,
     standing_errors,
-    time_now,
     write_errors,
     write_manifest,
 )
 from pipeline.asking.run_state import RunState, Settled
 from pipeline.asking.summary import summarise_run
 from pipeline.core.errors import InputError, ProviderError
+from pipeline.core.files import locked_folder, time_now
+from pipeline.core.json_lines import append_line
 from pipeline.core.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.core.terminal import stopping_on_signals
 from pipeline.csv.file import answers_file

@@ -3,13 +3,8 @@
 Source: pipeline/contracts/run_folder.md#resuming.
 """
 
-import errno
 import json
-import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -20,8 +15,9 @@ from pydantic import Field, ValidationError
 from pipeline.asking.index import IndexLine, begin_packed, cited_urls, pack_file, sync_index, whole_ids
 from pipeline.asking.narratives import NarrativesFile
 from pipeline.asking.questions import Arm, ArmAsked, Call, Questions, Tell, plan_calls, what_changed
+from pipeline.asking.run_state import LastStart
 from pipeline.core.errors import InputError, OutputError
-from pipeline.core.files import staged_file
+from pipeline.core.files import staged_file, time_now
 from pipeline.core.lines import PACKED, is_packed
 from pipeline.core.prompts import DEFAULT_PROMPTS, PromptsAsked
 from pipeline.core.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName
@@ -30,12 +26,8 @@ from pipeline.csv.rows import find_place
 
 MANIFEST = "manifest.json"
 ERRORS = "errors.jsonl"
-CITATIONS = "citations.jsonl"
-BAD_RESPONSES = "bad_responses.jsonl"
 
 _PROMPTS_OF_OLD_RUNS = PromptsAsked.of(DEFAULT_PROMPTS)
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
-"""What the system says of a disk that takes no more."""
 
 
 class ProviderCounts(Frozen):
@@ -65,29 +57,6 @@ class ProviderCounts(Frozen):
     """Replies that were paid for and cannot be read, those of calls put again included; tokens and cost count them."""
     paused_bodies: int = 0
     """Bodies of paused turns that no answer holds, of turns begun anew included; tokens and cost count them."""
-
-
-class LastStart(Frozen):
-    """What the last start of a run did, beside what its folder holds in all."""
-
-    kept: int = 0
-    """Calls that had an answer already and were not put again."""
-    new: int = 0
-    """Calls that were answered."""
-    failed: int = 0
-    """Calls that were put and not answered."""
-    unread: int = 0
-    """Calls whose reply, kept by an earlier start, cannot be read, and which were not put again."""
-    errors: dict[str, int] = Field(default_factory=dict)
-    """Both of these by kind of error; errors of calls that this start did not ask for are left out."""
-    cost: float = 0.0
-    """Known cost of the replies that it bought, in USD; 0 for stored payloads, which nobody is paid for."""
-    unpriced: int = 0
-    """Replies that it bought whose cost is not known, and which `cost` leaves out."""
-    silent: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
-    """Providers that answered none of their calls, with the number of these by kind of error."""
-    priceless: dict[ProviderName, tuple[str, ...]] = Field(default_factory=dict)
-    """Where the want of a price alone ended the asking under a limit of cost: the models without one, by provider."""
 
 
 class RunManifest(Frozen):
@@ -147,43 +116,6 @@ class RunManifest(Frozen):
         return self.providers.get(provider, ProviderCounts()).model_asked
 
 
-@contextmanager
-def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
-    """The folder, made where it is missing, for this process alone until the block ends or the process does.
-
-    Raises:
-        OutputError: `out` is a file, cannot be made, or another process is writing to it.
-    """
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise OutputError(f"{str(out)!r} is not a folder, and none can be made there; name another one.") from error
-    if sys.platform == "win32":  # no fcntl there; a second process on the same folder is on its own
-        yield out
-        return
-    import fcntl
-
-    descriptor = os.open(out, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise OutputError(
-            f"Another `{command}` is writing to {str(out)!r}; wait for it or name another folder."
-        ) from error
-    try:
-        yield out
-    except OSError as error:
-        if error.errno not in _UNWRITABLE:
-            raise
-        raise OutputError(
-            f"{str(out)!r} cannot be written to: {error.strerror}. Mend that and give the same command again; "
-            "what was answered before is kept."
-        ) from error
-    finally:
-        os.close(descriptor)
-
-
 def read_manifest(out: Path) -> RunManifest:
     """The manifest in the folder.
 
@@ -239,11 +171,6 @@ def write_errors(out: Path, errors: Iterable[ErrorLine]) -> None:
     """Write the file anew with exactly these errors."""
     with staged_file(out / ERRORS) as file:
         file.writelines(map(error_bytes, errors))
-
-
-def time_now() -> str:
-    """The time now: ISO 8601, UTC, with offset."""
-    return datetime.now(UTC).isoformat()
 
 
 class OpenRun(NamedTuple):

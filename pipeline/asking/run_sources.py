@@ -1,40 +1,27 @@
 """A run's answers with the pages that they cite: from the run folder and the store to records for the jury."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.asking.index import cited_urls
 from pipeline.asking.questions import Tell
-from pipeline.asking.run_folder import CITATIONS
 from pipeline.citations.addresses import membership_key, site_key, source_domain, without_password
 from pipeline.core.errors import InputError
-from pipeline.core.prompts import text_digest
-from pipeline.records.run import answers_files, answers_of_run, records_from_run, resolved_earlier, write_records
+from pipeline.records.citations_file import CITATIONS, resolved_earlier
+from pipeline.records.run import answers_files, answers_of_run, records_from_run, write_records
 from pipeline.records.schema import QueryResponse
 from pipeline.sources.choose import CitedPage, PassageLimits, Shelf, Tally, cited_page, outcome_of
-from pipeline.sources.store import Store, StoredPage
+from pipeline.sources.own_files import added_page
+from pipeline.sources.store import Store
 
 if TYPE_CHECKING:
     from pipeline.asking.gather import Gathered
-    from pipeline.sources.extract import Extracted, Extractor
 
 
-_MAX_BYTES = 100_000_000
 _SHOWN = 3
-MEDIA_TYPES = {
-    ".pdf": "application/pdf",
-    ".html": "text/html",
-    ".htm": "text/html",
-    ".xhtml": "application/xhtml+xml",
-    ".txt": "text/plain",
-    ".md": "text/markdown",
-    ".markdown": "text/markdown",
-}
 
 
 Added = tuple[str, Path]
@@ -148,72 +135,3 @@ def _near(key: str, cited: Sequence[str]) -> str:
     site = site_key(key)
     near = [each for each in cited if site_key(each) == site]
     return f" Of its site it cites {', '.join(near[:_SHOWN])}{' and others' if near[_SHOWN:] else ''}." if near else ""
-
-
-async def added_page(key: str, file: Path, extractor: "Extractor") -> StoredPage:
-    """The user's file as the page under this key; it wins over the web for good.
-
-    What makes a fetched page useless, such as a notice of cookies on it, is the user's to judge: only a file without
-    any text is refused.
-
-    Raises:
-        InputError: the file is missing, too large, of a kind that is not read, or holds no text.
-    """
-    body = read_file(file)
-    media_type = _media_type_of(file, body)
-    extracted = await extractor.extract(body, media_type, "", key)
-    if not extracted.text.strip():
-        why = extracted.detail or extracted.reason
-        raise InputError(f"{str(file)!r} holds no text that can be read ({why}); save the page anew, or as plain text.")
-    return _page_of_file(key, body, extracted)
-
-
-def read_file(file: Path) -> bytes:
-    """The file's bytes.
-
-    Raises:
-        InputError: there is no such file, or it is too large.
-    """
-    try:
-        if file.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{str(file)!r} is larger than {_MAX_BYTES:,} bytes; that is no page.")
-        return file.read_bytes()
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise InputError(f"There is no file {str(file)!r} to add; `--add` wants the URL and then the file.") from error
-
-
-def _media_type_of(file: Path, body: bytes) -> str:
-    """The file's media type, by its beginning or its name."""
-    beginning = body[:1024].lstrip().lower()
-    if beginning.startswith(b"%pdf-"):
-        return "application/pdf"
-    named = MEDIA_TYPES.get(file.suffix.lower(), "")
-    if named:
-        return named
-    if beginning.startswith((b"<!doctype html", b"<html")):
-        return "text/html"
-    if b"\0" in body[:1024]:
-        raise InputError(f"{str(file)!r} is none of PDF, HTML, Markdown and plain text; nothing else is read.")
-    return "text/plain"
-
-
-def _page_of_file(key: str, body: bytes, extracted: "Extracted") -> StoredPage:
-    return StoredPage(
-        url=key,
-        final_url=key,
-        text=extracted.text,
-        title=extracted.title,
-        domain=source_domain(key),
-        lang=extracted.language,
-        content_type=extracted.content_type,
-        hash=text_digest(extracted.text),
-        ts=datetime.now(UTC).isoformat(timespec="seconds"),
-        raw=body,
-        raw_sha256=hashlib.sha256(body).hexdigest(),
-        status=None,
-        reason="added",
-        detail="",
-        page_starts=extracted.page_starts,
-        headings=extracted.headings,
-        added=True,
-    )

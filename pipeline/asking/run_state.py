@@ -4,15 +4,41 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pipeline.asking.paid_replies import PausedLine
+from pydantic import Field
+
 from pipeline.asking.questions import Call, Limits, Tell
-from pipeline.asking.run_folder import LastStart
-from pipeline.core.schema import PROVIDERS, ErrorLine, Price, ProviderName, StoredAnswer
+from pipeline.core.schema import PROVIDERS, ErrorLine, Frozen, Price, ProviderName, StoredAnswer
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_of
 
+if TYPE_CHECKING:
+    from pipeline.asking.paid_replies import PausedLine
+
 StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost", "batch"]
+
+
+class LastStart(Frozen):
+    """What the last start of a run did, beside what its folder holds in all."""
+
+    kept: int = 0
+    """Calls that had an answer already and were not put again."""
+    new: int = 0
+    """Calls that were answered."""
+    failed: int = 0
+    """Calls that were put and not answered."""
+    unread: int = 0
+    """Calls whose reply, kept by an earlier start, cannot be read, and which were not put again."""
+    errors: dict[str, int] = Field(default_factory=dict)
+    """Both of these by kind of error; errors of calls that this start did not ask for are left out."""
+    cost: float = 0.0
+    """Known cost of the replies that it bought, in USD; 0 for stored payloads, which nobody is paid for."""
+    unpriced: int = 0
+    """Replies that it bought whose cost is not known, and which `cost` leaves out."""
+    silent: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
+    """Providers that answered none of their calls, with the number of these by kind of error."""
+    priceless: dict[ProviderName, tuple[str, ...]] = Field(default_factory=dict)
+    """Where the want of a price alone ended the asking under a limit of cost: the models without one, by provider."""
 
 
 class Settled(NamedTuple):
@@ -135,7 +161,7 @@ class RunState:
         elif settled.is_lost and call.provider in self.spending.dearest:
             self.spending.pay(call.provider, None)
 
-    def record_paused(self, line: PausedLine) -> None:
+    def record_paused(self, line: "PausedLine") -> None:
         """Count what a body of a paused turn cost, which is in no answer yet."""
         usage, price = line.bill(self.limits.prices)
         cost = cost_of(usage, price)

@@ -13,25 +13,17 @@ from typing import BinaryIO, NamedTuple
 from pipeline.asking.index import Said, put_in_order, read_again, read_index, sync_index
 from pipeline.asking.ledger import token_shares
 from pipeline.asking.paid_replies import PAUSING, paid_in_vain, unused_bodies
-from pipeline.asking.run_folder import (
-    CITATIONS,
-    MANIFEST,
-    LastStart,
-    OpenRun,
-    ProviderCounts,
-    RunManifest,
-    locked_folder,
-    read_manifest,
-    write_manifest,
-)
+from pipeline.asking.run_folder import MANIFEST, OpenRun, ProviderCounts, RunManifest, read_manifest, write_manifest
+from pipeline.asking.run_state import LastStart
 from pipeline.core.errors import InputError, ProviderError
-from pipeline.core.files import staged_file
+from pipeline.core.files import locked_folder, staged_file
 from pipeline.core.schema import PROVIDERS, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.csv.file import answers_file, rows_as_bytes
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_of
 from pipeline.providers.http.request import load_body
-from pipeline.records.run import read_stored, resolved_earlier
+from pipeline.records.citation_form import read_stored
+from pipeline.records.citations_file import CITATIONS, resolved_earlier
 
 # The words with which the five say that an answer came to its end, in lower case.
 _WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "reason_stop", "tool_calls", "tool_use"})

@@ -14,9 +14,11 @@ from pipeline.core.terminal import SIGNAL_EXITS, ProgressBars, counted, printabl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.asking.ask_live import Preview, ProviderSelection
+    from pipeline.asking.ask_live import Preview
     from pipeline.asking.questions import Call
-    from pipeline.asking.run_folder import LastStart, RunManifest
+    from pipeline.asking.run_folder import RunManifest
+    from pipeline.asking.run_state import LastStart
+    from pipeline.asking.selection import ProviderSelection
     from pipeline.core.prompts import Prompts
     from pipeline.core.schema import ProviderName
     from pipeline.settings import Settings
@@ -94,7 +96,8 @@ def _counts(kinds: "Mapping[str, int]") -> str:
 
 def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> None:
     """Print what this start did, after a line for each provider that answered nothing."""
-    from pipeline.asking.run_folder import BAD_RESPONSES, read_errors
+    from pipeline.asking.paid_replies import BAD_RESPONSES
+    from pipeline.asking.run_folder import read_errors
 
     reasons = {error.provider: error.message for error in reversed(read_errors(out))} if last.silent else {}
     for provider, kinds in last.silent.items():
@@ -376,8 +379,9 @@ def _select(
     """
     import os
 
-    from pipeline.asking.ask_live import Spoken, check_selection, select_providers
+    from pipeline.asking.ask_live import check_selection, select_providers
     from pipeline.asking.questions import read_options
+    from pipeline.asking.selection import Spoken
 
     with usage_errors():
         wanted = read_options(**options)

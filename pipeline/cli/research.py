@@ -189,7 +189,7 @@ async def _run(
 
 def _audit_again(runs_dir: Path, run_id: str) -> None:
     """Audit the report of a run as it stands in its folder, print what is wrong, and keep the counts."""
-    from pipeline.asking.run_folder import locked_folder
+    from pipeline.core.files import locked_folder
     from pipeline.research.artefacts import RunFolder
     from pipeline.research.audit import verify_result
     from pipeline.research.report import audit_again

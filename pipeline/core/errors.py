@@ -5,7 +5,10 @@ The root command is the only place that turns these into output.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipeline.core.schema import ErrorKind
 
 
 class CitejuryError(Exception):
@@ -29,12 +32,6 @@ class TornFrameError(InputError):
     """The end of a file cuts off its last frame, as a kill in the middle of writing or a broken copy leaves it."""
 
 
-ErrorKind = Literal[
-    "missing_key", "auth", "rate_limit", "quota", "server", "network", "timeout", "bad_response", "not_recorded"
-]
-"""Why a provider gave no answer: the kinds of `errors.jsonl`."""
-
-
 class ProviderError(CitejuryError):
     """A provider gave no answer that can be read, or was not asked at all.
 
@@ -46,7 +43,7 @@ class ProviderError(CitejuryError):
     def __init__(
         self,
         message: str,
-        kind: ErrorKind = "bad_response",
+        kind: "ErrorKind" = "bad_response",
         *,
         status: int | None = None,
         attempts: int = 1,

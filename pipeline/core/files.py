@@ -1,11 +1,14 @@
 """The one writer of files: a file appears whole or not at all, and what is no file is written to, never replaced."""
 
 import errno
+import hashlib
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -86,3 +89,57 @@ def _followed(path: Path) -> Path:
             return path
         path = path.parent / path.readlink()
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
+"""What the system says of a disk that takes no more."""
+
+
+@contextmanager
+def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
+    """The folder, made where it is missing, for this process alone until the block ends or the process does.
+
+    Raises:
+        OutputError: `out` is a file, cannot be made, or another process is writing to it.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise OutputError(f"{str(out)!r} is not a folder, and none can be made there; name another one.") from error
+    if sys.platform == "win32":  # no fcntl there; a second process on the same folder is on its own
+        yield out
+        return
+    import fcntl
+
+    descriptor = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise OutputError(
+            f"Another `{command}` is writing to {str(out)!r}; wait for it or name another folder."
+        ) from error
+    try:
+        yield out
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        raise OutputError(
+            f"{str(out)!r} cannot be written to: {error.strerror}. Mend that and give the same command again; "
+            "what was answered before is kept."
+        ) from error
+    finally:
+        os.close(descriptor)
+
+
+def time_now() -> str:
+    """The time now: ISO 8601, UTC, with offset."""
+    return datetime.now(UTC).isoformat()
+
+
+SETTINGS_FILE = "citejury.toml"
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

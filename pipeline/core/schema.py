@@ -1,10 +1,12 @@
 """What the pipeline passes on: narratives in, answers with citations out, and the 20 columns of CSV v2."""
 
-from typing import Literal, get_args
+import reprlib
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.core.errors import ErrorKind
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 ProviderName = Literal["openai", "claude", "gemini", "grok", "perplexity"]
 """The list of the providers, in their fixed order. All else that is known of one is in its module in `providers`."""
@@ -13,6 +15,11 @@ RESULTS_OF: ProviderName = "perplexity"
 """The one provider whose search results are in CSV v2: its answers are citations × results rows, by the contract."""
 
 Placement = Literal["marker", "claim", "none"]
+
+ErrorKind = Literal[
+    "missing_key", "auth", "rate_limit", "quota", "server", "network", "timeout", "bad_response", "not_recorded"
+]
+"""Why a provider gave no answer: the kinds of `errors.jsonl`."""
 
 
 class Frozen(BaseModel):
@@ -203,3 +210,24 @@ class Price(Frozen):
     """Price of a million output tokens, thinking included."""
     search: float = Field(default=0.0, ge=0)
     """Price of a thousand web searches."""
+
+
+_NEEDED = {
+    "tuple_type": 'it needs a list of texts, such as `["a.com"]`',
+    "string_type": "it needs a text",
+    **dict.fromkeys(("bool_parsing", "bool_type"), "it needs true or false"),
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "it needs a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type"), "it needs a number"),
+    **dict.fromkeys(("dict_type", "model_type"), "it needs a table"),
+    "missing": "it is missing",
+}
+"""What a value should be, by pydantic's type of error."""
+
+
+def what_is_needed(problem: "ErrorDetails") -> str:
+    """What pydantic found wrong with a value, which is shown where `problem` has it, for whoever wrote the file."""
+    literal = problem["type"] == "literal_error"
+    needed = f"it needs one of {problem['ctx']['expected']}" if literal else _NEEDED.get(problem["type"])
+    if needed and "input" in problem:
+        return f"{needed}, and {reprlib.repr(problem['input'])} was found"
+    return needed or problem["msg"]

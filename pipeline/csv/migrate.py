@@ -14,10 +14,19 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from pipeline.citations.addresses import find_links, source_domain
-from pipeline.core.errors import BadRowsError, ErrorKind, InputError, OutputError, ProviderError
+from pipeline.core.errors import BadRowsError, InputError, OutputError, ProviderError
 from pipeline.core.files import staged_file
 from pipeline.core.lines import numbered_rows, open_csv
-from pipeline.core.schema import CSV_COLUMNS, RESULTS_OF, Answer, ErrorLine, ProviderName, SearchResult, StoredAnswer
+from pipeline.core.schema import (
+    CSV_COLUMNS,
+    RESULTS_OF,
+    Answer,
+    ErrorKind,
+    ErrorLine,
+    ProviderName,
+    SearchResult,
+    StoredAnswer,
+)
 from pipeline.csv.check import shown, wanted_json, wanted_time, wanted_uuid
 from pipeline.csv.file import error_bytes, write_answers
 from pipeline.providers import provider_name, read_payload

@@ -6,12 +6,16 @@ Source: pipeline/contracts/records.md#answer.
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pipeline.citations.addresses import Link, find_links, is_grounding_redirect
-from pipeline.core.schema import Answer, Occurrence, StoredAnswer
+from pipeline.core.errors import ProviderError
+from pipeline.core.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
+from pipeline.providers import read_body
+from pipeline.providers.http.request import load_body
 
+RESEARCH_RUN = "pipeline"
 # The full-width forms are there for reports that people have edited.
 _ID_MARK = re.compile(r"[(（](C[0-9]{3}(?:[,，、] ?C[0-9]{3}){0,998})[)）]", re.ASCII)
 _NUMBER_MARK = re.compile(r"(?<!\\)\[([0-9]{1,3}(?:, ?[0-9]{1,3}){0,998})\](?!\()", re.ASCII)
@@ -231,3 +235,37 @@ def _reference_titles(report_json: str) -> dict[str, str]:
         return {str(each["url"]): str(each["title"]) for each in listed if each.get("title")}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
+
+
+def read_stored(stored: StoredAnswer, body: Any = None) -> Answer:
+    """The answer as its stored payload tells it; from the CSV's own columns where no reader knows the payload.
+
+    `body` is the payload's JSON, which is read here where it is None.
+    """
+    if stored.model_name == RESEARCH_RUN:
+        return answer_from_report(stored)
+    if stored.model_name in PROVIDERS:
+        try:
+            answer = read_body(stored.model_name, load_body(stored.answer_raw_json) if body is None else body)
+        except ProviderError:
+            return _answer_from_columns(stored)
+        if answer.text == stored.answer_text and answer.citations == stored.citations:
+            return answer
+    return _answer_from_columns(stored)
+
+
+def _answer_from_columns(stored: StoredAnswer) -> Answer:
+    """The answer that the columns hold: a citation's places are its links in the text."""
+    links = [
+        Occurrence(url=link.url, start=link.start, end=link.end, placement="claim")
+        for link in find_links(stored.answer_text)
+        if link.url in stored.citations
+    ]
+    linked = {occurrence.url for occurrence in links}
+    return Answer(
+        text=stored.answer_text,
+        citations=stored.citations,
+        domains=stored.domains,
+        occurrences=(*links, *(Occurrence(url=url) for url in stored.citations if url not in linked)),
+        search_results=stored.search_results,
+    )

@@ -1,21 +1,21 @@
 """Canonical records: from a run folder, and from and to JSON Lines, also those in the style of ragas."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from pipeline.citations.addresses import document_id, find_links
-from pipeline.core.errors import BadRowsError, InputError, ProviderError
+from pipeline.citations.addresses import document_id
+from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.files import staged_file
-from pipeline.core.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
+from pipeline.core.schema import PROVIDERS, Answer, StoredAnswer
 from pipeline.csv.file import answers_file, read_answers
 from pipeline.csv.rows import place_of
-from pipeline.providers import get_provider, read_body
-from pipeline.providers.http.request import load_body, writable
-from pipeline.records.citation_form import answer_from_report, to_one_form
+from pipeline.providers import get_provider
+from pipeline.providers.http.request import writable
+from pipeline.records.citation_form import RESEARCH_RUN, read_stored, to_one_form
 from pipeline.records.schema import (
     Passage,
     Provenance,
@@ -27,8 +27,6 @@ from pipeline.records.schema import (
     join_context,
 )
 from pipeline.text.words import detect_language
-
-RESEARCH_RUN = "pipeline"
 
 
 class ToldRun(NamedTuple):
@@ -142,40 +140,6 @@ def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Ans
     )
 
 
-def read_stored(stored: StoredAnswer, body: Any = None) -> Answer:
-    """The answer as its stored payload tells it; from the CSV's own columns where no reader knows the payload.
-
-    `body` is the payload's JSON, which is read here where it is None.
-    """
-    if stored.model_name == RESEARCH_RUN:
-        return answer_from_report(stored)
-    if stored.model_name in PROVIDERS:
-        try:
-            answer = read_body(stored.model_name, load_body(stored.answer_raw_json) if body is None else body)
-        except ProviderError:
-            return _answer_from_columns(stored)
-        if answer.text == stored.answer_text and answer.citations == stored.citations:
-            return answer
-    return _answer_from_columns(stored)
-
-
-def _answer_from_columns(stored: StoredAnswer) -> Answer:
-    """The answer that the columns hold: a citation's places are its links in the text."""
-    links = [
-        Occurrence(url=link.url, start=link.start, end=link.end, placement="claim")
-        for link in find_links(stored.answer_text)
-        if link.url in stored.citations
-    ]
-    linked = {occurrence.url for occurrence in links}
-    return Answer(
-        text=stored.answer_text,
-        citations=stored.citations,
-        domains=stored.domains,
-        occurrences=(*links, *(Occurrence(url=url) for url in stored.citations if url not in linked)),
-        search_results=stored.search_results,
-    )
-
-
 def passages(model_name: str, answer: Answer) -> tuple[Passage, ...]:
     """The passages that the payload carries, in rank order; each text of a page once."""
     origin = get_provider(model_name).passages if model_name in PROVIDERS else None
@@ -221,56 +185,6 @@ def _sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
         )
         for number, (url, host) in enumerate(zip(answer.citations, answer.domains, strict=True), start=1)
     )
-
-
-def resolved_earlier(path: Path) -> dict[str, str]:
-    """The targets that a `citations.jsonl` holds, by the redirect's URL; empty where there is no such file.
-
-    A line that something tore is passed over: the file is derived, and its target is looked up again.
-    """
-    if not path.is_file():
-        return {}
-    with open(path, "rb") as file:
-        redirects = (raw for raw in file if b'"resolved_url"' in raw)  # most lines have none, and need no reading
-        lines = [line for line in map(_read_citation, redirects) if line and line.get("resolved_url")]
-    return {line["url"]: line["resolved_url"] for line in lines}
-
-
-def read_citations(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a `citations.jsonl`, one at a time.
-
-    Raises:
-        InputError: a line is no JSON object with a `url`, or its `resolved_url` is no text.
-    """
-    with open(path, "rb") as file:
-        for number, raw in enumerate(file, start=1):
-            line = _read_citation(raw)
-            if line is None:
-                raise InputError(
-                    f"Line {number} of {str(path)!r} is no citation. Remove the file; it is derived from the answers."
-                )
-            yield line
-
-
-def _read_citation(raw: bytes) -> dict[str, Any] | None:
-    """One line of a `citations.jsonl`; None where it is no JSON object with a `url`."""
-    try:
-        line = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(line, dict):
-        return None
-    texts = (line.get("url"), line.get("resolved_url", ""))
-    return line if all(isinstance(text, str) for text in texts) else None
-
-
-def write_resolved(path: Path, targets: Mapping[str, str]) -> None:
-    """Write the targets beside their redirects' URLs; a line that has one already keeps it."""
-    with staged_file(path) as file:
-        for line in read_citations(path):
-            target = "" if line.get("resolved_url") else targets.get(line["url"], "")
-            line = {**line, "resolved_url": target} if target else line
-            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
 
 
 RESEARCH_RECORDS = "records.jsonl"

@@ -372,3 +372,10 @@ KINDS: dict[type[Payload], TraceKind] = {payload: kind for kind, payload in PAYL
 
 def put_trace(store: Store, run_id: str, payload: Payload) -> None:
     store.put_event(run_id, KINDS[type(payload)], payload.model_dump(mode="json", exclude_none=True))
+
+
+OWN_FILES_HOST = "documents.invalid"
+
+
+def is_document(url: str) -> bool:
+    return url.partition("://")[2].partition("/")[0].endswith(OWN_FILES_HOST)

@@ -16,20 +16,20 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from pipeline.asking.run_sources import MEDIA_TYPES, added_page, read_file
 from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import counted
+from pipeline.research.contracts import OWN_FILES_HOST
 from pipeline.research.full_text import FullText, Weights, all_of, any_of, search_words
 from pipeline.research.search import RawResult, SearchResults, readable_results
 from pipeline.sources.extract import Extractor
 from pipeline.sources.headings import Heading, headings_of
+from pipeline.sources.own_files import MEDIA_TYPES, added_page, read_file
 from pipeline.sources.passages import is_index
 from pipeline.sources.schema import READ
 from pipeline.sources.store import Store, StoredPage
 from pipeline.text.words import content_words
 
-_HOST = "documents.invalid"
 _HOST_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _NO_LETTERS = re.compile(r"[^a-z0-9]+")
 _FILES_AT_ONCE = 16
@@ -128,7 +128,7 @@ def document_url(folder: Path, file: Path) -> str:
     *folders, name = file.relative_to(folder).parts
     sites = [_label_of(part) for part in (*folders[:1], folder.resolve().name) if part]
     path = quote(os.fsencode("/".join([*folders[1:], name])))
-    return canonical_url(f"https://{'.'.join([*sites, _HOST])}/{path}")
+    return canonical_url(f"https://{'.'.join([*sites, OWN_FILES_HOST])}/{path}")
 
 
 def _label_of(name: str) -> str:
@@ -138,10 +138,6 @@ def _label_of(name: str) -> str:
     digits = hashlib.sha256(os.fsencode(name)).hexdigest()[:8]
     letters = _NO_LETTERS.sub("-", name.lower()).strip("-")[:30].strip("-")
     return f"{letters}-{digits}" if letters else digits
-
-
-def is_document(url: str) -> bool:
-    return url.partition("://")[2].partition("/")[0].endswith(_HOST)
 
 
 # About as long as three paragraphs: so the best place of a long PDF counts as much as a short page.

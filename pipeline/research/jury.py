@@ -8,8 +8,8 @@ from uuid import uuid5
 from pipeline.citations.addresses import document_id, source_domain
 from pipeline.core.schema import StoredAnswer
 from pipeline.csv.file import write_answers
-from pipeline.records.citation_form import read_marks
-from pipeline.records.run import RESEARCH_RECORDS, RESEARCH_RUN, ToldRun, record_from_answer, write_records
+from pipeline.records.citation_form import RESEARCH_RUN, read_marks
+from pipeline.records.run import RESEARCH_RECORDS, ToldRun, record_from_answer, write_records
 from pipeline.records.schema import RECORD_NAMESPACE, QueryResponse, join_context
 from pipeline.research.artefacts import RunFolder, json_text, write_text
 from pipeline.research.contracts import Report, ReportFile, contract_json

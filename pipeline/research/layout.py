@@ -13,11 +13,10 @@ from urllib.parse import quote, urldefrag
 from pipeline.citations.addresses import source_domain
 from pipeline.core.errors import InputError
 from pipeline.research.artefacts import MAX_SOURCES, CitationEntry, ParagraphLine
-from pipeline.research.contracts import Citation, Reference, Report
-from pipeline.research.documents import is_document
+from pipeline.research.contracts import Citation, Reference, Report, is_document
 from pipeline.research.full_text import FullText, search_words
 from pipeline.research.report_words import ReportWords, report_words
-from pipeline.research.values import ANSWER, AskedQuery, Intake, Plan, Verified, Written, plan_language
+from pipeline.research.values import ANSWER, AskedQuery, Intake, Plan, Verified, Written, plan_language, title_of
 from pipeline.sources.headings import headings_above
 from pipeline.sources.passages import lines_of
 from pipeline.text.asking import is_general, names_subject, subject_words
@@ -123,11 +122,6 @@ def lay_out(
 def cid(number: int) -> str:
     """The id of the source with this number: `C001` for 1."""
     return f"C{number:03d}"
-
-
-def title_of(topic: str) -> str:
-    words = " ".join(topic.split())
-    return words[:1].upper() + words[1:]
 
 
 class _Layout(NamedTuple):

@@ -15,9 +15,8 @@ from urllib.parse import urldefrag, urlsplit
 from pipeline.asking.gather import Report, gather_pages, missing_pages
 from pipeline.citations.addresses import membership_key, site_key
 from pipeline.core.errors import ProviderError
-from pipeline.research.contracts import ERROR_CODES, Failure, FetchResult, Payload, ToolCall, put_trace
+from pipeline.research.contracts import ERROR_CODES, Failure, FetchResult, Payload, ToolCall, is_document, put_trace
 from pipeline.research.contracts import SearchResults as Answered
-from pipeline.research.documents import is_document
 from pipeline.research.search import SearchProvider, SearchResults
 from pipeline.research.values import AskedQuery, FoundPage, Plan, plan_language
 from pipeline.sources.address import PRIMARY, SECONDARY, source_kind

@@ -11,9 +11,8 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from pipeline.research.full_text import FullText, SearchWord, Weights, any_of, search_words
-from pipeline.research.layout import title_of
 from pipeline.research.report_words import report_words
-from pipeline.research.values import Intake, Plan, Written, plan_language
+from pipeline.research.values import Intake, Plan, Written, plan_language, title_of
 from pipeline.sources.choose import rank_passages
 from pipeline.sources.chunk import page_chunks
 from pipeline.sources.headings import headings_above, headings_of

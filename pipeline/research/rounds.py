@@ -15,8 +15,7 @@ from pipeline.core.errors import InputError, ProviderError
 from pipeline.core.terminal import counted
 from pipeline.models.asking import Model
 from pipeline.research.claims import ask_verdicts, extract_claims, verify, verify_passages
-from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified
-from pipeline.research.documents import is_document
+from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified, is_document
 from pipeline.research.intake import clean_line
 from pipeline.research.journal import JOURNAL, Journal
 from pipeline.research.options import EXTRACTIVE, Budget, Effort, ResearchOptions, StopReason
@@ -25,9 +24,8 @@ from pipeline.research.passages import chunks_of, claims_of, reading_list, shown
 from pipeline.research.run import Environment, ResearchRun, put_new_traces
 from pipeline.research.search import RunSearch
 from pipeline.research.values import AskedQuery, FoundPage, Plan, Verified, plan_language
-from pipeline.research.write import stems_of
 from pipeline.sources.schema import READ
-from pipeline.text.asking import SubjectWord, subject_words
+from pipeline.text.asking import SubjectWord, stems_of, subject_words
 from pipeline.verifying.values import Checked, Claim, Page
 
 _ENOUGH_CLAIMS = 3

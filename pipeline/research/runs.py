@@ -9,8 +9,8 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from pipeline.asking.run_folder import locked_folder
 from pipeline.core.errors import InputError, OutputError
+from pipeline.core.files import locked_folder
 from pipeline.research.artefacts import RUN_ID, Clarify, RunFolder, StageEvent, VerifyResult, checked_run_id
 from pipeline.research.contracts import Metrics, Text, UtcTime, aware_time
 from pipeline.research.journal import JOURNAL, read_setup

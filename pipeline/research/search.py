@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from pipeline.citations.addresses import canonical_url
-from pipeline.core.errors import ErrorKind, InputError, NotInstalledError, ProviderError, SettingsError
+from pipeline.core.errors import InputError, NotInstalledError, ProviderError, SettingsError
+from pipeline.core.schema import ErrorKind
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.http.failure import redact
 from pipeline.providers.http.request import Endpoint, ProviderRequest, as_object, as_objects, read_base_url

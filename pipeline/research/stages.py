@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from pydantic import TypeAdapter
 
-from pipeline.asking.run_folder import locked_folder
 from pipeline.core.errors import InputError, OutputError
+from pipeline.core.files import locked_folder
 from pipeline.core.terminal import counted
 from pipeline.models.asking import Meter
 from pipeline.models.structured import added, spent_of

@@ -57,3 +57,8 @@ class Written(NamedTuple):
 def plan_language(plan: Plan) -> str:
     """ISO 639-1 code of the language in which the plan is written; `en` where it cannot be told."""
     return text_language(" ".join(plan.sections), "en")
+
+
+def title_of(topic: str) -> str:
+    words = " ".join(topic.split())
+    return words[:1].upper() + words[1:]

@@ -10,16 +10,16 @@ from pydantic import BaseModel
 from pipeline.citations.addresses import site_key, source_domain
 from pipeline.models.asking import Model
 from pipeline.research.claims import is_fit
-from pipeline.research.documents import is_document
-from pipeline.research.layout import cut, title_of
+from pipeline.research.contracts import is_document
+from pipeline.research.layout import cut
 from pipeline.research.report_words import ReportWords, report_words
-from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, plan_language
+from pipeline.research.values import ANSWER, Intake, Plan, Verified, Written, plan_language, title_of
 from pipeline.sources.address import source_kind
 from pipeline.sources.headings import headings_above
-from pipeline.text.asking import stem, subject_words
+from pipeline.text.asking import stem, stems_of, subject_words
 from pipeline.text.normal_form import normalise
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import content_words, numbers_in, without_marks
+from pipeline.text.words import numbers_in, without_marks
 from pipeline.verifying.page_text import read_page
 from pipeline.verifying.rules import Disagreement, check_sentence, disagreements, disputed_ids
 from pipeline.verifying.values import Checked, Page, Paragraph, Quote
@@ -46,10 +46,6 @@ def _says_again(one: _Said, other: _Said, topic: frozenset[str]) -> bool:
     if not shorter.words or not shorter.numbers <= longer.numbers:
         return False
     return len(shorter.words & longer.words) >= _SAME * len(shorter.words)
-
-
-def stems_of(text: str, language: str) -> frozenset[str]:
-    return frozenset(map(stem, content_words(text, language)))
 
 
 _MOST_SENTENCES = 3

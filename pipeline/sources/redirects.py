@@ -7,7 +7,7 @@ Source: https://ai.google.dev/gemini-api/docs/google-search, `groundingChunks[].
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,10 @@ import httpx
 
 from pipeline.citations.addresses import is_grounding_redirect
 from pipeline.core.errors import InputError
-from pipeline.records.run import read_citations, write_resolved
+from pipeline.core.files import locked_folder
+from pipeline.csv.file import answers_file
+from pipeline.providers import every_provider
+from pipeline.records.citations_file import CITATIONS, read_citations, write_resolved
 from pipeline.sources.guard import web_target
 
 _CONCURRENCY = 8
@@ -97,3 +100,22 @@ async def _target_of(url: str, client: httpx.AsyncClient) -> tuple[str, str]:
             return ("", "bad_target") if is_grounding_redirect(target) else (target, "")
         reason = f"status_{response.status_code}"
     return "", reason
+
+
+def cites_redirects(run: Path) -> bool:
+    """Whether the run has answers of a provider that cites redirect links."""
+    return any(provider.cites_redirects and answers_file(run, provider.name).is_file() for provider in every_provider())
+
+
+async def look_up_redirects(
+    out: Path, redirect_client: "Callable[[], httpx.AsyncClient]", report: Callable[[str], None]
+) -> None:
+    """Look up the targets of redirects, note them in `citations.jsonl`, and report how many were found."""
+    with locked_folder(out):
+        async with redirect_client() as client:
+            found = await resolve_citations(out / CITATIONS, client)
+    missing = ", ".join(f"{count} {reason}" for reason, count in found.reasons.items())
+    if found.targets or missing:
+        rest = f"; not found: {missing}, tried again at the next start" if missing else ""
+        names = ", ".join(provider.name for provider in every_provider() if provider.cites_redirects)
+        report(f"{names}: {len(found.targets)} targets of redirect links found{rest}.")

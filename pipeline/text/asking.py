@@ -8,7 +8,16 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from pipeline.text.words import ASKS_WITHOUT_BLANKS, NUMBERS, STOP_WORDS, TOKEN, UNSPACED, pairs, plain_number
+from pipeline.text.words import (
+    ASKS_WITHOUT_BLANKS,
+    NUMBERS,
+    STOP_WORDS,
+    TOKEN,
+    UNSPACED,
+    content_words,
+    pairs,
+    plain_number,
+)
 
 _ENGLISH = """
 able accomplish according achieve actual actually add adding additional advantage advantages advice aim aims allow
@@ -200,3 +209,7 @@ def _cut(signs: str, language: str) -> list[str]:
         return [""]
     most = 2 if language == "zh" else _LONGEST_HAN
     return pairs(signs) if _HAN_SIGN.match(signs) and len(signs) > most else [signs]
+
+
+def stems_of(text: str, language: str) -> frozenset[str]:
+    return frozenset(map(stem, content_words(text, language)))

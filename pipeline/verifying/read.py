@@ -6,11 +6,10 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.asking.run_folder import CITATIONS
 from pipeline.core.errors import InputError
 from pipeline.csv.file import is_answers_file, read_answers
-from pipeline.records.citation_form import to_one_form
-from pipeline.records.run import RESEARCH_RUN, read_stored, resolved_earlier
+from pipeline.records.citation_form import RESEARCH_RUN, read_stored, to_one_form
+from pipeline.records.citations_file import CITATIONS, resolved_earlier
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import detect_language
 from pipeline.verifying.marks import (

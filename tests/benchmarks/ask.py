@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 import httpx
 
-from pipeline.asking.ask_live import ProviderSelection, ask_providers, select_providers
+from pipeline.asking.ask_live import ask_providers, select_providers
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Limits
+from pipeline.asking.selection import ProviderSelection
 from pipeline.core.schema import AskOptions
 
 NAME = "pipeline_ask"

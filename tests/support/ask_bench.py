@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from pipeline.asking.ask_live import LiveAnswers, ProviderSelection
+from pipeline.asking.ask_live import LiveAnswers
 from pipeline.asking.questions import Arm, Call, Reply, plan_calls
+from pipeline.asking.selection import ProviderSelection
 from pipeline.core.errors import ProviderError
 from pipeline.core.schema import PROVIDERS, AskOptions, Narrative, ProviderName
 from pipeline.providers import every_provider, get_provider

@@ -33,7 +33,8 @@ from pipeline.asking.index import IndexHead, IndexLine
 from pipeline.asking.ledger import LedgerLine
 from pipeline.asking.paid_replies import BadResponse, PausedLine
 from pipeline.asking.questions import ArmAsked, ArmFile
-from pipeline.asking.run_folder import LastStart, NarrativesFile, ProviderCounts, RunManifest
+from pipeline.asking.run_folder import NarrativesFile, ProviderCounts, RunManifest
+from pipeline.asking.run_state import LastStart
 from pipeline.core.prompts import PromptsAsked, PromptSettings
 from pipeline.core.schema import AnswerRow, AskOptions, ErrorLine
 from pipeline.providers import every_provider

@@ -7,9 +7,9 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.statistics.agreement import measure_agreement
-from exports.statistics.agreement_schema import Agreement, InputFile
+from exports.statistics.agreement_schema import Agreement
 from exports.statistics.disagreements import Disagreement, find_disagreements
-from exports.statistics.ratings import Ratings
+from exports.statistics.ratings import InputFile, Ratings
 from exports.statistics.results_schema import Results
 from tests.support.agreement_data import START, Row, ratings_of
 from tests.support.results_data import results

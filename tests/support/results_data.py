@@ -1,8 +1,8 @@
 """Results made by hand: three providers, one composite finding, two tasks, and what cannot be told."""
 
-from exports.statistics.agreement_schema import InputFile
+from exports.statistics.groups import Denominators
+from exports.statistics.ratings import InputFile
 from exports.statistics.results_schema import (
-    Denominators,
     Difference,
     Finding,
     GroupRate,

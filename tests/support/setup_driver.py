@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import annotation.campaign.setup  # noqa: F401
-from annotation.argilla.client import load_sdk
+from annotation.argilla.sdk import load_sdk
 from exports.cli import main
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -45,7 +45,8 @@ from exports.report.results_words import (
 )
 from exports.report.words import UNDEFINED
 from exports.statistics.agreement_schema import Agreement
-from exports.statistics.results_schema import Denominators, Finding, LabelResults, Rate, Results
+from exports.statistics.groups import Denominators
+from exports.statistics.results_schema import Finding, LabelResults, Rate, Results
 from pipeline.core.terminal import counted
 
 _WHOLE = Axis(0.0, 1.0)

@@ -50,13 +50,13 @@ from exports.report.words import (
 from exports.statistics.agreement_schema import (
     Agreement,
     Calibration,
-    InputFile,
     JudgeDifference,
     JudgedTask,
     ReliabilityBin,
     TaskAgreement,
 )
 from exports.statistics.disagreements import Disagreement
+from exports.statistics.ratings import InputFile
 from exports.statistics.results_schema import Results
 from exports.statistics.table import STATISTICS
 from pipeline.core.errors import OutputError

@@ -34,7 +34,7 @@ from exports.report.html.elements import (
 )
 from exports.report.words import UNDEFINED, annotator_sentences, percent
 from exports.statistics.agreement_schema import Agreement, AnnotatorAgreement, PairAgreement, TaskAgreement
-from exports.statistics.annotators import FEW_SHARED
+from exports.statistics.warnings import FEW_SHARED
 
 MOST_ANNOTATORS = 20
 """A map of more cannot be read."""

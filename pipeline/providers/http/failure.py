@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, NamedTuple
 
-from pipeline.core.errors import ErrorKind, ProviderError
+from pipeline.core.errors import ProviderError
+from pipeline.core.schema import ErrorKind
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text, first_object, load_body
 
 _MAX_MESSAGE = 400

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from annotation import task_settings
-from annotation.argilla.client import load_sdk
 from annotation.argilla.labels import LABELS, TASKS
+from annotation.argilla.sdk import load_sdk
 from annotation.argilla.tasks import (
     COLUMN_FIELDS,
     check_takes_suggestions,

@@ -303,7 +303,7 @@ def test_a_time_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_a_stamp_of_the_server_counts_as_utc() -> None:
-    from exports.csv.rows import utc
+    from exports.csv.schema import utc
 
     assert utc("2026-03-01T10:00:00.000001") == datetime(2026, 3, 1, 10, 0, 0, 1, tzinfo=UTC)
     assert utc("2026-03-01T10:00:00+02:00").isoformat() == "2026-03-01T08:00:00+00:00"

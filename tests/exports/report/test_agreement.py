@@ -12,8 +12,8 @@ from exports.csv.schema import COLUMNS
 from exports.report.files import agreement_json
 from exports.statistics.agreement import measure_figures
 from exports.statistics.agreement_schema import LabelAgreement
-from exports.statistics.labels import with_cautions
 from exports.statistics.ratings import FloatArray, Ratings
+from exports.statistics.warnings import with_cautions
 from pipeline.core.errors import InputError
 from tests.support.agreement_data import CASES, SINGLE_LABEL, ratings_of_case, ratings_of_matrix
 from tests.support.measured_files import measure_files

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from exports.csv.schema import COLUMNS
 from exports.report.files import DISAGREEMENTS_KEPT, WORK_FOLDER, collect_disagreements
-from pipeline.asking.run_folder import locked_folder
+from pipeline.core.files import locked_folder
 from tests.support.agreement_data import ratings_of_matrix
 from tests.support.places import NO_SHARED, ROOT, SHARED
 

@@ -15,7 +15,7 @@ from exports.report.words import (
     warning_sentences,
 )
 from exports.statistics.agreement_schema import Discards, LabelAgreement
-from exports.statistics.labels import ADVICE
+from exports.statistics.warnings import ADVICE
 from pipeline.core.terminal import printable
 from tests.support.figures_data import RICH, against_rest, agreement, change, label, task
 from tests.support.printed import agreement_terminal

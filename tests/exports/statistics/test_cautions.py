@@ -9,8 +9,8 @@ import pytest
 from exports.statistics.agreement import measure_agreement, measure_figures, measure_task
 from exports.statistics.agreement_schema import LabelAgreement, LabelWarning, TaskAgreement, TaskWarning
 from exports.statistics.annotators import components, identical_vectors, measure_overlap
-from exports.statistics.labels import ADVICE, items_to_show, required_items, selection_p, with_cautions
 from exports.statistics.ratings import MISSING, Ratings, Votes
+from exports.statistics.warnings import ADVICE, items_to_show, required_items, selection_p, with_cautions
 from tests.support.agreement_data import Row, ratings_of, ratings_of_matrix
 
 RESAMPLES = 200

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from exports.statistics.agreement import measure_figures
-from exports.statistics.agreement_schema import Interval
+from exports.statistics.agreement_schema import UNDEFINED_SHARE, Interval
 from exports.statistics.annotators import AnnotatorEstimators, PairEstimators
 from exports.statistics.distributions import student_quantile
 from exports.statistics.exchange import measure_exchange
@@ -15,7 +15,6 @@ from exports.statistics.labels import LabelEstimators
 from exports.statistics.patterns import task_patterns
 from exports.statistics.ratings import FloatArray, Ratings
 from exports.statistics.resampling import (
-    UNDEFINED_SHARE,
     Estimator,
     Replicates,
     SparseSums,

@@ -23,7 +23,8 @@ from annotation.argilla.tasks import round_of, task_of
 from exports.cli import main
 from exports.cli.project import start_project
 from exports.study import CommandFailedError, Incomplete, Month, StudyFile, read_study_file, work_at
-from pipeline.asking.run_folder import locked_folder, read_manifest
+from pipeline.asking.run_folder import read_manifest
+from pipeline.core.files import locked_folder
 from pipeline.core.schema import PROVIDERS
 from tests.support.batch_runs import environment, write_narratives
 from tests.support.batch_servers import BatchServers

@@ -10,15 +10,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.ask_live import ProviderSelection
 from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.ledger import LEDGER, open_batches
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.paid_replies import PAUSED
+from pipeline.asking.paid_replies import BAD_RESPONSES, PAUSED
 from pipeline.asking.questions import Call, Limits
 from pipeline.asking.replay import replay_narratives
-from pipeline.asking.run_folder import BAD_RESPONSES, locked_folder, read_errors, read_manifest
+from pipeline.asking.run_folder import read_errors, read_manifest
+from pipeline.asking.selection import ProviderSelection
 from pipeline.core.errors import InputError, OutputError
+from pipeline.core.files import locked_folder
 from pipeline.core.schema import AskOptions, Price, ProviderName
 from pipeline.csv.file import answers_file, read_answers
 from pipeline.providers import get_provider

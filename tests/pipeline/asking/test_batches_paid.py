@@ -14,8 +14,9 @@ from pipeline.asking.batches import ask_in_batches
 from pipeline.asking.index import read_index
 from pipeline.asking.ledger import LEDGER
 from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.paid_replies import BAD_RESPONSES
 from pipeline.asking.questions import Limits
-from pipeline.asking.run_folder import BAD_RESPONSES, read_manifest
+from pipeline.asking.run_folder import read_manifest
 from pipeline.core.errors import InputError
 from pipeline.core.schema import AskOptions, Price
 from pipeline.providers import get_provider

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.run_folder import BAD_RESPONSES, read_errors, read_manifest
+from pipeline.asking.paid_replies import BAD_RESPONSES
+from pipeline.asking.run_folder import read_errors, read_manifest
 from pipeline.asking.run_state import Spending
 from pipeline.core.schema import PROVIDERS, ProviderName
 from pipeline.csv.file import read_answers

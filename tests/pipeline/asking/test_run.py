@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from exports.cli import main
 from pipeline.asking.replay import recorded_providers, replay_narratives
-from pipeline.asking.run_folder import locked_folder
 from pipeline.core.errors import InputError, OutputError
+from pipeline.core.files import locked_folder
 from pipeline.core.schema import StoredAnswer
 from pipeline.csv.file import read_answers
 from pipeline.csv.rows import identify_call

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.run_folder import LastStart, read_errors, read_manifest
+from pipeline.asking.run_folder import read_errors, read_manifest
+from pipeline.asking.run_state import LastStart
 from pipeline.csv.file import read_answers
 from pipeline.records.run import records_from_run
 from tests.support.csv_check import check_file

@@ -1,0 +1,71 @@
+"""Files as they are given: rows with their lines, names in sentences, and what results say of a file."""
+
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from exports.statistics.ratings import InputFile
+from pipeline.core.errors import InputError
+from pipeline.core.files import sha256_of
+
+
+def input_file(path: Path, rows: int) -> InputFile:
+    """The file as results name it: without its folder, with its hash and the rows that were read of it."""
+    return InputFile(file=path.name, sha256=sha256_of(path), rows=rows)
+
+
+def display_names(files: Sequence[Path]) -> list[str]:
+    """How sentences name each file: without its folder, unless several have the same name."""
+    names = [path.name for path in files]
+    return [str(path) if names.count(path.name) > 1 else path.name for path in files]
+
+
+def counted_cells(bad: Sequence[str]) -> str:
+    return "1 cell or row" if len(bad) == 1 else f"{len(bad):,} cells or rows"
+
+
+def column_rows(
+    path: Path, needed: Sequence[str], advice: str, shown: str, bad: list[str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each row's place in words and its cells by column; `bad` gets a sentence for each of another length.
+
+    Raises:
+        InputError: the file is no CSV in UTF-8, or has not each of the `needed` columns once.
+    """
+    rows = csv_rows(path)
+    _, header = next(rows, (1, []))
+    for column in needed:
+        if header.count(column) != 1:
+            found = header.count(column)
+            raise InputError(f"`{path}` needs the column `{column}` once, found it {found} times. {advice}")
+    for line, cells in rows:
+        if len(cells) == len(header):
+            yield f"{shown}, line {line}", dict(zip(header, cells, strict=True))
+        else:
+            bad.append(f"{shown}, line {line}: found {len(cells)} cells, the header has {len(header)}.")
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Each row with the physical line on which it begins, counted from 1; blank lines are skipped.
+
+    Raises:
+        InputError: the file cannot be opened, is not UTF-8 (a BOM is allowed), or its quotes do not match.
+    """
+    csv.field_size_limit(sys.maxsize)
+    end = 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream, strict=True)
+            for cells in reader:
+                if cells:
+                    yield end + 1, cells
+                end = reader.line_num
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"`{path}` is not UTF-8 on line {end + 1} or below: {error.reason}. Save it as UTF-8."
+        ) from error
+    except csv.Error as error:
+        raise InputError(f"`{path}`, line {end + 1}, is not CSV: {error}. Export it again.") from error
+    except OSError as error:
+        raise InputError(f"`{path}` cannot be read: {error.strerror}.") from error

@@ -1,0 +1,61 @@
+"""`citations.jsonl` of a run: each cited URL once an answer, and where a redirect leads."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.core.errors import InputError
+from pipeline.core.files import staged_file
+
+CITATIONS = "citations.jsonl"
+
+
+def resolved_earlier(path: Path) -> dict[str, str]:
+    """The targets that a `citations.jsonl` holds, by the redirect's URL; empty where there is no such file.
+
+    A line that something tore is passed over: the file is derived, and its target is looked up again.
+    """
+    if not path.is_file():
+        return {}
+    with open(path, "rb") as file:
+        redirects = (raw for raw in file if b'"resolved_url"' in raw)  # most lines have none, and need no reading
+        lines = [line for line in map(_read_citation, redirects) if line and line.get("resolved_url")]
+    return {line["url"]: line["resolved_url"] for line in lines}
+
+
+def read_citations(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a `citations.jsonl`, one at a time.
+
+    Raises:
+        InputError: a line is no JSON object with a `url`, or its `resolved_url` is no text.
+    """
+    with open(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            line = _read_citation(raw)
+            if line is None:
+                raise InputError(
+                    f"Line {number} of {str(path)!r} is no citation. Remove the file; it is derived from the answers."
+                )
+            yield line
+
+
+def _read_citation(raw: bytes) -> dict[str, Any] | None:
+    """One line of a `citations.jsonl`; None where it is no JSON object with a `url`."""
+    try:
+        line = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(line, dict):
+        return None
+    texts = (line.get("url"), line.get("resolved_url", ""))
+    return line if all(isinstance(text, str) for text in texts) else None
+
+
+def write_resolved(path: Path, targets: Mapping[str, str]) -> None:
+    """Write the targets beside their redirects' URLs; a line that has one already keeps it."""
+    with staged_file(path) as file:
+        for line in read_citations(path):
+            target = "" if line.get("resolved_url") else targets.get(line["url"], "")
+            line = {**line, "resolved_url": target} if target else line
+            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())

@@ -1,0 +1,95 @@
+"""Files of the user's own, read as the pages that they stand for."""
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.citations.addresses import source_domain
+from pipeline.core.errors import InputError
+from pipeline.core.prompts import text_digest
+from pipeline.sources.store import StoredPage
+
+if TYPE_CHECKING:
+    from pipeline.sources.extract import Extracted, Extractor
+
+_MAX_BYTES = 100_000_000
+
+MEDIA_TYPES = {
+    ".pdf": "application/pdf",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "application/xhtml+xml",
+    ".txt": "text/plain",
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+}
+
+
+async def added_page(key: str, file: Path, extractor: "Extractor") -> StoredPage:
+    """The user's file as the page under this key; it wins over the web for good.
+
+    What makes a fetched page useless, such as a notice of cookies on it, is the user's to judge: only a file without
+    any text is refused.
+
+    Raises:
+        InputError: the file is missing, too large, of a kind that is not read, or holds no text.
+    """
+    body = read_file(file)
+    media_type = _media_type_of(file, body)
+    extracted = await extractor.extract(body, media_type, "", key)
+    if not extracted.text.strip():
+        why = extracted.detail or extracted.reason
+        raise InputError(f"{str(file)!r} holds no text that can be read ({why}); save the page anew, or as plain text.")
+    return _page_of_file(key, body, extracted)
+
+
+def read_file(file: Path) -> bytes:
+    """The file's bytes.
+
+    Raises:
+        InputError: there is no such file, or it is too large.
+    """
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            raise InputError(f"{str(file)!r} is larger than {_MAX_BYTES:,} bytes; that is no page.")
+        return file.read_bytes()
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise InputError(f"There is no file {str(file)!r} to add; `--add` wants the URL and then the file.") from error
+
+
+def _media_type_of(file: Path, body: bytes) -> str:
+    """The file's media type, by its beginning or its name."""
+    beginning = body[:1024].lstrip().lower()
+    if beginning.startswith(b"%pdf-"):
+        return "application/pdf"
+    named = MEDIA_TYPES.get(file.suffix.lower(), "")
+    if named:
+        return named
+    if beginning.startswith((b"<!doctype html", b"<html")):
+        return "text/html"
+    if b"\0" in body[:1024]:
+        raise InputError(f"{str(file)!r} is none of PDF, HTML, Markdown and plain text; nothing else is read.")
+    return "text/plain"
+
+
+def _page_of_file(key: str, body: bytes, extracted: "Extracted") -> StoredPage:
+    return StoredPage(
+        url=key,
+        final_url=key,
+        text=extracted.text,
+        title=extracted.title,
+        domain=source_domain(key),
+        lang=extracted.language,
+        content_type=extracted.content_type,
+        hash=text_digest(extracted.text),
+        ts=datetime.now(UTC).isoformat(timespec="seconds"),
+        raw=body,
+        raw_sha256=hashlib.sha256(body).hexdigest(),
+        status=None,
+        reason="added",
+        detail="",
+        page_starts=extracted.page_starts,
+        headings=extracted.headings,
+        added=True,
+    )
