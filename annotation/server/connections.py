@@ -1,19 +1,16 @@
 """Who may hold a connection: a protocol of uvicorn's that lets nobody hold one without asking anything.
 
-A connection is unfinished from its first moment, or the first byte of a further request, until that request is there
-whole. Its head has 16 KB and 20 seconds; its body has 20 seconds and one more for each 500 bytes, as Apache's
-mod_reqtimeout has it. An answer of which nothing is read for a minute is given up.
-
-There is room for fewer connections than the system allows open files, and unfinished ones may have half of it. Where
-there is no room, the oldest unfinished one of the address that has most of them makes some; then the oldest that waits
-for a further request; then one whose answer is not read. Who asks something is never among them, however many ask from
-one address. The server's events have one line a minute of each kind.
+A request's head has 16 KB and 20 seconds from its first byte, or from the connection's beginning; its body 20 seconds
+and one more for each 500 bytes, as Apache's mod_reqtimeout has it. An answer that nobody reads has a minute.
+Unfinished connections may have half of the room. Where there is none, the oldest unfinished one of the address that has
+most of them makes some; then the oldest that waits for a further request; then one whose answer is not read.
 """
 
 import asyncio
 import resource
 from collections import defaultdict
 from enum import Enum
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import httptools
@@ -24,17 +21,9 @@ from annotation.server.home.logs import repeats, tell_repeatedly
 
 HEAD_BYTES = 16 * 1024
 _MOST = 4096
-_NEW_SECONDS = 1.0
-_PHRASES = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header Fields Too Large"}
-_CROWDED = "too many connections; the oldest that ask nothing are closed, the others go on"
-_SLOW = "closed: connections whose request did not come in time"
-_UNREAD = "closed: connections that did not read their answer"
-_LARGE_HEAD = f"refused: requests with more than {HEAD_BYTES // 1024} KB of headers"
 
 
 class Limits(NamedTuple):
-    """How much room there is for connections, and how much time they have."""
-
     most: int  # connections at once
     head_seconds: float = 20.0  # from the first byte, or from the beginning, to the end of a request's headers
     body_seconds: float = 20.0  # from there to the end of its body, with what its bytes add
@@ -58,8 +47,6 @@ class _State(Enum):
 
 
 class Crowd:
-    """The connections of this process."""
-
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.states: dict[Connection, _State] = {}
@@ -96,27 +83,26 @@ class Crowd:
     def make_room(self, now: float) -> None:
         """Close the one that is missed least; who has come just now only where there is nobody else."""
         unfinished, *others = (self.oldest(state) for state in (_State.UNFINISHED, _State.IDLE, _State.UNREAD))
-        is_new = unfinished is not None and now - unfinished.began < _NEW_SECONDS
+        is_new = unfinished is not None and now - unfinished.began < 1.0
         found = [*others, unfinished] if is_new and self.unfinished <= self.limits.most // 2 else [unfinished, *others]
         for connection in found:
             if connection is not None:
-                tell_repeatedly(self.told, _CROWDED)
+                tell_repeatedly(
+                    self.told, "too many connections; the oldest that ask nothing are closed, the others go on"
+                )
                 connection.end()
                 return
 
     def oldest(self, state: _State) -> "Connection | None":
-        """The oldest connection of the address that has most of them in the state; None where there is none."""
         crowds = self.by_address[state].values()
         most = max(map(len, crowds), default=0)
         return next((next(iter(crowd)) for crowd in crowds if len(crowd) == most), None)
 
     def sweep_later(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look for those whose time is over, every second as long as somebody's runs."""
         if self.sweeping is None:
             self.sweeping = loop.call_later(min(1.0, self.limits.head_seconds / 4), self.sweep, loop)
 
     def sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        """End those whose time is over."""
         self.sweeping = None
         now = loop.time()
         timed = (_State.UNFINISHED, _State.UNREAD)
@@ -128,15 +114,14 @@ class Crowd:
             is_held_up = connection.is_reading and not connection.is_head and connection.flow.read_paused
             if now >= connection.deadline() and not is_held_up:
                 is_unread = self.states.get(connection) is _State.UNREAD
-                tell_repeatedly(self.told, _UNREAD if is_unread else _SLOW)
+                which = "that did not read their answer" if is_unread else "whose request did not come in time"
+                tell_repeatedly(self.told, f"closed: connections {which}")
                 connection.time_out()
         if self.by_address[_State.UNFINISHED] or self.by_address[_State.UNREAD]:
             self.sweep_later(loop)
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that has to be about something."""
-
     def __init__(self, *args: Any, crowd: Crowd, **named: Any) -> None:
         super().__init__(*args, **named)
         self.crowd = crowd
@@ -152,13 +137,11 @@ class Connection(HttpToolsProtocol):
         self.is_refused = False
 
     def connection_made(self, transport: Any) -> None:
-        """Take a place among the others."""
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         self.crowd.place(self, _State.UNFINISHED)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place back."""
         self.crowd.place(self, None)
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
@@ -172,7 +155,6 @@ class Connection(HttpToolsProtocol):
         self.settle()
 
     def take(self, data: bytes) -> None:
-        """Take a piece of what came; refuse what is no request, or too long for one."""
         before, was_head = self.requests, self.is_head
         try:
             self.parser.feed_data(data)
@@ -189,7 +171,6 @@ class Connection(HttpToolsProtocol):
                 self.refuse(400)
 
     def on_message_begin(self) -> None:
-        """A request begins."""
         self._unset_keepalive_if_required()
         if not self.is_reading:
             self.began = self.loop.time()
@@ -199,17 +180,14 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the address."""
         self.head_bytes += len(url)
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
         self.head_bytes += len(name) + len(value) + len(b": \r\n")
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Let the app have the request, unless its head is too long."""
         self.is_head, self.raw_bytes = False, 0
         self.began = self.loop.time()
         if self.head_bytes > HEAD_BYTES:
@@ -218,38 +196,32 @@ class Connection(HttpToolsProtocol):
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
         self.body_bytes += len(body)
         if not self.is_refused:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
         self.is_reading = False
         if not self.is_refused:
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for a further request, or go on with one that is there."""
         super().on_response_complete()
         if self.is_reading:
             self._unset_keepalive_if_required()
         self.settle()
 
     def pause_writing(self) -> None:
-        """The answer waits for its reader."""
         super().pause_writing()
         self.began = self.loop.time()
         self.unread_bytes = self.transport.get_write_buffer_size()
         self.settle()
 
     def resume_writing(self) -> None:
-        """The answer goes on."""
         super().resume_writing()
         self.settle()
 
     def settle(self) -> None:
-        """Tell the crowd what this is doing now."""
         if self not in self.crowd.states:
             return
         if self.flow.write_paused:
@@ -262,7 +234,6 @@ class Connection(HttpToolsProtocol):
         self.crowd.place(self, state)
 
     def deadline(self) -> float:
-        """When the time is over for what this is doing, by the loop's clock."""
         limits = self.crowd.limits
         if self.flow.write_paused:
             return self.began + limits.unread_seconds
@@ -271,7 +242,6 @@ class Connection(HttpToolsProtocol):
         return self.began + limits.body_seconds + self.body_bytes / limits.bytes_a_second
 
     def time_out(self) -> None:
-        """End it, and say so to who has sent something."""
         if self.is_reading and not self.flow.write_paused and (self.requests or not self.is_head):
             self.refuse(408)
         else:
@@ -283,7 +253,7 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if status == 431:
-            tell_repeatedly(self.crowd.told, _LARGE_HEAD)
+            tell_repeatedly(self.crowd.told, f"refused: requests with more than {HEAD_BYTES // 1024} KB of headers")
         wait = self.crowd.pace.wait(self.address, self.loop.time())
         if wait:
             self.transport.pause_reading()
@@ -292,11 +262,10 @@ class Connection(HttpToolsProtocol):
             self.answer_refusal(status)
 
     def answer_refusal(self, status: int) -> None:
-        """Say why, and end it."""
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            phrase = _PHRASES[status]
+            phrase = HTTPStatus(status).phrase.encode()
             self.transport.write(
                 b"HTTP/1.1 %d %b\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
                 b"connection: close\r\n\r\n%b\n" % (status, phrase, len(phrase) + 1, phrase)
@@ -307,7 +276,6 @@ class Connection(HttpToolsProtocol):
             self.end()
 
     def end(self) -> None:
-        """End it at once."""
         self.is_refused = True
         self.crowd.place(self, None)
         self.transport.abort()

@@ -1,13 +1,8 @@
 """What we add to Argilla's database, SQLite or PostgreSQL, and how all of a SQLite file comes into PostgreSQL.
 
-Added are indexes, and tables that triggers keep in step with Argilla's own. All of it is looked at each start, and can
-be made again from Argilla's tables, but for the history of responses.
-
-A backup of the embedded Argilla is brought into PostgreSQL in one transaction, or nothing of it. Of ours goes along
-what cannot be made anew: the history of responses, and since when log-ins count. Rows go as SQLite has them.
-PostgreSQL's `COPY` reads identifiers, times, truth values and JSON as SQLite spells them (PostgreSQL 15, COPY, "Text
-Format"), so that what is exported afterwards has the same bytes, `created_at` included. Texts by word and the queue are
-made anew from the tables; who looks at what at the moment is not taken along.
+Added are indexes, and tables that triggers keep in step with Argilla's own. All but the history of responses can be
+made again from Argilla's tables, so only that and since when log-ins count go along. PostgreSQL's `COPY` reads ids,
+times, truth values and JSON as SQLite spells them (PostgreSQL 15, COPY, "Text Format"): exports have the same bytes.
 """
 
 import contextlib
@@ -43,13 +38,7 @@ _INDEXES = {
     # Who has submitted what of one record; without it SQLite goes through all submitted responses instead.
     "citejury_responses_of_record": "responses (record_id, status)",
 }
-_BATCH_CHARACTERS = 4 << 20  # a record may be any size, so batches are measured by their text
-_ROWS_BETWEEN_LINES = 20_000
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-_LONGEST_NAME = 80
-_FAULTY_LINE = re.compile(r"^COPY \w+, line (\d+)(?:, column (\w+))?", re.MULTILINE)
-# https://www.postgresql.org/docs/15/errcodes-appendix.html: data, integrity, limits
-_FAULTS_OF_A_ROW = ("22", "23", "54")
 
 
 def prepare(connection: Connection) -> None:
@@ -68,15 +57,7 @@ def _wait_for_others(connection: Connection) -> None:
 
 
 def move(database: Path, owner_username: str) -> None:
-    """Copy a SQLite file's tables into PostgreSQL, which has the same tables, Argilla's and ours, already.
-
-    Of what is in them only an owner of that name, whom the first start makes, gives way.
-
-    Raises:
-        OutputError: there is more.
-        InputError: PostgreSQL cannot keep a row, or it cannot be read.
-        ServerStartError: PostgreSQL stopped for a reason of its own.
-    """
+    """Copy a SQLite file's tables into PostgreSQL's, which are there; only the first start's owner gives way."""
     try:
         with contextlib.closing(sqlite3.connect(database)) as source, sync_engine.begin() as target:
             _fill_empty(target, source, owner_username)
@@ -89,7 +70,6 @@ def move(database: Path, owner_username: str) -> None:
 
 
 def _fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) -> None:
-    """Copy the tables in the target's transaction, while nobody else writes to it."""
     # Tables that others refer to come first.
     columns = {table.name: tuple(table.columns.keys()) for table in (*Record.metadata.sorted_tables, access.EPOCHS)}
     there = {name for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -118,7 +98,6 @@ def _fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) ->
 
 
 def _refuse_used_database(target: Any, owner_username: str) -> None:
-    """Refuse a database that anything but the first start has written to."""
     others = target.execute(text("SELECT count(*) FROM users WHERE username <> :name"), {"name": owner_username})
     found = {"users beside the owner": others.scalar_one()}
     for table in ("workspaces", "webhooks"):
@@ -133,7 +112,6 @@ def _refuse_used_database(target: Any, owner_username: str) -> None:
 
 
 def _copy_table(source: sqlite3.Connection, target: Any, table: str, columns: tuple[str, ...]) -> None:
-    """Copy all rows of a table, in SQLite's order."""
     import psycopg2
 
     named = ", ".join(f'"{column}"' for column in columns)
@@ -145,22 +123,19 @@ def _copy_table(source: sqlite3.Connection, target: Any, table: str, columns: tu
             except psycopg2.Error as error:
                 raise _copy_error(error, source, table, list(batch)) from error
             copied += len(batch)
-            if copied - said >= _ROWS_BETWEEN_LINES:
+            if copied - said >= 20_000:
                 sys.stderr.write(f"{table}: {copied:,} so far\n")
                 said = copied
     sys.stderr.write(f"{table}: {copied:,}\n")
 
 
 def _batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[dict[int, str]]:
-    """The rows, each with its `rowid` first, in batches of some megabytes at most, or of one row.
-
-    A batch has by `rowid` the lines that `COPY` reads.
-    """
+    """What `COPY` reads, by the `rowid` that comes first in a row, in batches of some megabytes or of one row."""
     batch: dict[int, str] = {}
     size = 0
     for rowid, *values in rows:
         line = "\t".join(r"\N" if value is None else str(value).translate(_ESCAPES) for value in values)
-        if batch and size + len(line) > _BATCH_CHARACTERS:
+        if batch and size + len(line) > 4 << 20:  # a record may be any size, so its text is measured
             yield batch
             batch, size = {}, 0
         batch[rowid] = line
@@ -170,10 +145,10 @@ def _batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[dict[int, str]]:
 
 
 def _copy_error(error: Any, source: sqlite3.Connection, table: str, rowids: list[int]) -> CitejuryError:
-    """What an error of PostgreSQL's means, with the row that it is about; without any value of it but its name."""
     reason = _reason_of(error)
-    match = _FAULTY_LINE.search(error.diag.context or "")
-    if match is None or (error.pgcode or "")[:2] not in _FAULTS_OF_A_ROW:
+    match = re.search(r"^COPY \w+, line (\d+)(?:, column (\w+))?", error.diag.context or "", re.MULTILINE)
+    # https://www.postgresql.org/docs/15/errcodes-appendix.html: data, integrity, limits
+    if match is None or (error.pgcode or "")[:2] not in ("22", "23", "54"):
         return ServerStartError(f"PostgreSQL stopped in the middle of `{table}`: {reason}. Nothing of it was kept.")
     column = f", `{match[2]}`" if match[2] else ""
     return InputError(
@@ -207,4 +182,4 @@ def _row_name(source: sqlite3.Connection, table: str, rowid: int) -> str:
 
 
 def _quoted(name: str) -> str:
-    return repr(name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "…")
+    return repr(name if len(name) <= 80 else name[:80] + "…")

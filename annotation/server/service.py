@@ -34,11 +34,9 @@ if TYPE_CHECKING:
 _ANSWER_SECONDS = 8.0
 _GRACE_SECONDS = 8.0
 _WORKER_SIGN_OF_LIFE_SECONDS = 60
-_BACKLOG = 2048
 
 
 def _setting(name: str) -> str:
-    """The value of an environment variable."""
     found = os.environ.get(name, "")
     if not found:
         raise SettingsError(f"`{name}` is not set; docker/compose.yaml shows what this part of the server needs.")
@@ -46,13 +44,7 @@ def _setting(name: str) -> str:
 
 
 def _check_settings() -> "URL":
-    """The address of the database; our engine, and a possible time to hold records if any, are named too.
-
-    No setting may name another search engine than ours, as docker/.env could while OpenSearch was one.
-
-    Raises:
-        SettingsError: one does, or something is not named.
-    """
+    """No setting may name another search engine than ours, as docker/.env could while OpenSearch was one."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -80,7 +72,6 @@ def _check_settings() -> "URL":
 
 
 def _reach_database(url: "URL") -> None:
-    """Check that the database answers."""
     from sqlalchemy import create_engine
     from sqlalchemy.exc import OperationalError
 
@@ -96,7 +87,6 @@ def _reach_database(url: "URL") -> None:
 
 
 def _open_queue() -> Any:
-    """A connection to Redis, which has answered."""
     from redis import Redis
     from redis.exceptions import RedisError
 
@@ -112,7 +102,6 @@ def _open_queue() -> Any:
 
 
 def main() -> int:
-    """How the part ended: 0, or 1 after a line that says what is wrong."""
     chosen = sys.argv[1] if len(sys.argv) == 2 else ""
     if chosen not in _PARTS:
         sys.stderr.write(f"usage: python -m annotation.server.service {{{','.join(_PARTS)}}}\n")
@@ -136,7 +125,6 @@ def _migrate() -> int:
 
 
 def _restore() -> int:
-    """Bring a backup of the embedded server, from standard input, into a database that nobody has used yet."""
     from annotation.server.home.archive import check_database, unpacked_database
     from annotation.server.web import loading, migrate_database
 
@@ -158,7 +146,6 @@ def _restore() -> int:
 
 
 def _serve_web() -> int:
-    """Serve the page and the REST API until told to stop."""
     from annotation.server.edge import read_names
     from annotation.server.web import loading, run_server
 
@@ -169,7 +156,7 @@ def _serve_web() -> int:
     read_names()
     host, port = _address()
     try:
-        listening = socket.create_server((host, port), backlog=_BACKLOG)  # connections wait in it for the app
+        listening = socket.create_server((host, port), backlog=2048)  # connections wait in it for the app
     except (OSError, OverflowError) as error:
         raise ServerStartError(f"Cannot listen at {host}, port {port} (`CITEJURY_LISTEN`): {error}.") from error
     with listening:
@@ -181,7 +168,6 @@ def _serve_web() -> int:
 
 
 def _address() -> tuple[str, int]:
-    """Host and port of `CITEJURY_LISTEN`."""
     host, _, port = _setting("CITEJURY_LISTEN").rpartition(":")
     if not host or not port.isdecimal():
         raise SettingsError("`CITEJURY_LISTEN` should be a host and a port, such as 0.0.0.0:6900.")
@@ -210,7 +196,6 @@ def _check_web() -> int:
 
 
 def _check_worker() -> int:
-    """0 where a worker of this machine has given a sign of life lately."""
     from rq import Worker
 
     latest = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=2 * _WORKER_SIGN_OF_LIFE_SECONDS)
@@ -231,10 +216,7 @@ _PARTS: dict[str, Callable[[], int]] = {
 
 
 def run_processes(number: int, serve: Callable[[], None]) -> int:
-    """Run `serve` in so many processes until SIGTERM or Ctrl-C; 0 then, 1 where one ended by itself and so all did.
-
-    A process shares the memory of all that was loaded before. None is left behind, however this one ends (on Linux).
-    """
+    """1 where one ended by itself and so all did. A process shares the memory of all that was loaded before."""
     stopping = Event()
     prepare = ending_with_the_parent() if sys.platform == "linux" else lambda: None
 

@@ -1,8 +1,5 @@
 """What is done for a home while its server runs: a look through the database each night, and backups on time.
 
-    serve ── a thread ──▶ python -m annotation.server.upkeep check HOME
-                     └──▶ python -m annotation.server.upkeep backup HOME FOLDER KEEP
-
 Each is a process of its own, which may be killed at any moment: a backup gets its name only once a home was made from
 it on trial, and older ones go only after that. What came of it stands among the events.
 """
@@ -28,15 +25,11 @@ from annotation.server.home.folder import BACKUPS_FOLDER, DATABASE_FILE, EVENTS_
 from annotation.server.home.logs import tell
 from pipeline.core.errors import CitejuryError, OutputError
 
-_NIGHT = 3  # o'clock, by this machine's clock and zone
 _LOOK_SECONDS = 60.0
-_AGAIN_SECONDS = 600.0
 _DAY = timedelta(days=1)
 
 
 class BackupsOnTime(NamedTuple):
-    """Which backups the server makes by itself."""
-
     every: timedelta  # how long after one the next is made
     keep: int = 14  # how many of them are kept, from 1 on
     folder: Path | None = None  # where they go; the folder `backups` of the home where None
@@ -44,7 +37,6 @@ class BackupsOnTime(NamedTuple):
 
 @contextlib.contextmanager
 def looked_after(home: Path, backups: BackupsOnTime | None) -> Iterator[None]:
-    """Look through the home's database each night and make its backups, until the block ends."""
     keeper = _Keeper(home, backups)
     thread = threading.Thread(target=keeper.work, daemon=True)
     thread.start()
@@ -56,8 +48,6 @@ def looked_after(home: Path, backups: BackupsOnTime | None) -> Iterator[None]:
 
 
 class _Keeper:
-    """The thread that knows what is due."""
-
     def __init__(self, home: Path, backups: BackupsOnTime | None) -> None:
         self.home, self.backups = home, backups
         self.ended = threading.Event()
@@ -82,12 +72,11 @@ class _Keeper:
                 folder = self.backups.folder or self.home / BACKUPS_FOLDER
                 done = self.run("backup", str(folder), str(self.backups.keep))
                 every = self.backups.every.total_seconds()
-                backup_at = time.monotonic() + (every if done else min(every, _AGAIN_SECONDS))
+                backup_at = time.monotonic() + (every if done else min(every, 600.0))
             left = backup_at - time.monotonic() if self.backups else _LOOK_SECONDS
             self.ended.wait(max(0.0, min(_LOOK_SECONDS, left)))
 
     def run(self, what: str, *words: str) -> bool:
-        """Whether it was done; False also where it was stopped."""
         with self.lock:
             if self.ended.is_set():
                 return False
@@ -100,7 +89,7 @@ class _Keeper:
         return self.running.wait() == 0
 
     def stop(self) -> None:
-        """End what runs; what it was about to write is not there, and the next start begins anew."""
+        """What it was about to write is not there, and the next start begins anew."""
         with self.lock:
             self.ended.set()
             if self.running:
@@ -108,12 +97,11 @@ class _Keeper:
 
 
 def _next_night(now: datetime) -> datetime:
-    night = now.replace(hour=_NIGHT, minute=0, second=0, microsecond=0)
+    night = now.replace(hour=3, minute=0, second=0, microsecond=0)
     return night if night > now else night + _DAY
 
 
 def _check(home: Path) -> None:
-    """Look through the home's database, which may be written meanwhile; what is damaged is told and written no more."""
     if is_noted(home):
         return
     try:
@@ -128,10 +116,7 @@ def _check(home: Path) -> None:
 
 
 def _back_up(home: Path, folder: Path, keep: int) -> None:
-    """Make a new backup of the home, and a home from it on trial; then only so many are kept.
-
-    Older ones that somebody else made, or that were moved away, are left alone.
-    """
+    """Older ones that somebody else made, or that were moved away, are left alone."""
     home, folder = home.absolute(), folder.absolute()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -161,7 +146,6 @@ def _back_up(home: Path, folder: Path, keep: int) -> None:
 
 
 def main() -> int:
-    """0 where what was wanted is done; what is wrong stands among the events."""
     os.nice(10)
     what, home, *words = sys.argv[1:]
     try:

@@ -26,7 +26,6 @@ _MIGRATION_LOCK = 0x6D696772  # any number but `_LOCK` in `database.py`, which i
 
 
 def main() -> None:
-    """Bring the database up to date, make the owner, and serve until told to stop."""
     lifeline, listening = (int(word) for word in sys.argv[1:])
     end_with_the_guardian(lifeline)
     with loading() as app:
@@ -39,11 +38,7 @@ def main() -> None:
 
 
 class _LateModule(ModuleType):
-    """Stands for a module until something of it is asked for, and then has it imported.
-
-    The names that every module has are no such thing: `inspect` asks all modules for them, which would run a module of
-    `importlib.util.LazyLoader`.
-    """
+    """Imported when something of it is asked for; `inspect` asks all modules for the names that every module has."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -55,10 +50,9 @@ class _LateModule(ModuleType):
 
 @contextlib.contextmanager
 def loading() -> Iterator[Any]:
-    """argilla-server's app as `patches` changes it; what the block loads is never looked through for garbage.
+    """argilla-server's changed app; what the block loads, some 100 MB, is never looked through for garbage.
 
-    The app is some 100 MB of objects that stay. Looking through them is a quarter of the start, and again and again a
-    third of the time that a page of records takes.
+    That is a quarter of the start, and again and again a third of the time that a page of records takes.
     """
     gc.disable()
     log_short_entries()  # before argilla-server has its own way, which breaks lines at 80 characters
@@ -75,11 +69,6 @@ def loading() -> Iterator[Any]:
 
 
 def run_server(app: Any, listening: socket.socket) -> None:
-    """Answer at a listening socket until told to stop.
-
-    Raises:
-        SettingsError: the environment lists what is no name of a host, or no address of a proxy.
-    """
     import uvicorn
 
     from annotation.server.connections import Connection, Crowd, limits_here
@@ -104,7 +93,6 @@ def run_server(app: Any, listening: socket.socket) -> None:
 
 
 def migrate_database() -> None:
-    """Create the database or bring it up to date; who comes while another does so waits."""
     from alembic import command
     from alembic.config import Config
     from argilla_server.database import ALEMBIC_CONFIG_FILE, sync_engine
@@ -131,13 +119,7 @@ def migrate_database() -> None:
 
 
 async def make_owner(username: str, password: str, api_key: str) -> None:
-    """Make the owner where nobody has the name yet, and let her key be the one named.
-
-    Argilla has no other way to change a key. Her password is hers once she is made.
-
-    Raises:
-        ServerStartError: the name is somebody's who is no owner, or the key is somebody else's.
-    """
+    """Their key becomes the one named, which Argilla has no other way to change; the password is theirs."""
     from argilla_server.contexts.accounts import get_user_by_username, hash_password
     from argilla_server.database import AsyncSessionLocal, async_engine
     from argilla_server.enums import UserRole

@@ -1,8 +1,7 @@
 """Argilla's background jobs: one rq worker for its two queues.
 
-Argilla's own worker would load the whole server to wait for work that a small team rarely causes (a change of
-`min_submitted`, a webhook). This one loads it, our search engine first, when the first job comes; the processes that
-rq forks for each job inherit it.
+Argilla's own worker would load the whole server to wait for work that a small team rarely causes. This one loads it,
+our search engine first, when the first job comes; the processes that rq forks for each job inherit it.
 """
 
 import gc
@@ -26,12 +25,9 @@ _WEBHOOK_QUEUE = "high"
 
 
 class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
-    """An rq worker that loads argilla-server and our search engine before its first job."""
-
     lifeline: int | None = None
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
-        """Start the process that does one job."""
         gc.disable()  # what is loaded stays, and looking through it is a quarter of the time
         from annotation.server.patches.engine import register_engine
 
@@ -42,13 +38,12 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
         super().fork_work_horse(job, queue)
 
     def main_work_horse(self, job: Job, queue: Queue) -> Any:
-        """Do one job; threads do not survive a fork, so the new process watches for itself."""
+        """Threads do not survive a fork, so the new process watches for itself."""
         if self.lifeline is not None:
             end_with_the_guardian(self.lifeline)
         return super().main_work_horse(job, queue)
 
     def perform_job(self, job: Job, queue: Queue) -> bool:
-        """Whether the job was done; it is told, but for the many calls of webhooks that went well."""
         done = bool(super().perform_job(job, queue))
         name = job.func_name.rsplit(".", 1)[-1].removesuffix("_job").replace("_", " ")
         if not done:
@@ -59,14 +54,12 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
 
 
 def main() -> None:
-    """Work until told to stop."""
     lifeline = int(sys.argv[1])
     end_with_the_guardian(lifeline)
     work(lifeline)
 
 
 def work(lifeline: int | None = None, sign_of_life_seconds: int = DEFAULT_WORKER_TTL) -> None:
-    """Do jobs until told to stop, and tell the queue now and then that somebody is there."""
     url = os.environ["ARGILLA_REDIS_URL"]
     Redis.from_url(url, retry=Retry(ConstantBackoff(0.1), 100)).ping()
     connection = Redis.from_url(url, retry=Retry(ConstantBackoff(0.1), 3))

@@ -1,13 +1,11 @@
 """What a backup holds, whether it is whole, and where those of a home went.
 
-The file is a ZIP archive that only its owner can read: it holds the owner's password and key, and all answers.
-
     manifest.json     versions, time, size and SHA-256 of the others
     secrets.json      as in the home
     data/argilla.db   the database at one moment, checked
 
-Whoever names a backup to us may have it from somebody else: only these three members are read, each to the length that
-the manifest gives and no further, whatever else the archive holds or says of itself.
+Whoever names a backup to us may have it from somebody else: only these three members of the ZIP archive are read, each
+to the length that the manifest gives and no further. Only its owner can read it.
 """
 
 import contextlib
@@ -32,13 +30,10 @@ from pipeline.core.schema import Frozen
 MANIFEST_FILE = "manifest.json"
 STORED_FILES = (SECRETS_FILE, DATABASE_FILE)
 _SMALL_BYTES = 64 * 1024  # a manifest and secrets are far smaller; whatever claims more is none of ours
-_CHUNK = 1 << 20
 _MOST = 200  # backups that the home remembers beside those that the server removes by itself
 
 
 class StoredFile(Frozen):
-    """A file in a backup."""
-
     size: int = Field(ge=0)
     """Its length in bytes."""
     sha256: str
@@ -46,8 +41,6 @@ class StoredFile(Frozen):
 
 
 class BackupManifest(Frozen):
-    """What a backup says of itself."""
-
     citejury_backup: Literal[1] = 1
     """Version of this layout."""
     created_at: AwareDatetime
@@ -59,11 +52,6 @@ class BackupManifest(Frozen):
 
 
 def read_manifest(path: Path) -> BackupManifest:
-    """What the backup says of itself.
-
-    Raises:
-        InputError: it cannot be read, or is no backup.
-    """
     try:
         with zipfile.ZipFile(path) as archive, archive.open(MANIFEST_FILE) as member:
             said = member.read(_SMALL_BYTES + 1)
@@ -82,11 +70,7 @@ def read_manifest(path: Path) -> BackupManifest:
 
 
 def unpack(path: Path, manifest: BackupManifest, folder: Path) -> None:
-    """Write the backup's files into the folder, each for its owner only, and hold them against the manifest.
-
-    Raises:
-        InputError: one of them is not what the manifest says, or the database is damaged.
-    """
+    """Write the backup's files into the folder, each for its owner only, and hold them against the manifest."""
     with _opened(path) as archive:
         for name, stored in manifest.files.items():
             target = folder / name
@@ -105,11 +89,7 @@ def unpack(path: Path, manifest: BackupManifest, folder: Path) -> None:
 
 
 def check_backup(path: Path) -> BackupManifest:
-    """What the backup says of itself, every byte of it held against its checksum, without room on a disk.
-
-    Raises:
-        InputError: it cannot be read, is no backup, or is damaged.
-    """
+    """Hold every byte against its checksum, without room on a disk."""
     manifest = read_manifest(path)
     with _opened(path) as archive:
         for name, stored in manifest.files.items():
@@ -119,7 +99,6 @@ def check_backup(path: Path) -> BackupManifest:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The backup as an archive."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
@@ -131,7 +110,7 @@ def _copy_whole(archive: zipfile.ZipFile, path: Path, name: str, stored: StoredF
     """Copy a member of the archive, or only look at it, no more of it than the manifest says that there is."""
     digest, left = hashlib.sha256(), stored.size
     with archive.open(name) as member:
-        while left >= 0 and (chunk := member.read(_CHUNK)):
+        while left >= 0 and (chunk := member.read(1 << 20)):
             left -= len(chunk)
             if left >= 0:  # what claims less than it holds fills no disk
                 digest.update(chunk)
@@ -142,8 +121,6 @@ def _copy_whole(archive: zipfile.ZipFile, path: Path, name: str, stored: StoredF
 
 
 class KeptBackup(Frozen):
-    """A backup that was made of the home."""
-
     path: str
     """Where it went, from the root; in the file from the home where it is in it, which may be moved."""
     created_at: AwareDatetime
@@ -173,14 +150,12 @@ def remember_backup(home: Path, backup: KeptBackup) -> None:
 
 
 def forget_backups(home: Path, paths: Iterable[str]) -> None:
-    """Let the home remember some no more, whose files are gone."""
     gone = set(paths)
     with contextlib.suppress(OSError):
         _change(home, lambda known: tuple(each for each in known if each.path not in gone))
 
 
 def _change(home: Path, change: Callable[[tuple[KeptBackup, ...]], tuple[KeptBackup, ...]]) -> None:
-    """Change the file, one process after the other."""
     import fcntl  # not on Windows, where the commands work all the same
 
     folder = os.open(home, os.O_RDONLY)

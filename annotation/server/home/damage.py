@@ -23,19 +23,14 @@ from pipeline.core.errors import InputError, ServerStartError
 from pipeline.core.files import write_private
 from pipeline.core.schema import Frozen
 
-_FRAME_HEADER = 24  # bytes, https://www.sqlite.org/fileformat2.html#walformat
-_WAL_HEADER = 32
+_WAL_HEADER = 32  # bytes, https://www.sqlite.org/fileformat2.html#walformat
 _INDEX_HEADER = 48  # bytes, https://www.sqlite.org/walformat.html#the_wal_index_file_format
-_QUIET_SECONDS = 2.0
-_SECONDS_BETWEEN_LINES = 10.0
 _ANSWER = "The server's database is damaged, so nothing was stored and nothing more is taken. Whoever runs the server"
 _UNTIL_LOOKED_THROUGH = f"{_ANSWER} finds in its events which backup to go back to."
 _noting = threading.Lock()
 
 
 class Damage(Frozen):
-    """What is said of a damaged database."""
-
     found: str
     """What SQLite says of it."""
     advice: str = ""
@@ -45,7 +40,6 @@ class Damage(Frozen):
 
 
 def read_damage(home: Path) -> Damage | None:
-    """What was found in the home's database since its server started; None where nothing was."""
     try:
         return Damage.model_validate_json((home / DAMAGE_FILE).read_bytes())
     except FileNotFoundError:
@@ -55,7 +49,6 @@ def read_damage(home: Path) -> Damage | None:
 
 
 def is_noted(home: Path) -> bool:
-    """Whether the home's database is known to be damaged: quick enough to be asked all the time."""
     return os.path.exists(home / DAMAGE_FILE)
 
 
@@ -111,11 +104,10 @@ def _lost_from_the_log(database: Path) -> int:
     page_size = 65536 if page_size == 1 else page_size
     if len(start) == _WAL_HEADER and start[16:24] != head[32:40]:  # another log's salt
         return 0
-    return max(0, _WAL_HEADER + frames * (_FRAME_HEADER + page_size) - size) if frames else 0
+    return max(0, _WAL_HEADER + frames * (24 + page_size) - size) if frames else 0
 
 
 def _damage_of(home: Path, found: str) -> Damage:
-    """What to say of a home whose database is damaged, with its newest backup that is in its place and whole."""
     for backup in reversed(kept_backups(home)):
         with contextlib.suppress(InputError):
             if check_backup(Path(backup.path)).created_at != backup.created_at:
@@ -136,12 +128,10 @@ def _damage_of(home: Path, found: str) -> Damage:
 
 
 def damage_sentence(home: Path, damage: Damage) -> str:
-    """The damage and what to do, for who runs the server."""
     return f"The database `{home / DATABASE_FILE}` is damaged ({damage.found}). {damage.advice}".rstrip()
 
 
 def note_damage(home: Path, found: str) -> Damage:
-    """Stop all parts of the server from writing, tell it among the events, and give what to say of it."""
     with _noting:
         known = read_damage(home)
         if known and known.advice:
@@ -166,11 +156,7 @@ def note_damage_soon(home: Path, found: str) -> Damage:
 
 @contextlib.contextmanager
 def noting_damage(home: Path) -> Iterator[None]:
-    """Note what SQLite, or SQLAlchemy for it, finds damaged in the block.
-
-    Raises:
-        ServerStartError: it found something.
-    """
+    """Note what SQLite, or SQLAlchemy for it, finds damaged in the block; that is a `ServerStartError`."""
     try:
         yield
     except Exception as error:
@@ -181,11 +167,7 @@ def noting_damage(home: Path) -> Iterator[None]:
 
 
 def refuse_damaged_home(home: Path, waiting: Callable[[str], None]) -> None:
-    """Look through the home's database before anything is done with it; `waiting` is told where that takes a while.
-
-    Raises:
-        ServerStartError: it is damaged, or cannot be read.
-    """
+    """Look through the home's database before anything is done with it; `waiting` is told where that takes a while."""
     database = home / DATABASE_FILE
     if not database.exists():
         return
@@ -212,11 +194,11 @@ def _look_through(database: Path, thorough: bool, waiting: Callable[[str], None]
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
-    thread.join(_QUIET_SECONDS)
+    thread.join(2.0)
     if thread.is_alive():
         waiting(f"Looking through the database for damage ({database.stat().st_size / 1e6:,.0f} MB).")
     while thread.is_alive():
-        thread.join(_SECONDS_BETWEEN_LINES)
+        thread.join(10.0)
         if thread.is_alive():
             waiting("Still looking through the database.")
     (found,) = result

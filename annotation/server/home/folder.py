@@ -22,10 +22,8 @@ import shutil
 import sqlite3
 import time
 from pathlib import Path
-from shlex import quote
 from typing import Any, NamedTuple
 
-from annotation.server.home.logs import turn_log
 from pipeline.core.errors import OutputError, ServerStartError, SettingsError
 from pipeline.core.files import write_private
 
@@ -42,18 +40,9 @@ BACKUPS_FILE = "backups.json"
 DAMAGE_FILE = "damaged.json"
 BACKUPS_FOLDER = "backups"
 _FOLDERS = ("data", "queue", "logs")
-_TRACEBACK = re.compile(r"\s|Traceback |The above exception |During handling |$")
-_SPACE_NEEDED = 20 * 2**20  # bytes; a new database takes less than one, the rest is for work and logs
-_STOPPING_SECONDS = 20.0
-_DAMAGE_CODES = {11, 26}  # SQLITE_CORRUPT and SQLITE_NOTADB, https://www.sqlite.org/rescode.html
-_PRIMARY = 0xFF  # the part of SQLite's code that says which kind of error it is
-_LONGEST = 200  # characters of what SQLite says
-_RETRY_SECONDS = 0.1
 
 
 class Secrets(NamedTuple):
-    """What is generated at the first start, and never again."""
-
     owner_username: str
     owner_password: str
     owner_api_key: str
@@ -61,12 +50,7 @@ class Secrets(NamedTuple):
 
 
 def open_home(home: Path) -> Path:
-    """The home folder's absolute path, made where it is missing, closed to other users of this machine.
-
-    Raises:
-        OutputError: the folder holds something that is not ours, cannot be made or written (something in it is
-            somebody else's, or on a disk that is read-only), or its disk is full.
-    """
+    """The home's absolute path, made where it is missing, closed to other users of this machine."""
     home = home.absolute()
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
@@ -93,12 +77,8 @@ def open_home(home: Path) -> Path:
 
 
 def refuse_full_disk(folder: Path, size: int, needing: str, option: str) -> None:
-    """Check that so many bytes, and what a start needs, have room in the folder.
-
-    Raises:
-        OutputError: they have not; `option` of the command names a folder on another disk.
-    """
-    free, wanted = shutil.disk_usage(folder).free, size + _SPACE_NEEDED
+    # A new database takes less than a megabyte, the rest is for work and logs.
+    free, wanted = shutil.disk_usage(folder).free, size + 20 * 2**20
     if free < wanted:
         raise OutputError(
             f"The disk of `{folder}` has {free // 2**20} MB left, and {needing} {wanted // 2**20} MB. Make room, or "
@@ -107,14 +87,7 @@ def refuse_full_disk(folder: Path, size: int, needing: str, option: str) -> None
 
 
 def take_lock(home: Path) -> int:
-    """The descriptor of the lock; who inherits it holds the lock as long as it lives.
-
-    A server whose starter is gone is about to end, so that is waited for.
-
-    Raises:
-        ServerStartError: another server runs in this folder.
-        OutputError: the folder cannot be written.
-    """
+    """The lock, held by whoever inherits it. A server whose starter is gone is about to end: that is waited for."""
     import fcntl  # not on Windows, where `--help` and `doctor` work all the same
 
     try:
@@ -123,7 +96,7 @@ def take_lock(home: Path) -> int:
             (home / name).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise OutputError(f"`{error.filename}` cannot be written: {error.strerror}.") from error
-    deadline = time.monotonic() + _STOPPING_SECONDS
+    deadline = time.monotonic() + 20.0
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -137,7 +110,7 @@ def take_lock(home: Path) -> int:
                     f"(process {holder.get('pid', 'unknown')}). Use that one, stop it, or name another folder with "
                     "`--home`."
                 ) from error
-            time.sleep(_RETRY_SECONDS)
+            time.sleep(0.1)
 
 
 def _read_holder(lock: int) -> dict[str, Any]:
@@ -167,7 +140,6 @@ def holder_of(path: Path) -> dict[str, Any] | None:
 
 
 def sign_lock(lock: int, url: str) -> None:
-    """Write into the lock who holds it."""
     os.ftruncate(lock, 0)
     os.pwrite(lock, json.dumps({"pid": os.getpid(), "url": url}).encode(), 0)
 
@@ -185,11 +157,6 @@ def _is_alive(pid: object) -> bool:
 
 
 def read_or_make_secrets(home: Path) -> Secrets:
-    """The folder's secrets; generated and written where there are none.
-
-    Raises:
-        ServerStartError: the file is there, but cannot be read as ours.
-    """
     path = home / SECRETS_FILE
     if not path.exists():
         made = Secrets("owner", secrets.token_urlsafe(18), secrets.token_urlsafe(48), secrets.token_hex(32))
@@ -207,33 +174,17 @@ def read_or_make_secrets(home: Path) -> Secrets:
     return kept
 
 
-def write_env_file(home: Path, url: str, api_key: str) -> None:
-    """Write `env`, to be read by a shell: `set -a; . HOME/env; set +a`."""
-    write_private(home / "env", f"ARGILLA_API_URL={quote(url)}\nARGILLA_API_KEY={quote(api_key)}\n")
-
-
-def turn_logs(home: Path) -> None:
-    """Keep the logs of the start before as `*.log.1`; `logs` says what happens when one is full."""
-    for path in (home / "logs").glob("*.log"):
-        turn_log(path)
-
-
 def last_log_lines(home: Path) -> str:
     """The last lines of the parts' logs, each under its name, without tracebacks; empty where nothing was logged."""
     last: list[str] = []
     for path in sorted({*(home / "logs").glob("*.log")} - {home / EVENTS_FILE}):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        said = [line for line in lines if not _TRACEBACK.match(line)]
+        said = [each for each in lines if not re.match(r"\s|Traceback |The above exception |During handling |$", each)]
         last += [f"{path.stem}: {line}" for line in said[-12:]]
     return "\n".join(last)
 
 
 def hold_seconds() -> int:
-    """How long what is handed out is held for her.
-
-    Raises:
-        SettingsError: the environment says something else than a number of seconds, or more than a day.
-    """
     said = os.environ.get(HOLD_SECONDS_SETTING) or str(15 * 60)
     if not re.fullmatch("[0-9]{1,9}", said) or not 1 <= int(said) <= _LONGEST_HOLD_SECONDS:
         raise SettingsError(
@@ -243,25 +194,16 @@ def hold_seconds() -> int:
 
 
 def is_behind_tls() -> bool:
-    """Whether the environment says that a proxy with HTTPS stands in front; `0`, `no`, `off` and `false` say no."""
     return os.environ.get(BEHIND_TLS_VARIABLE, "").strip().lower() not in {"", "0", "no", "off", "false"}
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether an error of SQLite says that the database is damaged."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return isinstance(code, int) and code & _PRIMARY in _DAMAGE_CODES
+    code = getattr(error, "sqlite_errorcode", None)  # its last byte says which kind of error it is
+    return isinstance(code, int) and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def problems(database: Path, *, thorough: bool = False) -> str:
-    """What SQLite finds wrong in a database; empty where nothing is.
-
-    It looks at every page; where it is to be thorough, also whether the indexes fit the tables, which takes several
-    times as long.
-
-    Raises:
-        sqlite3.Error: it cannot be looked through for another reason, such as a lock or a disk that does not answer.
-    """
+    """What SQLite finds wrong in any page; thorough also whether indexes fit tables. `sqlite3.Error` where locked."""
     look = "integrity_check" if thorough else "quick_check"
     try:
         with contextlib.closing(sqlite3.connect(database)) as connection:
@@ -270,4 +212,4 @@ def problems(database: Path, *, thorough: bool = False) -> str:
         if not is_damage(error):
             raise
         return str(error)
-    return "" if found == "ok" else " ".join(str(found).split())[:_LONGEST]
+    return "" if found == "ok" else " ".join(str(found).split())[:200]

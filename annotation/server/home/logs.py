@@ -21,7 +21,6 @@ from pipeline.core.terminal import printable
 
 LARGEST_LOG = 10 * 2**20  # bytes of a file; with the one before it twice as much
 _LONGEST_LINE = 1_000  # characters
-_LONGEST_ENTRY = 100_000
 EVENTS_VARIABLE = "CITEJURY_EVENTS"
 LONGEST = 400  # characters; names come from people
 _LOOK_SECONDS = 0.25
@@ -32,15 +31,11 @@ K = TypeVar("K", bound=Hashable)
 
 
 def turn_log(path: Path) -> None:
-    """Keep a log as `*.log.1`, in place of the one that was kept before."""
     path.replace(path.with_name(f"{path.name}.1"))
 
 
 class LogPipe:
-    """A pipe whose reading end is poured into a log by a thread of its own.
-
-    `writing` is for the part, to be closed here once it has it.
-    """
+    """A pipe that a thread pours into a log; `writing` is for the part, to be closed here once it has it."""
 
     def __init__(self, path: Path, largest: int = LARGEST_LOG) -> None:
         self.path = path
@@ -57,7 +52,6 @@ class LogPipe:
                     self._add(piece)
 
     def _add(self, piece: bytes) -> None:
-        """Write into the file, or, where it is full, at the next end of a line into a new one."""
         with open(self.path, "ab", opener=_open_private) as log:
             if log.tell() + len(piece) <= self.largest:
                 log.write(piece)
@@ -74,12 +68,9 @@ def _open_private(path: str, flags: int) -> int:
 
 
 class ShortEntries(logging.Formatter):
-    """Entries whose lines are cut where they hold what clients send."""
-
     def format(self, record: logging.LogRecord) -> str:
-        """The entry as text, in which whatever is left out is counted."""
         entry = "\n".join(_cut(line, _LONGEST_LINE) for line in super().format(record).split("\n"))
-        return _cut(entry, _LONGEST_ENTRY)
+        return _cut(entry, 100_000)
 
 
 def _cut(text: str, longest: int) -> str:
@@ -90,8 +81,11 @@ def _cut(text: str, longest: int) -> str:
     return f"{text[: longest // 2]} … ({missing:,} characters left out) … {text[-(longest - longest // 2) :]}"
 
 
+def shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def log_short_entries() -> None:
-    """Let this process log so, to stderr, from warnings on."""
     handler = logging.StreamHandler()
     handler.setFormatter(ShortEntries("%(asctime)s %(levelname)s [%(name)s] %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
@@ -99,8 +93,7 @@ def log_short_entries() -> None:
 
 def tell(text: str, file: Path | None = None, largest: int = LARGEST_LOG) -> None:
     """Write an event to the file, else to the one that the environment names, else to stderr; a full file is turned."""
-    short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-    line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {printable(short)}\n"
+    line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {printable(shortened(text, LONGEST))}\n"
     named = file or os.environ.get(EVENTS_VARIABLE)
     if not named:
         sys.stderr.write(line)
@@ -134,10 +127,7 @@ def _is_still(path: Path, log: IO[bytes]) -> bool:
 
 @contextlib.contextmanager
 def following(file: Path, show: Callable[[str], None]) -> Iterator[None]:
-    """Show each whole line of the file, those of before first, until the block ends and all are shown.
-
-    A thread of its own does it; it ends early where nobody takes the lines any more.
-    """
+    """Show each whole line of the file, those of before first, by a thread of its own, until the block ends."""
     ended = threading.Event()
     thread = threading.Thread(target=_follow, args=(file, show, ended), daemon=True)
     thread.start()
@@ -185,7 +175,6 @@ class EventCounts(Generic[K]):
         return self.counts[key] == count
 
     def tell(self) -> None:
-        """Write the lines, and begin anew."""
         counts, self.counts = self.counts, Counter()
         for line in self.lines(counts):
             tell(line)
@@ -198,7 +187,6 @@ def tell_repeatedly(sums: EventCounts[str], text: str) -> None:
 
 
 def repeats() -> EventCounts[str]:
-    """Counts of lines of which the first was written at once."""
     return EventCounts(
         MINUTE,
         lambda counts: [f"{text} ({count - 1:,} more within a minute)" for text, count in counts.items() if count > 1],
@@ -206,6 +194,5 @@ def repeats() -> EventCounts[str]:
 
 
 def tell_all() -> None:
-    """Write what is counted and not yet told."""
     for write in _TOLD_AT_THE_END:
         write()

@@ -6,7 +6,7 @@ import sqlite3
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import Field, ValidationError
 
@@ -15,14 +15,11 @@ from pipeline.core.errors import ServerStartError
 from pipeline.core.schema import Frozen
 
 UNKNOWN_RELEASE = "0"
-_MIGRATION = re.compile(r'^revision = "(\w+)"$.*?^down_revision = (?:"(\w+)"|None)$', re.MULTILINE | re.DOTALL)
 Word = Annotated[str, Field(pattern=r"^[0-9A-Za-z_.+!-]{0,64}$")]
 """A version as releases are named: it becomes part of a file's name, and is shown in a terminal."""
 
 
 class Versions(Frozen):
-    """The software that a home or a backup was last used with."""
-
     citejury: Word
     """Version of citejury, whose own tables and triggers are in the database; `0` where a home does not say."""
     argilla_server: Word
@@ -31,51 +28,29 @@ class Versions(Frozen):
     """Revision of the database's tables, as argilla-server's migrations name them."""
 
     def described(self) -> str:
-        """The versions in words."""
         return f"citejury {self.citejury} with argilla-server {self.argilla_server}"
 
 
 def software_versions() -> Versions:
-    """The installed versions."""
-    return Versions(
-        citejury=version("citejury"), argilla_server=version("argilla-server"), schema_revision=read_migrations().head
-    )
+    _, head = read_migrations()
+    return Versions(citejury=version("citejury"), argilla_server=version("argilla-server"), schema_revision=head)
 
 
-class Migrations(NamedTuple):
-    """The migrations that come with the installed argilla-server."""
-
-    known: set[str]  # all revisions
-    head: str  # the last one, which a started server's database has
-
-
-def read_migrations() -> Migrations:
-    """The migrations of the installed argilla-server, read as text: importing them would load all of it.
-
-    Raises:
-        ServerStartError: there are none, or more than one is the last.
-    """
+def read_migrations() -> tuple[set[str], str]:
+    """All revisions and the last, which a started server's database has; as text: an import would load all of it."""
     spec = find_spec("argilla_server")
     folders = spec.submodule_search_locations if spec and spec.submodule_search_locations else ()
-    found = [
-        match.groups()
-        for folder in folders
-        for path in (Path(folder) / "alembic" / "versions").glob("*.py")
-        if (match := _MIGRATION.search(path.read_text(encoding="utf-8")))
-    ]
+    paths = [path for folder in folders for path in (Path(folder) / "alembic" / "versions").glob("*.py")]
+    revisions = re.compile(r'^revision = "(\w+)"$.*?^down_revision = (?:"(\w+)"|None)$', re.MULTILINE | re.DOTALL)
+    found = [match.groups() for path in paths if (match := revisions.search(path.read_text(encoding="utf-8")))]
     known = {str(revision) for revision, _ in found}
     heads = known - {before for _, before in found}
     if len(heads) != 1:
         raise ServerStartError("The installed argilla-server has no migrations as expected. Install citejury again.")
-    return Migrations(known, heads.pop())
+    return known, heads.pop()
 
 
 def read_versions(home: Path) -> Versions | None:
-    """What the home was last used with; None where it does not say.
-
-    Raises:
-        ServerStartError: the file is there, but is not ours.
-    """
     path = home / VERSIONS_FILE
     try:
         return Versions.model_validate_json(path.read_bytes())
@@ -89,11 +64,7 @@ def read_versions(home: Path) -> Versions | None:
 
 
 def schema_revision(database: Path) -> str:
-    """The revision of a database's tables; empty where no migration has run to its end.
-
-    Raises:
-        ServerStartError: it is no database of a server.
-    """
+    """Empty where no migration has run to its end."""
     try:
         with contextlib.closing(sqlite3.connect(database)) as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
@@ -108,17 +79,13 @@ def schema_revision(database: Path) -> str:
 
 
 def refuse_newer(recorded: Versions | None, revision: str, holder: str) -> None:
-    """Refuse what software newer than this one wrote; `holder` says whose versions they are.
-
-    Raises:
-        ServerStartError: it is newer.
-    """
+    """`holder` says whose versions they are."""
     ours = software_versions()
     newer = recorded is not None and any(
         [int(part) for part in re.findall(r"\d+", theirs)] > [int(part) for part in re.findall(r"\d+", own)]
         for theirs, own in zip(release_of(recorded), release_of(ours), strict=True)
     )
-    if newer or (revision and revision not in read_migrations().known):
+    if newer or (revision and revision not in read_migrations()[0]):
         theirs = recorded.described() if recorded else f"a newer argilla-server (tables of revision {revision})"
         raise ServerStartError(
             f"{holder} was last used by {theirs}, and this is {ours.described()}, which could damage it. Install the "

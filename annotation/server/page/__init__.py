@@ -33,27 +33,13 @@ _SCRIPTS = (
     "replies.js",  # shows what the project lead says about a record
     "access.js",  # tells assistive technology what is there
 )
-_STYLES = (
-    "page.css",
-    "home.css",
-    "fields.css",
-    "evidence.css",
-    "rules.css",
-    "replies.css",
-    "access.css",
-    "spans.css",
-    "practice.css",
-)
+_STYLED = ("page", "home", "fields", "evidence", "rules", "replies", "access", "spans", "practice")
+_STYLES = tuple(f"{part}.css" for part in _STYLED)
 _FOLDER = "citejury"
-_FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
 
 
 def change_page(_: Any, folder: Path = LOCALES) -> None:
-    """Put the scripts and their styles beside Argilla's page, in the server's own copy, and into every page there.
-
-    Raises:
-        InputError: a language lacks a text; the message names the key and the file.
-    """
+    """Put the scripts and styles beside Argilla's page, in the server's own copy, and into every page there."""
     from argilla_server._app import app
 
     (mounted,) = (route for route in app.routes if route.name == "static")
@@ -71,33 +57,21 @@ def change_page(_: Any, folder: Path = LOCALES) -> None:
     # The policy would only block the fonts of another host. The page falls back to the system's fonts either way, but
     # each blocked one is an error in the browser's console.
     for path in static.rglob("*.css"):
-        style = path.read_bytes()
-        if _FOREIGN_IMPORT.search(style):
-            path.write_bytes(_FOREIGN_IMPORT.sub(b"", style))
+        path.write_bytes(re.sub(rb"@import url\(https?:[^)]*\);", b"", path.read_bytes()))
 
 
 def page_settings(folder: Path = LOCALES) -> str:
-    """What the scripts need to know, as JSON.
-
-    That is the rules between labels, the labels that rest on marks, their own texts and those in place of Argilla's in
-    every language, and where they find its examples.
-
-    Raises:
-        InputError: a language lacks a text; the message names the key and the file.
-    """
+    """As JSON."""
     texts, argilla = (
         {locale: page_texts(locale, folder, table) for locale in locales(folder)} for table in ("page", "argilla")
     )
-    examples = {
-        locale: f"{_FOLDER}/examples.{locale}.json?{_digest(_examples(locale, folder).encode())}"
-        for locale in locales(folder)
-    }
+    digests = {locale: _digest(_examples(locale, folder).encode()) for locale in locales(folder)}
+    examples = {locale: f"{_FOLDER}/examples.{locale}.json?{digest}" for locale, digest in digests.items()}
     labels = {"rules": [rule._asdict() for rule in RULES], "disputed": DISPUTED, "marks": dict(MARKED_LABELS)}
     return json.dumps({**labels, "texts": texts, "argilla": argilla, "examples": examples}, ensure_ascii=False)
 
 
 def _examples(locale: str, folder: Path) -> str:
-    """An example of each answer to each question in one language, as JSON: what they are about, yes and no by label."""
     examples = read_wording(locale, folder).examples.values()
     return json.dumps(
         {label: {"case": each.case, **answers} for each in examples for label, answers in each.labels.items()},
@@ -106,24 +80,15 @@ def _examples(locale: str, folder: Path) -> str:
 
 
 def page_texts(locale: str, folder: Path = LOCALES, table: str = "page") -> dict[str, str]:
-    """The texts of the scripts in one language, or another table of it: those that English has.
-
-    Raises:
-        InputError: the language lacks one.
-    """
     english, own = (tomllib.loads((folder / f"{each}.toml").read_text(encoding="utf-8")) for each in ("en", locale))
     return read_texts(own, (table,), english[table], folder / f"{locale}.toml")
 
 
 def _page_tags(settings: str) -> str:
     """The tags for the page's head. The addresses change with the files, so that no browser keeps an old one."""
-    first, *others = (f'<script src="{_address(name)}"' for name in _SCRIPTS)
-    tags = (
-        *(f'<link href="{_address(name)}" rel="stylesheet">' for name in _STYLES),
-        f'{first} data-citejury="{html.escape(settings)}"></script>',
-        *(f"{other}></script>" for other in others),
-    )
-    return "".join(tags)
+    styles = "".join(f'<link href="{_address(name)}" rel="stylesheet">' for name in _STYLES)
+    scripts = "".join(f'<script src="{_address(name)}"></script>' for name in _SCRIPTS)
+    return styles + scripts.replace("></script>", f' data-citejury="{html.escape(settings)}"></script>', 1)
 
 
 def _address(name: str) -> str:

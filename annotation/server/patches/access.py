@@ -1,9 +1,8 @@
 """Who gets in: log-ins by password, token and key; what was ended opens nothing.
 
-Who is in no workspace sees herself and nothing else. A user's log-ins count since her epoch began: a row for everybody
-whose earlier ones were ended. An epoch is a moment, so that one that is raised after an older backup was restored is no
-earlier one again. Log-ins say the epoch in which they were made; who has no row is in epoch 0, as log-ins are that say
-none. `passwords` counts wrong ones, and hashes.
+Who is in no workspace sees themselves and nothing else. A user's log-ins count since their epoch began, a moment, so
+that one that is raised after an older backup was restored is no earlier one again. Log-ins say the epoch in which they
+were made; who has no row is in epoch 0, as log-ins are that say none.
 """
 
 import asyncio
@@ -44,20 +43,16 @@ EPOCHS = Table(
     Column("epoch", BigInteger, nullable=False),  # seconds since 1970, by the server's clock
 )
 _EPOCH_CLAIM = "epoch"
-_HERSELF = ("/me", "/me/workspaces", "/me/datasets", "/citejury/me/work")  # the lists are empty then
 _NO_WORKSPACE = "You are in no workspace of this server any more. Ask who leads the study."
-_TOO_MANY_WRONG = "Too many wrong passwords. Wait a minute, then try again."
 _REFUSAL_SECONDS = 1.0
-_MOST_THREADS = 4
 
 _refusals = repeats()
-_threads = FairThreads(max(1, min(_MOST_THREADS, (os.cpu_count() or 1) // 2)))
+_threads = FairThreads(max(1, min(4, (os.cpu_count() or 1) // 2)))
 _asking: ContextVar[str] = ContextVar("asking", default="")
 """Whose request is worked on: an address, or nothing for somebody who has logged in."""
 
 
 def prepare(connection: Connection) -> None:
-    """Create the table of epochs where it is missing, and keep nothing of users who are gone."""
     uuid = UUID_COLUMN[connection.dialect.name]
     connection.exec_driver_sql(
         f"CREATE TABLE IF NOT EXISTS citejury_epochs (user_id {uuid} PRIMARY KEY, epoch BIGINT NOT NULL)"
@@ -66,18 +61,19 @@ def prepare(connection: Connection) -> None:
 
 
 def know_epochs(users: Any) -> None:
-    """Let each user who is read from the database come with her epoch."""
     epoch = select(EPOCHS.c.epoch).where(EPOCHS.c.user_id == users.id).correlate_except(EPOCHS).scalar_subquery()
     users.citejury_epoch = column_property(func.coalesce(epoch, 0))
 
 
 def token_with_epoch(user: Any) -> str:
-    """A token that also says in which of the user's epochs it was made."""
-    said = {"identity": str(user.id), "name": user.first_name, "username": user.username, "role": user.role}
-    return str(JWT.create(UserInfo(said | {_EPOCH_CLAIM: user.citejury_epoch})))
+    return str(JWT.create(UserInfo(_said_of(user) | {_EPOCH_CLAIM: user.citejury_epoch})))
 
 
-async def log_in_by_token(self: Any, request: Any) -> Any:
+def _said_of(user: Any) -> dict[str, Any]:
+    return {"identity": str(user.id), "name": user.first_name, "username": user.username, "role": user.role}
+
+
+async def by_token(self: Any, request: Any) -> Any:
     """Take a token if it is of the user's epoch and of herself, and not of who had her name before."""
     credentials = await self.scheme(request)
     if not credentials:
@@ -89,35 +85,28 @@ async def log_in_by_token(self: Any, request: Any) -> Any:
     return _admitted(user, request)
 
 
-async def log_in_by_key(self: Any, request: Any) -> Any:
-    """Take an API key of a user who is in a workspace."""
+async def by_key(self: Any, request: Any) -> Any:
     api_key = await self.scheme(request)
     user = await accounts.get_user_by_api_key(request.state.db, api_key=api_key) if api_key else None
     return _admitted(user, request) if user else None
 
 
 def _admitted(user: Any, request: Any) -> tuple[Any, Any]:
-    """What a backend says of a user whom it knows."""
     # The edge asks before there is a route.
     asked = getattr(request.scope.get("route"), "path", "") if request.method == "GET" else ""
-    if not _belongs(user) and asked not in _HERSELF:
+    if not _belongs(user) and asked not in ("/me", "/me/workspaces", "/me/datasets", "/citejury/me/work"):
         raise ForbiddenOperationError(_NO_WORKSPACE)
-    said = {"username": user.username, "name": user.first_name, "role": user.role, "identity": str(user.id)}
-    return AuthCredentials(), UserInfo(said)
+    return AuthCredentials(), UserInfo(_said_of(user))
 
 
 def _belongs(user: Any) -> bool:
-    """Whether she is in a workspace, or in all of them as an owner; her workspaces are loaded."""
     return user.is_owner or bool(user.workspaces)
 
 
 async def refuse_log_in_of_removed(
     authenticate: Callable[..., Awaitable[Any]], db: Any, username: str, password: str
 ) -> Any:
-    """Check a password; refuse who was taken out of all workspaces, as one that is wrong.
-
-    Who has not been in one yet may log in, for an adjudicator's comes with what she is given to decide.
-    """
+    """Who has not been in a workspace yet may log in: an adjudicator's comes with what she is given to decide."""
     user = await authenticate(db, username, password)
     if user and user.citejury_epoch and not _belongs(user):
         tell_repeatedly(_refusals, f"login refused: {username} is in no workspace any more")
@@ -126,8 +115,6 @@ async def refuse_log_in_of_removed(
 
 
 def for_members_only(policy: Callable[[Any], Any], response: Any) -> Callable[[Any], Awaitable[bool]]:
-    """The same permission about a response, but for users who are not in its workspace any more."""
-
     async def is_allowed_member(actor: Any) -> bool:
         is_member = actor.is_owner or await actor.is_member(response.record.dataset.workspace_id)
         return bool(is_member and await policy(response)(actor))
@@ -136,10 +123,7 @@ def for_members_only(policy: Callable[[Any], Any], response: Any) -> Callable[[A
 
 
 def serve_revocation(_: Any) -> None:
-    """Let an owner end all log-ins of a user, and give that user a new API key.
-
-    An owner's key stays: it stands in the server's own files, and each start sets it again.
-    """
+    """An owner's key stays: it stands in the server's own files, and each start sets it again."""
 
     async def revoke(user_id: UUID, db: Database, current_user: Asking) -> Any:
         await authorize(current_user, UserPolicy.update)
@@ -157,7 +141,6 @@ def serve_revocation(_: Any) -> None:
 
 
 def slow_down(create_token: Any) -> None:
-    """Serve log-in so that wrong passwords are counted; argilla-server's own route stays behind it."""
     wrong = WrongPasswords(settings.redis_url, security_settings.secret_key)
     refusals = repeats()
 
@@ -166,7 +149,8 @@ def slow_down(create_token: Any) -> None:
         tell_repeatedly(refusals, f"login refused: too many wrong passwords from {address}")
         await asyncio.sleep(_REFUSAL_SECONDS)
         headers = {"Retry-After": str(max(1, math.ceil(seconds)))}
-        return JSONResponse({"detail": _TOO_MANY_WRONG}, 429, headers=headers)
+        detail = "Too many wrong passwords. Wait a minute, then try again."
+        return JSONResponse({"detail": detail}, 429, headers=headers)
 
     async def create_counted_token(
         request: Request, username: Annotated[str, Form()], password: Annotated[str, Form()], db: Database
@@ -197,7 +181,11 @@ async def check_elsewhere(db: Any, username: str, password: str) -> Any:
 
     An unknown user name takes what a known one takes: the same queries and one hash.
     """
-    hashed = await _hash_of(db, username)
+    hashed = None
+    if "\0" not in username:  # nobody's name has it, and PostgreSQL does not take it
+        user = await accounts.get_user_by_username(db, username)
+        hashed = None if user is None else str(user.password_hash)
+        await db.close()
     known = hashed or accounts._DUMMY_HASH
     right = await _threads.run(_asking.get(), accounts.verify_password, password, known)
     if not right or not hashed:
@@ -207,24 +195,11 @@ async def check_elsewhere(db: Any, username: str, password: str) -> Any:
     return user if user is not None and user.password_hash == hashed else None
 
 
-async def _hash_of(db: Any, username: str) -> str | None:
-    """The user's password as it is stored; None where there is no such user. The connection is free afterwards."""
-    if "\0" in username:  # nobody's name has it, and PostgreSQL does not take it
-        return None
-    user = await accounts.get_user_by_username(db, username)
-    hashed = None if user is None else str(user.password_hash)
-    await db.close()
-    return hashed
-
-
 class _Hashed(str):
-    """A password that is hashed already."""
-
     __slots__ = ()
 
 
 async def hash_first(store: Callable[..., Awaitable[Any]], db: Any, *arguments: Any, **named: Any) -> Any:
-    """Store a user, with the password in what comes hashed before."""
     for attributes in (*arguments, *named.values()):
         if isinstance(attributes, dict) and "password" in attributes:
             hashed = await _threads.run(_asking.get(), accounts.hash_password, attributes["password"])
@@ -233,5 +208,4 @@ async def hash_first(store: Callable[..., Awaitable[Any]], db: Any, *arguments: 
 
 
 def hash_once(hash_password: Callable[[str], str], password: str) -> str:
-    """Hash a password; what is hashed already stays as it is."""
     return str(password) if isinstance(password, _Hashed) else hash_password(password)

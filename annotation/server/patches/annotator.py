@@ -7,7 +7,7 @@ for, an annotator is told the same.
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
 from argilla_server.api.policies.v1 import DatasetPolicy, authorize
@@ -16,8 +16,8 @@ from argilla_server.api.schemas.v1.records import Record as RecordSchema
 from argilla_server.enums import DatasetStatus, RecordStatus
 from argilla_server.errors.future import UnprocessableEntityError
 from argilla_server.models import Dataset, MetadataProperty, Record, WorkspaceUser
-from argilla_server.search_engine import RecordFilterScope, SearchEngine, get_search_engine
-from fastapi import Depends, HTTPException
+from argilla_server.search_engine import RecordFilterScope
+from fastapi import HTTPException
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from sqlalchemy import func, select
@@ -29,7 +29,7 @@ from annotation.argilla.units import ASSIGNMENT
 from annotation.campaign.datasets import is_carrying, jury_in, newest_versions, place_in_order, series_of
 from annotation.campaign.replies import REPLY_PROPERTY, Reply, last_replies, replies_in
 from annotation.server.patches.practice import standing_as_json
-from annotation.server.patches.routes import Asking, Database, serve_first
+from annotation.server.patches.routes import Asking, Database, Engine, serve_first
 from annotation.server.queue.own_work import OwnWork, own_work, with_records
 from annotation.server.queue.page import kept_from
 from annotation.server.queue.practice import closing_practice, is_practice, standing_in
@@ -39,11 +39,7 @@ _HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
 
 
 def serve_own_record_only(get_record: Any) -> None:
-    """Give an annotator who asks for one record her own responses and the metadata shown to her.
-
-    What owners and admins get stays as it is. Whoever may see a record also gets its answer as its model wrote it,
-    which is hidden beside the HTML that shows it, and nothing else of what is hidden.
-    """
+    """Whoever may see a record also gets its answer as its model wrote it, and nothing else of what is hidden."""
 
     async def get_own_record(record_id: UUID, db: Database, current_user: Asking) -> Any:
         record = await get_record(db=db, record_id=record_id, current_user=current_user)
@@ -73,17 +69,12 @@ def serve_own_record_only(get_record: Any) -> None:
 
 
 def _said_of_each(dataset: Any) -> dict[str, Any]:
-    """What an annotator is told of each record of the dataset, whatever it is for: when it came, and its status.
-
-    The page shows both times in a menu, and controls come later than the records that they are mixed among. Whether a
-    record is done tells how many answers it waits for, which of controls and repeats is a number of their own.
-    """
+    """Controls come later than what they are mixed among, and are done after a number of answers of their own."""
     came = dataset.inserted_at
     return {"inserted_at": came, "updated_at": came, "status": RecordStatus.pending}
 
 
-async def hide_what_tells(visible_metadata: Callable[[Any, Any], Awaitable[Any]], record: Any, user: Any) -> Any:
-    """The same metadata, and for annotators a record that is as each of them is said to be."""
+async def hide_origin(visible_metadata: Callable[[Any, Any], Awaitable[Any]], record: Any, user: Any) -> Any:
     found = await visible_metadata(record, user)
     if user.is_annotator:
         for name, value in _said_of_each(record.dataset).items():
@@ -91,19 +82,14 @@ async def hide_what_tells(visible_metadata: Callable[[Any, Any], Awaitable[Any]]
     return found
 
 
-def sort_by_what_she_is_told(to_sort: Callable[..., list[Any]], sort: list[Any], user: Any) -> list[Any]:
-    """The same orders, but for an annotator's by what she is not told of records: they are equal in that."""
+def limit_sort(to_sort: Callable[..., list[Any]], sort: list[Any], user: Any) -> list[Any]:
     found = to_sort(sort, user=user)
     hers = user is not None and user.is_annotator
     return [order for order in found if not (hers and _is_hidden(order.scope))]
 
 
-def filter_by_what_she_is_told(to_filter: Callable[..., Any], filters: Any, user: Any) -> Any:
-    """The same filter; refuses an annotator's by what she is not told of records, but for that of her pending queue.
-
-    Raises:
-        UnprocessableEntityError: hers is such a one; the server answers 422.
-    """
+def limit_filter(to_filter: Callable[..., Any], filters: Any, user: Any) -> Any:
+    """Refuse (422) an annotator's filter by what she is not told of records, but for that of her pending queue."""
     found = to_filter(filters, user=user)
     if user is not None and user.is_annotator:
         left, queue_of = split_queue(found)
@@ -115,12 +101,10 @@ def filter_by_what_she_is_told(to_filter: Callable[..., Any], filters: Any, user
 
 
 def _is_hidden(scope: Any) -> bool:
-    """Whether the scope is something of a record that annotators are not told."""
     return isinstance(scope, RecordFilterScope) and scope.property in ("inserted_at", "updated_at", "status")
 
 
 def for_its_users_only(policy: Callable[[Any], Any], record: Any) -> Callable[[Any], Awaitable[bool]]:
-    """The same permission, but for annotators whom the record is not for."""
     users = _assigned(record, "users")
 
     async def is_allowed_and_hers(actor: Any) -> bool:
@@ -130,8 +114,7 @@ def for_its_users_only(policy: Callable[[Any], Any], record: Any) -> Callable[[A
     return is_allowed_and_hers
 
 
-async def wait_for_as_many_as_assigned(update: Callable[[Any, Any], Awaitable[Any]], db: Any, record: Any) -> Any:
-    """The same change of a record's status, but for records whose assignment says how many submissions they need."""
+async def set_status(update: Callable[[Any, Any], Awaitable[Any]], db: Any, record: Any) -> Any:
     needed = _assigned(record, "needed")
     if not isinstance(needed, int) or needed < 1:
         return await update(db, record)
@@ -141,7 +124,6 @@ async def wait_for_as_many_as_assigned(update: Callable[[Any, Any], Awaitable[An
 
 
 def _assigned(record: Any, name: str) -> Any:
-    """What the record's assignment says of something; None where it says nothing."""
     said = record.metadata_.get(ASSIGNMENT) if isinstance(record.metadata_, Mapping) else None
     return said.get(name) if isinstance(said, Mapping) else None
 
@@ -149,7 +131,6 @@ def _assigned(record: Any, name: str) -> Any:
 async def count_what_she_gets(
     count: Callable[..., Awaitable[dict[str, int]]], db: Any, search_engine: Any, user: Any, dataset: Any
 ) -> dict[str, int]:
-    """The same counts of a user's responses, but for records that are kept from an annotator."""
     found = await count(db, search_engine, user, dataset)
     kept = await kept_from(db, dataset, user.id)
     if kept:
@@ -160,14 +141,7 @@ async def count_what_she_gets(
 
 
 def serve_own_progress(get_dataset_progress: Any) -> None:
-    """Give an annotator who asks how far a dataset is how far she is herself."""
-
-    async def get_own_progress(
-        dataset_id: UUID,
-        db: Database,
-        search_engine: Annotated[SearchEngine, Depends(get_search_engine)],
-        current_user: Asking,
-    ) -> Any:
+    async def get_own_progress(dataset_id: UUID, db: Database, search_engine: Engine, current_user: Asking) -> Any:
         if not current_user.is_annotator:
             return await get_dataset_progress(
                 dataset_id=dataset_id, db=db, search_engine=search_engine, current_user=current_user
@@ -178,17 +152,11 @@ def serve_own_progress(get_dataset_progress: Any) -> None:
         users = [current_user] if work.done + work.drafts else []
         return DatasetProgress(total=work.total, completed=work.done, pending=work.total - work.done, users=users)
 
-    serve_first(
-        "/datasets/{dataset_id}/progress",
-        get_own_progress,
-        response_model=DatasetProgress,
-        response_model_exclude_unset=True,
-    )
+    path = "/datasets/{dataset_id}/progress"
+    serve_first(path, get_own_progress, response_model=DatasetProgress, response_model_exclude_unset=True)
 
 
 def serve_own_part_of_users(get_dataset_users_progress: Any) -> None:
-    """Give an annotator who asks what each person did in a dataset the row that is her own."""
-
     async def get_own_part(dataset_id: UUID, db: Database, current_user: Asking) -> Any:
         everybody = await get_dataset_users_progress(dataset_id=dataset_id, db=db, current_user=current_user)
         if current_user.is_annotator:
@@ -199,10 +167,6 @@ def serve_own_part_of_users(get_dataset_users_progress: Any) -> None:
 
 
 def serve_replies(get_record: Any) -> None:
-    """Give an annotator the replies to her questions, and those that are for all who get a record, without who asked.
-
-    Owners and admins get what anybody does on a record. A stock server answers 404 on both.
-    """
     kept = select(MetadataProperty.dataset_id, MetadataProperty.name, MetadataProperty.settings)
     replies = kept.where(MetadataProperty.name.startswith(REPLY_PROPERTY, autoescape=True))
 
@@ -215,13 +179,10 @@ def serve_replies(get_record: Any) -> None:
         hers = select(Dataset.id).join(WorkspaceUser, WorkspaceUser.workspace_id == Dataset.workspace_id)
         of_hers = hers.where(WorkspaceUser.user_id == current_user.id)
         found = (await db.execute(replies.where(MetadataProperty.dataset_id.in_(of_hers)))).all()
-        return {
-            "replies": [
-                {"dataset_id": str(dataset_id), "record": each.external_id, **_shown(each, current_user)}
-                for dataset_id, each in _readable(found, current_user)
-                if each.user_id == str(current_user.id)
-            ]
-        }
+        readable = _readable(found, current_user)
+        mine = [(str(dataset), each) for dataset, each in readable if each.user_id == str(current_user.id)]
+        said = [({"dataset_id": dataset, "record": each.external_id}, each) for dataset, each in mine]
+        return {"replies": [place | _shown(each, current_user) for place, each in said]}
 
     serve_first("/citejury/records/{record_id}/replies", get_replies)
     serve_first("/citejury/me/replies", list_own_replies)
@@ -238,17 +199,12 @@ def _readable(found: Any, user: Any, record_id: str | None = None) -> Iterator[t
 
 
 def _shown(reply: Reply, user: Any) -> dict[str, Any]:
-    """The reply as the user gets it: with the question to who asked it, and to owners and admins."""
     mine = reply.user_id == str(user.id) or not user.is_annotator
     return {"question": reply.question if mine else None, "text": reply.text}
 
 
 def serve_start(get_dataset: Any) -> None:
-    """List what an annotator is to work on, in one answer, and give each dataset's guidelines as HTML.
-
-    Her lists are the newest published versions in her languages that hold a record, calibration first. Owners and
-    admins, who keep Argilla's own home, get null instead of lists.
-    """
+    """Lists are the newest published versions in her languages that hold a record; null for owners and admins."""
 
     async def list_own_work(db: Database, current_user: Asking) -> Any:
         return {"lists": await _lists(db, current_user) if current_user.is_annotator else None}
@@ -262,28 +218,20 @@ def serve_start(get_dataset: Any) -> None:
 
 
 async def _lists(db: Any, user: Any) -> list[dict[str, Any]]:
-    """Her lists in order of the work; datasets that are none of ours come last."""
     member = (WorkspaceUser.workspace_id == Dataset.workspace_id, WorkspaceUser.user_id == user.id)
     published = select(Dataset).where(Dataset.status == DatasetStatus.ready).join(WorkspaceUser, member[0])
     datasets = {dataset.id: dataset for dataset in await db.scalars(published.where(member[1]))}
     filled = await with_records(db, list(datasets))
     columns = select(MetadataProperty.dataset_id, MetadataProperty.name, MetadataProperty.settings)
     properties = (await db.execute(columns.where(MetadataProperty.dataset_id.in_(filled)))).all()
-    described = []  # as `annotation.campaign.datasets` knows them, and more
+    described: list[dict[str, Any]] = []  # as `annotation.campaign.datasets` knows them, and more
     for each in datasets.values():
         of_dataset = [(row.name, row.settings) for row in properties if row.dataset_id == each.id]
         jury = jury_in(of_dataset) if each.id in filled else None
         heading = _HEADING.search(each.guidelines or "")
-        described.append(
-            {
-                "id": each.id,
-                "name": each.name,
-                "metadata": each.metadata_,
-                "workspace": each.workspace_id,
-                "heading": heading[1].strip() if heading else "",
-                "is_hers": user.username in (jury or ()),
-            }
-        )
+        known = {"id": each.id, "name": each.name, "metadata": each.metadata_, "workspace": each.workspace_id}
+        more = {"heading": heading[1].strip() if heading else "", "is_hers": user.username in (jury or ())}
+        described.append(known | more)
     chosen = _chosen(described, filled)
     work = await own_work(db, [datasets[each["id"]] for each in chosen], user.id)
     practices = [each["id"] for each in chosen if is_practice(datasets[each["id"]])]
@@ -296,10 +244,7 @@ async def _lists(db: Any, user: Any) -> list[dict[str, Any]]:
 
 
 def _chosen(described: Sequence[dict[str, Any]], filled: set[UUID]) -> list[dict[str, Any]]:
-    """Those that she works on, in order of the work.
-
-    Where the campaign says in which datasets of a workspace she labels, those; elsewhere all.
-    """
+    """Where the campaign says in which datasets of a workspace she labels, those; elsewhere all."""
 
     def place(each: Mapping[str, Any]) -> tuple[Any, ...]:
         series = series_of(each)
@@ -319,7 +264,7 @@ def _chosen(described: Sequence[dict[str, Any]], filled: set[UUID]) -> list[dict
 def _list_of(
     described: Mapping[str, Any], work: OwnWork, practice: dict[str, Any] | None, closed_by: UUID | None
 ) -> dict[str, Any]:
-    """One list as the page gets it; `back` is a moment in UTC, `closed_by` the list that has to be passed first."""
+    """`closed_by` is the list that has to be passed first."""
     series = series_of(described)
     back = None if work.back is None else datetime.fromtimestamp(work.back, UTC).isoformat()
     return {

@@ -40,8 +40,6 @@ from annotation.server.search.text_index import text_condition
 
 
 class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has no types
-    """Search, progress and metrics by SQL; connections are the session's, and it holds nothing itself."""
-
     @classmethod
     async def new_instance(cls) -> "_SqlSearchEngine":
         return cls()
@@ -53,7 +51,7 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
         return {"name": ENGINE_NAME, "description": "answers from the server's own database"}
 
     async def keep_no_index(self, *_: Any, **__: Any) -> None:
-        """Do nothing after a write, because there is no index to keep in step."""
+        """There is no index to keep in step."""
 
     close = create_index = delete_index = configure_metadata_property = configure_index_vectors = keep_no_index
     index_records = partial_record_update = delete_records = keep_no_index
@@ -61,14 +59,12 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
     update_record_suggestion = delete_record_suggestion = keep_no_index
 
     async def get_dataset_progress(self, dataset: Any) -> dict[str, int]:
-        """`total` and the number of records by status; empty for a draft."""
         if dataset.is_draft:
             return {}
         counts = await _count_by(Record.status, Record.dataset_id == dataset.id)
         return {"total": sum(counts.values()), **counts}
 
     async def get_dataset_user_progress(self, dataset: Any, user: Any) -> dict[str, int]:
-        """`total` records and the number of this user's responses by status; empty for a draft."""
         if dataset.is_draft:
             return {}
         records = await _count_by(Record.status, Record.dataset_id == dataset.id)
@@ -85,11 +81,7 @@ class _SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server ha
         limit: int = 100,
         user_id: UUID | None = None,
     ) -> Any:
-        """The records of one page and the number of all that match.
-
-        Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival. A
-        user who searches for a record's whole id gets that record. An annotator gets nothing that is for others only.
-        """
+        """Without `sort` a user gets their own order, the same each time; without `user_id` that of arrival."""
         text = query if isinstance(query, str) else getattr(query, "q", None)
         if user_id is not None and text:  # as links to a record search for it
             named = select(Record.id).where(Record.dataset_id == dataset.id, Record.external_id == storable(text))
@@ -175,11 +167,7 @@ def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[boo
 async def _count_matching(
     db: Any, dataset: Any, query: Any, wanted: Any, kept: Sequence[ColumnElement[bool]] = ()
 ) -> int:
-    """Number of the records that the text query and the filter ask for, and that meet the other conditions.
-
-    For a user's queue that is all of them less those that she has answered: both counts are much cheaper than to look
-    at each record for her response.
-    """
+    """Of a queue all less those that she has answered: much cheaper than to look at each record for her response."""
     filters, user_id = split_queue(wanted)
     found = [*_conditions(dataset, query, AndFilter(filters=filters)), *kept]
     total = await db.scalar(select(func.count(Record.id)).where(*found))
@@ -195,5 +183,4 @@ async def _count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]
 
 
 def register_engine(_: object = None) -> None:
-    """Make argilla-server find our engine by its name; the server and its worker must have called this."""
     SearchEngine.register(ENGINE_NAME)(_SqlSearchEngine)

@@ -1,16 +1,10 @@
 """What people are told where argilla-server 2.8.0 answers with a text that is not meant for them.
 
 An error of the database (a full disk, a read-only one, two of the same at once) gets the status that it means and a
-plain sentence instead of status 500 and its statement with the values, and `serve` shows it too. A database that SQLite
-finds damaged is written no more. The annotator's page keeps what was not stored and sends it again
-(`annotation/server/page/keep.js`), so that work goes on by itself once the trouble is mended. A malformed search
-(`filters` without a list, a range from a number to a word or of numbers between words, a sort by nothing, NUL in a
-name, which PostgreSQL does not take) is refused with 422 as others are. The reason of any other failure stays in the
-log.
-
-Of a request that is not valid is said what is wrong and where, and no more of its text than shows which:
-argilla-server writes such a request's values into its log twice, with a traceback, and names of fields and values of
-answers whole into its refusals: 5 MB of them become 10 MB of log.
+plain sentence instead of 500 and its statement with the values. The annotator's page keeps what was not stored and
+sends it again (`page/keep.js`). A malformed search is refused with 422. The reason of any other failure stays in the
+log. Of an invalid request is said what is wrong and where: argilla-server writes its values into the log twice, and
+names of fields and values of answers whole into its refusals: 5 MB of them become 10 MB of log.
 """
 
 import logging
@@ -33,44 +27,32 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError, TimeoutError
 
 from annotation.server.home.damage import Damage, home_of_this_part, note_damage_soon, read_damage
 from annotation.server.home.folder import is_damage
-from annotation.server.home.logs import repeats, tell_repeatedly
+from annotation.server.home.logs import repeats, shortened, tell_repeatedly
 from annotation.server.patches.middleware import TOLD
 from annotation.server.search.filters import number_or_none
 
 _LONGEST = 1_000  # characters of a refusal
-_LONGEST_NAME = 100
-_MOST_ERRORS = 20
-_NOT_SENT = "asyncpg.exceptions.DataError"  # what the driver itself refuses has no code
-_DATA_EXCEPTION = "22"
-_RANGE_CHECK = "check_ge_and_le"
-_UNEXPECTED = "The server failed. Its log has the reason under the id in the header X-Request-Id."
 _logger = logging.getLogger(__name__)
 _repeated = repeats()
 
 
 class _Trouble(NamedTuple):
-    """What an error of the database means to people."""
-
     status: int
     sentence: str
     is_damage: bool = False  # whether the database is damaged; the page tells annotators that nothing is taken
 
 
 _TWICE = _Trouble(409, "Something of that kind is there already; it came at the same moment. Nothing was stored")
-_MEANWHILE = _Trouble(503, "Somebody stored the same at the same moment, so nothing was stored. Try again")
 _GONE = _Trouble(409, "What this belongs to was deleted at the same moment. Nothing was stored")
 _FULL = _Trouble(507, "The server's disk is full, so nothing was stored. Make room on it; work then goes on by itself")
 _UNWRITABLE = _Trouble(
     507, "The server cannot write its database, so nothing was stored. Look at its disk, and at who may write there"
 )
 _BUSY = _Trouble(503, "The server is too busy just now, so nothing was stored. Try again")
-_LOST = _Trouble(503, "The server's database does not answer, so nothing was stored. Try again")
-_UNKEPT = _Trouble(422, "A number or a text in this is one that the server's database cannot hold")
 _CORRUPT = _Trouble(
     503, "The server's database is damaged, so nothing was stored. Stop it, and look at its log and its last dump"
 )
 _REFUSED = _Trouble(500, "The server's database does not take this, so nothing was stored")
-_NOT_TRIED = "Not tried, because the server could not store an answer before it. Send it again"
 
 # https://www.sqlite.org/rescode.html; a file that may not grow, by a quota say, is an I/O error there.
 _SQLITE = {
@@ -87,14 +69,12 @@ _POSTGRESQL = {
 
 
 def answer_database_errors(_: Any) -> None:
-    """Let argilla-server answer an error of the database with what it means."""
-
     async def answer(request: Any, error: Exception) -> Any:
         trouble = _trouble_of(error)
         if trouble is None:
             raise error
         if trouble is _TWICE and request.method == "PUT":  # which would change what it finds, the next time
-            trouble = _MEANWHILE
+            trouble = _Trouble(503, "Somebody stored the same at the same moment, so nothing was stored. Try again")
         _log_trouble(trouble, f"{request.method} {request.url.path}", error)
         damaged = {"damaged": True} if trouble.is_damage else {}
         return JSONResponse({"detail": trouble.sentence, **damaged}, trouble.status)
@@ -104,17 +84,13 @@ def answer_database_errors(_: Any) -> None:
 
 
 def _log_trouble(trouble: _Trouble, where: str, error: Exception) -> None:
-    """Write the database's own error into the log, and its meaning among the events, if people can do something."""
     if trouble.status in TOLD or trouble is _REFUSED:
         _logger.error("%s: %s", where, _cause(error))
         tell_repeatedly(_repeated, trouble.sentence)
 
 
 async def store_in_turn(use_case: Any, responses: Sequence[Any], user: Any) -> list[Any]:
-    """Store each of many responses in turn; after an error of the database the rest is not tried.
-
-    Source: `argilla_server/use_cases/responses/upsert_responses_in_bulk.py`, 2.8.0.
-    """
+    """Source: `argilla_server/use_cases/responses/upsert_responses_in_bulk.py`, 2.8.0."""
     db = use_case.db
     records = await datasets.get_records_by_ids(db, [item.record_id for item in responses])
     await datasets.preload_records_relationships_before_validate(db, [each for each in records if each is not None])
@@ -129,7 +105,8 @@ async def store_in_turn(use_case: Any, responses: Sequence[Any], user: Any) -> l
         except SQLAlchemyError as error:
             trouble = _trouble_of(error) or _REFUSED
             _log_trouble(trouble, "POST /api/v1/me/responses/bulk", error)
-            details = [trouble.sentence, *[_NOT_TRIED] * (len(responses) - len(stored) - 1)]
+            not_tried = "Not tried, because the server could not store an answer before it. Send it again"
+            details = [trouble.sentence, *[not_tried] * (len(responses) - len(stored) - 1)]
             return stored + [ResponseBulk(error=ResponseBulkError(detail=detail)) for detail in details]
         except (ServerError, NotFoundError, NotUniqueError, UnprocessableEntityError) as error:
             # What one response lacks is no matter of the others.
@@ -148,14 +125,15 @@ def _trouble_of(error: Exception) -> _Trouble | None:
             return _Trouble(503, damage.answer, is_damage=True)
         return _SQLITE.get(code) or _SQLITE.get(code & _PRIMARY)
     state = getattr(_cause(error), "sqlstate", None) or ""
-    if state.startswith(_DATA_EXCEPTION) or _NOT_SENT in str(_cause(error)):
-        return _UNKEPT
-    lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    return _POSTGRESQL.get(state, _LOST if lost else None)
+    # Data exceptions; what the driver itself refuses has no code.
+    if state.startswith("22") or "asyncpg.exceptions.DataError" in str(_cause(error)):
+        return _Trouble(422, "A number or a text in this is one that the server's database cannot hold")
+    if state not in _POSTGRESQL and isinstance(error, DBAPIError) and error.connection_invalidated:
+        return _Trouble(503, "The server's database does not answer, so nothing was stored. Try again")
+    return _POSTGRESQL.get(state)
 
 
 def _damage_of(cause: Exception, code: int) -> Damage | None:
-    """The damage that SQLite finds, or that was found before and stops its writing; else None."""
     home = home_of_this_part()
     if home is None:
         return None
@@ -165,13 +143,11 @@ def _damage_of(cause: Exception, code: int) -> Damage | None:
 
 
 def _cause(error: Exception) -> Exception:
-    """The database's own error, without the statement and its values."""
     original = getattr(error, "orig", None)
     return original if isinstance(original, Exception) else error
 
 
-async def check_search_first(check_names: Callable[..., Awaitable[None]], db: Any, query: Any, dataset: Any) -> None:
-    """Check a search as the server does its names, and with checks of ours before and after it."""
+async def check_search(check_names: Callable[..., Awaitable[None]], db: Any, query: Any, dataset: Any) -> None:
     _check_query(query)
     await check_names(db, query, dataset)
     for each in query.filters.and_ if query.filters else ():  # a range of numbers does not go from or to a word
@@ -182,7 +158,6 @@ async def check_search_first(check_names: Callable[..., Awaitable[None]], db: An
 
 
 def _check_query(query: Any) -> None:
-    """Refuse a search that cannot be looked up; filters without a list are taken for none."""
     if query.filters and query.filters.and_ is None:
         query.filters = None
     scopes = [each.scope for each in (*(query.filters.and_ if query.filters else ()), *(query.sort or ()))]
@@ -192,10 +167,10 @@ def _check_query(query: Any) -> None:
         if scope.entity == "suggestion" and not scope.property:
             raise UnprocessableEntityError("A scope of a suggestion needs a `property`.")
     asked = query.query
-    texts = [asked.text.field or ""] if asked and asked.text else []
-    vectors = [asked.vector.name] if asked and asked.vector else []
     names = [str(getattr(scope, name, "")) for scope in scopes for name in ("question", "metadata_property")]
-    if any("\0" in name for name in (*texts, *vectors, *names)):
+    names += [asked.text.field or ""] if asked and asked.text else []
+    names += [asked.vector.name] if asked and asked.vector else []
+    if any("\0" in name for name in names):
         raise UnprocessableEntityError("No field, question, property or vector has a name with the character NUL.")
 
 
@@ -213,10 +188,8 @@ async def _holds_numbers(db: Any, scope: Any, dataset: Any) -> bool:
 
 
 def answer_type_errors(_: Any) -> None:
-    """Let argilla-server answer 422 for a range whose ends cannot be compared; any other such error stays one."""
-
     async def answer(request: Any, error: Exception) -> Any:
-        if traceback.extract_tb(error.__traceback__)[-1].name != _RANGE_CHECK:
+        if traceback.extract_tb(error.__traceback__)[-1].name != "check_ge_and_le":
             raise error
         return JSONResponse({"detail": "'ge' and 'le' must be two numbers or two texts"}, status_code=422)
 
@@ -224,30 +197,21 @@ def answer_type_errors(_: Any) -> None:
 
 
 def name_the_kind(answer: Any, error: Exception) -> None:
-    """Make the answer to a failure: its kind, without its text, which stays in the log."""
     answer.type = f"{type(error).__module__}.{type(error).__name__}"
-    answer.message = _UNEXPECTED
+    answer.message = "The server failed. Its log has the reason under the id in the header X-Request-Id."
 
 
 def name_first_errors(answer: Any, error: Any) -> None:
-    """Make the answer to an invalid request: the first things that are wrong, each in short."""
-
-    def short_place(part: Any) -> Any:  # a number, or a name, which clients make up
-        return _short(part, _LONGEST_NAME) if isinstance(part, str) else part
-
-    errors = error.errors()
-    answer.errors = [
-        {"type": each["type"], "loc": tuple(map(short_place, each["loc"])), "msg": _short(each["msg"], _LONGEST)}
-        for each in errors[:_MOST_ERRORS]
-    ]
+    errors, answer.errors = error.errors(), []
+    for each in errors[:20]:  # a place has numbers, and names, which clients make up
+        place = tuple(shortened(part, 100) if isinstance(part, str) else part for part in each["loc"])
+        answer.errors.append({"type": each["type"], "loc": place, "msg": shortened(each["msg"], _LONGEST)})
     left_out = len(errors) - len(answer.errors)
     if left_out:
         answer.errors.append({"type": "more", "loc": (), "msg": f"and {left_out:,} more"})
 
 
 def log_without_values(convert: Any) -> Any:
-    """A class method that makes an error what is answered; what is not valid gets one line in the log, not its text."""
-
     def make_answer(_: Any, error: Exception) -> Any:
         if not isinstance(error, RequestValidationError):
             return convert(error)
@@ -261,11 +225,6 @@ def log_without_values(convert: Any) -> Any:
 
 
 def shorten_message(init: Any, refusal: Any, message: Any, *args: Any, **named: Any) -> None:
-    """Make a refusal whose text is not longer than people read."""
-    short = _short(message, _LONGEST) if isinstance(message, str) else message
+    short = shortened(message, _LONGEST) if isinstance(message, str) else message
     init(refusal, short, *args, **named)
     refusal.args = (short,)
-
-
-def _short(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -13,18 +13,16 @@ from argilla_server.contexts import accounts
 from argilla_server.models import Record, Response
 from sqlalchemy import func, select
 
-from annotation.server.home.logs import MINUTE, EventCounts, repeats, tell, tell_repeatedly
+from annotation.server.home.logs import MINUTE, EventCounts, repeats, shortened, tell, tell_repeatedly
 from pipeline.core.terminal import counted
 
 _SECONDS = 10.0  # a push sends its batches one after the other, and records are deleted a hundred at a time
-_LONGEST_NAME = 60  # of several in one line, so that none pushes the others out
 
 _Call = Callable[..., Awaitable[Any]]
 _asking: ContextVar[str] = ContextVar("_asking", default="somebody")  # the user name of whoever sent the request
 
 
 def _submission_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:
-    """A line for each dataset: how many were submitted in a minute, and by whom, the busiest first."""
     people: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for (dataset, username), count in counts.items():
         people[dataset].append((count, username))
@@ -36,13 +34,11 @@ def _submission_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:
 
 
 def _push_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:
-    """A line for each dataset and kind: how many records came."""
     words = {"new": "pushed to", "known": "sent again to"}
     return [f"{counted(count, 'record')} {words[kind]} {dataset}" for (dataset, kind), count in counts.items()]
 
 
 def _response_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
-    """A line for each who deleted, whose and where."""
     return [
         f"{_name(who)} deleted {counted(count, 'answer')} of {_name(whose)} in {_name(dataset)}"
         for (who, whose, dataset), count in counts.items()
@@ -50,7 +46,6 @@ def _response_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
 
 
 def _record_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
-    """A line for each who deleted and where: records, and the answers that went with them."""
     found: dict[tuple[str, str], dict[str, int]] = {}
     for (who, dataset, what), count in counts.items():
         found.setdefault((who, dataset), {})[what] = count
@@ -62,7 +57,7 @@ def _record_lines(counts: Mapping[tuple[str, str, str], int]) -> list[str]:
 
 
 def _name(text: str) -> str:
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+    return shortened(text, 60)  # of several in one line, so that none pushes the others out
 
 
 _failures = repeats()
@@ -73,7 +68,6 @@ _records: EventCounts[tuple[str, str, str]] = EventCounts(_SECONDS, _record_line
 
 
 async def log_login(authenticate: _Call, db: Any, username: str, password: str) -> Any:
-    """Tell who logged in by password, and who failed to; of failures like each other the first, then how many."""
     user = await authenticate(db, username, password)
     if user:
         tell(f"{user.username} logged in")
@@ -86,14 +80,12 @@ async def log_login(authenticate: _Call, db: Any, username: str, password: str) 
 
 
 async def log_published_dataset(publish: _Call, *arguments: Any, **named: Any) -> Any:
-    """Tell of a dataset that opens."""
     dataset = await publish(*arguments, **named)
     tell(f"dataset {dataset.name} published")
     return dataset
 
 
 async def log_push(push: _Call, bulk: Any, dataset: Any, *arguments: Any, **named: Any) -> Any:
-    """Tell how many records came, some seconds after the first of them."""
     pushed = await push(bulk, dataset, *arguments, **named)
     known = len(getattr(pushed, "updated_item_ids", ()))
     for kind, count in (("new", len(pushed.items) - known), ("known", known)):
@@ -103,7 +95,6 @@ async def log_push(push: _Call, bulk: Any, dataset: Any, *arguments: Any, **name
 
 
 async def log_submission(store: _Call, *arguments: Any, **named: Any) -> Any:
-    """Tell who submitted how many in a minute."""
     response = await store(*arguments, **named)
     if response.status == "submitted":  # its record, dataset and user are loaded: search engines need them
         _submissions.add((response.record.dataset.name, response.user.username))
@@ -111,7 +102,6 @@ async def log_submission(store: _Call, *arguments: Any, **named: Any) -> Any:
 
 
 def note_who_asks(set_request_user: Callable[..., None], request: Any, user: Any) -> None:
-    """Remember who sends a request once she is known."""
     _asking.set(user.username)
     set_request_user(request, user)
 
@@ -122,7 +112,6 @@ async def _count(db: Any, *wanted: Any) -> int:
 
 
 async def log_deleted_response(delete: _Call, db: Any, search_engine: Any, response: Any) -> Any:
-    """Tell whose answers were deleted, some seconds after the first."""
     dataset = response.record.dataset.name
     gone = await delete(db, search_engine, response)
     _responses.add((_asking.get(), gone.user.username, dataset))
@@ -130,7 +119,6 @@ async def log_deleted_response(delete: _Call, db: Any, search_engine: Any, respo
 
 
 async def log_deleted_record(delete: _Call, db: Any, search_engine: Any, record: Any) -> Any:
-    """Tell of a record that is deleted, and of the answers that go with it."""
     answers, dataset = await _count(db, Record.id == record.id), record.dataset.name
     gone = await delete(db, search_engine, record)
     _add_records(dataset, 1, answers)
@@ -138,7 +126,6 @@ async def log_deleted_record(delete: _Call, db: Any, search_engine: Any, record:
 
 
 async def log_deleted_records(delete: _Call, db: Any, search_engine: Any, dataset: Any, records_ids: Any) -> None:
-    """Tell of records that are deleted, and of the answers that go with them."""
     which = (Record.id.in_(records_ids), Record.dataset_id == dataset.id)
     records = int(await db.scalar(select(func.count(Record.id)).where(*which)))
     answers, name = await _count(db, *which), dataset.name
@@ -153,7 +140,6 @@ def _add_records(dataset: str, records: int, answers: int) -> None:
 
 
 async def log_deleted_dataset(delete: _Call, db: Any, search_engine: Any, dataset: Any) -> Any:
-    """Tell of a dataset that is deleted, and of the answers that go with it."""
     answers = await _count(db, Record.dataset_id == dataset.id)
     gone = await delete(db, search_engine, dataset)
     said = f"dataset {_name(gone.name)} deleted with everything in it"
@@ -162,13 +148,11 @@ async def log_deleted_dataset(delete: _Call, db: Any, search_engine: Any, datase
 
 
 def tell_erased(datasets: Collection[str]) -> None:
-    """Tell of each deleted dataset whose history is erased, and by whom."""
     for name in datasets:
         tell(f"history of the deleted dataset {_name(name)} erased by {_name(_asking.get())}")
 
 
 async def log_deleted_user(delete: _Call, db: Any, user: Any) -> Any:
-    """Tell of a user who is deleted, and of the answers that go with her."""
     answers, name = await _count(db, Response.user_id == user.id), user.username
     gone = await delete(db, user)
     tell(f"user {_name(name)} deleted with {counted(answers, 'answer')} by {_name(_asking.get())}")

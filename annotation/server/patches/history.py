@@ -1,11 +1,9 @@
 """The history of every response, in Argilla's own database: a change goes in, and nothing that is in it changes.
 
 Triggers add a row in the change's own transaction, and let nobody change it. They fire for whatever changes a response,
-cascades and other programs included, and are in plain SQL. A record or dataset that is deleted leaves behind what it
-was. Rows hold ids of users and no names, so that whoever is forgotten is so here too. A row goes only with its whole
-dataset, once that is gone and `citejury_history_erased` says who wanted it.
-
-Below the tables: the changes page by page, and responses as they were at an earlier moment.
+cascades and other programs included. A record or dataset that is deleted leaves behind what it was. Rows hold ids of
+users and no names, so that whoever is forgotten is so here too. A row goes only with its whole dataset, once that is
+gone and `citejury_history_erased` says who wanted it.
 """
 
 import json
@@ -15,71 +13,53 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+import sqlalchemy as sa
 from argilla_server.models import Dataset, Record, Response, Workspace
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ColumnElement,
-    Connection,
-    DateTime,
-    MetaData,
-    String,
-    Table,
-    Text,
-    Uuid,
-    cast,
-    delete,
-    exists,
-    func,
-    insert,
-    select,
-    union_all,
-)
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.server.queue.tables import NOW, UUID_COLUMN
 
-_history_metadata = MetaData()
+_history_metadata = sa.MetaData()
 
-CHANGES = Table(
+CHANGES = sa.Table(
     "citejury_history",
     _history_metadata,
-    Column("id", BigInteger, primary_key=True),  # in order of the changes of one response
-    Column("at", DateTime, nullable=False),
-    Column("action", String, nullable=False),  # insert, update, delete; `begin` in the first row, which is no change
-    Column("response_id", Uuid),
-    Column("record_id", Uuid),
-    Column("user_id", Uuid),
-    Column("inserted_at", DateTime),  # the response's own
-    Column("status_before", String),  # these three are NULL before an insert and after a delete
-    Column("values_before", Text),  # as Argilla writes them
-    Column("updated_before", DateTime),
-    Column("status_after", String),
-    Column("values_after", Text),
-    Column("updated_after", DateTime),
+    sa.Column("id", sa.BigInteger, primary_key=True),  # in order of the changes of one response
+    sa.Column("at", sa.DateTime, nullable=False),
+    sa.Column("action", sa.String, nullable=False),  # insert, update, delete; `begin` in the first row, no change
+    sa.Column("response_id", sa.Uuid),
+    sa.Column("record_id", sa.Uuid),
+    sa.Column("user_id", sa.Uuid),
+    sa.Column("inserted_at", sa.DateTime),  # the response's own
+    sa.Column("status_before", sa.String),  # these three are NULL before an insert and after a delete
+    sa.Column("values_before", sa.Text),  # as Argilla writes them
+    sa.Column("updated_before", sa.DateTime),
+    sa.Column("status_after", sa.String),
+    sa.Column("values_after", sa.Text),
+    sa.Column("updated_after", sa.DateTime),
 )
-DELETED_RECORDS = Table(
+DELETED_RECORDS = sa.Table(
     "citejury_history_records",
     _history_metadata,
-    Column("record_id", Uuid, primary_key=True),
-    Column("dataset_id", Uuid, nullable=False),
-    Column("external_id", String),
+    sa.Column("record_id", sa.Uuid, primary_key=True),
+    sa.Column("dataset_id", sa.Uuid, nullable=False),
+    sa.Column("external_id", sa.String),
 )
-DELETED_DATASETS = Table(
+DELETED_DATASETS = sa.Table(
     "citejury_history_datasets",
     _history_metadata,
-    Column("dataset_id", Uuid, primary_key=True),
-    Column("name", String, nullable=False),
-    Column("workspace_id", Uuid, nullable=False),
-    Column("workspace", String),
-    Column("metadata", Text),
+    sa.Column("dataset_id", sa.Uuid, primary_key=True),
+    sa.Column("name", sa.String, nullable=False),
+    sa.Column("workspace_id", sa.Uuid, nullable=False),
+    sa.Column("workspace", sa.String),
+    sa.Column("metadata", sa.Text),
 )
-ERASED = Table(
+ERASED = sa.Table(
     "citejury_history_erased",
     _history_metadata,
-    Column("dataset_id", Uuid, primary_key=True),
-    Column("at", DateTime, nullable=False),
-    Column("user_id", Uuid),  # who wanted it
+    sa.Column("dataset_id", sa.Uuid, primary_key=True),
+    sa.Column("at", sa.DateTime, nullable=False),
+    sa.Column("user_id", sa.Uuid),  # who wanted it
 )
 TABLES = (CHANGES, DELETED_RECORDS, DELETED_DATASETS, ERASED)  # all of them, for whoever moves them
 
@@ -157,7 +137,6 @@ def _added(dialect: str, event: str) -> str:
 
 
 def statements(dialect: str) -> list[str]:
-    """The statements that create the tables where they are missing, and the triggers anew."""
     kinds = {"id": "INTEGER", "time": "DATETIME"}
     if dialect == "postgresql":
         kinds = {"id": "BIGINT GENERATED BY DEFAULT AS IDENTITY", "time": "TIMESTAMP"}
@@ -173,7 +152,6 @@ def statements(dialect: str) -> list[str]:
 
 
 def _sqlite_triggers() -> Iterator[tuple[str, str, str]]:
-    """Name, event and body of each trigger."""
     for event in ("insert", "update", "delete"):
         yield event, f"AFTER {event.upper()} ON responses", _added("sqlite", event)
     for table, body in _KEPT.items():
@@ -193,7 +171,6 @@ def _sqlite_triggers() -> Iterator[tuple[str, str, str]]:
 
 
 def _postgresql_triggers() -> Iterator[tuple[str, str, str]]:
-    """Name, event and function's body of each trigger."""
     refuse = f"RAISE EXCEPTION '{_REFUSAL}'"
     for event in ("insert", "update", "delete"):
         added = f"{_added('postgresql', event)}; RETURN NULL"
@@ -210,11 +187,8 @@ def _postgresql_triggers() -> Iterator[tuple[str, str, str]]:
     yield "erased", "BEFORE INSERT ON citejury_history_erased FOR EACH ROW", alive
 
 
-def prepare(connection: Connection) -> None:
-    """Create the tables where they are missing and the triggers anew, and note when the history begins.
-
-    What was answered before has none.
-    """
+def prepare(connection: sa.Connection) -> None:
+    """What was answered before it begins has none."""
     dialect = connection.dialect.name
     for statement in statements(dialect):
         connection.exec_driver_sql(statement)
@@ -224,66 +198,58 @@ def prepare(connection: Connection) -> None:
     )
 
 
-_DATASET = func.coalesce(Record.dataset_id, DELETED_RECORDS.c.dataset_id)
+_DATASET = sa.func.coalesce(Record.dataset_id, DELETED_RECORDS.c.dataset_id)
 _CHANGES_WITH_RECORDS = CHANGES.outerjoin(Record, Record.id == CHANGES.c.record_id).outerjoin(
     DELETED_RECORDS, DELETED_RECORDS.c.record_id == CHANGES.c.record_id
 )
 
 
 async def read_begin(db: AsyncSession) -> datetime:
-    """When the history begins, UTC without offset."""
-    first = select(CHANGES.c.at).where(CHANGES.c.action == "begin").order_by(CHANGES.c.id).limit(1)  # else all are read
+    first = (
+        sa.select(CHANGES.c.at).where(CHANGES.c.action == "begin").order_by(CHANGES.c.id).limit(1)
+    )  # else all are read
     began: datetime = (await db.execute(first)).scalar_one()
     return began
 
 
 async def find_workspace(db: AsyncSession, name: str) -> UUID | None:
     """The id of the workspace of this name, also of one that is gone but had datasets; None where there was none."""
-    found: UUID | None = await db.scalar(select(Workspace.id).where(Workspace.name == name))
-    gone = select(DELETED_DATASETS.c.workspace_id).where(DELETED_DATASETS.c.workspace == name)
+    found: UUID | None = await db.scalar(sa.select(Workspace.id).where(Workspace.name == name))
+    gone = sa.select(DELETED_DATASETS.c.workspace_id).where(DELETED_DATASETS.c.workspace == name)
     return found if found is not None else await db.scalar(gone)
 
 
 async def count_lost(db: AsyncSession, workspace_id: UUID, moment: datetime) -> int:
-    """Number of the workspace's submitted responses of the moment whose records are deleted by now."""
-    gone = select(DELETED_RECORDS.c.record_id).where(DELETED_RECORDS.c.dataset_id.in_(_datasets_of(workspace_id)))
+    gone = sa.select(DELETED_RECORDS.c.record_id).where(DELETED_RECORDS.c.dataset_id.in_(_datasets_of(workspace_id)))
     first = _first_changes(CHANGES.c.record_id.in_(gone), moment)
-    wanted = select(func.count()).select_from(CHANGES)
+    wanted = sa.select(sa.func.count()).select_from(CHANGES)
     return int(await db.scalar(wanted.where(CHANGES.c.id.in_(first), CHANGES.c.status_before == "submitted")) or 0)
 
 
 def _datasets_of(workspace_id: UUID) -> Any:
-    """Ids of the workspace's datasets, those that are gone included."""
-    return union_all(
-        select(Dataset.id).where(Dataset.workspace_id == workspace_id),
-        select(DELETED_DATASETS.c.dataset_id).where(DELETED_DATASETS.c.workspace_id == workspace_id),
+    return sa.union_all(
+        sa.select(Dataset.id).where(Dataset.workspace_id == workspace_id),
+        sa.select(DELETED_DATASETS.c.dataset_id).where(DELETED_DATASETS.c.workspace_id == workspace_id),
     )
 
 
-def _first_changes(wanted: ColumnElement[bool], moment: datetime) -> Any:
-    """Ids of the first change of each wanted response after the moment.
-
-    The first in order, not in time: a clock that was set back must not undo a part of what came after.
-    """
-    later = select(func.min(CHANGES.c.id)).where(wanted, CHANGES.c.at > moment)
+def _first_changes(wanted: sa.ColumnElement[bool], moment: datetime) -> Any:
+    """The first in order, not in time: a clock that was set back must not undo a part of what came after."""
+    later = sa.select(sa.func.min(CHANGES.c.id)).where(wanted, CHANGES.c.at > moment)
     return later.group_by(CHANGES.c.response_id)
 
 
 async def responses_of(db: AsyncSession, record_ids: Sequence[UUID], moment: datetime | None) -> dict[str, list[str]]:
-    """The responses to the records as JSON, by record, in order of arrival; empty where there are none.
-
-    Where a moment is named, as they were then. Changes are read after the responses: what comes in between is among
-    them, and is undone.
-    """
+    """Changes are read after the responses: what comes in between is among them, and is undone."""
     now, then = Response, CHANGES.c
     columns = (now.id, now.values, now.status, now.record_id, now.user_id)
-    found = select(*(cast(each, String) for each in columns), now.inserted_at, now.updated_at)
+    found = sa.select(*(sa.cast(each, sa.String) for each in columns), now.inserted_at, now.updated_at)
     found = found.where(now.record_id.in_(record_ids)).order_by(now.inserted_at)
     rows: Sequence[Any] = (await db.execute(found)).all()
     if moment is not None:
         before = (then.response_id, then.values_before, then.status_before, then.record_id, then.user_id)
         first = _first_changes(then.record_id.in_(record_ids), moment)
-        changes = select(*(cast(each, String) for each in before), then.inserted_at, then.updated_before)
+        changes = sa.select(*(sa.cast(each, sa.String) for each in before), then.inserted_at, then.updated_before)
         undone = (await db.execute(changes.where(then.id.in_(first)))).all()
         changed = {row[0] for row in undone}
         rows = [row for row in rows if row[0] not in changed] + [row for row in undone if row[2] is not None]
@@ -306,19 +272,15 @@ def hyphenated(stored: str) -> str:
 
 
 async def changes_page(db: AsyncSession, workspace_id: UUID, after: int, limit: int) -> str:
-    """A page of the changes in the workspace from the one after `after` on, in their order, as JSON.
-
-    `next` is the `after` of the next page, null at the end; `total` counts those from the first one on, and is null in
-    later pages. `datasets` says by id what the items name.
-    """
+    """`total` counts all, in the first page only; `next` is the `after` of the next page; `datasets` are by id."""
     is_of = _DATASET.in_(_datasets_of(workspace_id))
-    named = func.coalesce(Record.external_id, DELETED_RECORDS.c.external_id).label("external_id")
-    wanted = select(CHANGES, _DATASET.label("dataset_id"), named).select_from(_CHANGES_WITH_RECORDS)
+    named = sa.func.coalesce(Record.external_id, DELETED_RECORDS.c.external_id).label("external_id")
+    wanted = sa.select(CHANGES, _DATASET.label("dataset_id"), named).select_from(_CHANGES_WITH_RECORDS)
     in_order = wanted.where(CHANGES.c.id > after, is_of).order_by(CHANGES.c.id).limit(limit)
     rows = (await db.execute(in_order)).all()
     total = None
     if not after:
-        total = await db.scalar(select(func.count()).select_from(_CHANGES_WITH_RECORDS).where(is_of))
+        total = await db.scalar(sa.select(sa.func.count()).select_from(_CHANGES_WITH_RECORDS).where(is_of))
     items = ",".join(
         f'{{"id":{row.id},"at":"{_written(row.at)}","action":"{row.action}","dataset_id":"{row.dataset_id}",'
         f'"record_id":"{row.record_id}","external_id":{json.dumps(row.external_id)},'
@@ -337,37 +299,31 @@ async def changes_page(db: AsyncSession, workspace_id: UUID, after: int, limit: 
 
 
 async def _described(db: AsyncSession, dataset_ids: Collection[UUID]) -> dict[str, dict[str, Any]]:
-    """Name, workspace and metadata of each dataset by id, and whether it is gone."""
-    there = select(Dataset.id, Dataset.name, Workspace.name, cast(Dataset.metadata_, String)).join(Workspace)
+    there = sa.select(Dataset.id, Dataset.name, Workspace.name, sa.cast(Dataset.metadata_, sa.String)).join(Workspace)
     kept = DELETED_DATASETS.c
-    gone = select(kept.dataset_id, kept.name, kept.workspace, kept.metadata)
+    gone = sa.select(kept.dataset_id, kept.name, kept.workspace, kept.metadata)
     found = {}
     for rows, column, is_gone in ((there, Dataset.id, False), (gone, kept.dataset_id, True)):
-        for dataset_id, name, workspace, metadata in (await db.execute(rows.where(column.in_(dataset_ids)))).tuples():
-            kept_metadata = None if metadata is None else json.loads(metadata)
-            said = {"name": name, "workspace": workspace, "metadata": kept_metadata, "is_gone": is_gone}
-            found[str(dataset_id)] = said
+        for dataset_id, name, workspace, text in (await db.execute(rows.where(column.in_(dataset_ids)))).tuples():
+            metadata = None if text is None else json.loads(text)
+            found[str(dataset_id)] = {"name": name, "workspace": workspace, "metadata": metadata, "is_gone": is_gone}
     return found
 
 
 async def erase(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> None:
-    """Remove the history of a dataset that is gone; that it was removed, when and by whom stays.
-
-    Without a commit. It is done already where nothing is left.
-    """
-    if not await db.scalar(select(exists().where(ERASED.c.dataset_id == dataset_id))):
+    """Without a commit; that it was removed, when and by whom stays."""
+    if not await db.scalar(sa.select(sa.exists().where(ERASED.c.dataset_id == dataset_id))):
         moment = datetime.now(UTC).replace(tzinfo=None)
-        await db.execute(insert(ERASED).values(dataset_id=dataset_id, at=moment, user_id=user_id))
-    records = select(DELETED_RECORDS.c.record_id).where(DELETED_RECORDS.c.dataset_id == dataset_id)
-    await db.execute(delete(CHANGES).where(CHANGES.c.record_id.in_(records)))
+        await db.execute(sa.insert(ERASED).values(dataset_id=dataset_id, at=moment, user_id=user_id))
+    records = sa.select(DELETED_RECORDS.c.record_id).where(DELETED_RECORDS.c.dataset_id == dataset_id)
+    await db.execute(sa.delete(CHANGES).where(CHANGES.c.record_id.in_(records)))
     for table in (DELETED_RECORDS, DELETED_DATASETS):
-        await db.execute(delete(table).where(table.c.dataset_id == dataset_id))
+        await db.execute(sa.delete(table).where(table.c.dataset_id == dataset_id))
 
 
 async def deleted_datasets(db: AsyncSession, workspace_id: UUID) -> dict[UUID, str]:
-    """Names by id of the workspace's datasets that were deleted and have their history still."""
     kept = DELETED_DATASETS.c
-    gone = select(kept.dataset_id, kept.name).where(kept.workspace_id == workspace_id)
+    gone = sa.select(kept.dataset_id, kept.name).where(kept.workspace_id == workspace_id)
     return {dataset_id: name for dataset_id, name in (await db.execute(gone)).tuples()}
 
 

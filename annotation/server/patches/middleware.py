@@ -1,10 +1,8 @@
 """What every answer of argilla-server's app passes, the first to meet a request first; `edge` stands before it.
 
 - `RequestEvents` gives each answer its request's id, and tells what failed or took long.
-- `BehindTls`, behind a proxy with HTTPS, believes that one hop and refuses what came in the clear. The nearest proxy's
-  word is the last value of `X-Forwarded-Proto`; only the scheme is taken from it, for redirects and for this server's
-  own headers; whose word about addresses and host names counts is `edge`'s. Programs on this machine may come without
-  a proxy: their requests cross no network.
+- `BehindTls`, behind a proxy with HTTPS, refuses what came in the clear. The nearest proxy's word is the last value of
+  `X-Forwarded-Proto`; only the scheme is taken from it. Programs on this machine may come without a proxy.
 - Behind them a content security policy and its like are added.
 """
 
@@ -27,7 +25,6 @@ TOLD = {503, 507}
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _SCHEME_HEADER = b"x-forwarded-proto"
 _HEADERS_OF_PROXIES = {_SCHEME_HEADER, b"x-forwarded-for", b"forwarded", b"via", b"x-real-ip"}
-_HSTS = (b"strict-transport-security", b"max-age=31536000")  # a year, as OWASP's HTTP headers cheat sheet has it
 _REFUSAL = (
     b"This page is for HTTPS only: open its https:// address. Whoever runs it: requests come without the header "
     b"X-Forwarded-Proto of a proxy with HTTPS.\n"
@@ -36,7 +33,6 @@ _logger = logging.getLogger(__name__)
 
 
 def surround(app: Any) -> Any:
-    """The app behind all of them; only behind a proxy with HTTPS is that demanded."""
     import argilla_server
 
     page = (Path(argilla_server.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
@@ -55,8 +51,6 @@ def surround(app: Any) -> Any:
 
 
 def _adding(send: Any, *headers: tuple[bytes, bytes]) -> Any:
-    """What sends an answer with these headers too."""
-
     async def send_with_headers(message: Any) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [*message.get("headers", ()), *headers]
@@ -66,15 +60,12 @@ def _adding(send: Any, *headers: tuple[bytes, bytes]) -> Any:
 
 
 class RequestEvents:
-    """An ASGI app that answers with another one, gives each answer its request's id, and tells what went wrong."""
-
     def __init__(self, app: Any, slow_seconds: float = 5.0) -> None:
         self.app = app
         self.slow_seconds = slow_seconds
         self.slow = repeats()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             tell_all()
@@ -101,13 +92,10 @@ class RequestEvents:
 
 
 class BehindTls:
-    """An ASGI app that answers what came by HTTPS, and this machine, with another one."""
-
     def __init__(self, app: Any) -> None:
         self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -118,16 +106,13 @@ class BehindTls:
             await send({"type": "http.response.start", "status": 403, "headers": headers})
             await send({"type": "http.response.body", "body": _REFUSAL})  # which says nothing about what is here
             return
-        await self.app(
-            {**scope, "scheme": scheme or "http"}, receive, _adding(send, _HSTS) if scheme == "https" else send
-        )
+        if scheme == "https":  # for a year, as OWASP's HTTP headers cheat sheet has it
+            send = _adding(send, (b"strict-transport-security", b"max-age=31536000"))
+        await self.app({**scope, "scheme": scheme or "http"}, receive, send)
 
 
 def _came_directly(scope: Any) -> bool:
-    """Whether a program on this machine sent the request itself, through no proxy.
-
-    It then comes from a loopback address, or from the very address that it goes to.
-    """
+    """From a loopback address, or from the very address that it goes to, through no proxy."""
     client, server = scope.get("client"), scope.get("server")
     if client is None or any(name in _HEADERS_OF_PROXIES for name, _ in scope["headers"]):
         return False
@@ -149,6 +134,5 @@ def _content_security_policy(page: str) -> str:
 
 
 def _hashes(texts: list[str]) -> str:
-    """Inline scripts or styles as the policy names them, each after a space."""
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
     return "".join(f" 'sha256-{digest}'" for digest in digests)

@@ -1,17 +1,14 @@
 """Passwords: wrong ones are counted, and hashes are made by threads of their own.
 
-Who has typed ten wrong ones in a minute waits, and who knows hers gets in. Counted are the last minute's wrong
-passwords of a user name at an address, of a user name everywhere, and of an address, in the queue's Redis, so for all
-processes of the server together. Ten of the same name at the same address are the end for a minute: what comes then is
-refused unread. Ten of a name, or of an address, are no reason to refuse somebody who has typed hers right: an owner
-whose name is tried elsewhere, a colleague in the same house. So a name at an address then has three attempts instead of
-ten, and a wrong one is answered like a refusal. Who is refused gets her answer a second later, which keeps a loop from
-turning fast. Keys are digests, because people type passwords where names belong; they expire after the minute. Where
-Redis does not answer nothing is counted, and log-in goes on.
+Counted are the last minute's wrong passwords of a user name at an address, of a name everywhere, and of an address, in
+the queue's Redis, so for all processes together. Ten of the same name at the same address are the end for a minute.
+Ten of a name, or of an address, are no reason to refuse somebody who has typed theirs right: an owner whose name is
+tried elsewhere, a colleague in the same house. So a name at an address then has three attempts instead of ten, and a
+wrong one is answered like a refusal, a second later. Keys are digests, because people type passwords where names
+belong. Where Redis does not answer nothing is counted, and log-in goes on.
 
-bcrypt takes a fifth of a second by intention, and lets go of Python's lock while it works (bcrypt 4.2). As many threads
-as half of the processors do it, at the lowest priority, one address after the other: who sends a hundred attempts waits
-for her own ones, and somebody elsewhere for one of hers.
+bcrypt takes a fifth of a second by intention, and lets go of Python's lock (bcrypt 4.2). Half as many threads as
+processors do it, at the lowest priority, one address after the other: who sends a hundred waits for their own.
 """
 
 import asyncio
@@ -34,13 +31,7 @@ from redis.exceptions import RedisError
 from annotation.server.edge import address_of
 from annotation.server.home.logs import repeats, tell_repeatedly
 
-_MOST_WAITING = 64  # of one address; more than a class that logs in at once
-_LOWEST_PRIORITY = 19
-_MOST_WRONG = 10
-_FEW = 3
-_WINDOW_SECONDS = 60
 _ANSWER_SECONDS = 2.0
-_NETWORK_BITS = 64  # of IPv6; who has one address of a network has all of them
 
 R = TypeVar("R")
 
@@ -79,27 +70,19 @@ class TooManyWaitingError(Exception):
 
 
 class FairThreads:
-    """A few threads, for which those who ask wait in turns; `most_waiting` of one address may wait."""
-
-    def __init__(self, number: int, most_waiting: int = _MOST_WAITING) -> None:
+    def __init__(self, number: int, most_waiting: int = 64) -> None:  # more than a class that logs in at once
         self.threads = ThreadPoolExecutor(number, "passwords", _step_back)
         self.most_waiting = most_waiting
         self.free = number
         self.waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def run(self, who: str, function: Callable[..., R], *arguments: Any) -> R:
-        """What the function gives, called in a thread when it is the turn of `who`.
-
-        Raises:
-            TooManyWaitingError: too many calls of hers wait already.
-        """
         await self._wait(who)
         working = asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
         working.add_done_callback(lambda _: self._pass_on())
         return await asyncio.shield(working)  # who leaves does not end the thread's work
 
     async def _wait(self, who: str) -> None:
-        """Return when a thread is free, and taken."""
         if self.free:
             self.free -= 1
             return
@@ -133,30 +116,22 @@ def _step_back() -> None:
     """Give this thread the lowest priority; only Linux gives one to a thread."""
     if sys.platform == "linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
 
 
 class _Attempt(NamedTuple):
-    """An attempt to log in that is counted as wrong until it turns out to be right."""
-
     keys: tuple[str, str, str]  # of the name at the address, of the name, of the address
     time: str  # when it began, as it is counted; empty where nothing is counted
     wait: float  # seconds until it may be tried; 0 where it may
 
 
 class WrongPasswords:
-    """The counts of wrong passwords in a Redis, which is connected to when it is needed.
-
-    `secret` is that of this server's digests.
-    """
-
     def __init__(self, url: str, secret: str) -> None:
         self.redis = Redis.from_url(url, socket_timeout=_ANSWER_SECONDS, socket_connect_timeout=_ANSWER_SECONDS)
         self.secret = secret.encode()
         self.troubles = repeats()
 
     async def begin(self, username: str, address: str) -> _Attempt:
-        """An attempt that may be made, counted, or one that must wait."""
         counted = (("both", username, address), ("name", username), (address,))
         digests = [hmac.digest(self.secret, json.dumps(each).encode(), hashlib.sha256).hex() for each in counted]
         pair, name, place = (f"citejury:wrong-passwords:{digest}" for digest in digests)
@@ -164,7 +139,6 @@ class WrongPasswords:
         return _Attempt(keys, time, wait)
 
     async def was_right(self, attempt: _Attempt) -> None:
-        """Count it no longer."""
         if attempt.time:
             try:
                 await self.redis.lrem(attempt.keys[0], 1, attempt.time)
@@ -172,14 +146,14 @@ class WrongPasswords:
                 self._tell_trouble()
 
     async def was_wrong(self, attempt: _Attempt) -> float:
-        """Seconds until the name and the address have fewer than ten of those before it; 0 where they have."""
+        """Seconds until the name and the address have fewer than ten; 0 where they have."""
         wait, _ = await self._run(_WRONG, attempt.keys)
         return wait
 
     async def _run(self, script: str, keys: tuple[str, str, str]) -> tuple[float, str]:
         """Seconds to wait, and the time; nothing where Redis does not answer."""
         try:
-            microseconds, time = await self.redis.eval(script, len(keys), *keys, _WINDOW_SECONDS, _MOST_WRONG, _FEW)
+            microseconds, time = await self.redis.eval(script, len(keys), *keys, 60, 10, 3)  # seconds, many, few
         except RedisError:
             self._tell_trouble()
             return 0.0, ""
@@ -196,4 +170,5 @@ def network_of(client: tuple[str, int] | None) -> str:
         return client[0] if client else ""
     if address.version == 4:
         return str(address)
-    return str(ipaddress.ip_network((int(address), _NETWORK_BITS), strict=False))
+    # Who has one address of a network has all of them.
+    return str(ipaddress.ip_network((int(address), 64), strict=False))

@@ -1,7 +1,7 @@
 """Practice over REST: what was right and why, beginning anew, how far each person is; and no answers before it."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
 from argilla_server.api.policies.v1 import DatasetPolicy, authorize
@@ -9,13 +9,12 @@ from argilla_server.contexts import distribution
 from argilla_server.enums import UserRole
 from argilla_server.errors.future import UnprocessableEntityError
 from argilla_server.models import Dataset, Response, User, WorkspaceUser
-from argilla_server.search_engine import SearchEngine, get_search_engine
-from fastapi import Depends, HTTPException
+from fastapi import HTTPException
 from sqlalchemy import select
 
 from annotation.quality.practice import STANDINGS_PATH, Standing
 from annotation.server.page import page_texts
-from annotation.server.patches.routes import Asking, Database, serve_first
+from annotation.server.patches.routes import Asking, Database, Engine, serve_first
 from annotation.server.queue.practice import (
     closing_practice,
     explained,
@@ -27,16 +26,10 @@ from annotation.server.queue.practice import (
 
 
 def standing_as_json(standing: Standing) -> dict[str, Any]:
-    """The standing as its person's page gets it."""
     return {**standing._asdict(), "opens": standing.opens, "may_repeat": standing.may_repeat}
 
 
 def serve_practice(get_record: Any) -> None:
-    """Give a case's known answers to who has submitted it, let her begin anew, and tell a lead how far everybody is.
-
-    A stock server answers 404 on all three.
-    """
-
     async def get_explanations(record_id: UUID, db: Database, current_user: Asking) -> Any:
         record = await get_record(db=db, record_id=record_id, current_user=current_user)
         found = await explained(db, record, current_user.id)
@@ -44,12 +37,7 @@ def serve_practice(get_record: Any) -> None:
             raise HTTPException(404, "There is no explanation of this record, or none before you have submitted it.")
         return found | {"standing": standing_as_json(await standing_in(db, record.dataset_id, current_user.id))}
 
-    async def begin_anew(
-        dataset_id: UUID,
-        db: Database,
-        search_engine: Annotated[SearchEngine, Depends(get_search_engine)],
-        current_user: Asking,
-    ) -> Any:
+    async def begin_anew(dataset_id: UUID, db: Database, search_engine: Engine, current_user: Asking) -> Any:
         dataset = await _practice(db, dataset_id, current_user)
         if not (await standing_in(db, dataset.id, current_user.id)).may_repeat:
             raise HTTPException(422, "A practice can be repeated once all its cases are answered and it is not passed.")
@@ -61,7 +49,12 @@ def serve_practice(get_record: Any) -> None:
     async def list_standings(dataset_id: UUID, db: Database, current_user: Asking) -> Any:
         dataset = await _practice(db, dataset_id, current_user)
         await authorize(current_user, DatasetPolicy.list_records_with_all_responses(dataset))
-        return {"items": await _standings(db, dataset)}
+        members = select(User.id, User.username).join(WorkspaceUser, WorkspaceUser.user_id == User.id)
+        here = (WorkspaceUser.workspace_id == dataset.workspace_id, User.role == UserRole.annotator)
+        names = dict((await db.execute(members.where(*here).order_by(User.username))).tuples().all())
+        found = (await standings_in(db, dataset.id, list(names))).items()
+        items = [{"user_id": str(each), "username": names[each], **standing_as_json(how)} for each, how in found]
+        return {"items": items}
 
     serve_first("/citejury/records/{record_id}/practice", get_explanations)
     serve_first(f"{STANDINGS_PATH}/again", begin_anew, "POST")
@@ -69,7 +62,6 @@ def serve_practice(get_record: Any) -> None:
 
 
 async def _practice(db: Any, dataset_id: UUID, user: Any) -> Any:
-    """The practice of that id, which the user may see."""
     dataset = await Dataset.get_or_raise(db, dataset_id)
     await authorize(user, DatasetPolicy.get(dataset))
     if not is_practice(dataset):
@@ -77,19 +69,9 @@ async def _practice(db: Any, dataset_id: UUID, user: Any) -> Any:
     return dataset
 
 
-async def _standings(db: Any, dataset: Any) -> list[dict[str, Any]]:
-    """How far each annotator of the dataset's workspace is, in the order of their names."""
-    members = select(User.id, User.username).join(WorkspaceUser, WorkspaceUser.user_id == User.id)
-    here = (WorkspaceUser.workspace_id == dataset.workspace_id, User.role == UserRole.annotator)
-    names = dict((await db.execute(members.where(*here).order_by(User.username))).tuples().all())
-    found = (await standings_in(db, dataset.id, list(names))).items()
-    return [{"user_id": str(each), "username": names[each], **standing_as_json(how)} for each, how in found]
-
-
 async def refuse_before_practice(
     store: Callable[..., Awaitable[Any]], db: Any, search_engine: Any, record: Any, user: Any, response: Any
 ) -> Any:
-    """Store a response, but no first one in a list that a practice comes before: refused in the list's language."""
     closed = user.is_annotator and await closing_practice(db, record.dataset, user.id)
     if closed and not await Response.get_by(db, record_id=record.id, user_id=user.id):
         raise UnprocessableEntityError(page_texts(record.dataset.metadata_["locale"])["practice_closed"])

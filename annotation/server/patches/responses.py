@@ -40,13 +40,7 @@ class _Asked:
 
 
 def ask_for_what_is_required(validate: Check, response: Any, record: Any) -> None:
-    """Check a response as the server does, but require of disputed labels only those, and marks where they are.
-
-    Marks on nothing but a passage's heading do not count: they say nothing of what decided.
-
-    Raises:
-        UnprocessableEntityError: a mark is missing; the server answers 422.
-    """
+    """Marks on nothing but a passage's heading do not count: they say nothing of what decided."""
     disputed = (record.metadata_ or {}).get(DISPUTED)
     validate(response, _Asked(record, disputed) if disputed else record)
     required = (record.dataset.metadata_ or {}).get(EVIDENCE) == "required"
@@ -63,11 +57,6 @@ def ask_for_what_is_required(validate: Check, response: Any, record: Any) -> Non
 
 
 def refuse_long_answers(validate: Check, response: Any, record: Any) -> None:
-    """Check a response as the server does, and before it that no note and no list of marks is as long as a body may be.
-
-    Raises:
-        UnprocessableEntityError: one is; the server answers 422.
-    """
     for each in (response.values or {}).values():
         if isinstance(each.value, str) and len(each.value) > _LONGEST_NOTE:
             raise UnprocessableEntityError(

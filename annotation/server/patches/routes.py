@@ -1,8 +1,7 @@
 """Our routes before argilla-server's own, for owners, admins and their programs: records, who answered what, history.
 
 They are for those who may read a dataset's records with all responses: owners, and admins of the workspace; to erase
-history, for owners. A stock server answers 404 on those that it does not have. A page, and the rows of answers, are
-written straight from the tables; what makes them follows below the routes.
+history, for owners. A page, and the rows of answers, are written straight from the tables.
 """
 
 import json
@@ -22,6 +21,7 @@ from argilla_server.enums import RecordInclude
 from argilla_server.errors import ForbiddenOperationError
 from argilla_server.models import Dataset, Record, Suggestion, User
 from argilla_server.models import Response as Answer
+from argilla_server.search_engine import SearchEngine, get_search_engine
 from argilla_server.security import auth
 from fastapi import Depends, HTTPException, Query, Security
 from fastapi.responses import Response
@@ -45,9 +45,9 @@ from annotation.server.patches.history import hyphenated
 from annotation.server.queue.tables import assignments_in
 
 Database = Annotated[AsyncSession, Depends(get_async_db)]
+Engine = Annotated[SearchEngine, Depends(get_search_engine)]
 Asking = Annotated[User, Security(auth.get_current_user)]  # whoever sends the request, logged in
 
-_MOST_NAMED = 100
 _PAGE_CHANGES = 500  # more would keep whoever works at the moment waiting
 _ODD_JSON = {
     "NaN": re.compile(r"[\[:,] ?NaN"),
@@ -67,11 +67,7 @@ def serve_first(path: str, endpoint: Callable[..., Any], method: str = "GET", **
 
 
 def serve_record_pages(list_dataset_records: Any) -> None:
-    """List a dataset's records in a fraction of the time: for the same people, with the same parameters and refusals.
-
-    The database's own text goes into the answer, which means the same, value by value. Vectors, which citejury does not
-    use, and pages with texts that are no proper JSON are left to argilla-server.
-    """
+    """The database's own text goes into the answer; vectors, and texts that are no JSON, are left to argilla-server."""
 
     async def list_record_page(
         dataset_id: UUID,
@@ -98,25 +94,16 @@ def serve_record_pages(list_dataset_records: Any) -> None:
 
 
 async def _check_may_read(dataset_id: UUID, db: Any, user: Any) -> None:
-    """Check that the user may read the dataset's records with all responses."""
     dataset = await Dataset.get_or_raise(db, dataset_id)
     await authorize(user, DatasetPolicy.list_records_with_all_responses(dataset))
 
 
 def serve_status_rows(_: Any) -> None:
-    """List who answered which record how, without any text, for `citejury annotation status`.
-
-    With the texts, 20,000 records are hundreds of megabytes.
-    """
     _serve_pages(ROWS_PATH, _rows_page)
 
 
 def _serve_pages(path: str, page_of: Callable[..., Awaitable[str]]) -> None:
-    """Serve pages of a dataset's records, each from the `next` of the one before on.
-
-    `page_of` gives the page as JSON, from the database, the dataset, the place before it (None for the first) and how
-    many records it has.
-    """
+    """Serve pages of records, each from the `next` of the one before on; `page_of` gives one as JSON."""
 
     async def list_page(
         dataset_id: UUID,
@@ -136,16 +123,14 @@ def _serve_pages(path: str, page_of: Callable[..., Awaitable[str]]) -> None:
 
 
 def serve_changes(_: Any) -> None:
-    """Tell what state records are in without their texts, and give some of them whole, for `exports csv --update`."""
-
     async def list_named_records(dataset_id: UUID, ids: str, db: Database, current_user: Asking) -> Any:
         await _check_may_read(dataset_id, db, current_user)
         try:
             named = [UUID(record_id) for record_id in ids.split(",")]
         except ValueError as error:
             raise HTTPException(422, "`ids` are not ids of records.") from error
-        if len(named) > _MOST_NAMED:
-            raise HTTPException(422, f"`ids` are more than {_MOST_NAMED}.")
+        if len(named) > 100:
+            raise HTTPException(422, "`ids` are more than 100.")
         items = await _record_items(db, dataset_id, named, {"responses"})
         return Response(f'{{"items":[{items}]}}', media_type="application/json")
 
@@ -154,8 +139,6 @@ def serve_changes(_: Any) -> None:
 
 
 def serve_history(_: Any) -> None:
-    """Serve the history of a workspace's responses, and let that of a dataset go that is deleted."""
-
     async def list_changes(
         workspace: str,
         db: Database,
@@ -195,7 +178,6 @@ def serve_history(_: Any) -> None:
 
 
 async def _named_workspace(db: Any, name: str, user: Any) -> UUID:
-    """The id of the workspace of that name, in which the user may read everything."""
     if user.is_annotator:
         raise ForbiddenOperationError
     found = await history.find_workspace(db, name)
@@ -208,8 +190,6 @@ async def _named_workspace(db: Any, name: str, user: Any) -> UUID:
 
 
 def serve_past_responses(_: Any) -> None:
-    """Serve a dataset's records with the responses of an earlier moment."""
-
     async def list_records_at(
         dataset_id: UUID,
         moment: str,
@@ -229,7 +209,6 @@ def serve_past_responses(_: Any) -> None:
 
 
 def _read_moment(written: str) -> datetime:
-    """The moment, UTC without offset, as the database keeps it."""
     try:
         moment = datetime.fromisoformat(written)
         return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
@@ -240,11 +219,7 @@ def _read_moment(written: str) -> datetime:
 async def _record_page(
     db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str], moment: datetime | None = None
 ) -> str:
-    """The page as JSON: its records in order of arrival, with what is wanted of each, and the dataset's total.
-
-    Responses are those of the moment, UTC without offset, where one is named.
-    The rows before the page are counted in the index alone, so that its records are the only ones that are read.
-    """
+    """Rows before the page are counted in the index alone, so that its records are the only ones that are read."""
     of_dataset = select(Record.id).where(Record.dataset_id == dataset_id).order_by(Record.inserted_at, Record.id)
     on_page = of_dataset.offset(offset).limit(limit).subquery()
     items = await _record_items(db, dataset_id, select(on_page.c.id), wanted, moment)
@@ -259,7 +234,8 @@ async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str],
     found = select(*columns).where(Record.dataset_id == dataset_id, Record.id.in_(named))
     rows = (await db.execute(found.order_by(Record.inserted_at, Record.id))).all()
     ids = [row.id for row in rows]
-    related = [(name, await rows_of(db, ids, moment)) for name, rows_of in _RELATED.items() if name in wanted]
+    kinds = {"responses": history.responses_of, "suggestions": _suggestions_of}  # in the order of argilla-server's body
+    related = [(name, await rows_of(db, ids, moment)) for name, rows_of in kinds.items() if name in wanted]
     items = []
     for record_id, status, fields, metadata, external_id, inserted_at, updated_at in rows:
         key = str(record_id)
@@ -273,7 +249,6 @@ async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str],
 
 
 async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> str:
-    """A page of the records in order of arrival, without texts, as JSON; `next` is the cursor of the next page."""
     place = tuple_(Record.inserted_at, Record.id)
     here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
     wanted = select(Record.id, Record.status, Record.inserted_at, Record.updated_at).where(*here)
@@ -301,7 +276,6 @@ async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] |
 
 
 async def _suggestions_of(db: Any, record_ids: Sequence[UUID], _: datetime | None) -> dict[str, list[str]]:
-    """The suggestions for the records as JSON, by record, in order of arrival; empty where there are none."""
     found = select(Suggestion.__table__).where(Suggestion.record_id.in_(record_ids)).order_by(Suggestion.inserted_at)
     by_record: defaultdict[str, list[str]] = defaultdict(list)
     for row in await db.execute(found):
@@ -318,10 +292,6 @@ async def _suggestions_of(db: Any, record_ids: Sequence[UUID], _: datetime | Non
         # Not the database's text: SQLite keeps a bare number as a number, and rounds it when it writes it out.
         by_record[str(row.record_id)].append(json.dumps(suggestion))
     return by_record
-
-
-_RELATED = {"responses": history.responses_of, "suggestions": _suggestions_of}
-"""What can stand in each record beside its own columns, in the order of argilla-server's body."""
 
 
 async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> str:
@@ -370,7 +340,6 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
 
 
 def _read_cursor(text: str) -> tuple[datetime, UUID]:
-    """The place that a cursor names."""
     written, _, record_id = text.partition("_")
     moment = datetime.fromisoformat(written)
     if moment.tzinfo is not None:  # Argilla's stamps have none, and PostgreSQL compares the two kinds with an error

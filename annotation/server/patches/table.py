@@ -40,7 +40,7 @@ def _build_reader_once(settings: property) -> property:
     return property(lambda row: read(row.settings))
 
 
-def _around(new: Callable[..., Any]) -> "Change":
+def _wrap(new: Callable[..., Any]) -> "Change":
     """A change to a function that calls `new` with the one before it, and then with what it gets itself."""
 
     def change(before: Any) -> Any:
@@ -49,8 +49,7 @@ def _around(new: Callable[..., Any]) -> "Change":
     return change
 
 
-def _instead(new: Callable[..., Any]) -> "Change":
-    """A change to a function that needs nothing of the one before it."""
+def _use(new: Callable[..., Any]) -> "Change":
     return lambda _: new
 
 
@@ -67,99 +66,87 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     ("models.database:Question.parsed_settings", "5d2f427fe465", _build_reader_once),
     ("models.database:MetadataProperty.parsed_settings", "263c9f47b2de", _build_reader_once),
     # Events are built, with six selects each, before anything looks for a webhook: nine tenths of a bulk upload.
-    ("webhooks.v1.datasets:build_dataset_event", "7152b06a1769", _around(_only_for_webhooks)),
-    ("contexts.datasets:build_dataset_event_v1", "7152b06a1769", _around(_only_for_webhooks)),
-    ("webhooks.v1.records:build_record_event", "97d977a11126", _around(_only_for_webhooks)),
-    ("contexts.records:build_record_event_v1", "97d977a11126", _around(_only_for_webhooks)),
-    ("contexts.datasets:build_record_event_v1", "97d977a11126", _around(_only_for_webhooks)),
-    ("webhooks.v1.responses:build_response_event", "86800f9b0da9", _around(_only_for_webhooks)),
-    ("contexts.datasets:build_response_event_v1", "86800f9b0da9", _around(_only_for_webhooks)),
+    ("webhooks.v1.datasets:build_dataset_event", "7152b06a1769", _wrap(_only_for_webhooks)),
+    ("contexts.datasets:build_dataset_event_v1", "7152b06a1769", _wrap(_only_for_webhooks)),
+    ("webhooks.v1.records:build_record_event", "97d977a11126", _wrap(_only_for_webhooks)),
+    ("contexts.records:build_record_event_v1", "97d977a11126", _wrap(_only_for_webhooks)),
+    ("contexts.datasets:build_record_event_v1", "97d977a11126", _wrap(_only_for_webhooks)),
+    ("webhooks.v1.responses:build_response_event", "86800f9b0da9", _wrap(_only_for_webhooks)),
+    ("contexts.datasets:build_response_event_v1", "86800f9b0da9", _wrap(_only_for_webhooks)),
     # Passwords are hashed by the one thread that answers everybody, a fifth of a second each.
-    ("contexts.accounts:authenticate_user", "3b0e3b992e9e", _instead(access.check_elsewhere)),
+    ("contexts.accounts:authenticate_user", "3b0e3b992e9e", _use(access.check_elsewhere)),
     # So are those of new users, and new ones of others.
-    ("contexts.accounts:create_user", "554fcc728269", _around(access.hash_first)),
-    ("contexts.accounts:update_user", "c0d19ccf0f91", _around(access.hash_first)),
+    ("contexts.accounts:create_user", "554fcc728269", _wrap(access.hash_first)),
+    ("contexts.accounts:update_user", "c0d19ccf0f91", _wrap(access.hash_first)),
     # What is hashed is hashed again.
-    ("contexts.accounts:hash_password", "17830c1b66a4", _around(access.hash_once)),
+    ("contexts.accounts:hash_password", "17830c1b66a4", _wrap(access.hash_once)),
     # Passwords can be tried without end, as fast as the server hashes.
     ("api.handlers.v1.authentication:create_token", "139ed4e2a1a2", access.slow_down),
     # Nobody can end a log-in: a token holds for a day, whatever becomes of its user.
     ("models.database:User", "d3938ba0e3a8", access.know_epochs),
     # A token does not say when it was made.
-    ("contexts.accounts:generate_user_token", "1fe015eea013", _instead(access.token_with_epoch)),
+    ("contexts.accounts:generate_user_token", "1fe015eea013", _use(access.token_with_epoch)),
     # A token is taken of anybody who has the user name by now, and of who is in no workspace any more.
-    (
-        "security.authentication.db:BearerTokenAuthenticationBackend.authenticate",
-        "663b952ad819",
-        _instead(access.log_in_by_token),
-    ),
+    ("security.authentication.db:BearerTokenAuthenticationBackend.authenticate", "663b952ad819", _use(access.by_token)),
     # A key is taken of who is in no workspace any more.
-    (
-        "security.authentication.db:APIKeyAuthenticationBackend.authenticate",
-        "f9e2fce487b3",
-        _instead(access.log_in_by_key),
-    ),
+    ("security.authentication.db:APIKeyAuthenticationBackend.authenticate", "f9e2fce487b3", _use(access.by_key)),
     # Who was taken out of all workspaces logs in with her old password.
-    ("contexts.accounts:authenticate_user", "3b0e3b992e9e", _around(access.refuse_log_in_of_removed)),
+    ("contexts.accounts:authenticate_user", "3b0e3b992e9e", _wrap(access.refuse_log_in_of_removed)),
     # There is no way to end somebody's log-ins and to change an API key.
     ("contexts.accounts:update_user", "c0d19ccf0f91", access.serve_revocation),
     # Nobody is told of logins.
-    ("contexts.accounts:authenticate_user", "3b0e3b992e9e", _around(events.log_login)),
+    ("contexts.accounts:authenticate_user", "3b0e3b992e9e", _wrap(events.log_login)),
     # Nobody is told of a dataset that opens.
-    ("contexts.datasets:publish_dataset", "4a6f9fa37b5f", _around(events.log_published_dataset)),
+    ("contexts.datasets:publish_dataset", "4a6f9fa37b5f", _wrap(events.log_published_dataset)),
     # Nobody is told of a dataset that is deleted.
-    ("contexts.datasets:delete_dataset", "a2e413530df9", _around(events.log_deleted_dataset)),
+    ("contexts.datasets:delete_dataset", "a2e413530df9", _wrap(events.log_deleted_dataset)),
     # Who asks is known to the request only, and not where something is deleted.
-    ("security.authentication.provider:set_request_user", "dae5235da2ae", _around(events.note_who_asks)),
+    ("security.authentication.provider:set_request_user", "dae5235da2ae", _wrap(events.note_who_asks)),
     # Nobody is told of answers that are deleted.
-    ("contexts.datasets:delete_response", "8440968b0e34", _around(events.log_deleted_response)),
+    ("contexts.datasets:delete_response", "8440968b0e34", _wrap(events.log_deleted_response)),
     # Nobody is told of a record that is deleted.
-    ("contexts.records:delete_record", "b355e5f49a61", _around(events.log_deleted_record)),
+    ("contexts.records:delete_record", "b355e5f49a61", _wrap(events.log_deleted_record)),
     # Nobody is told of records that are deleted.
-    ("contexts.records:delete_records", "090a2664f68d", _around(events.log_deleted_records)),
+    ("contexts.records:delete_records", "090a2664f68d", _wrap(events.log_deleted_records)),
     # Nobody is told of a user who is deleted, and all her answers with her.
-    ("contexts.accounts:delete_user", "1ef68e30e662", _around(events.log_deleted_user)),
+    ("contexts.accounts:delete_user", "1ef68e30e662", _wrap(events.log_deleted_user)),
     # Nobody is told of records that come.
-    ("bulk.records_bulk:CreateRecordsBulk.create_records_bulk", "ab81ddb7fc2b", _around(events.log_push)),
-    ("bulk.records_bulk:UpsertRecordsBulk.upsert_records_bulk", "6fdbe42a1282", _around(events.log_push)),
+    ("bulk.records_bulk:CreateRecordsBulk.create_records_bulk", "ab81ddb7fc2b", _wrap(events.log_push)),
+    ("bulk.records_bulk:UpsertRecordsBulk.upsert_records_bulk", "6fdbe42a1282", _wrap(events.log_push)),
     # Nobody is told of submissions.
-    ("contexts.datasets:create_response", "96812886c301", _around(events.log_submission)),
-    ("contexts.datasets:update_response", "f3d61b6dcfc9", _around(events.log_submission)),
-    ("contexts.datasets:upsert_response", "518d334ddfeb", _around(events.log_submission)),
+    ("contexts.datasets:create_response", "96812886c301", _wrap(events.log_submission)),
+    ("contexts.datasets:update_response", "f3d61b6dcfc9", _wrap(events.log_submission)),
+    ("contexts.datasets:upsert_response", "518d334ddfeb", _wrap(events.log_submission)),
     # It knows required questions, and none that is required of some records only: labels that are disputed, and marks
     # where another question is answered with yes.
-    ("validators.responses:ResponseValidator.validate", "d1306ae6b178", _around(responses.ask_for_what_is_required)),
+    ("validators.responses:ResponseValidator.validate", "d1306ae6b178", _wrap(responses.ask_for_what_is_required)),
     # A note may be as long as a body, and each change of it is kept in the history.
-    ("validators.responses:ResponseValidator.validate", "d1306ae6b178", _around(responses.refuse_long_answers)),
+    ("validators.responses:ResponseValidator.validate", "d1306ae6b178", _wrap(responses.refuse_long_answers)),
     # It takes answers of somebody who has not passed the practice that comes first.
-    ("contexts.datasets:create_response", "96812886c301", _around(practice.refuse_before_practice)),
-    ("contexts.datasets:upsert_response", "518d334ddfeb", _around(practice.refuse_before_practice)),
+    ("contexts.datasets:create_response", "96812886c301", _wrap(practice.refuse_before_practice)),
+    ("contexts.datasets:upsert_response", "518d334ddfeb", _wrap(practice.refuse_before_practice)),
     # After an error of the database it goes on in the failed transaction, and answers with the database's texts.
     (
         "use_cases.responses.upsert_responses_in_bulk:UpsertResponsesInBulkUseCase.execute",
         "e8a57d688256",
-        _instead(errors.store_in_turn),
+        _use(errors.store_in_turn),
     ),
     # A full disk, a lock and a duplicate are all answered with status 500 and the statement with its values.
     ("api.errors.v1.exception_handlers:add_exception_handlers", "7cea04dadbf9", errors.answer_database_errors),
     # It goes on writing to a database that SQLite has found damaged.
     ("database:set_sqlite_pragma", "fa3e22a39562", stop_writing_once_damaged),
     # The text of an unexpected error, which may be a statement with its values, is sent to the client.
-    ("errors.base_errors:GenericServerError.__init__", "6f8fc02fcf64", _instead(errors.name_the_kind)),
+    ("errors.base_errors:GenericServerError.__init__", "6f8fc02fcf64", _use(errors.name_the_kind)),
     # What is wrong with an invalid request is answered with as much of its text as it likes.
-    ("errors.base_errors:ValidationError.__init__", "24bd0a588fe4", _instead(errors.name_first_errors)),
+    ("errors.base_errors:ValidationError.__init__", "24bd0a588fe4", _use(errors.name_first_errors)),
     # An invalid request is written into the log, twice and whole.
     ("errors.error_handler:APIErrorHandler._exception_to_argilla_error", "260354dfd234", errors.log_without_values),
     # A value that is refused is answered whole.
-    ("errors.future.base_errors:NotFoundError.__init__", "dd936f9b3c85", _around(errors.shorten_message)),
-    ("errors.future.base_errors:NotUniqueError.__init__", "61b72558f34c", _around(errors.shorten_message)),
-    ("errors.future.base_errors:UnprocessableEntityError.__init__", "c973de97ac57", _around(errors.shorten_message)),
+    ("errors.future.base_errors:NotFoundError.__init__", "dd936f9b3c85", _wrap(errors.shorten_message)),
+    ("errors.future.base_errors:NotUniqueError.__init__", "61b72558f34c", _wrap(errors.shorten_message)),
+    ("errors.future.base_errors:UnprocessableEntityError.__init__", "c973de97ac57", _wrap(errors.shorten_message)),
     # Malformed searches are answered with 500 instead of 422.
-    (
-        "api.handlers.v1.datasets.records:_validate_search_records_query",
-        "cbeaebf092ba",
-        _around(errors.check_search_first),
-    ),
+    ("api.handlers.v1.datasets.records:_validate_search_records_query", "cbeaebf092ba", _wrap(errors.check_search)),
     # A range from a number to a word is answered with 500 instead of 422.
     ("api.schemas.v1.records:RangeFilter.check_ge_and_le", "a54473d25f83", errors.answer_type_errors),
     # An annotator gets everybody's responses to a record, and metadata that are hidden from her.
@@ -167,38 +154,22 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
     # It knows no practice: cases with known answers, and how far somebody is.
     ("api.handlers.v1.records:get_record", "a1d2333cd2c8", practice.serve_practice),
     # Every member of a workspace may see and answer every record in it.
-    ("api.policies.v1:RecordPolicy.get", "390548390c53", _around(annotator.for_its_users_only)),
-    ("api.policies.v1:RecordPolicy.create_response", "b3b353c4a7d1", _around(annotator.for_its_users_only)),
-    ("api.policies.v1:RecordPolicy.get_suggestions", "987787e8549d", _around(annotator.for_its_users_only)),
+    ("api.policies.v1:RecordPolicy.get", "390548390c53", _wrap(annotator.for_its_users_only)),
+    ("api.policies.v1:RecordPolicy.create_response", "b3b353c4a7d1", _wrap(annotator.for_its_users_only)),
+    ("api.policies.v1:RecordPolicy.get_suggestions", "987787e8549d", _wrap(annotator.for_its_users_only)),
     # Who is not in the workspace any more changes and deletes her responses there.
-    ("api.policies.v1:ResponsePolicy.update", "09022f7ef446", _around(access.for_members_only)),
-    ("api.policies.v1:ResponsePolicy.delete", "75a6401d4f1d", _around(access.for_members_only)),
+    ("api.policies.v1:ResponsePolicy.update", "09022f7ef446", _wrap(access.for_members_only)),
+    ("api.policies.v1:ResponsePolicy.delete", "75a6401d4f1d", _wrap(access.for_members_only)),
     # Every record of a dataset waits for as many submissions as the dataset says.
-    (
-        "contexts.distribution:_update_record_status_with_overlap_strategy",
-        "84010b435dcf",
-        _around(annotator.wait_for_as_many_as_assigned),
-    ),
+    ("contexts.distribution:_update_record_status_with_overlap_strategy", "84010b435dcf", _wrap(annotator.set_status)),
     # An annotator's records are counted with those that others alone get.
-    ("contexts.datasets:get_user_dataset_metrics", "cc72a22cc96c", _around(annotator.count_what_she_gets)),
+    ("contexts.datasets:get_user_dataset_metrics", "cc72a22cc96c", _wrap(annotator.count_what_she_gets)),
     # An annotator sees when a record came and whether it is done, and so which were mixed in.
-    (
-        "api.handlers.v1.datasets.records:_filter_record_metadata_for_user",
-        "37051579176b",
-        _around(annotator.hide_what_tells),
-    ),
+    ("api.handlers.v1.datasets.records:_filter_record_metadata_for_user", "37051579176b", _wrap(annotator.hide_origin)),
     # An annotator sorts by what she is not told of records.
-    (
-        "api.handlers.v1.datasets.records:_to_search_engine_sort",
-        "1886c0a5aece",
-        _around(annotator.sort_by_what_she_is_told),
-    ),
+    ("api.handlers.v1.datasets.records:_to_search_engine_sort", "1886c0a5aece", _wrap(annotator.limit_sort)),
     # An annotator filters by what she is not told of records.
-    (
-        "api.handlers.v1.datasets.records:_to_search_engine_filter",
-        "83357318e84b",
-        _around(annotator.filter_by_what_she_is_told),
-    ),
+    ("api.handlers.v1.datasets.records:_to_search_engine_filter", "83357318e84b", _wrap(annotator.limit_filter)),
     # An annotator learns how far all others together are.
     ("api.handlers.v1.datasets.datasets:get_dataset_progress", "e7d6e5378ba5", annotator.serve_own_progress),
     # An annotator gets everybody's user name, and how many records each has answered.
@@ -226,11 +197,6 @@ PATCHES: tuple[tuple[str, str, Change | None], ...] = (
 
 
 def apply_patches() -> None:
-    """Import argilla-server and change it.
-
-    Raises:
-        InputError: a language of the page lacks a text.
-    """
     for target, _, change in PATCHES:
         if change is None:
             continue

@@ -25,16 +25,12 @@ _DONE = (ResponseStatus.submitted, ResponseStatus.discarded)  # a draft is still
 
 
 class Holds(NamedTuple):
-    """The holds of a dataset at one moment, seen by one annotator."""
-
     now: int  # seconds since 1970, by the database's clock
     mine: Mapping[str, int]  # answers that she holds, in the order in which they were handed out, each with its place
     others: Mapping[str, frozenset[UUID]]  # who else holds each answer
 
 
 class Openings(NamedTuple):
-    """What other annotators' holds leave of the records of the answers they hold."""
-
     full: Sequence[UUID]  # records that will have all their labels
     left: Mapping[str, int]  # the smallest number of labels that a record of the answer still needs, by answer
 
@@ -55,7 +51,6 @@ async def wait_for_turn(db: AsyncSession, dataset_id: UUID) -> None:
 
 
 async def read_holds(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> Holds:
-    """Who holds what in the dataset now."""
     now = text(_NOW[db.get_bind().dialect.name])
     rows = await db.execute(
         select(HOLDS.c.answer, HOLDS.c.user_id, HOLDS.c.place)
@@ -114,7 +109,7 @@ async def hold(db: AsyncSession, dataset_id: UUID, user_id: UUID, answers: Itera
 
 
 async def release(db: AsyncSession, dataset_id: UUID, user_id: UUID, answers: Sequence[str]) -> None:
-    """End her holds of answers that have nothing left for her, unless she left a draft there."""
+    """Unless she left a draft there."""
     if not answers:
         return
     draft = select(QUEUE.c.record_id).join(Response, Response.record_id == QUEUE.c.record_id)

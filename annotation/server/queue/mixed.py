@@ -19,15 +19,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from annotation.server.queue.tables import QUEUE
 from annotation.server.search.orders import lot
 
-_LOT = b"control"  # the places of all that is mixed in, whatever it is
-_MOST_MIXED = 0.5
 _PLACES = 2**64
-_NEARLY_ONE = 1 - 1e-9  # so that the last place is not lost to rounding
 
 
 class Places(NamedTuple):
-    """Where what is mixed in comes among one annotator's other units in one dataset, and what comes there."""
-
     lot: bytes  # what the places of the blocks are drawn with
     block: float  # how many other units come with each answer that is mixed in
     given: int  # answers that she has begun or holds
@@ -50,8 +45,6 @@ class Places(NamedTuple):
 
 
 class Mixed(NamedTuple):
-    """What is mixed into an annotator's queue in a dataset at one moment."""
-
     user_id: UUID
     before: int  # her other units that she has answered or holds
     held_units: int  # those of them that she only holds
@@ -61,7 +54,6 @@ class Mixed(NamedTuple):
     units: Mapping[str, int]  # how many records of each answer wait for her
 
     def before_next(self, units: int) -> tuple[list[str], "Mixed"]:
-        """What comes before her next answer with so many other units, and what is mixed in after it."""
         after = self.before + units
         first = max(self.places.places_before(self.user_id, self.before), self.places.given)
         count = max(0, self.places.places_before(self.user_id, after) - first)
@@ -70,18 +62,16 @@ class Mixed(NamedTuple):
         return list(come), self._replace(before=after, places=left)
 
     def shown(self, waiting: int) -> list[str]:
-        """The answers that she holds, goes on with, or gets with all her other units, of which so many wait."""
         return [*self.held, *self.begun, *self.before_next(waiting - self.held_units)[0]]
 
     def units_shown(self, waiting: int) -> int:
-        """Number of records of these answers that wait for her."""
         return sum(self.units[answer] for answer in self.shown(waiting))
 
     def narrowed(self, units: Mapping[str, int], waiting: int) -> "Mixed":
         """Those of these answers alone, with so many records each, that she does not hold: spread over other units."""
         held = tuple(answer for answer in self.held if answer in units)
         others = [answer for answer in units if answer not in held]
-        block = max(1.0, waiting / max(1, len(others)) * _NEARLY_ONE)
+        block = max(1.0, waiting / max(1, len(others)) * (1 - 1e-9))  # so that the last place is not lost to rounding
         others.sort(key=lambda answer: lot(self.user_id, answer.encode()))
         places = Places(b"narrowed", block, 0, tuple(others))
         return self._replace(before=0, held_units=0, places=places, held=held, begun=(), units=units)
@@ -111,7 +101,7 @@ async def read_mixed(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: M
     answers = Counter(purposes.values())
     weights = {purpose: rates[purpose] / count for purpose, count in answers.items()}
     places = Places(
-        dataset_id.bytes + _LOT,
+        dataset_id.bytes + b"control",  # whatever it is
         block_of(rates.values(), sum(units.values()) / len(units)),
         sum(answer in begun or answer in holds for answer in purposes),
         in_her_order(user_id, {answer: weights[purposes[answer]] for answer in new}),
@@ -122,19 +112,13 @@ async def read_mixed(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: M
 
 
 def block_of(rates: Iterable[float], size: float) -> float:
-    """How many other units come with each answer of so many units that is mixed in, whatever kinds of it there are.
-
-    The highest rate counts for all kinds together, so that a second kind takes no more of her work.
-    """
-    share = min(_MOST_MIXED, max(rates, default=0.0))
+    """The highest rate counts for all kinds together, so that a second kind takes no more of her work."""
+    share = min(0.5, max(rates, default=0.0))
     return max(1.0, size * (1 - share) / share) if share > 0 else float(_PLACES)
 
 
 def in_her_order(user_id: UUID, weights: Mapping[str, float]) -> tuple[str, ...]:
-    """The answers by lot: each next one is of those that are left, as likely as its weight; without one it is last.
-
-    The order stays as it is where others come or go, and among equal weights it is that of the lots alone.
-    """
+    """By lot, as likely as their weights; the order stays as it is where others come or go."""
 
     def wait(answer: str) -> tuple[float, bytes]:
         drawn = lot(user_id, answer.encode())
@@ -145,12 +129,10 @@ def in_her_order(user_id: UUID, weights: Mapping[str, float]) -> tuple[str, ...]
 
 
 async def _is_annotator(db: AsyncSession, user_id: UUID) -> bool:
-    """Whether the user is one; owners and admins look at everything and are given nothing."""
     return bool(await db.scalar(select(User.role).where(User.id == user_id)) == UserRole.annotator)
 
 
 async def _other_units(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: Mapping[str, int]) -> tuple[int, int]:
-    """How many units that are not mixed in she has answered or holds, and how many of them she only holds."""
     here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.mixed == 0)
     answered = await db.scalar(
         select(func.count(Response.record_id))
@@ -163,7 +145,6 @@ async def _other_units(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds:
 
 
 def is_begun(user_id: UUID) -> ColumnElement[bool]:
-    """True for a row of the queue whose record she has a response to."""
     return exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
 
 

@@ -25,21 +25,15 @@ from annotation.server.queue.practice import is_practice, practice_queue
 from annotation.server.queue.tables import HOLDS, QUEUE
 
 _DONE = (ResponseStatus.submitted, ResponseStatus.discarded)
-_TIMED = 500
-_FEWEST_TIMED = 3
 
 
 class _Done(NamedTuple):
-    """She submitted or discarded a record."""
-
     user_id: UUID
     at: datetime
     dataset_id: UUID
 
 
 class OwnWork(NamedTuple):
-    """One annotator's part of a dataset."""
-
     submitted: int  # records that she has submitted
     discarded: int  # records that she has discarded
     drafts: int  # records that she has begun
@@ -52,17 +46,14 @@ class OwnWork(NamedTuple):
 
     @property
     def done(self) -> int:
-        """Records that she is done with."""
         return self.submitted + self.discarded
 
     @property
     def total(self) -> int:
-        """Records that she is done with or may still get."""
         return self.done + self.drafts + self.waiting + self.with_others
 
 
 async def own_work(db: AsyncSession, datasets: Sequence[Any], user_id: UUID) -> dict[UUID, OwnWork]:
-    """Her part of each of the datasets, by id."""
     wanted = (
         select(QUEUE.c.dataset_id, Response.status, func.count())
         .join(QUEUE, QUEUE.c.record_id == Response.record_id)
@@ -81,7 +72,6 @@ async def own_work(db: AsyncSession, datasets: Sequence[Any], user_id: UUID) -> 
 
 
 async def with_records(db: AsyncSession, dataset_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of the datasets that hold a record."""
     return {
         dataset_id
         for dataset_id in dataset_ids
@@ -90,10 +80,6 @@ async def with_records(db: AsyncSession, dataset_ids: Sequence[UUID]) -> set[UUI
 
 
 async def _left(db: AsyncSession, dataset: Any, user_id: UUID) -> tuple[int, int, int | None]:
-    """How many records that she has not begun wait for her, how many are with others, and until when at the latest.
-
-    What comes to her mixed in among the others waits like them.
-    """
     if is_practice(dataset):
         return len(await practice_queue(db, dataset, user_id)), 0, None
     queue = await read_queue(db, dataset.id, user_id)
@@ -115,21 +101,17 @@ async def _left(db: AsyncSession, dataset: Any, user_id: UUID) -> tuple[int, int
 
 
 async def _paces(db: AsyncSession, user_id: UUID) -> dict[UUID, float]:
-    """The median of the seconds that her last records took, by dataset; those of which too few are known are missing.
-
-    A record took the time since the one before it that she was done with, in whichever dataset that was. Discarded ones
-    count too, since both ways a record that waits for her is one fewer.
-    """
+    """A record took the time since the one before, in whichever dataset that was; discarded ones count too."""
     wanted = (
         select(QUEUE.c.dataset_id, Response.updated_at)
         .join(QUEUE, QUEUE.c.record_id == Response.record_id)
         .where(Response.user_id == user_id, Response.status.in_(_DONE))
         .order_by(Response.updated_at.desc())
-        .limit(_TIMED)
+        .limit(500)
     )
     done = [_Done(user_id, moment, dataset_id) for dataset_id, moment in (await db.execute(wanted)).tuples()]
     found: defaultdict[UUID, list[float]] = defaultdict(list)
     for each, taken in times_taken(done):
         if taken is not None:
             found[each.dataset_id].append(taken)
-    return {dataset_id: median(seconds) for dataset_id, seconds in found.items() if len(seconds) >= _FEWEST_TIMED}
+    return {dataset_id: median(seconds) for dataset_id, seconds in found.items() if len(seconds) >= 3}

@@ -1,11 +1,9 @@
 """A page of an annotator's pending queue, which is hers alone for a while.
 
 Argilla's page (2.8.0) asks for ten records and, on each move, for what comes after those that it has; it shows one at a
-time. It gets the passages of one answer each time instead, at first of two: every record that it has is held, and ten
-that wait for her would keep ten others from being complete. With one to look at and one ahead she goes on while the
-server does not answer. A page of 25 and more, which shows them all at once, gets as many as it asks for, and so does
-any page of records that are not ours. A program that lists holds nothing that is more than a page can show, or farther
-on than anybody leafs: it would keep the whole dataset from everybody else.
+time. It gets the passages of one answer instead, at first of two: every record that it has is held from others. A page
+of 25 and more, which shows them all at once, gets as many as it asks for, and so does any page of records that are not
+ours. A program that lists holds nothing that is more than a page can show, or farther on than anybody leafs.
 """
 
 from collections import Counter
@@ -27,9 +25,6 @@ from annotation.server.search.filters import is_pending_record, split_queue
 from annotation.server.search.orders import FEW, HEAPS, lot
 
 _AT_ONCE = 500  # answers that a statement can hold
-_ONE_AT_A_TIME = 10
-_MOST_SHOWN = 100
-_FARTHEST_LEAFED = 300
 
 
 class _WaitingRecord(NamedTuple):
@@ -39,8 +34,6 @@ class _WaitingRecord(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """An annotator's queue in a dataset at one moment."""
-
     db: AsyncSession
     dataset_id: UUID
     user_id: UUID
@@ -60,18 +53,13 @@ def filters_beside_the_queue(wanted: Any) -> list[Any] | None:
 async def queue_page(
     db: AsyncSession, dataset: Any, user_id: UUID, narrowing: Sequence[ColumnElement[bool]], offset: int, limit: int
 ) -> tuple[list[UUID], int]:
-    """The records that wait for her from `offset` on, now held for her, and how many the whole queue can hand her now.
-
-    `narrowing` are further conditions on records. Empty where she has answered all that is pending, or others hold the
-    rest, or a practice comes first.
-    """
+    """Empty where she has answered all that is pending, others hold the rest, or a practice comes first."""
     if is_practice(dataset):
         cases = await practice_queue(db, dataset, user_id, narrowing)
         return cases[offset : offset + limit], len(cases)
     if await closing_practice(db, dataset, user_id):
         return [], 0
-    leafs = limit <= _MOST_SHOWN and offset + limit <= _FARTHEST_LEAFED
-    hands_out = leafs and await held_answers.annotates(db, dataset, user_id)
+    hands_out = limit <= 100 and offset + limit <= 300 and await held_answers.annotates(db, dataset, user_id)
     if hands_out:
         await db.rollback()  # on SQLite, who has read before cannot wait for another writer
         await held_answers.wait_for_turn(db, dataset.id)
@@ -82,7 +70,7 @@ async def queue_page(
     mixed = await _mixed_in(queue, waiting)
     records = await _first_records(queue, mixed, held, offset + limit, limit)
     page = records[offset:]
-    if page and limit <= _ONE_AT_A_TIME and page[0].passage >= 0:  # of our own the passages of few answers
+    if page and limit <= 10 and page[0].passage >= 0:  # of our own the passages of few answers
         first = list(dict.fromkeys(record.answer for record in page))[: 1 if offset else 2]
         page = [record for record in page if record.answer in first]
     if hands_out:
@@ -99,7 +87,6 @@ async def queue_page(
 async def read_queue(
     db: AsyncSession, dataset_id: UUID, user_id: UUID, narrowing: Sequence[ColumnElement[bool]] = ()
 ) -> Queue:
-    """Her queue in the dataset now; `narrowing` are further conditions on records."""
     holds = await held_answers.read_holds(db, dataset_id, user_id)
     restricted = await is_limited(db, dataset_id, user_id, QUEUE.c.mixed == 0, QUEUE.c.users.is_not(None))
     openings = await held_answers.openings(db, dataset_id, holds)
@@ -107,10 +94,7 @@ async def read_queue(
 
 
 async def _mixed_in(queue: Queue, waiting: int) -> Mixed | None:
-    """What is mixed into her queue, in which so many other records wait; None where nothing is.
-
-    A narrowed queue shows no more of it than the whole one will, or what it leaves out would be told apart.
-    """
+    """A narrowed queue shows no more of it than the whole one will, or what it leaves out would be told apart."""
     mixed = await read_mixed(queue.db, queue.dataset_id, queue.user_id, queue.holds.mine)
     if mixed is None or not queue.narrowing:
         return mixed
@@ -120,10 +104,7 @@ async def _mixed_in(queue: Queue, waiting: int) -> Mixed | None:
 
 
 async def kept_from(db: AsyncSession, dataset: Any, user_id: UUID) -> list[ColumnElement[bool]]:
-    """Conditions on records that leave out what an annotator does not get in the dataset, by no way.
-
-    Those are the records for others only, and of what is mixed in all that neither came to her nor will.
-    """
+    """Records for others only, and of what is mixed in all that neither came to her nor will."""
     if not await is_limited(db, dataset.id, user_id):
         return []
     queue = await read_queue(db, dataset.id, user_id)
@@ -138,7 +119,6 @@ async def kept_from(db: AsyncSession, dataset: Any, user_id: UUID) -> list[Colum
 async def _first_records(
     queue: Queue, mixed: Mixed | None, held: Sequence[_WaitingRecord], wanted: int, at_once: int
 ) -> list[_WaitingRecord]:
-    """So many records of the queue from its beginning, which is those that she holds, or all there are."""
     records = list(held)
     if len(records) < wanted and mixed:
         records += await _records_of(queue, mixed.begun)
@@ -154,11 +134,7 @@ async def _first_records(
 
 
 async def count_waiting(queue: Queue) -> int:
-    """Number of records that wait for her: all that lack labels, less those she has answered or others hold.
-
-    Without those that are mixed in. The first is a count in one index; the others look at her responses and at what
-    others hold, which are few.
-    """
+    """Without what is mixed in. A count in one index, less her responses and what others hold, which are few."""
     here, full = lacking(queue), queue.openings.full
     of_record = exists().where(QUEUE.c.record_id == Response.record_id, *here)
     mine = select(Response.record_id).where(Response.user_id == queue.user_id)
@@ -172,12 +148,10 @@ async def count_waiting(queue: Queue) -> int:
 
 
 def lacking(queue: Queue) -> list[ColumnElement[bool]]:
-    """Conditions for the rows of pending records that are not mixed in and lack labels."""
     return [*_pending(queue), QUEUE.c.mixed == 0, QUEUE.c.lacking > 0]
 
 
 def _pending(queue: Queue) -> list[ColumnElement[bool]]:
-    """Conditions for the rows of records that are pending, apart from the number of their labels."""
     here: list[ColumnElement[bool]] = [QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1]
     if queue.narrowing:
         here.append(exists().where(Record.id == QUEUE.c.record_id, *queue.narrowing))
@@ -187,16 +161,12 @@ def _pending(queue: Queue) -> list[ColumnElement[bool]]:
 
 
 def _waiting(queue: Queue) -> list[ColumnElement[bool]]:
-    """Conditions for the rows of records that wait for her, apart from the number of their labels."""
     full = [QUEUE.c.record_id.not_in(queue.openings.full)] if queue.openings.full else []
     return [*_pending(queue), ~is_begun(queue.user_id), *full]
 
 
 async def _not_held(queue: Queue, at_once: int) -> AsyncIterator[list[_WaitingRecord]]:
-    """The records that wait for her in answers that she does not hold, answer by answer in her order.
-
-    As many answers are read at a time. Without those that are mixed in.
-    """
+    """Answer by answer in her order, without what she holds and what is mixed in."""
     here = (QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1, QUEUE.c.mixed == 0)
     most_lacking = await queue.db.scalar(select(func.max(QUEUE.c.lacking)).where(*here)) or 0
     seen, size = set(queue.holds.mine), min(at_once, _AT_ONCE)
@@ -224,13 +194,11 @@ async def _lacking(queue: Queue, left: int) -> AsyncIterator[list[str]]:
 
 
 def _by_lot(user_id: UUID, answers: Iterable[tuple[str, int]]) -> list[str]:
-    """The answers, each once, in her order; each comes with its heap."""
     places = {answer: (lot(user_id, bytes([heap])), lot(user_id, answer.encode())) for answer, heap in answers}
     return sorted(places, key=places.__getitem__)
 
 
 async def _records_of(queue: Queue, answers: Sequence[str]) -> list[_WaitingRecord]:
-    """The records of the answers that wait for her, answer by answer, passages by rank."""
     if not answers:
         return []
     columns = select(QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.passage)

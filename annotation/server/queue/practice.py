@@ -9,22 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+import sqlalchemy as sa
 from argilla_server.enums import DatasetStatus, ResponseStatus, UserRole
 from argilla_server.models import Dataset, MetadataProperty, Record, Response, User, Workspace, WorkspaceUser
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Uuid,
-    exists,
-    func,
-    select,
-    update,
-)
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
@@ -34,13 +21,13 @@ from annotation.campaign.datasets import series_of, value_in, version_of
 from annotation.quality.practice import OPENED, PASS_MARK, Standing, standing
 from annotation.server.queue.tables import QUEUE, UUID_COLUMN, trigger_statements
 
-_FIRST = Table(
+_FIRST = sa.Table(
     "citejury_first_answers",
-    MetaData(),
-    Column("record_id", Uuid, primary_key=True),
-    Column("user_id", Uuid, primary_key=True),
-    Column("attempt", Integer, primary_key=True),  # 0 is the one that counts; earlier ones from 1
-    Column("answers", String, nullable=False),  # the response's values as JSON
+    sa.MetaData(),
+    sa.Column("record_id", sa.Uuid, primary_key=True),
+    sa.Column("user_id", sa.Uuid, primary_key=True),
+    sa.Column("attempt", sa.Integer, primary_key=True),  # 0 is the one that counts; earlier ones from 1
+    sa.Column("answers", sa.String, nullable=False),  # the response's values as JSON
 )
 _TABLE = """
 CREATE TABLE IF NOT EXISTS citejury_first_answers (record_id {uuid} NOT NULL, user_id {uuid} NOT NULL,
@@ -60,11 +47,8 @@ _KEEP_FIRST = (
 _ROUND = {"sqlite": "json_extract(metadata, '$.round')", "postgresql": "metadata ->> 'round'"}
 
 
-def prepare(connection: Connection) -> None:
-    """Create the table where it is missing and its triggers anew, and bring it in step.
-
-    What was submitted while no trigger was there is kept, and nothing of records that are gone.
-    """
+def prepare(connection: sa.Connection) -> None:
+    """What was submitted while no trigger was there is kept, and nothing of records that are gone."""
     dialect = connection.dialect.name
     made = [_TABLE.replace("{uuid}", UUID_COLUMN[dialect])]
     body = _KEEP_FIRST.format(row="NEW", source="", round=_ROUND[dialect])
@@ -81,35 +65,29 @@ def prepare(connection: Connection) -> None:
 
 
 def is_practice(dataset: Any) -> bool:
-    """Whether the dataset is one of practice."""
     return round_of({"metadata": dataset.metadata_}) == PRACTICE
 
 
 async def practice_queue(
-    db: AsyncSession, dataset: Any, user_id: UUID, narrowing: Sequence[ColumnElement[bool]] = ()
+    db: AsyncSession, dataset: Any, user_id: UUID, narrowing: Sequence[sa.ColumnElement[bool]] = ()
 ) -> list[UUID]:
-    """The cases that she has not begun, in the order of their file; others' work makes no difference to them.
-
-    `narrowing` are further conditions on records.
-    """
-    begun = exists().where(Response.record_id == Record.id, Response.user_id == user_id)
-    wanted = select(Record.id).where(Record.dataset_id == dataset.id, ~begun, *narrowing)
+    """The cases that she has not begun, in the order of their file; others' work makes no difference to them."""
+    begun = sa.exists().where(Response.record_id == Record.id, Response.user_id == user_id)
+    wanted = sa.select(Record.id).where(Record.dataset_id == dataset.id, ~begun, *narrowing)
     return list((await db.scalars(wanted.order_by(Record.inserted_at, Record.id))).all())
 
 
 async def closing_practice(db: AsyncSession, dataset: Any, user_id: UUID) -> UUID | None:
-    """The practice that she has to pass before she gets anything of the dataset; None where it is open to her.
+    """None where it is open to her: to all but annotators, and outside calibration and production.
 
-    Only annotators have to, in calibration and production of a task and language for which their campaign has a
-    practice: in the same workspace, or in the one whose groups' workspaces are named after it. Whoever has passed one
-    version of it need not pass another.
+    The practice may be in the workspace that groups' workspaces are named after. One version that is passed is enough.
     """
     series = series_of({"metadata": dataset.metadata_})
     if series is None or series.round_name not in _CLOSED_ROUNDS:
         return None
-    here = str(await db.scalar(select(Workspace.name).where(Workspace.id == dataset.workspace_id)))
+    here = str(await db.scalar(sa.select(Workspace.name).where(Workspace.id == dataset.workspace_id)))
     wanted = (
-        select(Dataset, Workspace.name)
+        sa.select(Dataset, Workspace.name)
         .join(Workspace, Workspace.id == Dataset.workspace_id)
         .join(WorkspaceUser, WorkspaceUser.workspace_id == Dataset.workspace_id)
         .where(WorkspaceUser.user_id == user_id, Dataset.status == DatasetStatus.ready)
@@ -122,7 +100,7 @@ async def closing_practice(db: AsyncSession, dataset: Any, user_id: UUID) -> UUI
         and (its := series_of({"metadata": each.metadata_}))
         and its[:2] == series[:2]
     ]
-    if not versions or await db.scalar(select(User.role).where(User.id == user_id)) != UserRole.annotator:
+    if not versions or await db.scalar(sa.select(User.role).where(User.id == user_id)) != UserRole.annotator:
         return None
     versions.sort(key=lambda each: version_of({"metadata": each.metadata_}), reverse=True)
     for each in versions:
@@ -133,20 +111,18 @@ async def closing_practice(db: AsyncSession, dataset: Any, user_id: UUID) -> UUI
 
 
 async def standing_in(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> Standing:
-    """How far she is in a practice."""
     return (await standings_in(db, dataset_id, [user_id]))[user_id]
 
 
 async def standings_in(db: AsyncSession, dataset_id: UUID, user_ids: Sequence[UUID]) -> dict[UUID, Standing]:
-    """How far each of the users is in a practice."""
     known = await _known_answers(db, dataset_id)
-    kept = select(MetadataProperty.name, MetadataProperty.settings).where(MetadataProperty.dataset_id == dataset_id)
+    kept = sa.select(MetadataProperty.name, MetadataProperty.settings).where(MetadataProperty.dataset_id == dataset_id)
     values = (await db.execute(kept)).tuples().all()
     pass_mark, opened = value_in(values, PASS_MARK), set(value_in(values, OPENED) or ())
     found = {}
     for user_id in user_ids:
         hers = (Response.user_id == user_id, Response.record_id.in_(known), Response.status.in_(_DONE))
-        answered = int(await db.scalar(select(func.count()).select_from(Response).where(*hers)) or 0)
+        answered = int(await db.scalar(sa.select(sa.func.count()).select_from(Response).where(*hers)) or 0)
         first = await _first_answers(db, list(known), user_id)
         attempts = await _attempts(db, list(known), user_id)
         answers = {str(case): labels for case, labels in known.items()}
@@ -155,18 +131,14 @@ async def standings_in(db: AsyncSession, dataset_id: UUID, user_ids: Sequence[UU
 
 
 async def _known_answers(db: AsyncSession, dataset_id: UUID) -> dict[UUID, Mapping[str, bool]]:
-    """The known answers to the cases of a practice.
-
-    Out of the queue: PostgreSQL stops at a NUL in any record's own metadata.
-    """
-    wanted = select(QUEUE.c.record_id, QUEUE.c.assignment)
+    """Out of the queue: PostgreSQL stops at a NUL in any record's own metadata."""
+    wanted = sa.select(QUEUE.c.record_id, QUEUE.c.assignment)
     rows = await db.execute(wanted.where(QUEUE.c.dataset_id == dataset_id, QUEUE.c.purpose == PRACTICE))
     return {record_id: Assignment.model_validate_json(written).answers for record_id, written in rows.tuples()}
 
 
 async def _first_answers(db: AsyncSession, cases: Sequence[UUID], user_id: UUID) -> dict[str, dict[str, bool]]:
-    """Her first answers to the cases that she submitted, by case and label."""
-    wanted = select(_FIRST.c.record_id, _FIRST.c.answers).where(
+    wanted = sa.select(_FIRST.c.record_id, _FIRST.c.answers).where(
         _FIRST.c.record_id.in_(cases), _FIRST.c.user_id == user_id, _FIRST.c.attempt == 0
     )
     found = {}
@@ -177,13 +149,11 @@ async def _first_answers(db: AsyncSession, cases: Sequence[UUID], user_id: UUID)
 
 
 async def _attempts(db: AsyncSession, cases: Sequence[UUID], user_id: UUID) -> int:
-    """How many times she has begun the cases anew."""
-    wanted = select(func.max(_FIRST.c.attempt)).where(_FIRST.c.record_id.in_(cases), _FIRST.c.user_id == user_id)
+    wanted = sa.select(sa.func.max(_FIRST.c.attempt)).where(_FIRST.c.record_id.in_(cases), _FIRST.c.user_id == user_id)
     return int(await db.scalar(wanted) or 0)
 
 
 async def explained(db: AsyncSession, record: Any, user_id: UUID) -> dict[str, Any] | None:
-    """The known answers to a case with their reasons, beside her own first ones; None before she has submitted any."""
     first = (await _first_answers(db, [record.id], user_id)).get(str(record.id))
     case = assignment_of({"metadata": record.metadata_})
     if first is None or case.purpose != PRACTICE:
@@ -196,17 +166,14 @@ async def explained(db: AsyncSession, record: Any, user_id: UUID) -> dict[str, A
 
 
 async def set_aside(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> list[Any]:
-    """Her responses in a practice that she begins anew, now deleted; what her first answers were is kept.
-
-    All in one transaction: a response that stayed would be taken for her first answer at the server's next start.
-    """
+    """In one transaction: a response that stayed would be taken for her first answer at the server's next start."""
     cases = list(await _known_answers(db, dataset_id))
     here = (_FIRST.c.record_id.in_(cases), _FIRST.c.user_id == user_id)
     number = await _attempts(db, cases, user_id) + 1
-    wanted = select(Response).where(Response.user_id == user_id, Response.record_id.in_(cases))
+    wanted = sa.select(Response).where(Response.user_id == user_id, Response.record_id.in_(cases))
     wanted = wanted.options(selectinload(Response.record).selectinload(Record.dataset), selectinload(Response.user))
     responses = list((await db.scalars(wanted)).all())
-    await db.execute(update(_FIRST).where(*here, _FIRST.c.attempt == 0).values(attempt=number))
+    await db.execute(sa.update(_FIRST).where(*here, _FIRST.c.attempt == 0).values(attempt=number))
     for response in responses:
         await response.delete(db, autocommit=False)
     await db.commit()

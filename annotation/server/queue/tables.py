@@ -1,67 +1,49 @@
 """What the pending queue is served from: a row for each record and one for each hold, in Argilla's own database.
 
 Triggers keep the rows of records in step, in the transaction of whatever changes a record or a response, so that no
-crash can leave them behind. They are in plain SQL: a program that writes to the database needs nothing of ours.
-
-So do others for a record's own status. argilla-server 2.8.0 commits a response first and works the record's status out
-afterwards, so that a server that ends in between leaves a record pending that is complete; so do a change of
-`min_submitted` whose job is never done, and a user who is deleted. The rule is the server's own
-(`argilla_server/contexts/distribution.py`, read in 2.8.0), but for records whose assignment says how many submissions
-they wait for; `annotation.server.patches` gives the server the same rule. When it looks, it finds nothing left to
-change, which spares each submission a second transaction.
+crash can leave them behind, and a program that writes to the database needs nothing of ours. So do others for a
+record's own status: argilla-server 2.8.0 works it out after the response's commit, so that a server that ends in
+between leaves a complete record pending. The rule is the server's (`argilla_server/contexts/distribution.py`), but for
+records whose assignment says how many submissions they wait for; `patches` gives the server the same rule.
 """
 
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Float,
-    Integer,
-    MetaData,
-    Select,
-    SmallInteger,
-    String,
-    Table,
-    Uuid,
-    inspect,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.argilla.units import ASSIGNMENT, MIXED_IN
 
-_queue_metadata = MetaData()
+_queue_metadata = sa.MetaData()
 
-QUEUE = Table(
+QUEUE = sa.Table(
     "citejury_queue",
     _queue_metadata,
-    Column("record_id", Uuid, primary_key=True),
-    Column("dataset_id", Uuid, nullable=False),
-    Column("answer", String, nullable=False),  # the record's external id up to its colon, else the record's own id
-    Column("heap", SmallInteger, nullable=False),  # 0 to 255, from the answer's last two characters
-    Column("passage", Integer, nullable=False),  # its rank; 0 for the whole answer, -1 where the record is not ours
-    Column("lacking", Integer, nullable=False),  # submissions that it waits for; negative where there are too many
-    Column("pending", SmallInteger, nullable=False),  # 1 while the record's own status is so
-    Column("mixed", SmallInteger, nullable=False),  # 1 for what is mixed in among the others at a rate
+    sa.Column("record_id", sa.Uuid, primary_key=True),
+    sa.Column("dataset_id", sa.Uuid, nullable=False),
+    sa.Column("answer", sa.String, nullable=False),  # the record's external id up to its colon, else its own id
+    sa.Column("heap", sa.SmallInteger, nullable=False),  # 0 to 255, from the answer's last two characters
+    sa.Column("passage", sa.Integer, nullable=False),  # its rank; 0 for a whole answer, -1 where it is not ours
+    sa.Column("lacking", sa.Integer, nullable=False),  # submissions that it waits for; negative: too many
+    sa.Column("pending", sa.SmallInteger, nullable=False),  # 1 while the record's own status is so
+    sa.Column("mixed", sa.SmallInteger, nullable=False),  # 1 for what is mixed in among the others at a rate
     # What its assignment says; all NULL where it has none.
-    Column("assignment", String),  # as JSON
-    Column("purpose", String),
-    Column("needed", Integer),  # NULL also where it is as many as its dataset says
-    Column("users", String),  # as JSON; NULL also where all members get it
-    Column("rate", Float),
+    sa.Column("assignment", sa.String),  # as JSON
+    sa.Column("purpose", sa.String),
+    sa.Column("needed", sa.Integer),  # NULL also where it is as many as its dataset says
+    sa.Column("users", sa.String),  # as JSON; NULL also where all members get it
+    sa.Column("rate", sa.Float),
 )
-HOLDS = Table(
+HOLDS = sa.Table(
     "citejury_holds",
     _queue_metadata,
-    Column("dataset_id", Uuid, primary_key=True),
-    Column("user_id", Uuid, primary_key=True),
-    Column("answer", String, primary_key=True),
-    Column("place", Integer, nullable=False),  # among those that she holds
-    Column("ends", BigInteger, nullable=False),  # seconds since 1970, by the database's clock
+    sa.Column("dataset_id", sa.Uuid, primary_key=True),
+    sa.Column("user_id", sa.Uuid, primary_key=True),
+    sa.Column("answer", sa.String, primary_key=True),
+    sa.Column("place", sa.Integer, nullable=False),  # among those that she holds
+    sa.Column("ends", sa.BigInteger, nullable=False),  # seconds since 1970, by the database's clock
 )
 
 _TABLES = """
@@ -169,26 +151,21 @@ NOW = {"sqlite": "strftime('%Y-%m-%d %H:%M:%f000', 'now')", "postgresql": "timez
 """SQL for the time in UTC, as Argilla's own tables have it."""
 
 
-async def upsert(db: AsyncSession, table: Table, rows: Any, changed: dict[str, Any]) -> None:
-    """Add rows to one of our tables; of one that is there already, change this."""
+async def upsert(db: AsyncSession, table: sa.Table, rows: Any, changed: dict[str, Any]) -> None:
     insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[db.get_bind().dialect.name]
     added = insert(table).values(rows)
     await db.execute(added.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed))
 
 
-def assignments_in(dataset_id: UUID, among: Select[tuple[UUID]]) -> Select[tuple[UUID, str]]:
-    """The query for the ids of a dataset's records with an assignment among those, and the assignment as JSON."""
+def assignments_in(dataset_id: UUID, among: sa.Select[tuple[UUID]]) -> sa.Select[tuple[UUID, str]]:
     here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.assignment.is_not(None), QUEUE.c.record_id.in_(among))
-    return select(QUEUE.c.record_id, QUEUE.c.assignment).where(*here)
+    return sa.select(QUEUE.c.record_id, QUEUE.c.assignment).where(*here)
 
 
 def trigger_statements(
     dialect: str, name: str, event: str, body: str, when: str = "", function: str = "", declared: str = ""
 ) -> list[str]:
-    """The statements that make a trigger for each row anew, so that one of an older version never stays.
-
-    On PostgreSQL its function, which has the trigger's name if it has none of its own, comes first.
-    """
+    """Made anew, so that none of an older version stays; on PostgreSQL after its function, named like it by default."""
     if dialect == "sqlite":
         condition = f" WHEN {when}" if when else ""
         return [f"DROP TRIGGER IF EXISTS {name}", f"CREATE TRIGGER {name} {event}{condition} BEGIN {body}; END"]
@@ -201,12 +178,9 @@ def trigger_statements(
     ]
 
 
-def prepare(connection: Connection) -> None:
-    """Create the tables where they are missing, the triggers anew, and correct what was written without them.
-
-    A queue of earlier software, which has other columns, is made anew from Argilla's own tables.
-    """
-    known, dialect = inspect(connection), connection.dialect.name
+def prepare(connection: sa.Connection) -> None:
+    """A queue of earlier software, which has other columns, is made anew from Argilla's own tables."""
+    known, dialect = sa.inspect(connection), connection.dialect.name
     if known.has_table(QUEUE.name) and {each["name"] for each in known.get_columns(QUEUE.name)} != set(QUEUE.c.keys()):
         connection.exec_driver_sql(f"DROP TABLE {QUEUE.name}")
     made = _TABLES.replace("{uuid}", UUID_COLUMN[dialect]).split(";")
@@ -226,7 +200,8 @@ def _changes(dialect: str) -> list[tuple[str, str, str, str]]:
     new, old = "NEW.status = 'submitted'", "OLD.status = 'submitted'"
     one_more, one_less = _ADD_LABEL.format(change="- 1", row="NEW"), _ADD_LABEL.format(change="+ 1", row="NEW")
     overlap, before = (_PARTS[dialect]["overlap"].format(row=row) for row in ("NEW", "OLD"))
-    lacking = f"UPDATE citejury_queue SET lacking = lacking + {overlap} - {before}"
+    lacking = f"UPDATE citejury_queue SET lacking = lacking + {overlap} - {before} "
+    lacking += "WHERE dataset_id = NEW.id AND needed IS NULL"
     return [
         ("new", "INSERT ON records", "", put),
         ("changed", "UPDATE OF external_id, metadata, dataset_id ON records", "", put),
@@ -236,12 +211,7 @@ def _changes(dialect: str) -> list[tuple[str, str, str, str]]:
         ("less", "DELETE ON responses", old, _ADD_LABEL.format(change="+ 1", row="OLD")),
         ("submitted", "UPDATE OF status ON responses", f"{new} AND NOT {old}", one_more),
         ("withdrawn", "UPDATE OF status ON responses", f"{old} AND NOT {new}", one_less),
-        (
-            "overlap",
-            "UPDATE OF distribution ON datasets",
-            "",
-            f"{lacking} WHERE dataset_id = NEW.id AND needed IS NULL",
-        ),
+        ("overlap", "UPDATE OF distribution ON datasets", "", lacking),
     ]
 
 
@@ -257,7 +227,6 @@ def _put_record(dialect: str, row: str, source: str = "") -> str:
 
 
 def _correct_status(dialect: str, which: str) -> str:
-    """The statement that corrects the status of those records whose status is wrong, among the ones named."""
     needed = "(SELECT needed FROM citejury_queue WHERE record_id = records.id)"
     wanted = f"coalesce({needed}, {_PARTS[dialect]['min_submitted'].format(row='records')})"
     right = f"CASE WHEN {_LABELS.format(row='records')} >= {wanted} THEN 'completed' ELSE 'pending' END"
@@ -267,19 +236,11 @@ def _correct_status(dialect: str, which: str) -> str:
 
 
 def _status_triggers(dialect: str) -> list[str]:
-    of_record, of_dataset = (
-        _correct_status(dialect, "id = NEW.record_id"),
-        _correct_status(dialect, "dataset_id = NEW.id"),
-    )
     found = []
     if dialect == "sqlite":
         changed, needed = "OLD.distribution IS NOT NEW.distribution", "OLD.needed IS NOT NEW.needed"
-        for name, event, row in (
-            ("insert", "INSERT", "NEW"),
-            ("change", "UPDATE OF status", "NEW"),
-            ("delete", "DELETE", "OLD"),
-        ):
-            body = _correct_status(dialect, f"id = {row}.record_id")
+        for name, event in (("insert", "INSERT"), ("change", "UPDATE OF status"), ("delete", "DELETE")):
+            body = _correct_status(dialect, f"id = {'OLD' if name == 'delete' else 'NEW'}.record_id")
             found += trigger_statements(dialect, f"citejury_status_{name}", f"AFTER {event} ON responses", body)
     else:
         changed = "OLD.distribution ->> 'min_submitted' IS DISTINCT FROM NEW.distribution ->> 'min_submitted'"
@@ -294,23 +255,20 @@ def _status_triggers(dialect: str) -> list[str]:
             function="citejury_status_of_record",
             declared="DECLARE touched uuid := CASE TG_OP WHEN 'DELETE' THEN OLD.record_id ELSE NEW.record_id END; ",
         )
-    for name, event, body, when, of in (
-        ("overlap", "distribution ON datasets", of_dataset, changed, "dataset"),
-        ("needed", "needed ON citejury_queue", of_record, needed, "needed"),
+    for name, event, which, when, of in (
+        ("overlap", "distribution ON datasets", "dataset_id = NEW.id", changed, "dataset"),
+        ("needed", "needed ON citejury_queue", "id = NEW.record_id", needed, "needed"),
     ):
-        found += trigger_statements(
-            dialect, f"citejury_status_{name}", f"AFTER UPDATE OF {event}", body, when, f"citejury_status_of_{of}"
-        )
+        trigger, event, body = f"citejury_status_{name}", f"AFTER UPDATE OF {event}", _correct_status(dialect, which)
+        found += trigger_statements(dialect, trigger, event, body, when, f"citejury_status_of_{of}")
     return found
 
 
 def _corrections(dialect: str) -> list[str]:
-    """The statements that bring rows, and each record's status, in step with what was written without triggers."""
     missing = " FROM records WHERE NOT EXISTS (SELECT 1 FROM citejury_queue WHERE record_id = records.id)"
-    labels, pending, overlap = (
-        text.format(row="records") for text in (_LABELS, _PENDING, _PARTS[dialect]["min_submitted"])
-    )
-    current = f"SELECT {labels} AS labels, {pending} AS pending, {overlap} AS min_submitted, id FROM records"
+    said = {"labels": _LABELS, "pending": _PENDING, "min_submitted": _PARTS[dialect]["min_submitted"]}
+    columns = ", ".join(f"{text.format(row='records')} AS {name}" for name, text in said.items())
+    current = f"SELECT {columns}, id FROM records"
     lacking = "coalesce(citejury_queue.needed, found.min_submitted) - found.labels"
     return [
         "DELETE FROM citejury_holds WHERE NOT EXISTS (SELECT 1 FROM datasets WHERE id = dataset_id)",

@@ -6,12 +6,14 @@ SQLite has `json_each` (https://www.sqlite.org/json1.html); for PostgreSQL, `cit
 fails on what Argilla's JSON columns may hold and PostgreSQL's own functions refuse: `\\u0000` and halves of characters.
 """
 
+import contextlib
 import math
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import sqlalchemy as sa
 from argilla_server.enums import RecordStatus, ResponseStatus, ResponseStatusFilter
 from argilla_server.errors.future import UnprocessableEntityError
 from argilla_server.models import Question, Record, Response, Suggestion
@@ -24,34 +26,13 @@ from argilla_server.search_engine import (
     TermsFilter,
 )
 from argilla_server.settings import settings
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Float,
-    String,
-    TableValuedAlias,
-    and_,
-    case,
-    cast,
-    exists,
-    false,
-    func,
-    or_,
-    select,
-    true,
-)
 from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 
-_MILLISECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_YEAR = re.compile(r"[0-9]{4}")
 _TIME = re.compile(
     r"(?P<date>[0-9]{4}(?:-[0-9]{2}){0,2})"
     r"(?:[T ](?P<time>[0-9]{2}(?::[0-9]{2}){0,2})?(?:(?<=:[0-9]{2}:[0-9]{2})[.,](?P<fraction>[0-9]{1,9}))?"
     r"(?P<offset>Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
 )
-_FIRST_DATE = "0000-01-01"
-_FIRST_TIME = "00:00:00"
-_LAST_TIME = "23:59:59"
 TIMES = ("inserted_at", "updated_at")
 _PENDING = ResponseStatusFilter.pending.value
 
@@ -81,39 +62,35 @@ _EACH = """
     $$"""
 
 
-def prepare(connection: Connection) -> None:
-    """Make PostgreSQL's functions, or make them anew."""
+def prepare(connection: sa.Connection) -> None:
     if connection.dialect.name == "postgresql":
         for statement in (_READ_JSON.replace("{unreadable}", _UNREADABLE), _EACH):
             connection.exec_driver_sql(statement)
 
 
-def elements_at(column: Any, *keys: str) -> TableValuedAlias:
+def elements_at(column: Any, *keys: str) -> sa.TableValuedAlias:
     """SQL for a table of the values at a path, columns `value` and `type`: one row for a scalar, one for each item."""
-    each = func.citejury_each if _ON_POSTGRESQL else func.json_each
+    each = sa.func.citejury_each if _ON_POSTGRESQL else sa.func.json_each
     return each(column, "$" + "".join(f'."{key}"' for key in keys)).table_valued("value", "type", joins_implicitly=True)
 
 
-def number_in(elements: TableValuedAlias) -> ColumnElement[float]:
-    """SQL for a row's number; NULL where it is none."""
-    return case((elements.c.type.in_(("integer", "real")), cast(elements.c.value, Float)))
+def number_in(elements: sa.TableValuedAlias) -> sa.ColumnElement[float]:
+    return sa.case((elements.c.type.in_(("integer", "real")), sa.cast(elements.c.value, sa.Float)))
 
 
-def text_in(elements: TableValuedAlias) -> ColumnElement[str]:
-    """SQL for a row's text; NULL where it is none."""
-    return case((elements.c.type == "text", by_code_point(cast(elements.c.value, String))))
+def text_in(elements: sa.TableValuedAlias) -> sa.ColumnElement[str]:
+    return sa.case((elements.c.type == "text", by_code_point(sa.cast(elements.c.value, sa.String))))
 
 
-def by_code_point(column: Any) -> ColumnElement[str]:
+def by_code_point(column: Any) -> sa.ColumnElement[str]:
     """SQL for a text that compares as in SQLite and in the stock server's engines, not by the rules of a language."""
-    compared: ColumnElement[str] = column.collate("C") if _ON_POSTGRESQL else column
+    compared: sa.ColumnElement[str] = column.collate("C") if _ON_POSTGRESQL else column
     return compared
 
 
-def filter_condition(wanted: Any, dataset_id: UUID) -> ColumnElement[bool]:
-    """True for a record that the filter wants."""
+def filter_condition(wanted: Any, dataset_id: UUID) -> sa.ColumnElement[bool]:
     if isinstance(wanted, AndFilter):
-        return and_(true(), *(filter_condition(each, dataset_id) for each in wanted.filters))
+        return sa.and_(sa.true(), *(filter_condition(each, dataset_id) for each in wanted.filters))
     scope = wanted.scope
     if isinstance(scope, RecordFilterScope):
         return _record_condition(wanted, scope.property)
@@ -124,23 +101,24 @@ def filter_condition(wanted: Any, dataset_id: UUID) -> ColumnElement[bool]:
     return _response_condition(wanted, scope)
 
 
-def _record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
+def _record_condition(wanted: Any, name: str) -> sa.ColumnElement[bool]:
     column: Any = getattr(Record, name)
     if not isinstance(wanted, TermsFilter):
         if name in TIMES:
             return _between(wanted, column, lambda low: span_of(low).first, lambda high: span_of(high).last)
-        plain = by_code_point(func.replace(cast(column, String), "-", "") if name == "id" else cast(column, String))
-        return _between(
-            wanted, plain, lambda bound: storable(bound).replace("-", "") if name == "id" else storable(bound)
-        )
+        text = sa.cast(column, sa.String)
+        if name == "id":
+            plain = by_code_point(sa.func.replace(text, "-", ""))
+            return _between(wanted, plain, lambda bound: storable(bound).replace("-", ""))
+        return _between(wanted, by_code_point(text), storable)
     values: list[Any] = [storable(value) for value in wanted.values]
     if name == "id":
-        values = [UUID(value) for value in values if _is_uuid(value)]
+        values = [found for found in map(_uuid_or_none, values) if found]
     elif name == "status":
         values = [RecordStatus(value) for value in values if value in set(RecordStatus)]
     elif name in TIMES:
-        return or_(*(column.between(*span_of(value)) for value in values))
-    condition: ColumnElement[bool] = column.in_(values)
+        return sa.or_(*(column.between(*span_of(value)) for value in values))
+    condition: sa.ColumnElement[bool] = column.in_(values)
     return condition
 
 
@@ -149,7 +127,7 @@ def storable(value: Any) -> str:
     return str(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def _response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
+def _response_condition(wanted: Any, scope: Any) -> sa.ColumnElement[bool]:
     if scope.question:
         return _response_exists(scope, _json_condition(wanted, Response.values, scope.question, "value"))
     if scope.property != "status" or not isinstance(wanted, TermsFilter):
@@ -158,7 +136,7 @@ def _response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
     statuses = [ResponseStatus(value) for value in values - {_PENDING} if value in set(ResponseStatus)]
     named = Response.status.in_(statuses)
     answered = answered_by(scope.user.id, named) if scope.user else _response_exists(scope, named)
-    return or_(~_response_exists(scope, true()), answered) if _PENDING in values else answered
+    return sa.or_(~_response_exists(scope, sa.true()), answered) if _PENDING in values else answered
 
 
 def _statuses_in(wanted: Any) -> set[str]:
@@ -177,77 +155,71 @@ def split_queue(wanted: Any) -> tuple[list[Any], UUID | None]:
 
 
 def is_pending_record(wanted: Any) -> bool:
-    """Whether the filter wants pending records and nothing else."""
     scope = getattr(wanted, "scope", None)
     own = isinstance(scope, RecordFilterScope) and scope.property == "status"
     return own and isinstance(wanted, TermsFilter) and _statuses_in(wanted) == {_PENDING}
 
 
-def answered_by(user_id: UUID, condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    """True for a record with such a response of the user.
-
-    Her responses are few beside the records of a large dataset, so they are read once instead of sought each time.
-    """
-    found: ColumnElement[bool] = Record.id.in_(select(Response.record_id).where(Response.user_id == user_id, condition))
+def answered_by(user_id: UUID, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """A user's responses are few beside the records of a large dataset, so they are read once, not sought each time."""
+    found: sa.ColumnElement[bool] = Record.id.in_(
+        sa.select(Response.record_id).where(Response.user_id == user_id, condition)
+    )
     return found
 
 
-def _response_exists(scope: Any, condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    return exists(select(Response.id).where(*of_record_and_user(scope), condition))
+def _response_exists(scope: Any, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    return sa.exists(sa.select(Response.id).where(*of_record_and_user(scope), condition))
 
 
-def of_record_and_user(scope: Any) -> list[ColumnElement[bool]]:
-    """Conditions that keep the responses of the record in question, and of the scope's user where there is one."""
+def of_record_and_user(scope: Any) -> list[sa.ColumnElement[bool]]:
     mine = [Response.user_id == scope.user.id] if scope.user else []
     return [Response.record_id == Record.id, *mine]
 
 
-def _suggestion_condition(wanted: Any, scope: Any, dataset_id: UUID) -> ColumnElement[bool]:
+def _suggestion_condition(wanted: Any, scope: Any, dataset_id: UUID) -> sa.ColumnElement[bool]:
     column = getattr(Suggestion, scope.property)
     if scope.property in ("value", "score"):
         condition = _json_condition(wanted, column)
     elif isinstance(wanted, TermsFilter):
-        condition = cast(column, String).in_([storable(value) for value in wanted.values])
+        condition = sa.cast(column, sa.String).in_([storable(value) for value in wanted.values])
     else:
-        condition = _between(wanted, by_code_point(cast(column, String)), storable)
-    return exists(select(Suggestion.id).where(*of_record_and_question(scope, dataset_id), condition))
+        condition = _between(wanted, by_code_point(sa.cast(column, sa.String)), storable)
+    return sa.exists(sa.select(Suggestion.id).where(*of_record_and_question(scope, dataset_id), condition))
 
 
-def of_record_and_question(scope: Any, dataset_id: UUID) -> list[ColumnElement[bool]]:
-    """Conditions that keep the suggestions of the record in question for the scope's question."""
-    question = select(Question.id).where(Question.dataset_id == dataset_id, Question.name == scope.question)
+def of_record_and_question(scope: Any, dataset_id: UUID) -> list[sa.ColumnElement[bool]]:
+    question = sa.select(Question.id).where(Question.dataset_id == dataset_id, Question.name == scope.question)
     return [Suggestion.record_id == Record.id, Suggestion.question_id == question.scalar_subquery()]
 
 
-def _json_condition(wanted: Any, column: Any, *keys: str) -> ColumnElement[bool]:
+def _json_condition(wanted: Any, column: Any, *keys: str) -> sa.ColumnElement[bool]:
     """True where the JSON value at the path, or one item of it where it is a list, is wanted."""
     each = elements_at(column, *keys)
     if isinstance(wanted, TermsFilter):
         numbers = [number for number in map(number_or_none, wanted.values) if number is not None]
         texts = [storable(value) for value in wanted.values]
-        condition = or_(text_in(each).in_(texts), number_in(each).in_(numbers))
+        condition = sa.or_(text_in(each).in_(texts), number_in(each).in_(numbers))
     else:
-        condition = or_(_between(wanted, text_in(each), storable), _between_numbers(wanted, number_in(each)))
-    return exists(select(1).select_from(each).where(condition))
+        condition = sa.or_(_between(wanted, text_in(each), storable), _between_numbers(wanted, number_in(each)))
+    return sa.exists(sa.select(1).select_from(each).where(condition))
 
 
-def _between(wanted: Any, column: Any, low_of: Any, high_of: Any = None) -> ColumnElement[bool]:
-    """True where the column lies in the range, both ends included."""
+def _between(wanted: Any, column: Any, low_of: Any, high_of: Any = None) -> sa.ColumnElement[bool]:
     low = [column >= low_of(wanted.ge)] if wanted.ge is not None else []
     high = [column <= (high_of or low_of)(wanted.le)] if wanted.le is not None else []
-    return and_(column.is_not(None), *low, *high)
+    return sa.and_(column.is_not(None), *low, *high)
 
 
-def _between_numbers(wanted: Any, column: Any) -> ColumnElement[bool]:
-    """True where the column's number lies in the range; never where an end of it is a word."""
+def _between_numbers(wanted: Any, column: Any) -> sa.ColumnElement[bool]:
+    """Never where an end of it is a word."""
     ends = [end for end in (wanted.ge, wanted.le) if end is not None]
     if any(number_or_none(end) is None for end in ends):
-        return false()
+        return sa.false()
     return _between(wanted, column, number_or_none)
 
 
 def number_or_none(value: Any) -> float | None:
-    """The value as a number; None where it is none."""
     try:
         number = float(value)
     except (ValueError, OverflowError):
@@ -255,12 +227,10 @@ def number_or_none(value: Any) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _is_uuid(value: str) -> bool:
-    try:
-        UUID(value)
-    except ValueError:
-        return False
-    return True
+def _uuid_or_none(value: str) -> UUID | None:
+    with contextlib.suppress(ValueError):
+        return UUID(value)
+    return None
 
 
 class TimeSpan(NamedTuple):
@@ -271,14 +241,10 @@ class TimeSpan(NamedTuple):
 
 
 def span_of(value: Any) -> TimeSpan:
-    """What the value names.
-
-    Raises:
-        UnprocessableEntityError: it is no time; the server answers 422.
-    """
     written = str(value)
     try:
-        if not _YEAR.fullmatch(written) and (isinstance(value, int | float) or _MILLISECONDS.fullmatch(written)):
+        is_number = isinstance(value, int | float) or re.fullmatch(r"-?[0-9]+(?:\.[0-9]+)?", written)
+        if is_number and not re.fullmatch("[0-9]{4}", written):  # milliseconds, and no year
             moment = datetime.fromtimestamp(float(written) / 1000, UTC).replace(tzinfo=None)
             return TimeSpan(moment, moment)
         read = _TIME.fullmatch(written)
@@ -290,12 +256,11 @@ def span_of(value: Any) -> TimeSpan:
 
 
 def _written_span(read: re.Match[str]) -> TimeSpan:
-    """The span of a date with or without a time; `ValueError` or `OverflowError` where the calendar has none."""
     date, time, offset = read["date"], read["time"] or "", read["offset"] or "Z"
-    day = date + _FIRST_DATE[len(date) :]
+    day = date + "0000-01-01"[len(date) :]
     first, last = (
         datetime.fromisoformat(f"{day}T{time}{rest[len(time) :]}{offset}").astimezone(UTC).replace(tzinfo=None)
-        for rest in (_FIRST_TIME, _LAST_TIME)
+        for rest in ("00:00:00", "23:59:59")
     )
     if not read["fraction"]:
         return TimeSpan(first, last + timedelta(microseconds=999_999))

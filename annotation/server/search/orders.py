@@ -34,7 +34,6 @@ FEW = 1000  # with four records in a heap, one query for all of them is cheaper 
 
 
 def lot(user_id: UUID, drawn: bytes) -> bytes:
-    """What the user drew for a heap or a record: the same each time."""
     return hashlib.blake2b(drawn, key=user_id.bytes, digest_size=8).digest()
 
 
@@ -62,10 +61,7 @@ async def own_page(
 def nearest(
     target: Sequence[float], candidates: Sequence[tuple[UUID, Sequence[float]]], least: bool = False
 ) -> list[tuple[UUID, float]]:
-    """Every candidate with its likeness, the most (or the least) alike first; empty without candidates.
-
-    The likeness is (1 + cosine) / 2, as Elasticsearch gives it; that of a vector of zeros is 0.5.
-    """
+    """The likeness is (1 + cosine) / 2, as Elasticsearch gives it; that of a vector of zeros is 0.5."""
     if not candidates:
         return []
     vectors = np.asarray([vector for _, vector in candidates], dtype=float)
@@ -85,11 +81,6 @@ def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def check_vector(vector: Sequence[float], settings: Any) -> None:
-    """Check that a vector can be compared with the others.
-
-    Raises:
-        UnprocessableEntityError: it has another length or no finite numbers; the server answers 422.
-    """
     if len(vector) != settings.dimensions or not np.isfinite(np.asarray(vector, dtype=float)).all():
         raise UnprocessableEntityError(
             f"A vector for `{settings.name}` has {settings.dimensions} finite numbers; this one has {len(vector)}."
@@ -106,10 +97,7 @@ async def sorted_page(
     limit: int,
     by_arrival: bool = True,
 ) -> list[UUID]:
-    """The ids of one page of the `total` records that meet the conditions.
-
-    Those that are equal come in order of arrival; without `by_arrival` in that of their ids, which tells nothing.
-    """
+    """Equal ones in order of arrival; without `by_arrival` in that of their ids, which tells nothing."""
     backwards = offset > total // 2
     if backwards:
         limit = min(limit, total - offset)
@@ -124,10 +112,7 @@ async def sorted_page(
 
 
 def _equals_in_order(sort: Sequence[Any], backwards: bool) -> list[Any]:
-    """What records that the order leaves equal are sorted by: their arrival, the newest first where that was asked for.
-
-    No column stands twice in an order, so that SQLite goes through the index of arrivals instead of sorting.
-    """
+    """No column stands twice in an order, so that SQLite goes through the index of arrivals instead of sorting."""
     by_arrival = [order for order in sort if _is_by_time(order) and order.scope.property == "inserted_at"]
     newest_first = bool(by_arrival) and by_arrival[0].order == SortOrder.desc
     columns = [Record.id] if by_arrival else [Record.inserted_at, Record.id]
@@ -149,10 +134,7 @@ def _is_by_time(order: Any) -> bool:
 
 
 def _keys_of(scope: Any, is_descending: bool, dataset_id: UUID) -> list[Any]:
-    """The columns to sort by, numbers before texts.
-
-    Of a list the item that comes first counts; of the responses of several users the mean, or the first text.
-    """
+    """Of a list the item that comes first counts; of the responses of several users the mean, or the first text."""
     take = func.max if is_descending else func.min
     if isinstance(scope, RecordFilterScope):
         column = getattr(Record, scope.property)
@@ -175,6 +157,5 @@ def _keys_of(scope: Any, is_descending: bool, dataset_id: UUID) -> list[Any]:
 
 
 def _value_by(take: Any, column: Any, *keys: str) -> list[ColumnElement[Any]]:
-    """SQL to sort by what `take`, as `func.min`, takes of the numbers at a path, and then of the texts."""
     each = elements_at(column, *keys)
     return [select(take(value(each))).select_from(each).scalar_subquery() for value in (number_in, text_in)]

@@ -18,27 +18,18 @@ _WORD = re.compile(
     rf"(?:~[^{_ENDS_A_WORD}]*)?(?=[{_ENDS_A_WORD}]|\Z)",
     re.DOTALL,
 )
-_MOST_CHARACTERS = 5_000
-_MOST_PHRASES = 200
-_DEEPEST = 40
 
 
 class Phrase(NamedTuple):
-    """Words that stand together in one field; of the last one, only the beginning if it is a prefix."""
-
     words: str
     is_prefix: bool = False
 
 
 class Not(NamedTuple):
-    """Everything but what is wanted."""
-
     wanted: "ParsedQuery"
 
 
 class Group(NamedTuple):
-    """All of the parts, or any of them."""
-
     parts: "tuple[ParsedQuery, ...]"
     wants_all: bool
 
@@ -49,23 +40,19 @@ EVERYTHING = Group((), wants_all=True)
 
 
 def read_query(text: str) -> ParsedQuery:
-    """What the text asks for. `*` alone asks for everything, a text without any word for nothing.
-
-    A text too long or too nested to be a query, as a passage that was pasted, is one phrase.
-    """
+    """A text too long or too nested to be a query, as a passage that was pasted, is one phrase."""
     if text.strip() == "*":
         return EVERYTHING
-    if len(text) <= _MOST_CHARACTERS:
+    if len(text) <= 5_000:
         closing, deepest = _parentheses(text)
-        if deepest <= _DEEPEST:
+        if deepest <= 40:
             wanted = _read(text, closing, 0, len(text))
-            if _count_phrases(wanted) <= _MOST_PHRASES:
+            if _count_phrases(wanted) <= 200:
                 return wanted or NOTHING
     return _phrase_of(text) or NOTHING
 
 
 def _parentheses(text: str) -> tuple[dict[int, int], int]:
-    """Where each parenthesis that is closed is closed, and how many of them are within each other."""
     closing: dict[int, int] = {}
     deepest, opened = 0, list[int]()
     for sign in re.finditer(r"\\.|[()]", text, re.DOTALL):
@@ -87,7 +74,6 @@ def _count_phrases(wanted: ParsedQuery | None) -> int:
 
 
 def _read(text: str, closing: dict[int, int], position: int, end: int) -> ParsedQuery | None:
-    """What a part of the text asks for; None where it holds no word."""
     tree, negations = _Tree(), 0
     while position < end:
         sign = text[position]
@@ -113,7 +99,6 @@ def _read(text: str, closing: dict[int, int], position: int, end: int) -> Parsed
 
 
 def _phrase_of(text: str, is_prefix: bool = False) -> Phrase | None:
-    """The words of the text, without the backslashes that keep signs from being signs; None where it has none."""
     words = words_of(re.sub(r"\\(.?)", r"\1", text, flags=re.DOTALL))
     return Phrase(words, is_prefix) if words else None
 
@@ -126,7 +111,6 @@ class _Tree:
         self.wants_all: bool | None = None  # what the sign before the next part says
 
     def add(self, part: ParsedQuery | None, negations: int) -> None:
-        """Add a part; of one without any word nothing remains, nor of the sign before it."""
         wants_all = self.wants_all is not False
         self.wants_all = None
         if part is None:

@@ -1,16 +1,11 @@
 """The full-text index of both databases: the words of every field of every record, kept in step by triggers.
 
-An index that is not of this version, or whose triggers a migration of Argilla's dropped, is made again at the start:
-up to a minute for each 100,000 records of a kilobyte.
-
+An index that is not of this version, or whose triggers a migration of Argilla's dropped, is made again at the start.
 In SQLite it is FTS5 (https://www.sqlite.org/fts5.html). Each connection that writes records needs the function that the
-triggers call; importing this module gives it to all that SQLAlchemy opens. One without it is refused, so the index
-cannot fall behind.
-
-PostgreSQL's own parser (PostgreSQL 15, chapter 12) knows no Japanese and takes words apart at will, so words are found
-by functions here, which say in its language what `words` says in Python. Its index holds the words of a field without
-their places: a phrase is looked up by its words and then read in the text, and so is anything in a field with more
-words than an entry holds.
+triggers call; importing this module gives it to all that SQLAlchemy opens, and one without it is refused. PostgreSQL's
+own parser (PostgreSQL 15, chapter 12) knows no Japanese and takes words apart at will, so words are found by functions
+that say in its language what `words` says. Its index holds the words of a field without their places: a phrase is
+looked up by its words and then read in the text, and so is anything in a field with more words than an entry holds.
 """
 
 import hashlib
@@ -20,24 +15,8 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
+import sqlalchemy as sa
 from argilla_server.models import Record
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    and_,
-    cast,
-    column,
-    event,
-    false,
-    func,
-    not_,
-    or_,
-    select,
-    table,
-    text,
-    true,
-)
 from sqlalchemy.dialects.postgresql import TSQUERY
 from sqlalchemy.engine import Engine
 
@@ -46,9 +25,7 @@ from annotation.server.search import words
 from annotation.server.search.filters import search_connections
 from annotation.server.search.query import Group, Not, ParsedQuery, Phrase, read_query
 
-_WORTH_TELLING = 10_000  # records; the index of fewer is made in seconds
-_RECORDS_A_MINUTE = 100_000
-_TEXTS = table("citejury_texts", column("id"), column("record_id"), column("field"), column("words"), column("lexemes"))
+_TEXTS = sa.table("citejury_texts", *map(sa.column, ("id", "record_id", "field", "words", "lexemes")))
 
 _LONGEST_PHRASE = 50  # words; FTS5 follows all of them at once
 _SQLITE_TRIGGERS = {
@@ -82,17 +59,14 @@ _SQLITE_TEXTS_OF = """
         (SELECT json_group_array(name) FROM fields
          WHERE dataset_id = record.dataset_id AND json_extract(settings, '$.type') = 'image')
     )) AS field"""
-_SQLITE_NEW_RECORD = "(SELECT NEW.id AS id, NEW.fields AS fields, NEW.dataset_id AS dataset_id)"
-_SQLITE_WORDS = table("citejury_words", column("rowid"), column("citejury_words"))
+_SQLITE_WORDS = sa.table("citejury_words", *map(sa.column, ("rowid", "citejury_words")))
 
 _LONGEST_WORD = 255  # characters; the index takes 2,046 bytes of a word, and what is longer is read in the text
-_MOST_BYTES = 900_000  # of different words in one field; the index takes a megabyte
 _CHARACTER = """
     CREATE OR REPLACE FUNCTION citejury_character(point bigint) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         SELECT CASE WHEN point > 0 AND point <= 1114111 AND NOT point BETWEEN 55296 AND 57343
             THEN chr(point::int) ELSE chr(65533) END
     $$"""
-_ENTITIES = "CREATE TABLE IF NOT EXISTS citejury_entities (entity text PRIMARY KEY, characters text NOT NULL)"
 _SHOWN = """
     CREATE OR REPLACE FUNCTION citejury_shown(shown text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
         SELECT string_agg(CASE
@@ -176,45 +150,38 @@ _POSTGRESQL_TRIGGERS = {
     "citejury_changed_record": "AFTER UPDATE OF fields ON records FOR EACH ROW"
     " WHEN (OLD.fields::text IS DISTINCT FROM NEW.fields::text)",
 }
-_POSTGRESQL_ALL_RECORDS = """
-    INSERT INTO citejury_texts SELECT records.id, field, words, citejury_lexemes(words)
-    FROM records, citejury_words_by_field(records.fields, records.dataset_id)"""
 
 
+@sa.event.listens_for(Engine, "connect")
 def _give_words(connection: Any, _: object) -> None:
     if hasattr(connection, "create_function"):
         connection.create_function("citejury_words_by_field", 2, words.words_by_field, deterministic=True)
 
 
-event.listen(Engine, "connect", _give_words)
-
-
-def prepare(connection: Connection) -> None:
-    """Make the index where there is none of this version that has been kept in step."""
+def prepare(connection: sa.Connection) -> None:
     connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS citejury_text_version (version VARCHAR(64) NOT NULL)")
     # What the index is made by: the code of the words and of the index, and Python's edition of Unicode.
     made_by = hashlib.sha256(unicodedata.unidata_version.encode())
     for file in (words.__file__, __file__):
         made_by.update(Path(file).read_bytes())
     version = made_by.hexdigest()
-    kept = connection.execute(text("SELECT version FROM citejury_text_version")).scalars().all()
+    kept = connection.execute(sa.text("SELECT version FROM citejury_text_version")).scalars().all()
     if kept == [version] and _has_triggers(connection):
         return
-    records = connection.execute(select(func.count()).select_from(Record)).scalar_one()
-    if records >= _WORTH_TELLING:
-        minutes = -(-records // _RECORDS_A_MINUTE)
+    records = connection.execute(sa.select(sa.func.count()).select_from(Record)).scalar_one()
+    if records >= 10_000:  # the index of fewer is made in seconds
+        minutes = -(-records // 100_000)
         tell(f"making the search's index for {records:,} records, in about {minutes} min; nothing is served meanwhile")
     (_rebuild_sqlite if connection.dialect.name == "sqlite" else _rebuild_postgresql)(connection)
     forget(connection)
-    connection.execute(text("INSERT INTO citejury_text_version VALUES (:version)"), {"version": version})
+    connection.execute(sa.text("INSERT INTO citejury_text_version VALUES (:version)"), {"version": version})
 
 
-def forget(connection: Connection) -> None:
-    """Let the next `prepare` make the index anew."""
-    connection.execute(text("DELETE FROM citejury_text_version"))
+def forget(connection: sa.Connection) -> None:
+    connection.execute(sa.text("DELETE FROM citejury_text_version"))
 
 
-def _has_triggers(connection: Connection) -> bool:
+def _has_triggers(connection: sa.Connection) -> bool:
     """Whether all of them are there; in SQLite, a migration of Argilla's that rebuilds its table drops them with it."""
     triggers, known = _SQLITE_TRIGGERS, "sqlite_master WHERE type = 'trigger' AND name"
     if connection.dialect.name == "postgresql":
@@ -223,9 +190,10 @@ def _has_triggers(connection: Connection) -> bool:
     return bool(connection.exec_driver_sql(f"SELECT count(*) FROM {known} IN ({names})").scalar_one() == len(triggers))
 
 
-def _rebuild_sqlite(connection: Connection) -> None:
+def _rebuild_sqlite(connection: sa.Connection) -> None:
     made = ["DROP TABLE IF EXISTS citejury_words", "DROP TABLE IF EXISTS citejury_texts", *_SQLITE_TABLES]
-    insert = _SQLITE_TEXTS_OF.replace("{records}", _SQLITE_NEW_RECORD)
+    new_record = "(SELECT NEW.id AS id, NEW.fields AS fields, NEW.dataset_id AS dataset_id)"
+    insert = _SQLITE_TEXTS_OF.replace("{records}", new_record)
     for name, body in _SQLITE_TRIGGERS.items():
         filled = body.replace("{insert}", insert)
         filled = filled.replace("{delete}", "DELETE FROM citejury_texts WHERE record_id = OLD.id")
@@ -235,7 +203,6 @@ def _rebuild_sqlite(connection: Connection) -> None:
 
 
 def function_statements() -> list[str]:
-    """The statements that make the functions, or make them anew."""
     pairs = [  # each small letter that folding case changes further, followed by what it becomes
         letter + letter.casefold()
         for letter in map(chr, words.ASSIGNED)
@@ -252,19 +219,19 @@ def function_statements() -> list[str]:
         "rendered": words.RENDERED,
         "within": words.WITHIN_WORDS,
         "numbered": words.NUMBERED,
-        "most_bytes": str(_MOST_BYTES),
+        "most_bytes": "900000",  # of different words in one field; the index takes a megabyte
         "longest": str(_LONGEST_WORD),
     }
     made = []
-    for statement in (_CHARACTER, _ENTITIES, _SHOWN, _WORDS, _FIELDS, _LEXEMES, _ON_RECORD):
+    entities = "CREATE TABLE IF NOT EXISTS citejury_entities (entity text PRIMARY KEY, characters text NOT NULL)"
+    for statement in (_CHARACTER, entities, _SHOWN, _WORDS, _FIELDS, _LEXEMES, _ON_RECORD):
         for part, said in parts.items():
             statement = statement.replace(f"{{{part}}}", said)
         made.append(statement)
     return made
 
 
-def _rebuild_postgresql(connection: Connection) -> None:
-    """Make the functions and triggers and read the texts of all records anew; nobody writes records meanwhile."""
+def _rebuild_postgresql(connection: sa.Connection) -> None:
     connection.exec_driver_sql("LOCK TABLE records IN SHARE ROW EXCLUSIVE MODE")
     triggers = [
         statement
@@ -277,52 +244,53 @@ def _rebuild_postgresql(connection: Connection) -> None:
     for statement in ("DROP TABLE IF EXISTS citejury_texts", *_POSTGRESQL_TABLES, *function_statements(), *triggers):
         connection.exec_driver_sql(statement)
     entities = [{"entity": f"&{name}", "characters": read} for name, read in html5.items() if name.endswith(";")]
-    kept = table("citejury_entities", column("entity"), column("characters"))
+    kept = sa.table("citejury_entities", sa.column("entity"), sa.column("characters"))
     connection.execute(kept.delete())
     connection.execute(kept.insert(), entities)
-    connection.exec_driver_sql(_POSTGRESQL_ALL_RECORDS)
+    connection.exec_driver_sql(
+        "INSERT INTO citejury_texts SELECT records.id, field, words, citejury_lexemes(words) "
+        "FROM records, citejury_words_by_field(records.fields, records.dataset_id)"
+    )
 
 
-def records_with(phrase: str, is_prefix: bool, field: str | None) -> Select[Any]:
-    """The ids of records that have the phrase, words with one space between, in the field or in any."""
+def records_with(phrase: str, is_prefix: bool, field: str | None) -> sa.Select[Any]:
     found = (_sqlite_phrase if search_connections.dialect.name == "sqlite" else _postgresql_phrase)(phrase, is_prefix)
     return found if field is None else found.where(_TEXTS.c.field == field)
 
 
-def _sqlite_phrase(phrase: str, is_prefix: bool) -> Select[Any]:
+def _sqlite_phrase(phrase: str, is_prefix: bool) -> sa.Select[Any]:
     begun = phrase.split(" ", _LONGEST_PHRASE)
     is_whole = len(begun) <= _LONGEST_PHRASE
     wanted = f'"{" ".join(begun[:_LONGEST_PHRASE])}"' + ("*" if is_prefix and is_whole else "")
-    found = select(_TEXTS.c.record_id).join_from(_SQLITE_WORDS, _TEXTS, _TEXTS.c.id == _SQLITE_WORDS.c.rowid)
+    found = sa.select(_TEXTS.c.record_id).join_from(_SQLITE_WORDS, _TEXTS, _TEXTS.c.id == _SQLITE_WORDS.c.rowid)
     found = found.where(_SQLITE_WORDS.c.citejury_words.op("MATCH")(wanted))
     if is_whole:
         return found
-    return found.where(func.instr(" " + _TEXTS.c.words + " ", f" {phrase}{'' if is_prefix else ' '}") > 0)
+    return found.where(sa.func.instr(" " + _TEXTS.c.words + " ", f" {phrase}{'' if is_prefix else ' '}") > 0)
 
 
-def _postgresql_phrase(phrase: str, is_prefix: bool) -> Select[Any]:
+def _postgresql_phrase(phrase: str, is_prefix: bool) -> sa.Select[Any]:
     single = phrase.split(" ")
     lexemes = [f"'{word[:_LONGEST_WORD]}'" for word in dict.fromkeys(single[:-1] if is_prefix else single)]
     lexemes += [f"'{single[-1][:_LONGEST_WORD]}':*"] if is_prefix else []
-    indexed: ColumnElement[bool] = _TEXTS.c.lexemes.op("@@")(cast(" & ".join(lexemes), TSQUERY))
-    in_text = func.strpos(" " + _TEXTS.c.words + " ", f" {phrase}{'' if is_prefix else ' '}") > 0
+    indexed: sa.ColumnElement[bool] = _TEXTS.c.lexemes.op("@@")(sa.cast(" & ".join(lexemes), TSQUERY))
+    in_text = sa.func.strpos(" " + _TEXTS.c.words + " ", f" {phrase}{'' if is_prefix else ' '}") > 0
     is_exact = len(single) == 1 and len(phrase) <= _LONGEST_WORD
-    found = indexed if is_exact else and_(indexed, in_text)
-    return select(_TEXTS.c.record_id).where(or_(found, and_(_TEXTS.c.lexemes.is_(None), in_text)))
+    found = indexed if is_exact else sa.and_(indexed, in_text)
+    return sa.select(_TEXTS.c.record_id).where(sa.or_(found, sa.and_(_TEXTS.c.lexemes.is_(None), in_text)))
 
 
-def text_condition(query: str, field: str | None) -> ColumnElement[bool]:
-    """True for a record with what the query asks for; each phrase may be in another field, if none is named."""
+def text_condition(query: str, field: str | None) -> sa.ColumnElement[bool]:
     return _condition_for(read_query(query), field)
 
 
-def _condition_for(wanted: ParsedQuery, field: str | None) -> ColumnElement[bool]:
+def _condition_for(wanted: ParsedQuery, field: str | None) -> sa.ColumnElement[bool]:
     match wanted:
         case Phrase(phrase, is_prefix):
-            found: ColumnElement[bool] = Record.id.in_(records_with(phrase, is_prefix, field))
+            found: sa.ColumnElement[bool] = Record.id.in_(records_with(phrase, is_prefix, field))
             return found
         case Not(part):
-            return not_(_condition_for(part, field))
+            return sa.not_(_condition_for(part, field))
         case Group(parts, wants_all):
             conditions = [_condition_for(part, field) for part in parts]
-            return and_(true(), *conditions) if wants_all else or_(false(), *conditions)
+            return sa.and_(sa.true(), *conditions) if wants_all else sa.or_(sa.false(), *conditions)

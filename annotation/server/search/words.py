@@ -54,7 +54,6 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 def _ranges_of(*categories: str) -> Ranges:
-    """The code points of these Unicode categories, each named by its beginning, as ranges with both ends included."""
     runs = re.finditer(f"(?:{'|'.join(f'{category:.<2}' for category in categories)})+", _CATEGORIES)
     return tuple((ASSIGNED[run.start() // 2], ASSIGNED[run.end() // 2 - 1]) for run in runs)
 
@@ -70,7 +69,6 @@ _FURTHER = ((0x10000, sys.maxunicode),)
 
 
 def _without(ranges: Ranges, removed: Ranges) -> Ranges:
-    """The ranges less the removed ones."""
     for first, last in removed:
         cut = (
             ((low, min(high, first - 1)) for low, high in ranges),
@@ -92,7 +90,6 @@ _WORD = re.compile(
 
 
 def words_of(text: str) -> str:
-    """The text's words in order, with one space between; empty where it has none."""
     if not text.isascii():
         text = _HIDDEN.sub("", text)
         text = _HIDDEN_BEYOND.sub("", text) if max(text, default="") > "\uffff" else text
@@ -108,7 +105,6 @@ def visible(text: str) -> str:
 
 
 def _read_entity(found: re.Match[str]) -> str:
-    """The characters that an entity stands for; an unknown name stays as it is written."""
     name = found[0][1:]
     if not name.startswith("#"):
         return html5.get(name, found[0])
@@ -117,10 +113,7 @@ def _read_entity(found: re.Match[str]) -> str:
 
 
 def words_by_field(fields: str, unread: str) -> str:
-    """A JSON object of each field's words, from a record's fields and the names of those to leave out, both as JSON.
-
-    A field may be a text or hold texts, as a chat does; the keys of an object are no words of it.
-    """
+    """A field may be a text or hold texts, as a chat does; the keys of an object are no words of it."""
     try:
         read = json.loads(fields)
     except (ValueError, RecursionError):  # nothing that Python itself wrote; its text can still be found
@@ -133,7 +126,6 @@ def words_by_field(fields: str, unread: str) -> str:
 
 
 def _leaves_of(value: Any) -> Iterator[str]:
-    """Every text, number and truth value within a JSON value, in order."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
