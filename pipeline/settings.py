@@ -24,12 +24,6 @@ from pipeline.core.prompts import PromptSettings, Wording
 from pipeline.core.schema import Price, ProviderName, what_is_needed
 from pipeline.providers import every_provider
 
-if TYPE_CHECKING:
-    pass
-
-_BARE = re.compile("[A-Za-z0-9_-]+")
-_TABLES_OF_OTHERS = frozenset(("campaign", "findings", "verdicts"))
-
 
 class Settings(BaseSettings):
     """What may be set outside a command's own options. Keys come from the environment only."""
@@ -45,8 +39,7 @@ class Settings(BaseSettings):
     )
 
     api_url: str = Field(
-        default="http://127.0.0.1:6900",
-        validation_alias=AliasChoices("api_url", "CITEJURY_API_URL", "ARGILLA_API_URL"),
+        default="http://127.0.0.1:6900", validation_alias=AliasChoices("api_url", "CITEJURY_API_URL", "ARGILLA_API_URL")
     )
     """Address of Argilla; `ARGILLA_API_URL` is read as well."""
     api_key: SecretStr | None = Field(
@@ -96,11 +89,9 @@ class NamedEnvSettingsSource(EnvSettingsSource):
     """The environment by the names of the settings, not of its variables: only so do other sources override it."""
 
     def __call__(self) -> dict[str, Any]:
-        """Each setting that the environment holds."""
         return {_FIELD_BY_VARIABLE.get(name, name): value for name, value in super().__call__().items()}
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
-        """The table that a variable holds, which is JSON."""
         try:
             return super().decode_complex_value(field_name, field, value)
         except ValueError as error:
@@ -114,8 +105,8 @@ class FileSettingsSource(TomlConfigSettingsSource):
     """The file without its tables: `annotation.campaign.file` reads `[campaign]`, `exports.reading` the others."""
 
     def __call__(self) -> dict[str, Any]:
-        """Each setting that the file holds."""
-        return {name: value for name, value in super().__call__().items() if name not in _TABLES_OF_OTHERS}
+        of_others = ("campaign", "findings", "verdicts")
+        return {name: value for name, value in super().__call__().items() if name not in of_others}
 
 
 if not TYPE_CHECKING:
@@ -143,11 +134,7 @@ _FIELD_BY_VARIABLE = {
 
 
 def read_settings(**explicit: Any) -> Settings:
-    """The settings in force here; an explicit value that is None does not count.
-
-    Raises:
-        SettingsError: `citejury.toml` cannot be read, holds a key, or a value is not of its type.
-    """
+    """The settings in force; an explicit value that is None does not count. A SettingsError says which is wrong."""
     given = {name: value for name, value in explicit.items() if value is not None}
     try:
         if Path(SETTINGS_FILE).is_file():
@@ -165,12 +152,11 @@ def read_settings(**explicit: Any) -> Settings:
 
 
 def _in_plain_words(error: ValidationError) -> str:
-    """What is wrong with the first setting that is unknown or else cannot be used, and where it stands."""
     found = error.errors(include_input=False)
     problem = min(found, key=lambda each: each["type"] != "extra_forbidden")  # it is why another is missing
     *tables, name = [str(part) for part in problem["loc"] if part != "languages"]
     known = _known_settings(tables)
-    table = ".".join(each if _BARE.fullmatch(each) else f'"{each}"' for each in tables)
+    table = ".".join(each if re.fullmatch("[A-Za-z0-9_-]+", each) else f'"{each}"' for each in tables)
     shown = f"[{table}] {name}" if tables else name
     if problem["type"] == "extra_forbidden" and known:
         return f"`{SETTINGS_FILE}` has an unknown setting `{shown}`; there are {known}."

@@ -53,13 +53,7 @@ class LiveAnswers:
     def __init__(
         self, selection: ProviderSelection, policy: RetryPolicy, concurrency: int, tell: Tell = lambda line: None
     ) -> None:
-        """Prepare a client for each provider, for `concurrency` calls at a time; the first call sends first.
-
-        `tell` hears of each provider that is asked, when it is: one whose answers are all there is not.
-
-        Raises:
-            SettingsError: a key is nothing that a header can carry.
-        """
+        """`tell` hears of each provider when it is first asked; one whose answers are all there is not."""
         self.selection = selection
         self.tell = tell
         self.asked: set[ProviderName] = set()
@@ -69,24 +63,16 @@ class LiveAnswers:
         }
 
     async def __aenter__(self) -> Self:
-        """The source itself."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close every connection."""
         for client in self.clients.values():
             await client.close()
 
     async def answer(self, call: Call, turn: Turn = NEW_TURN) -> Reply:
-        """The provider's reply to a call; a paused turn is continued, and its bodies are kept as one JSON array.
-
-        What a turn has brought is kept before it is continued, so that it need not be bought again.
-
-        Raises:
-            ProviderError: there is no key for the provider, or as `ApiClient.send`.
-        """
+        """The provider's reply to a call; a paused turn is continued, its bodies kept and given as one JSON array."""
         client = self.clients.get(call.provider)
         if client is None:
             words = f"There is no key for {call.provider}; set `{get_provider(call.provider).key_variables[0]}`."
@@ -128,14 +114,7 @@ def select_providers(
     prompts: Prompts = DEFAULT_PROMPTS,
     arms: Sequence[str] = (),
 ) -> ProviderSelection:
-    """Those who are named, else those whose key is set; a named one without a key is kept, and each call to it fails.
-
-    `arms` are those of `--arm`.
-
-    Raises:
-        SettingsError: there is no key for any of them.
-        InputError: a base URL is for no provider, or as `read_arms`.
-    """
+    """Those who are named, else those whose key is set; each call to a named one without a key fails."""
     keys = {provider.name: find_key(provider.key_variables, environment) for provider in every_provider()}
     providers = tuple(provider for provider in PROVIDERS if (provider in named if named else keys[provider]))
     with_key = [provider for provider in providers if keys[provider]]
@@ -168,11 +147,6 @@ def select_providers(
 
 
 def check_selection(selection: ProviderSelection) -> None:
-    """Check that every provider takes the options.
-
-    Raises:
-        InputError: one of them would refuse the request.
-    """
     for arm in selection.asked_arms():
         for provider in selection.endpoints:
             options = arm.options or selection.options
@@ -215,11 +189,7 @@ def ask_providers(
 def refuse_unknown_prices(
     selection: ProviderSelection, prices: Mapping[str, Price], trusts_stated: bool = True
 ) -> None:
-    """Refuse a limit of cost that cannot be held; the costs of those who state them are known without a price.
-
-    Raises:
-        InputError: a model has no price, and its provider states none, or what it states is not to be trusted.
-    """
+    """Refuse a limit of cost that cannot be held: a model has no price, and its provider states no cost to trust."""
     for provider in selection.endpoints:
         for model in selection.models_of(provider):
             if model not in prices and not (trusts_stated and get_provider(provider).states_cost):
@@ -232,9 +202,8 @@ def refuse_unknown_prices(
 class Preview(NamedTuple):
     """What would be asked of one provider.
 
-    `calls` are those that would be put, `answered` those that need not be; `cost` is None where no price is known, and
-    `basis` says what it is reckoned from. `body` is the first request's, whole; empty where there is no call to put.
-    `arms` has `url` and `body` of each arm's first request; empty without arms.
+    `cost` is None where no price is known, and `basis` says what it is reckoned from. `url` and `body` are the first
+    request's, empty where there is no call to put; `arms` has those of each arm.
     """
 
     provider: ProviderName
@@ -249,20 +218,9 @@ class Preview(NamedTuple):
 
 
 def preview_run(
-    questions: Questions,
-    out: Path,
-    selection: ProviderSelection,
-    prices: Mapping[str, Price],
-    retry_bad: bool = False,
+    questions: Questions, out: Path, selection: ProviderSelection, prices: Mapping[str, Price], retry_bad: bool = False
 ) -> list[Preview]:
-    """What would be asked, provider by provider; those without a key are left out.
-
-    With `retry_bad` calls whose replies could not be read would be put again.
-
-    Raises:
-        OutputError: `out` holds something else than a run.
-        InputError: its answers are to other narratives or of another model.
-    """
+    """What would be asked, provider by provider; those without a key are left out. Errors as `open_run`."""
     run = look_into(out, questions)
     asked = [provider for provider in selection.providers if provider in selection.endpoints]
     unread = set() if retry_bad else set(BadResponses(out, mend=False).places)
@@ -272,7 +230,6 @@ def preview_run(
 def _preview(
     run: OpenRun, provider: ProviderName, selection: ProviderSelection, prices: Mapping[str, Price], unread: set[str]
 ) -> Preview:
-    """What would be asked of the provider, nothing of which the reply is `unread`."""
     questions, answered = run.questions, run.answered[provider] | unread
     characters: Counter[str] = Counter()
     longest: Counter[str] = Counter()

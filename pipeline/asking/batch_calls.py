@@ -28,10 +28,9 @@ Progress = Callable[[ProviderName, int, int, str], None]
 class BatchPolicy(NamedTuple):
     """How batches are sent and waited for.
 
-    `poll_seconds` lie between two looks. A batch whose creation was not answered is looked for during
-    `settle_seconds`, then it counts as never made. No batch has more than `requests`, whatever the provider takes, so
-    that what is held in memory or lost with a batch has an end. What the provider does not take is sent `attempts`
-    times.
+    `poll_seconds` lie between two looks. A batch whose creation was not answered is looked for during `settle_seconds`,
+    then it counts as never made. What is held in memory or lost with a batch ends at `requests`. What the provider does
+    not take is sent `attempts` times.
     """
 
     poll_seconds: float = 60.0
@@ -44,8 +43,7 @@ class BatchWork(NamedTuple):
     """What the desks of all providers share.
 
     `woken` is set when a signal ends the waiting. `expected` is what each batch under way will about cost; of those
-    `aside` nothing comes in this start. A run that `is_new` can have no batch yet. `tell_counts` hears how far a batch
-    is whenever that has changed.
+    `aside` nothing comes in this start. A run that `is_new` can have no batch yet.
     """
 
     run: OpenRun
@@ -64,7 +62,6 @@ class BatchWork(NamedTuple):
     tell_counts: Tell
 
     def used(self) -> float:
-        """What is spent or under way."""
         return self.state.spent + sum(self.expected.values())
 
     def room(self, cost: float) -> Literal["now", "later", "never"]:
@@ -76,7 +73,6 @@ class BatchWork(NamedTuple):
         return "later" if used - under_way + cost <= limit else "never"
 
     def is_stopped(self) -> bool:
-        """Whether a signal has ended the waiting."""
         return self.state.stopped in ("SIGINT", "SIGTERM")
 
 
@@ -111,11 +107,9 @@ class BatchCalls:
         self.said: dict[str, Said] = {}
 
     def __iter__(self) -> Iterator[Call]:
-        """Every call of this start to the provider, in order; made one by one."""
         return self.run.questions.calls(self.run.manifest.run_id, self.provider)
 
     def ids(self) -> set[str]:
-        """The ids of all calls."""
         return {call.answer_id for call in self}
 
     def among(self, answer_ids: Iterable[str]) -> dict[str, Call]:
@@ -128,17 +122,10 @@ class BatchCalls:
         return answer_id in self.answered or answer_id in self.failed
 
     def settled(self) -> int:
-        """How many calls are settled."""
         return len(self.answered) + len(self.failed)
 
     def check(self, batches: Iterable[Batch], expected: dict[str, float]) -> None:
-        """Check that the batches under way hold nothing but calls of this start, and count what is settled already.
-
-        What each of them will about cost is added to `expected`.
-
-        Raises:
-            InputError: one holds another call, or was sent to another model or with other prompts or options.
-        """
+        """Refuse batches under way with other calls, models, prompts or options; `expected` gets what each costs."""
         out = str(self.run.out)
         batches = list(batches)
         words = {batch.name: sha256() for batch in batches}
@@ -181,7 +168,6 @@ class BatchCalls:
             yield from self._chunks(model, (call for call in calls if not self.is_settled(call.answer_id)), 0)
 
     def again(self, calls: Iterable[Call], tries: int = 0) -> list[Chunk]:
-        """Calls in batches within the limits."""
         several = list(calls)
         models = [model for model in self.models if any(call.model == model for call in several)]
         return [
@@ -195,7 +181,6 @@ class BatchCalls:
             yield Chunk(model, items, tries)
 
     def _item(self, call: Call) -> BatchItem:
-        """The call as an item of a batch; what is counted and written down of it is remembered until it is sent."""
         self.said[call.answer_id] = self._said(call)
         return BatchItem(call.answer_id, self._request(call))
 
@@ -211,7 +196,6 @@ class BatchCalls:
         return self.paused.bodies(call.answer_id, self.selection.said(call), but) if is_paused else []
 
     def keep(self, call: Call, batch: str, text: str) -> None:
-        """Keep a body of the call's paused turn that came in the batch."""
         digest = self.selection.said(call)
         line = PausedLine(answer_id=call.answer_id, batch=batch, text=text, digest=digest, model=call.model)
         if kept := self.paused.keep(line):
@@ -221,11 +205,9 @@ class BatchCalls:
         return Said(len(call.prompt), (call.options or self.selection.options).max_tokens, self.selection.said(call))
 
     def digest(self, items: Iterable[BatchItem]) -> str:
-        """The digest of what the user says of the calls, one after the other."""
         return sha256("".join(self.said[item.custom_id].digest for item in items).encode()).hexdigest()
 
     def is_paused(self, call: Call, text: str) -> bool:
-        """Whether the body is a turn that has to be gone on with."""
         try:
             request = self.selection.request(call)
             return get_provider(self.provider).next_request(request, load_body(text)) is not None
@@ -235,7 +217,6 @@ class BatchCalls:
     # Cost
 
     def cost_of_items(self, chunk: Chunk) -> float | None:
-        """What a batch will about cost; None where its model has no price."""
         return self.cost(chunk.model, [self.said[item.custom_id] for item in chunk.items])
 
     def cost(self, model: str, calls: list[Said]) -> float | None:
@@ -255,13 +236,11 @@ class BatchCalls:
         return self._note(call, store_reply(self.run.out, call, reply, requested, is_old))
 
     def fail(self, calls: Iterable[Call], failure: ProviderError) -> None:
-        """Write the failure down for each of the calls that is not settled."""
         for call in calls:
             if not self.is_settled(call.answer_id):
                 self._note(call, store_failure(self.run.out, call, None, failure, time_now()))
 
     def _note(self, call: Call, settled: Settled) -> bool:
-        """Count a call of which the answer or the error is on the disk; whether it is an answer."""
         (self.answered if settled.answer else self.failed).add(call.answer_id)
         self.state.record(call, settled)
         return settled.answer is not None

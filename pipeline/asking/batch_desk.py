@@ -31,11 +31,7 @@ class BatchDesk:
     """The batches of one provider in one start."""
 
     def __init__(self, work: BatchWork, provider: ProviderName, api: BatchApi, doubt: str) -> None:
-        """Know whom to ask for what; nothing is sent yet. A `doubt` is reported when something is.
-
-        Raises:
-            InputError: a batch under way holds calls that are not asked for now.
-        """
+        """Nothing is sent yet; a `doubt` is reported when something is."""
         self.shared, self.provider, self.api, self.doubt = work, provider, api, doubt
         self.calls = BatchCalls(work, provider, api)
         self.calls.check(work.ledger.of(provider), work.expected)
@@ -56,23 +52,18 @@ class BatchDesk:
         self.looks_away = 0
 
     def tell(self, words: str) -> None:
-        """Report something of this provider."""
         self.shared.tell(f"{self.provider}: {words}")
 
     def open(self) -> list[Batch]:
-        """The batches of which something may come in this start."""
         return [batch for batch in self.shared.ledger.of(self.provider) if batch.name not in self.shared.aside]
 
     def is_left(self) -> bool:
-        """Whether something may still come of a batch, or calls wait to be sent."""
         return bool(self.shared.ledger.of(self.provider) or self.waiting or self.put_off)
 
     def claimed(self) -> set[str]:
-        """The ids of the calls in batches of which something may still come."""
         return {answer_id for batch in self.shared.ledger.of(self.provider) for answer_id in batch.calls}
 
     def client(self) -> ApiClient:
-        """A client for a few requests; its door is open, whatever an earlier one has met."""
         return ApiClient(self.shared.selection.endpoints[self.provider], concurrency=1)
 
     # The work of a start
@@ -90,7 +81,6 @@ class BatchDesk:
             await self.rest()
 
     def plan(self) -> None:
-        """Let the calls wait that no batch holds, the first of them in a batch that is made already."""
         self.chunks, self.put_off = self.calls.fresh(self.claimed()), []
         self.waiting = [chunk for chunk in (next(self.chunks, None),) if chunk]
 
@@ -114,7 +104,6 @@ class BatchDesk:
         return self.has_listed and known and not self.undecided and not self.shared.is_stopped()
 
     async def rest(self) -> None:
-        """Wait until the next look, or a signal; less where something can be sent, or a lost batch is given up."""
         if not self.is_met:
             self.troubles.clear()
         self.is_met = False
@@ -130,7 +119,6 @@ class BatchDesk:
             return
 
     def show(self) -> None:
-        """Show how far the calls are."""
         states = [self.states[batch.name] for batch in self.open() if batch.name in self.states]
         done = self.calls.settled() + sum(state.done for state in states)
         total = self.shared.run.questions.calls_each()
@@ -201,13 +189,9 @@ class BatchDesk:
         """The batches that were found, and how many without names may be ours, which shows when they have ended.
 
         `lost` are those that were sent and not answered for; they are known by their name, or where the provider keeps
-        none by their size and the custom ids of their results. A batch that has the run's name and is not in the
-        ledger at all, which may have lost lines, counts as found; so, where some may be missing, does one with the id
-        of a call of this start, and that was not made after its beginning. The ledger knows what was found when this
-        returns.
-
-        Raises:
-            ProviderError: the provider's list, or a result in it, cannot be had.
+        none by their size and the custom ids of their results. One that has the run's name and is not in the ledger,
+        which may have lost lines, counts as found; so, where some may be missing, does one with the id of a call of
+        this start, and that was not made after its beginning. The ledger knows what was found when this returns.
         """
         ledger, left, undecided = self.shared.ledger, dict(lost), 0
         found: list[Batch] = []
@@ -239,7 +223,6 @@ class BatchDesk:
         return found, undecided
 
     async def first_id(self, client: ApiClient, state: BatchState) -> str:
-        """The custom id of a batch's first result; empty where it has none, or the provider has deleted them."""
         if state.status == "failed":
             return ""
         try:
@@ -265,7 +248,6 @@ class BatchDesk:
         self.calls.fail(calls, ProviderError(words, "network", attempts=tries))
 
     async def send(self) -> None:
-        """Send what waits, batch by batch, as long as it is known where every call is."""
         if self.put_off and not self.open():
             self.waiting, self.put_off = [*self.waiting, *self.put_off], []
         while self.may_send():
@@ -305,11 +287,7 @@ class BatchDesk:
         return room == "now"
 
     async def submit(self, chunk: Chunk) -> None:
-        """Send one batch: the ledger has it before the provider does.
-
-        Raises:
-            InputError: the calls are none for a batch.
-        """
+        """Send one batch: the ledger has it before the provider does."""
         shared = self.shared
         digest = self.calls.digest(chunk.items)
         name = shared.ledger.next_name(shared.run.manifest.run_id, self.provider, digest)
@@ -341,7 +319,6 @@ class BatchDesk:
         self.tell(f"{counted(len(ids), 'call')} sent as batch {printable(state.batch_id)}{about}.")
 
     def drop(self, batch: Batch) -> None:
-        """Write down that the provider has no such batch, which will cost nothing."""
         self.shared.ledger.end("dropped", batch)
         self.shared.expected.pop(batch.name, None)
 
@@ -360,14 +337,12 @@ class BatchDesk:
             self.calls.fail(self.calls.among(batch.calls).values(), failure)
 
     def fail_rest(self, failure: ProviderError) -> None:
-        """Write the failure down for every call that is in no batch."""
         self.waiting, self.put_off, self.chunks = [], [], iter(())
         claimed = self.claimed()
         if not self.is_ending:
             self.calls.fail((call for call in self.calls if call.answer_id not in claimed), failure)
 
     async def end(self, batch: Batch) -> bool:
-        """Whether the provider has taken it that the batch is to end, or it has ended already."""
         try:
             async with self.client() as client:
                 await self.api.cancel(client, batch.batch_id)
@@ -380,7 +355,6 @@ class BatchDesk:
     # Collecting
 
     async def collect_all(self) -> None:
-        """Look at each batch under way, and collect those that have ended; none has to wait for another's."""
         for batch in self.open():
             if not batch.batch_id or batch.name in self.shared.aside or self.shared.is_stopped():
                 continue
@@ -425,11 +399,7 @@ class BatchDesk:
         self.shared.tell(f"{words}: its {counted(len(batch.calls), 'call')} may be paid. `--batch-cancel` gives it up.")
 
     async def collect(self, client: ApiClient, batch: Batch, state: BatchState) -> None:
-        """Settle the calls of a batch that has ended; only then the ledger says so.
-
-        Raises:
-            ProviderError: the results break off; the next look takes the rest.
-        """
+        """Settle the calls of a batch that has ended; only then the ledger says so."""
         if state.status == "failed":
             self.take_refusal(batch, state)
             return
@@ -443,13 +413,7 @@ class BatchDesk:
             self.plan()  # what waited was made before it was known what the batch holds
 
     async def settle(self, client: ApiClient, batch: Batch, state: BatchState, unanswered: set[str]) -> Batch | None:
-        """Settle the calls of a batch, and add the ids of those without an answer to `unanswered`.
-
-        The batch as the ledger has it now; None where it cannot be closed in this start.
-
-        Raises:
-            ProviderError: the results break off.
-        """
+        """Settle the calls of a batch; what the ledger has of it now, None where it cannot be closed in this start."""
         every = set(batch.calls) or self.calls.ids()
         calls = self.calls.among(every)
         strange: list[str] = []
@@ -500,7 +464,6 @@ class BatchDesk:
         return self.calls.store(call, reply, batch.planned)
 
     def leave_out(self, calls: Iterable[Call], words: str) -> None:
-        """Write down that calls were not put before their batch ended; of one that we end ourselves nothing is said."""
         if not self.is_ending:
             self.calls.fail(calls, ProviderError(words, "timeout", attempts=0))
 
@@ -530,7 +493,6 @@ class BatchDesk:
 
 
 def _may_be(batch: Batch, state: BatchState) -> bool:
-    """Whether a batch without a name is as large as this one, and no older."""
     return len(batch.calls) == state.total and not _is_before(state.created, batch.planned)
 
 

@@ -52,16 +52,12 @@ def ask_in_batches(
 ) -> RunManifest:
     """Put the questions to the selected providers in batches, wait for them, and give the manifest of the run in `out`.
 
-    Batches that an earlier start has sent are collected, and nothing that they hold is sent again. SIGINT and SIGTERM
-    end the waiting, not the batches. With `cancel` nothing is sent: the batches under way are ended, and what they
-    have answered is collected. `progress` hears how many of a provider's calls are done, `tell_counts` how far a batch
-    is, at each change.
+    What an earlier start has sent is collected, and nothing of it is sent again. SIGINT and SIGTERM end the waiting,
+    not the batches. With `cancel` nothing is sent: the batches under way are ended, and what they have answered is
+    collected. `progress` hears how many of a provider's calls are done, `tell_counts` how far a batch is, at each
+    change.
 
-    Raises:
-        InputError: a provider cannot be asked in batches, batches under way hold other questions, a limit of cost
-            cannot be held for want of a price, or as `settle_run`.
-        OutputError: `out` holds something else, is in use, or its ledger is damaged.
-        SettingsError: a key or a base URL cannot be used.
+    Raises: InputError, OutputError and SettingsError as `ask_providers`, and where a provider has no batches.
     """
     apis = _batch_apis(selection)
     open_batches(out)  # a damaged ledger is told of before anything is touched
@@ -113,11 +109,6 @@ def _stop(state: RunState, woken: asyncio.Event, tell: Tell, reason: StopReason)
 
 
 def _batch_apis(selection: ProviderSelection) -> dict[ProviderName, BatchApi]:
-    """How each selected provider runs batches.
-
-    Raises:
-        InputError: one of them has no key, runs none, or none with web search.
-    """
     apis: dict[ProviderName, BatchApi] = {}
     for provider in selection.providers:
         if provider not in selection.endpoints:
@@ -130,11 +121,7 @@ def _batch_apis(selection: ProviderSelection) -> dict[ProviderName, BatchApi]:
 
 
 def batch_prices(selection: ProviderSelection, prices: Mapping[str, Price]) -> dict[str, Price]:
-    """The prices of the selected models in batches.
-
-    Raises:
-        InputError: a provider cannot be asked in batches.
-    """
+    """The prices of the selected models in batches; an InputError where a provider cannot be asked so."""
     in_batches = dict(prices)
     for provider, api in _batch_apis(selection).items():
         for model in selection.models_of(provider):
@@ -159,13 +146,7 @@ class BatchLook(NamedTuple):
 
 
 def look_at_batches(out: Path, selection: ProviderSelection) -> list[BatchLook]:
-    """How far the batches of a run folder are of which something may still come; nothing is written.
-
-    Raises:
-        InputError: the folder holds no run.
-        OutputError: its ledger is damaged.
-        SettingsError: a key or a base URL cannot be used.
-    """
+    """How far the batches of a run folder are of which something may still come; nothing is written."""
     batches = _batches_of_run(out)
 
     async def look() -> list[BatchLook]:
@@ -175,30 +156,17 @@ def look_at_batches(out: Path, selection: ProviderSelection) -> list[BatchLook]:
 
 
 def providers_with_batches(out: Path) -> list[ProviderName]:
-    """The providers at which batches of a run folder are under way, in the fixed order.
-
-    Raises:
-        InputError: the folder holds no run.
-        OutputError: its ledger is damaged.
-    """
     having = {batch.provider for batch in _batches_of_run(out)}
     return [provider for provider in PROVIDERS if provider in having]
 
 
 def _batches_of_run(out: Path) -> list[Batch]:
-    """The batches of a run folder of which something may still come.
-
-    Raises:
-        InputError: the folder holds no run.
-        OutputError: its ledger is damaged.
-    """
     if not (out / MANIFEST).is_file():
         raise InputError(f"{str(out)!r} holds no `{MANIFEST}` of a run; name one that `pipeline ask` wrote.")
     return open_batches(out)
 
 
 async def _look_at(batch: Batch, selection: ProviderSelection) -> BatchLook:
-    """How far the batch is, or why that cannot be said."""
     provider = batch.provider
     seen = BatchLook(
         provider, batch.name, batch.batch_id, batch.model, "not known", len(batch.calls), 0, 0, batch.planned

@@ -49,51 +49,34 @@ Asked = tuple[Wanted, Trail | None]
 """A page, with how far a worker that kept to another site has come with it."""
 
 
-@dataclass(frozen=True)  # no tuple: Dask would look for futures in it, and make another tuple of it
-class Link:
-    """The next pages of one site."""
-
-    errand: "Errand"
-    """What every link of the run is to know."""
-    site: str
-    """The site, by its `site_key`."""
-    pages: tuple[Asked, ...]
-    """The pages."""
-    memory: SiteMemory
-    """What is known of the site's servers."""
-
-
 class Errand(NamedTuple):
-    """What every link of a run is to know."""
+    """What every link of a run is to know: our version, how the web is asked, and which private servers may be."""
 
     version: str
-    """The version of citejury that asks."""
     policy: FetchPolicy
-    """How much is asked of the web, and how politely."""
     allowed: tuple[tuple[str, int], ...]
-    """The private servers that may be asked."""
+
+
+@dataclass(frozen=True)  # no tuple: Dask would look for futures in it, and make another tuple of it
+class Link:
+    """The next pages of one site, by its `site_key`, and what is known of the site's servers."""
+
+    errand: Errand
+    site: str
+    pages: tuple[Asked, ...]
+    memory: SiteMemory
 
 
 class LinkResult(NamedTuple):
-    """What came of one link."""
+    """What came of the pages of a link, in their order; of hosts that were `silent`, the reason."""
 
     found: tuple[FoundPage, ...]
-    """What came of its pages, in their order."""
     memory: SiteMemory
-    """What the next link of the site is to know of its servers."""
     answered: bool
-    """Whether anybody was reached."""
     silent: Mapping[str, str]
-    """The hosts that were not reached after that, with the reason."""
 
 
 async def _read_pages(link: Link) -> LinkResult:
-    """What came of the link's pages.
-
-    Raises:
-        ClusterError: this is another version of citejury.
-        NotInstalledError: no process that reads pages can be started.
-    """
     errand, here = link.errand, version("citejury")
     if here != errand.version:
         raise ClusterError(
@@ -153,23 +136,18 @@ async def _tools(errand: Errand) -> AsyncIterator[_Tools]:
 
 
 async def _close_when_idle(errand: Errand, tools: _Tools) -> None:
-    """Close the tools, unless another link comes in time."""
     await asyncio.sleep(_IDLE_SECONDS)
     del _OPEN[errand]  # from here on, a link makes its own
     await tools.opened.aclose()
 
 
 class Cluster(NamedTuple):
-    """Which cluster reads the pages, and how."""
+    """The scheduler's address, such as `tcp://127.0.0.1:8786`, and how each worker asks the web."""
 
     address: str
-    """The scheduler's address, such as `tcp://127.0.0.1:8786`."""
     policy: FetchPolicy
-    """How much is asked of the web; `concurrency` is each worker's."""
     allowed: tuple[tuple[str, int], ...] = ()
-    """The private servers that may be asked, as each worker sees them."""
     refresh: bool = False
-    """Whether pages that are held are asked for again."""
 
 
 def fetch_on_cluster(
@@ -181,14 +159,7 @@ def fetch_on_cluster(
     begin: Callable[[int], None],
     tell: Tell,
 ) -> Gathered:
-    """What came of having the pages fetched that the store lacks; the cluster is asked only where there are any.
-
-    `begin` hears how many there are, `report` of each, `tell` what the user should know.
-
-    Raises:
-        ClusterError: the scheduler or its workers are not there, or are no longer.
-        OutputError: the store cannot be written.
-    """
+    """As `gather.fetch_missing`, by the cluster, which is asked only where pages are missing."""
     wanted = list(missing_pages(keys, store, cluster.refresh))
     begin(len(wanted))
     if not wanted:
@@ -211,7 +182,6 @@ class _Chains:
     """Pages waiting by site; of each site one link is out at a time."""
 
     def __init__(self, pages: Iterable[Wanted]) -> None:
-        """Sort the pages by site; the longest chain begins first."""
         self.sites: dict[str, _Site] = {}
         self.ready: deque[_Site] = deque()
         for page in pages:
@@ -219,7 +189,6 @@ class _Chains:
         self.ready = deque(sorted(self.ready, key=lambda site: len(site.waiting), reverse=True))
 
     def add(self, url: str, asked: Asked) -> None:
-        """Let a page wait for the site of the URL that is to be asked for."""
         name = site_key(url)
         site = self.sites.setdefault(name, _Site(name))
         site.waiting.append(asked)
@@ -228,7 +197,6 @@ class _Chains:
             self.ready.append(site)
 
     def take(self) -> tuple[_Site, tuple[Asked, ...]] | None:
-        """The next pages of a site of which no link is out, to be given back; None where there is no such site."""
         if not self.ready:
             return None
         site = self.ready.popleft()
@@ -252,7 +220,6 @@ class _Workers:
         self.places = 0
 
     async def look(self) -> None:
-        """Count them."""
         try:
             threads = await asyncio.wait_for(self.client.nthreads(), _SILENT_SECONDS)
         except (OSError, FutureCancelledError, FuturesCancelledError) as error:
@@ -260,11 +227,7 @@ class _Workers:
         self.count, self.places = len(threads), sum(threads.values())
 
     async def watch(self, until_there: bool = False) -> None:
-        """Count them again and again; `until_there` ends as soon as there is one.
-
-        Raises:
-            ClusterError: the scheduler does not answer, or has had no worker for half a minute.
-        """
+        """Count them again and again; `until_there` ends as soon as there is one."""
         without = 0.0
         while True:
             await self.look()
@@ -282,7 +245,6 @@ class _Workers:
 
 
 async def _gather_pages(wanted: Sequence[Wanted], cluster: Cluster, intake: Intake, tell: Tell) -> Gathered:
-    """Have the pages fetched and read, and store them; what came of it."""
     chains = _Chains(wanted)
     network = Network({host_of(page.url) for page in wanted if page.silent})
     errand = Errand(version("citejury"), cluster.policy, cluster.allowed)
@@ -327,12 +289,7 @@ async def _gather_pages(wanted: Sequence[Wanted], cluster: Cluster, intake: Inta
 
 
 def _take_in(
-    site: _Site,
-    pages: Sequence[Asked],
-    result: LinkResult,
-    chains: _Chains,
-    network: Network,
-    intake: Intake,
+    site: _Site, pages: Sequence[Asked], result: LinkResult, chains: _Chains, network: Network, intake: Intake
 ) -> None:
     """Store what came of a link; a page that a redirect has led to another site waits for that one."""
     site.memory = result.memory
@@ -349,11 +306,7 @@ def _take_in(
 
 
 async def _read_link(client: Client, address: str, link: Link) -> LinkResult | None:
-    """What came of a link; None where one worker after the other ended while it had it.
-
-    Raises:
-        CitejuryError: a worker cannot read pages, or the scheduler is gone.
-    """
+    """What came of a link; None where one worker after the other ended while it had it."""
     future: Future = client.submit(_read_pages, link, pure=False)
     try:
         result: LinkResult = await future

@@ -36,46 +36,34 @@ class Wanted(NamedTuple):
     url: str
     etag: str = ""
     last_modified: str = ""
-    held: bool = False
-    """Whether text of it is held already, which a failure does not take away."""
-    silent: bool = False
-    """Whether nobody could be reached for it when it was last tried."""
+    held: bool = False  # text of it, which a failure does not take away
+    silent: bool = False  # nobody could be reached for it when it was last tried
 
 
 class FoundPage(NamedTuple):
-    """What came of one page."""
+    """What came of one page: `row` is as the store's columns hold it, None where it has not changed since.
+
+    `onward` is where a redirect leaves the site that the fetcher keeps to; then nothing else is known yet.
+    """
 
     row: tuple[Any, ...] | None
-    """The page as the store's columns hold it; None where it has not changed since."""
     reason: str
-    """Why it is in its state; `page` where it has not changed."""
     status: int | None
-    """The HTTP status; None where nothing answered."""
     size: int
-    """Bytes of its body."""
     seconds: float
-    """How long its requests took."""
     onward: Trail | None = None
-    """Where a redirect leaves the site that the fetcher keeps to; then nothing else is known yet."""
 
 
 class Gathered(NamedTuple):
-    """What came of fetching."""
+    """How many pages gave an answer, good or bad; `kept` could not be read anew, and `away` was the network."""
 
     fetched: int = 0
-    """Pages of which an answer came, good or bad."""
     kept: tuple[str, ...] = ()
-    """Pages that could not be read anew, so that the text held before stands."""
     away: bool = False
-    """Whether the network was away, so that pages were not tried."""
 
 
 async def find_page(page: Wanted, fetcher: Fetcher, extractor: Extractor, trail: Trail | None = None) -> FoundPage:
-    """Fetch and read one page; `trail` is how far another fetcher has come with it.
-
-    Raises:
-        NotInstalledError: no process that reads pages can be started.
-    """
+    """Fetch and read one page; `trail` is how far another fetcher has come with it."""
     fetched = await fetcher.fetch(page.url, page.etag, page.last_modified, trail)
     if fetched.not_modified or fetched.onward:
         return FoundPage(None, "page", _NOT_MODIFIED, 0, fetched.seconds, fetched.onward)
@@ -89,7 +77,6 @@ class Intake:
     """Takes what came of pages into the store, and counts it."""
 
     def __init__(self, store: Store, run_id: str, robots: bool, report: Report) -> None:
-        """Take pages for this run; `robots` is whether robots.txt is obeyed, `report` hears of every page."""
         self.store = store
         self.run_id = run_id
         self.robots = robots
@@ -99,12 +86,9 @@ class Intake:
         self.fetched = 0
 
     def keep(self, page: Wanted, found: FoundPage) -> None:
-        """Store one page and leave a `fetch_result` in the run's trace.
+        """Store one page, and leave a `fetch_result` in the run's trace.
 
         It is not stored where it would take the place of a text, nor where nobody was reached.
-
-        Raises:
-            OutputError: the store cannot be written.
         """
         if found.row and found.reason not in UNREACHABLE and not _loses_text(page, found):
             self.store.put_row(found.row)
@@ -115,7 +99,6 @@ class Intake:
         )
 
     def count(self, page: Wanted, found: FoundPage) -> None:
-        """Count one page, and report it."""
         if found.row and found.reason in UNREACHABLE and not page.held:
             self.unreached.append(found.row)
         lost = _loses_text(page, found)
@@ -125,11 +108,7 @@ class Intake:
         self.fetched += 1
 
     def end(self, away: bool) -> Gathered:
-        """What came of fetching; that nobody was reached is stored now, and not at all where the network was away.
-
-        Raises:
-            OutputError: the store cannot be written.
-        """
+        """What came of fetching; that nobody was reached is stored now, and not at all where the network was away."""
         for row in () if away else self.unreached:
             self.store.put_row(row)
         return Gathered(self.fetched, tuple(sorted(self.kept)), away)
@@ -141,7 +120,6 @@ def _loses_text(page: Wanted, found: FoundPage) -> bool:
 
 
 async def _extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
-    """The page with its text, or with the reason why there is nothing worth reading on it."""
     extracted = await extractor.extract(
         fetched.body, fetched.content_type, fetched.charset, fetched.final_url, fetched.url
     )
@@ -201,7 +179,6 @@ class HostQueues:
     """Pages waiting by host: a host is asked for as many at once as it bears, the one with most pages first."""
 
     def __init__(self, pages: Iterable[Wanted], lanes: int) -> None:
-        """Sort the pages by host."""
         waiting: dict[str, deque[Wanted]] = {}
         for page in pages:
             waiting.setdefault(url_host(page.url), deque()).append(page)
@@ -217,7 +194,6 @@ class HostQueues:
         return None
 
     def give_back(self, host: deque[Wanted]) -> None:
-        """Its host is free again, and first in line: a host with many pages takes the longest."""
         self.hosts.appendleft(host)
 
 
@@ -230,15 +206,10 @@ async def gather_pages(
     run_id: str = "",
     workers: int | None = None,
 ) -> Gathered:
-    """Fetch, read and store these pages, each in the store as soon as it is read; what came of it.
+    """Fetch, read and store these pages, each in the store as soon as it is read, `workers` at a time; what came of it.
 
     That nobody was reached is stored at the end, and not at all where the network was away: a page that nobody could
-    ask for is no page that does not answer. Each page leaves a `fetch_result` in the run's trace. `workers` pages are
-    worked on at a time, as many as the fetcher asks for unless told.
-
-    Raises:
-        OutputError: the store cannot be written.
-        NotInstalledError: no process that reads pages can be started.
+    ask for is no page that does not answer.
     """
     queues = HostQueues(wanted, fetcher.policy.per_host)
     running: dict[asyncio.Task[FoundPage], tuple[Wanted, deque[Wanted]]] = {}
@@ -271,13 +242,11 @@ async def gather_pages(
 
 
 class Online(NamedTuple):
-    """How the web is asked."""
+    """How the web is asked: by a guarded client; to `refresh` is to ask again for pages that are held."""
 
     client: Callable[[], httpx.AsyncClient]
-    """Makes the client, a guarded one."""
     policy: FetchPolicy = FetchPolicy()
     refresh: bool = False
-    """Whether pages that are held are asked for again."""
 
 
 def fetch_missing(

@@ -17,16 +17,17 @@ from zlib import crc32
 
 from pydantic import ValidationError
 
+from pipeline.asking.questions import Tell
 from pipeline.core.errors import InputError, ProviderError
-from pipeline.core.files import staged_file
+from pipeline.core.files import cut_off, staged_file
 from pipeline.core.lines import PACKED, pack
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Answer, Frozen, StoredAnswer
 from pipeline.csv.file import (
     HEADER,
     Place,
+    answer_from_parts,
     append_answer,
-    cut_off,
     find_whole_answers,
     header_end,
     rows_as_bytes,
@@ -38,9 +39,6 @@ from pipeline.providers.http.request import load_body, writable
 from pipeline.records.citation_form import read_stored
 
 _PIECE = 1 << 20
-
-Tell = Callable[[str], None]
-"""Shows a line to the one who waits."""
 
 
 class IndexHead(Frozen):
@@ -88,12 +86,10 @@ class IndexLine(Frozen):
 
     @property
     def usage(self) -> Usage:
-        """What the body states that the answer took."""
         return Usage(self.input_tokens, self.output_tokens, self.searches, self.stated_cost)
 
 
 def index_file(path: Path) -> Path:
-    """Where the index of a provider's file stands."""
     return path.with_name(f"{path.name.removesuffix(PACKED).removesuffix('.csv')}.index.jsonl")
 
 
@@ -143,24 +139,18 @@ def _keep_time(path: Path, index: Path) -> None:
 
 
 class _Fit(NamedTuple):
-    """How far an index fits its file."""
+    """The answers that an index has, up to byte `end` of the file and `length` of the index, 0 where it is another's.
+
+    It is `believed` where the file has the time of the index, so that the answers needed no look.
+    """
 
     ids: set[str]
-    """The answers that it tells of."""
     end: int = 0
-    """The byte of the file up to which it tells."""
     length: int = 0
-    """The byte of the index up to which it fits; 0 where there is none, or another file's."""
     believed: bool = False
-    """Whether the file has the time of the index, so that the answers needed no look."""
 
 
 def _fit(path: Path) -> _Fit:
-    """How far the index of a file fits it.
-
-    Raises:
-        InputError: the file does not begin as CSV v2.
-    """
     ids: set[str] = set()
     if not index_file(path).is_file():
         return _Fit(ids)
@@ -185,7 +175,6 @@ def _fit(path: Path) -> _Fit:
 
 
 def _crc(file: BinaryIO, size: int) -> int:
-    """The CRC-32 of the next bytes."""
     crc = 0
     while size and (piece := file.read(min(size, _PIECE))):
         size -= len(piece)
@@ -217,7 +206,6 @@ def sync_index(path: Path, tell: Tell = lambda line: None) -> set[str]:
 
 
 def _read_rest(path: Path, fit: _Fit, tell: Tell) -> _Fit:
-    """Read what the index does not tell, add it, and cut off what is torn; how far the index fits now."""
     index, ids = index_file(path), set(fit.ids)
     end = fit.end or header_end(path)
     if fit.length:
@@ -249,20 +237,10 @@ def _read_rest(path: Path, fit: _Fit, tell: Tell) -> _Fit:
 
 
 def _read_places(path: Path, start: int) -> Iterator[tuple[StoredAnswer, Place]]:
-    """Each whole answer from byte `start` on, and where it stands.
-
-    Raises:
-        InputError: the file is damaged before its last answer.
-    """
     with open(path, "rb") as file:
         for found in find_whole_answers(path, start):
             file.seek(found.start)
-            try:
-                stored = found.parts.to_answer()
-            except ValueError as error:
-                raise InputError(
-                    f"{str(path)!r}, line {found.parts.line}: {error}. Run `citejury pipeline check` on the file."
-                ) from error
+            stored = answer_from_parts(path, found.parts)
             yield stored, Place(found.start, found.end, _crc(file, found.end - found.start))
 
 
@@ -290,13 +268,10 @@ def cited_urls(path: Path) -> Iterator[tuple[str, ...]] | None:
 
 
 class _Rewriting(NamedTuple):
-    """A file that takes the place of another, and its index: answers go in one by one."""
-
     file: BinaryIO
     lines: BinaryIO
 
     def add(self, line: IndexLine, rows: bytes) -> None:
-        """Add an answer by its line in the old index, and its rows as they are to stand in the file."""
         end = self.file.tell() + len(rows)
         self.file.write(rows)
         moved = line.model_copy(update={"end": end, "crc": crc32(rows)})
@@ -337,7 +312,6 @@ def put_in_order(path: Path, answer_ids: Iterable[str]) -> None:
 
 
 def begin_packed(path: Path) -> None:
-    """Begin a file under zstd, which has no answer yet, where there is none."""
     if not path.is_file():
         with staged_file(path) as file:
             file.write(stored_bytes(path, HEADER))
@@ -410,7 +384,6 @@ def read_again(path: Path, read: Callable[[StoredAnswer], Said]) -> None:
 
 
 def _copy(path: Path, start: int, end: int, new: BinaryIO) -> None:
-    """Write the bytes of a file from `start` up to `end` into another."""
     with open(path, "rb") as old:
         old.seek(start)
         while start < end and (piece := old.read(min(end - start, _PIECE))):

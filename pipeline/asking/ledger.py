@@ -6,18 +6,18 @@ Source: pipeline/contracts/run_folder.md#batches.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from pipeline.core.errors import InputError
-from pipeline.core.files import time_now
-from pipeline.core.json_lines import append_line, cut_torn, read_records
+from pipeline.core.files import cut_off, time_now
+from pipeline.core.json_lines import append_line, read_records
 from pipeline.core.schema import Frozen, ProviderName
 from pipeline.providers import get_provider
 
 LEDGER = "batches.jsonl"
-_DIGITS_OF_NAME = 12
+Step = Literal["planned", "created", "found", "collected", "dropped"]
 _ADVICE = (
     "a line of a run's batches, and what is paid for may stand there. Nothing was sent. Give the file back as it was; "
     "if that cannot be, remove the line: batches that the ledger does not name are looked for at the provider."
@@ -27,7 +27,7 @@ _ADVICE = (
 class LedgerLine(Frozen):
     """One step of one batch."""
 
-    step: Literal["planned", "created", "found", "collected", "dropped"]
+    step: Step
     """`planned` before it is sent, `created` when the provider has named it, `found` where only the provider knew of
     it, `collected` when all that it came to is on the disk, `dropped` where the provider never had it."""
     name: str
@@ -65,12 +65,8 @@ class Batch(NamedTuple):
 class Ledger:
     """The ledger of a run folder that this process alone writes to."""
 
-    def __init__(self, out: Path) -> None:
-        """Read the ledger, and cut off it a line that a kill tore.
-
-        Raises:
-            OutputError: a line before the last is not one of ours.
-        """
+    def __init__(self, out: Path, mend: bool = True) -> None:
+        """Read the ledger; to `mend` is to cut off a torn last line."""
         self.path = out / LEDGER
         self.open: dict[str, Batch] = {}
         self.batch_ids: set[str] = set()
@@ -79,22 +75,19 @@ class Ledger:
         for line, place in read_records(self.path, LedgerLine, _ADVICE):
             self._take(line)
             end = place.end
-        self.torn = cut_torn(self.path, end)
+        self.torn = mend and cut_off(self.path, end)
 
     def plan(self, batch: Batch) -> None:
-        """Write down a batch that is to be sent now."""
-        fields = batch._asdict()
-        self._write(LedgerLine(step="planned", timestamp=fields.pop("planned"), **fields))
+        self._write("planned", batch, batch.planned, model=batch.model, said=batch.said, calls=batch.calls)
 
     def note(self, step: Literal["created", "found"], batch: Batch, batch_id: str) -> Batch:
         """Write down the provider's name of a batch, and give the batch as it is now."""
         calls = batch.calls if step == "found" else ()
-        self._write(self._line(step, batch).model_copy(update={"batch_id": batch_id, "calls": calls}))
+        self._write(step, batch, batch_id=batch_id, calls=calls)
         return self.open[batch.name]
 
     def end(self, step: Literal["collected", "dropped"], batch: Batch, unanswered: Sequence[str] = ()) -> None:
-        """Write down that nothing more will come of a batch."""
-        self._write(self._line(step, batch).model_copy(update={"calls": tuple(unanswered)}))
+        self._write(step, batch, calls=tuple(unanswered))
 
     def of(self, provider: ProviderName) -> list[Batch]:
         """The provider's batches of which something may still come."""
@@ -102,46 +95,40 @@ class Ledger:
 
     def next_name(self, run_id: str, provider: ProviderName, digest: str) -> str:
         """The name of the provider's next batch; a ledger that was cut off gives the same name to the same batch."""
-        return f"{run_prefix(run_id)}{self.planned[provider] + 1}-{digest[:_DIGITS_OF_NAME]}"
+        return f"{run_prefix(run_id)}{self.planned[provider] + 1}-{digest[:12]}"
 
-    def _line(self, step: Literal["created", "found", "collected", "dropped"], batch: Batch) -> LedgerLine:
-        return LedgerLine(step=step, name=batch.name, provider=batch.provider, timestamp=time_now())
-
-    def _write(self, line: LedgerLine) -> None:
-        """Append the line; it is on the disk when this returns."""
+    def _write(self, step: Step, batch: Batch, timestamp: str = "", **fields: Any) -> None:
+        timestamp = timestamp or time_now()
+        line = LedgerLine(step=step, name=batch.name, provider=batch.provider, timestamp=timestamp, **fields)
         append_line(self.path, line.model_dump_json(exclude_defaults=True))
         self._take(line)
 
     def _take(self, line: LedgerLine) -> None:
-        _follow(self.open, line)
         self.planned[line.provider] += line.step == "planned"
         if line.batch_id:
             self.batch_ids.add(line.batch_id)
+        if line.step == "planned":
+            self.open[line.name] = Batch(
+                line.name, line.provider, line.timestamp, "", line.model, line.said, calls=line.calls
+            )
+        elif line.step in ("collected", "dropped"):
+            self.open.pop(line.name, None)
+        else:
+            batch = self.open.get(line.name) or Batch(line.name, line.provider, line.timestamp)
+            self.open[line.name] = batch._replace(batch_id=line.batch_id, calls=line.calls or batch.calls)
 
 
 def run_prefix(run_id: str) -> str:
-    """What the names of all batches of a run begin with."""
     return f"citejury-{run_id}-"
 
 
 def open_batches(out: Path) -> list[Batch]:
-    """The batches of a run folder of which something may still come; nothing is touched.
-
-    Raises:
-        OutputError: a line before the last is not one of ours.
-    """
-    batches: dict[str, Batch] = {}
-    for line, _ in read_records(out / LEDGER, LedgerLine, _ADVICE):
-        _follow(batches, line)
-    return list(batches.values())
+    """The batches of a run folder of which something may still come; nothing is touched."""
+    return list(Ledger(out, mend=False).open.values())
 
 
 def token_shares(out: Path) -> dict[str, float]:
-    """Which share of their price the tokens of calls cost that batches answered, by `answer_id`.
-
-    Raises:
-        OutputError: a line before the last is not one of ours.
-    """
+    """Which share of their price the tokens of calls cost that batches answered, by `answer_id`."""
     calls: dict[str, tuple[str, ...]] = {}
     shares: dict[str, float] = {}
     for line, _ in read_records(out / LEDGER, LedgerLine, _ADVICE):
@@ -156,12 +143,7 @@ def token_shares(out: Path) -> dict[str, float]:
 
 
 def refuse_open_batches(out: Path, providers: Iterable[ProviderName]) -> None:
-    """Refuse to ask providers one by one for what batches under way may answer.
-
-    Raises:
-        InputError: a batch of one of the providers is open.
-        OutputError: the ledger is damaged.
-    """
+    """Refuse to ask providers one by one for what batches under way may answer."""
     asked = set(providers)
     counts = Counter(batch.provider for batch in open_batches(out) if batch.provider in asked)
     if counts:

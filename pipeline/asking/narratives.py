@@ -9,19 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import file_digest
 from pathlib import Path
-from typing import NamedTuple
 
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.lines import delimiter_of, numbered_rows, open_csv
 from pipeline.core.schema import Frozen, Narrative
 
 _TEXT_COLUMNS = ("prompt", "narrative_prompt")
-_TYPE_COLUMN = "narrative_type"
-_LANGUAGE_COLUMN = "language"
 # Such as `de`, `de-AT` or `pt_BR`.
 _LANGUAGE_CODE = re.compile(r"([a-z]{2})(?:[-_].*)?", re.IGNORECASE | re.ASCII)
-# How the files of spreadsheets begin: .xlsx, .ods and .numbers are archives, .xls is an older container.
-_SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
 class NarrativesFile(Frozen):
@@ -44,12 +39,7 @@ class NarrativesCsv:
     """
 
     def __init__(self, path: Path, id_column: str = "narrative_id", text_column: str | None = None) -> None:
-        """Check the file, whole, and count its narratives.
-
-        Raises:
-            InputError: the file is missing, empty, not UTF-8 or not CSV, or lacks a column.
-            BadRowsError: rows without text or id, ragged rows, or rows with a NUL character; every one is listed.
-        """
+        """Check the file, whole, and count its narratives; an InputError or a BadRowsError says all that is wrong."""
         self.path = path
         self.columns = (id_column, text_column)
         problems: list[str] = []
@@ -72,20 +62,14 @@ class NarrativesCsv:
         return _stream_narratives(self.path, *self.columns, self.refuse)
 
     def refuse(self, problem: str) -> None:
-        """Raise for a row that was right when the file was opened."""
         raise InputError(f"{str(self.path)!r} was changed while it was read: {problem}.")
 
 
 def _stream_narratives(
     path: Path, id_column: str, text_column: str | None, bad_row: Callable[[str], None]
 ) -> Iterator[Narrative]:
-    """The narratives one by one; of a row that cannot be asked `bad_row` is told, and it is passed over.
-
-    Raises:
-        InputError: the file is missing, empty, not UTF-8 or not CSV, or lacks a column.
-    """
     with open_csv(path) as file:
-        if file.read(4) in _SPREADSHEETS:
+        if file.read(4) in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):  # .xlsx, .ods and .numbers are archives; .xls
             raise InputError(
                 f"{str(path)!r} is a spreadsheet and not CSV. Open it, choose `Save As` with the type `CSV UTF-8 "
                 "(Comma delimited)` in Excel or `Text CSV` in LibreOffice, and name the file that this writes; `;` or "
@@ -93,32 +77,26 @@ def _stream_narratives(
             )
     rows = numbered_rows(path, delimiter=delimiter_of(path, id_column))
     _, header = next(rows, (1, []))
-    columns = _find_columns(path, header, id_column, text_column)
+    id_at, text_at, kind_at, language_at = _find_columns(path, header, id_column, text_column)
     for line, cells in rows:
-        problem = _row_problem(cells, header, columns.id, columns.text)
+        problem = _row_problem(cells, header, id_at, text_at)
         if problem:
             bad_row(f"line {line}: {problem}")
             continue
-        language = columns.language is not None and _LANGUAGE_CODE.fullmatch(cells[columns.language].strip())
+        language = language_at is not None and _LANGUAGE_CODE.fullmatch(cells[language_at].strip())
         yield Narrative(
-            narrative_id=cells[columns.id],
-            narrative_type=cells[columns.kind] if columns.kind is not None else "",
+            narrative_id=cells[id_at],
+            narrative_type=cells[kind_at] if kind_at is not None else "",
             language=language[1].lower() if language else "",
-            prompt=cells[columns.text],
+            prompt=cells[text_at],
             line=line,
         )
 
 
-class _Columns(NamedTuple):
-    """The places of a narrative's cells in a row; `kind` and `language` are None where there is no such column."""
-
-    id: int
-    text: int
-    kind: int | None
-    language: int | None
-
-
-def _find_columns(path: Path, header: Sequence[str], id_column: str, text_column: str | None) -> _Columns:
+def _find_columns(
+    path: Path, header: Sequence[str], id_column: str, text_column: str | None
+) -> tuple[int, int, int | None, int | None]:
+    """Where a narrative's id, text, type and language are in a row; the last two are None where there are none."""
     if not header:
         raise InputError(f"{str(path)!r} is empty; it needs a header with `{id_column}` and `{_TEXT_COLUMNS[0]}`.")
     repeated = [name for name, count in Counter(header).items() if count > 1]
@@ -132,12 +110,11 @@ def _find_columns(path: Path, header: Sequence[str], id_column: str, text_column
         found = ", ".join(map(repr, header))
         options = " and ".join(f"`{option}`" for _, option in lacking)
         raise InputError(f"{str(path)!r} has no column {names}; found {found}. Name the right one with {options}.")
-    kind, language = (header.index(name) if name in header else None for name in (_TYPE_COLUMN, _LANGUAGE_COLUMN))
-    return _Columns(id_at, text_at, kind, language)
+    kind, language = (header.index(name) if name in header else None for name in ("narrative_type", "language"))
+    return id_at, text_at, kind, language
 
 
 def _row_problem(cells: Sequence[str], header: Sequence[str], id_at: int, text_at: int) -> str:
-    """Why the row cannot be asked; empty where it can."""
     if len(cells) != len(header):
         return f"cells found {len(cells)}, wanted {len(header)}"
     if not cells[id_at].strip():

@@ -7,12 +7,13 @@ Source: pipeline/contracts/run_folder.md#bad-responses, pipeline/contracts/run_f
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from pipeline.asking.index import read_index
 from pipeline.asking.questions import Call, Reply
 from pipeline.core.errors import ProviderError
-from pipeline.core.files import staged_file
-from pipeline.core.json_lines import Place, append_line, cut_torn, read_at, read_records
+from pipeline.core.files import cut_off, staged_file
+from pipeline.core.json_lines import Place, append_line, read_at, read_records
 from pipeline.core.prompts import text_digest
 from pipeline.core.schema import PROVIDERS, Frozen, Price, ProviderName
 from pipeline.core.terminal import counted
@@ -47,10 +48,10 @@ class BadResponse(Frozen):
     """The body as it was sent, without the key; one that cannot be unpacked has a letter of Latin-1 for each byte."""
     batch: str = ""
     """The name of the batch that it came in; empty where it came in none, and in folders of earlier versions."""
+    counted_as: ClassVar = "bad_replies"
 
     @classmethod
     def of(cls, call: Call, reply: Reply, timestamp: str) -> "BadResponse":
-        """The reply to a call that was put at this time."""
         return cls(
             answer_id=call.answer_id,
             provider=call.provider,
@@ -65,14 +66,10 @@ class BadResponse(Frozen):
         )
 
     def reply(self) -> Reply:
-        """The reply as it came."""
         return Reply(self.body, self.status, self.model, self.attempts, self.fault, is_paid=True, batch=self.batch)
 
     def usage(self) -> Usage:
-        """What the body states that it took; nothing where that cannot be read either.
-
-        Of a turn that was paused that is its last body: those before it are counted as what they are.
-        """
+        """What the body, of a paused turn the last one, says that it took; nothing where it cannot be read either."""
         try:
             body = load_body(self.body)
         except ProviderError:
@@ -80,7 +77,6 @@ class BadResponse(Frozen):
         return get_provider(self.provider).usage(body[-1] if isinstance(body, list) and body else body)
 
     def bill(self, prices: Mapping[str, Price]) -> tuple[Usage, Price | None]:
-        """What the body states that it took, and its price."""
         share = get_provider(self.provider).batch_token_price if self.batch else 1.0
         return self.usage(), batch_price(price_of(prices, self.model), share)
 
@@ -89,11 +85,7 @@ class BadResponses:
     """The replies of a run folder that cannot be read; who mends them is the only one that writes to it."""
 
     def __init__(self, out: Path, mend: bool = True) -> None:
-        """Find the calls that have one, the latest of each; to `mend` is to cut off a last line that a kill has torn.
-
-        Raises:
-            OutputError: a line before the last is not one of ours.
-        """
+        """Find the calls that have one, the latest of each; to `mend` is to cut off a torn last line."""
         self.path = out / BAD_RESPONSES
         self.places: dict[str, Place] = {}
         end = 0
@@ -101,10 +93,9 @@ class BadResponses:
             self.places[response.answer_id] = place
             end = place.end
         if mend:
-            cut_torn(self.path, end)
+            cut_off(self.path, end)
 
     def find(self, answer_id: str) -> BadResponse | None:
-        """The reply to the call of this id; None where there is none."""
         place = self.places.get(answer_id)
         return BadResponse.model_validate_json(read_at(self.path, place)) if place else None
 
@@ -113,9 +104,6 @@ def paid_in_vain(out: Path) -> Iterator[BadResponse]:
     """Each reply of the folder that was paid for and is no answer, also where its call was put again.
 
     One that a mended reader has made an answer of is left out: it is counted there. The indexes are in step.
-
-    Raises:
-        OutputError: a line before the last is not one of ours.
     """
     kept = BadResponses(out, mend=False).places
     files = [answers_file(out, provider) for provider in PROVIDERS] if kept else []
@@ -152,8 +140,10 @@ class PausedLine(Frozen):
     unused: bool = False
     """Whether the turn was begun anew, so that no answer holds the body."""
 
+    counted_as: ClassVar = "paused_bodies"
+    provider: ClassVar = PAUSING
+
     def bill(self, prices: Mapping[str, Price]) -> tuple[Usage, Price | None]:
-        """What the body states that it took, and its price."""
         body = load_body(self.text)
         provider = get_provider(PAUSING)
         share = 1.0 if self.batch.startswith(_ONE_BY_ONE) else provider.batch_token_price
@@ -165,21 +155,12 @@ class PausedTurns:
     """The paused turns of a run folder; who mends them is the only one that writes to it."""
 
     def __init__(self, out: Path, mend: bool = True) -> None:
-        """Read which turns are paused; to `mend` is to cut off a torn last line, whose batch is collected again.
-
-        Raises:
-            OutputError: a line before the last is not one of ours.
-        """
+        """To `mend` is to cut off a torn last line, whose batch is collected again."""
         self.path = out / PAUSED
         self.begun_anew: dict[str, str] = {}
         self._read(mend)
 
     def _read(self, mend: bool) -> None:
-        """Read the file: the turns that may go on, and the bodies that no answer holds.
-
-        Raises:
-            OutputError: a line before the last is not one of ours.
-        """
         self.places: dict[str, dict[str, Place]] = {}
         self.begun_by: dict[str, str] = {}
         self.unused: list[Place] = []
@@ -188,7 +169,7 @@ class PausedTurns:
             self._take(line, place)
             end = place.end
         if mend:
-            cut_torn(self.path, end)
+            cut_off(self.path, end)
 
     def _take(self, line: PausedLine, place: Place) -> None:
         """Know the line; one with other words than those before it begins the turn anew.
@@ -208,7 +189,6 @@ class PausedTurns:
             self.begun_by[line.answer_id] = line.digest
 
     def _end(self, answer_id: str) -> None:
-        """Go on with the call's turn no more: no answer holds its bodies."""
         self.unused += self.places.pop(answer_id).values()
         self.begun_by.pop(answer_id, None)
 
@@ -224,7 +204,6 @@ class PausedTurns:
         return [self.line(place).text for place in places]
 
     def line(self, place: Place) -> PausedLine:
-        """The line that stands there."""
         return PausedLine.model_validate_json(read_at(self.path, place))
 
     def keep(self, line: PausedLine) -> PausedLine | None:
@@ -251,7 +230,6 @@ class PausedTurns:
             self._take(line, append_line(self.path, line.model_dump_json()))
 
     def told_anew(self) -> list[str]:
-        """The line that says how many turns were begun anew; none where none was."""
         if not self.begun_anew:
             return []
         turns = counted(len(self.begun_anew), "paused turn")
@@ -281,11 +259,7 @@ class PausedTurns:
 
 
 def unused_bodies(out: Path) -> Iterator[PausedLine]:
-    """Each body of a paused turn that was paid for and that no answer holds, or none yet. The indexes are in step.
-
-    Raises:
-        OutputError: a line before the last is not one of ours.
-    """
+    """Each body of a paused turn that was paid for and that no answer holds, or none yet. The indexes are in step."""
     if not (out / PAUSED).is_file():
         return
     path = answers_file(out, PAUSING)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import Field, ValidationError
 
@@ -32,8 +32,6 @@ from pipeline.providers import provider_name
 from pipeline.text.words import text_language
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
-_SHOWN_LETTERS = 60
-_SHOWN_BEFORE = 12
 
 
 class Arm(NamedTuple):
@@ -60,11 +58,9 @@ class ArmAsked(Frozen):
 
     @classmethod
     def of(cls, arm: Arm) -> "ArmAsked":
-        """The arm as it is asked now."""
         return cls(models=dict(arm.models), prompts=PromptsAsked.of(arm.prompts), options=arm.options)
 
     def joined(self, now: "ArmAsked") -> "ArmAsked":
-        """This arm with the providers and options that it is asked with now."""
         return self.model_copy(update={"models": self.models | now.models, "options": now.options or self.options})
 
 
@@ -85,11 +81,7 @@ class ArmFile(Frozen):
 
 
 def read_arms(given: Sequence[str], base: Arm, providers: Sequence[ProviderName]) -> tuple[Arm, ...]:
-    """The arms of `--arm NAME:FILE`, in their order; `base` is what they leave as it is.
-
-    Raises:
-        InputError: a name is none or stands twice, in whatever case, or a file cannot be read or holds what no arm has.
-    """
+    """The arms of `--arm NAME:FILE`, in their order; `base` is what they leave as it is."""
     arms: dict[str, Arm] = {}
     for each in given:
         name, _, file = each.partition(":")
@@ -111,7 +103,6 @@ def read_arms(given: Sequence[str], base: Arm, providers: Sequence[ProviderName]
 
 
 def _to_arm(name: str, path: Path, base: Arm, providers: Sequence[ProviderName]) -> Arm:
-    """The arm that the file makes of what is asked anyway."""
     file = _read_arm_file(path)
     if file.model and len(providers) > 1:
         raise InputError(
@@ -143,7 +134,6 @@ def _read_arm_file(path: Path) -> ArmFile:
 
 
 def _what_is_wrong(error: ValidationError) -> str:
-    """What is wrong, as the end of a sentence that begins with the file."""
     problem = error.errors(include_url=False)[0]
     name = ".".join(str(part) for part in problem["loc"] if part != "languages")
     if problem["type"] != "extra_forbidden":
@@ -155,7 +145,6 @@ def _what_is_wrong(error: ValidationError) -> str:
 
 
 def _overlaid_options(base: AskOptions | None, given: Mapping[str, Any]) -> AskOptions | None:
-    """The options with the arm's own in their place; None for answers from stored payloads."""
     try:
         wanted = AskOptions.model_validate({**(base or AskOptions()).model_dump(), **given})
     except ValidationError as error:
@@ -189,25 +178,23 @@ def what_changed(earlier: ArmAsked, now: ArmAsked) -> str:
 
 
 def _shown(text: str | None, other: str | None) -> str:
-    """A prompt from where it begins to differ from another, with its digest."""
     if text is None:
         return "as for other languages"
     same = next((at for at, (a, b) in enumerate(zip(text, other or "", strict=False)) if a != b), None)
     differs = min(len(text), len(other or "")) if same is None else same
-    start = max(0, differs - _SHOWN_BEFORE)
-    end = start + _SHOWN_LETTERS
+    start = max(0, differs - 12)
+    end = start + 60
     part = f"{'…' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"
     return f"{part!r} (sha256 {text_digest(text)[:12]})"
 
 
-_Recency = Literal["", "day", "week", "month", "year"]
-_RECENCIES: dict[str, _Recency] = {"day": "day", "week": "week", "month": "month", "year": "year"}
+_RECENCIES = ("day", "week", "month", "year")
 
 # An address around a host name, or the sign that stands before a blocked one elsewhere.
 _ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://|-+)?([^/?#:]*).*$", re.IGNORECASE | re.DOTALL)
 
 _MAX_TEMPERATURE = 2.0
-_COUNTRY_CODES = """
+_COUNTRIES = """
 AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA
 CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA
 GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP
@@ -216,7 +203,6 @@ MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL
 RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW
 TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW
 """
-_COUNTRIES = frozenset(_COUNTRY_CODES.split())
 # What people write instead of the code: other lists' codes, three letters, languages.
 _MEANT_COUNTRY = {"UK": "GB", "EN": "GB", "EL": "GR", "JA": "JP", "KO": "KR", "UKR": "UA", "GER": "DE", "JPN": "JP"}
 
@@ -231,11 +217,7 @@ def read_options(
     temperature: float | None = None,
     max_tokens: int = AskOptions.model_fields["max_tokens"].default,
 ) -> AskOptions:
-    """What the user asked for, spelt as the providers want it: hosts in lower case and punycode, each once.
-
-    Raises:
-        InputError: a value is none that any provider takes; the message names what was probably meant.
-    """
+    """What the user asked for, spelt as the providers want it: hosts in lower case and punycode, each once."""
     allowed, blocked = (tuple(dict.fromkeys(map(_read_domain, names))) for names in (allowed_domains, blocked_domains))
     both = sorted({*allowed} & {*blocked})
     if both:
@@ -247,7 +229,7 @@ def read_options(
     if max_tokens < 1:
         raise InputError(f"An answer cannot have {max_tokens} tokens; give 1 or more.")
     code, age = country.strip().upper(), recency.strip().lower()
-    if code and code not in _COUNTRIES:
+    if code and code not in _COUNTRIES.split():
         meant = _MEANT_COUNTRY.get(code)
         hint = f"Did you mean {meant!r}?" if meant else "Give its two letters by ISO 3166, such as 'DE' or 'JP'."
         raise InputError(f"There is no country {country!r}. {hint}")
@@ -255,19 +237,12 @@ def read_options(
         nearest = get_close_matches(age, _RECENCIES, n=1)
         hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Give one of {', '.join(_RECENCIES)}."
         raise InputError(f"A page's age cannot be {recency!r}. {hint}")
-    return AskOptions(
-        allowed_domains=allowed,
-        blocked_domains=blocked,
-        country=code,
-        recency=_RECENCIES.get(age, ""),
-        max_uses=max_uses,
-        temperature=temperature,
-        max_tokens=max_tokens,
-    )
+    options = {"max_uses": max_uses, "temperature": temperature, "max_tokens": max_tokens}
+    sites = {"allowed_domains": allowed, "blocked_domains": blocked}
+    return AskOptions.model_validate({**sites, "country": code, "recency": age, **options})
 
 
 def _read_domain(name: str) -> str:
-    """The host name in lower case and punycode; an error where it is none, or has no dot."""
     host = host_name(name.strip()).strip(".")
     if _is_site(host):
         return host
@@ -277,13 +252,11 @@ def _read_domain(name: str) -> str:
 
 
 def _is_site(host: str) -> bool:
-    """Whether the host name has a dot, and no label that is empty or begins or ends with a hyphen."""
     labels = host.split(".")
     return len(labels) > 1 and all(label.strip("-") == label != "" for label in labels)
 
 
 _NO_ARM = (Arm(),)
-_DEFAULT_CONCURRENCY = 4
 
 
 class Call(NamedTuple):
@@ -340,11 +313,7 @@ class AnswerSource(Protocol):
     """Where replies come from: the providers themselves, or a folder of stored payloads."""
 
     async def answer(self, call: Call, turn: Turn = NEW_TURN) -> Reply:
-        """The reply to a call; a turn that an earlier start had to leave goes on from its bodies.
-
-        Raises:
-            ProviderError: there is none.
-        """
+        """The reply to a call, or a ProviderError; a turn that an earlier start had to leave goes on."""
 
     def stop(self) -> int:
         """Give up the calls that only wait for their next request, and count them."""
@@ -405,16 +374,13 @@ class Questions(NamedTuple):
         return self.arms or (Arm("", self.models, self.prompts, self.options),)
 
     def calls(self, run_id: str, provider: ProviderName) -> Iterator[Call]:
-        """The calls to one provider, in the narratives' order, made one by one."""
         narratives = islice(self.narratives, self.max_rows)
         return plan_calls(run_id, provider, narratives, self.asked_arms(), self.repeats)
 
     def rows(self) -> int:
-        """How many narratives are put."""
         return len(self.narratives) if self.max_rows is None else min(len(self.narratives), self.max_rows)
 
     def calls_each(self) -> int:
-        """How many calls each provider gets."""
         return self.rows() * len(self.asked_arms()) * self.repeats
 
 
@@ -424,7 +390,7 @@ class Limits(NamedTuple):
     With `compress` answers are kept under zstd; with `retry_bad` a reply that cannot be read is asked for once more.
     """
 
-    concurrency: int = _DEFAULT_CONCURRENCY
+    concurrency: int = 4
     max_cost: float | None = None
     prices: Mapping[str, Price] = {}
     compress: bool = False

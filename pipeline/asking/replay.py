@@ -22,13 +22,6 @@ from pipeline.core.schema import PROVIDERS, ProviderName
 from pipeline.csv.file import answers_file
 from pipeline.providers import get_provider
 
-# Providers also send errors as plain text or a page.
-_BODY_ENDINGS = (".json", ".txt", ".html")
-_SIDECAR_ENDING = ".meta.json"
-_STATUS = re.compile(r"\b[1-5]\d\d\b", re.ASCII)
-# The longest name that common file systems take, less the longest ending and `.2`.
-_MAX_NAME_BYTES = 230
-
 
 def replay_narratives(
     narratives: Path,
@@ -61,18 +54,15 @@ class RecordedAnswers(NamedTuple):
     folder: Path
 
     async def answer(self, call: Call, turn: Turn = NEW_TURN) -> Reply:
-        """The stored payload of a call, which is a whole turn, with the status and the model that its sidecar names.
-
-        Raises:
-            ProviderError: nothing is stored for it, or what is stored cannot be read.
-        """
+        """The stored payload of a call, which is a whole turn, with the status and the model that its sidecar names."""
         stem = _file_stem(call)
         for name in _provider_folders(call.provider):
-            for ending in _BODY_ENDINGS:
+            for ending in (".json", ".txt", ".html"):  # providers also send errors as plain text or a page
                 path = self.folder / call.arm / name / (stem + ending)
                 if path.is_file():
-                    sidecar = _read_sidecar(path.with_name(stem + _SIDECAR_ENDING))
-                    status = _STATUS.search(str(sidecar.get("status", "")))  # also of `200*` or `HTTP 429`
+                    sidecar = _read_sidecar(path.with_name(f"{stem}.meta.json"))
+                    words = str(sidecar.get("status", ""))  # such as `200*` or `HTTP 429`
+                    status = re.search(r"\b[1-5]\d\d\b", words, re.ASCII)
                     request = sidecar.get("request_body")
                     model = request.get("model") if isinstance(request, dict) else None
                     return Reply(
@@ -82,7 +72,6 @@ class RecordedAnswers(NamedTuple):
         raise ProviderError(f"There is no payload `{place}.json` in the replay folder.", "not_recorded")
 
     def stop(self) -> int:
-        """Zero: a file is never waited for."""
         return 0
 
 
@@ -108,16 +97,11 @@ async def changed_payloads(questions: Questions, out: Path, source: RecordedAnsw
 
 
 def _provider_folders(provider: ProviderName) -> list[str]:
-    """The folder names under which a provider's payloads may stand, its own first, then the vendors'."""
     return [provider, *get_provider(provider).aliases]
 
 
 def recorded_providers(folder: Path, arms: Sequence[str] = ()) -> list[ProviderName]:
-    """The providers that have a folder of payloads, in the fixed order; with arms, in the folder of one of them.
-
-    Raises:
-        InputError: there is no such folder, or none of its own folders is a provider's.
-    """
+    """The providers that have a folder of payloads, in the fixed order; with arms, in the folder of one of them."""
     if not folder.is_dir():
         raise InputError(
             f"There is no folder {str(folder)!r}; `--replay` wants one with `<provider>/<narrative_id>.json`."
@@ -133,16 +117,15 @@ def recorded_providers(folder: Path, arms: Sequence[str] = ()) -> list[ProviderN
 
 
 def _file_stem(call: Call) -> str:
-    """The payload's file name without ending; an error for an id that is none, and might lead out of the folder."""
     name = call.narrative.narrative_id
     plain = name not in ("", ".", "..") and not any(char in "/\\:" or ord(char) < 32 for char in name)
-    if not plain or len(name.encode("utf-8", "surrogatepass")) > _MAX_NAME_BYTES:
+    # The longest name that common file systems take, less the longest ending and `.2`.
+    if not plain or len(name.encode("utf-8", "surrogatepass")) > 230:
         raise ProviderError(f"The id {name[:60]!r} is no plain file name, so no payload is looked for.", "not_recorded")
     return name if call.occurrence == 1 else f"{name}.{call.occurrence}"
 
 
 def _read_body(path: Path) -> str:
-    """The payload's text without a byte order mark."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -152,11 +135,8 @@ def _read_body(path: Path) -> str:
 
 
 def _read_sidecar(path: Path) -> dict[str, Any]:
-    """The sidecar beside a payload; empty where there is none."""
-    if not path.is_file():
-        return {}
     try:
-        sidecar = json.loads(_read_body(path))
+        sidecar = json.loads(_read_body(path)) if path.is_file() else {}
     except (ValueError, RecursionError) as error:
         raise ProviderError(f"The sidecar `{path.name}` is not JSON; mend or remove it.") from error
     if not isinstance(sidecar, dict):

@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,6 @@ from pipeline.asking.index import append_indexed, read_index
 from pipeline.asking.ledger import refuse_open_batches, token_shares
 from pipeline.asking.paid_replies import (
     BAD_RESPONSES,
-    PAUSING,
     BadResponse,
     BadResponses,
     PausedLine,
@@ -27,7 +27,6 @@ from pipeline.asking.run_folder import (
     ERRORS,
     OpenRun,
     RunManifest,
-    append_error,
     open_run,
     read_errors,
     standing_errors,
@@ -41,13 +40,11 @@ from pipeline.core.files import locked_folder, time_now
 from pipeline.core.json_lines import append_line
 from pipeline.core.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.core.terminal import stopping_on_signals
-from pipeline.csv.file import answers_file
+from pipeline.csv.file import answers_file, error_bytes
 from pipeline.providers import get_provider, read_body
 from pipeline.providers.cost import Usage, batch_price, cost_of, price_advice, price_of
 from pipeline.providers.http.failure import unreadable_error
 from pipeline.providers.http.request import load_body
-
-_UNKNOWN_MODEL = "unknown"
 
 
 async def ask_narratives(
@@ -87,13 +84,8 @@ async def settle_run(
 ) -> RunManifest:
     """Open the run in the folder, let `settle` write down what becomes of its calls, and give the run's manifest.
 
-    `settle` records each settled call in the state; `stop_waiting` is the state's; `tell` hears what takes long.
-    Calls that are put `one_by_one` are none that a batch holds.
-
-    Raises:
-        OutputError: the folder holds something else, or is in use.
-        InputError: answers in the folder are to other narratives or of another model, batches hold calls that are to
-            be put one by one, or nothing at all was answered.
+    `settle` records each settled call in the state; `tell` hears what takes long. Calls that are put `one_by_one` are
+    none that a batch holds. Errors as `ask_narratives`.
     """
     with locked_folder(out):
         if one_by_one:
@@ -128,9 +120,6 @@ async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: 
     """Settle every call that is not answered yet, unless the state says that the run is stopped.
 
     Each provider has as many calls under way as the limits say; none waits for another provider.
-
-    Raises:
-        OutputError, OSError: a result cannot be written; the other calls are given up.
     """
     shared = [run.questions.calls(run.manifest.run_id, provider) for provider in run.questions.providers]
     desk = _Desk(run, source, state, BadResponses(run.out), PausedTurns(run.out), report, set())
@@ -169,7 +158,6 @@ class _Desk(NamedTuple):
     ended: set[str]
 
     async def work(self, calls: Iterator[Call]) -> None:
-        """Settle call after call from the iterator, which other workers share, until it is empty or the run stopped."""
         run, state, total = self.run, self.state, self.run.questions.calls_each()
         for call in calls:
             if call.answer_id in run.answered[call.provider]:
@@ -252,7 +240,6 @@ def store_reply(out: Path, call: Call, reply: Reply, requested: str, is_old: boo
 
 
 def store_failure(out: Path, call: Call, reply: Reply | None, failure: ProviderError, requested: str) -> Settled:
-    """Append to the folder the error that says why the call has no answer."""
     attempts = reply.attempts if reply else failure.attempts
     error = ErrorLine(
         narrative_id=call.narrative.narrative_id,
@@ -267,18 +254,18 @@ def store_failure(out: Path, call: Call, reply: Reply | None, failure: ProviderE
         repeat=call.repeat,
         arm=call.arm,
     )
-    append_error(out, error)
+    with open(out / ERRORS, "ab") as file:
+        file.write(error_bytes(error))
     return Settled(error=error, is_lost=failure.is_lost)
 
 
 def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> StoredAnswer:
-    """What CSV v2 keeps of an answer; its model is the one the body names, else the one asked for."""
     return StoredAnswer(
         narrative_id=call.narrative.narrative_id,
         narrative_type=call.narrative.narrative_type,
         narrative_prompt=call.narrative.prompt,
         model_name=call.provider,
-        model_version=answer.model or call.model or reply.model or _UNKNOWN_MODEL,
+        model_version=answer.model or call.model or reply.model or "unknown",
         answer_id=call.answer_id,
         answer_prompt=call.prompt,
         answer_text=answer.text,
@@ -312,20 +299,14 @@ def _count_earlier(run: OpenRun, state: RunState) -> None:
             model = run.manifest.model_of(line, provider) or line.model_version
             price = price_of(prices, line.model_version, model)
             count(provider, model, line.usage, batch_price(price, shares.get(line.answer_id, 1.0)))
-    for bad in paid_in_vain(run.out):
-        count(bad.provider, bad.model, *bad.bill(prices))
-    for body in unused_bodies(run.out):
-        count(PAUSING, body.model, *body.bill(prices))
+    for paid in chain(paid_in_vain(run.out), unused_bodies(run.out)):
+        count(paid.provider, paid.model, *paid.bill(prices))
     for provider, most, model in unknown.elements():
         state.spending.pay(provider, None, most, model)
     state.spending.earlier = state.spending.spent
 
 
 def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> RunManifest:
-    """Write answers, errors and citations in their final order, and the manifest that is given back.
-
-    It counts as finished unless calls are left that a stop kept from being settled.
-    """
     in_order = sorted(errors, key=lambda each: (PROVIDERS.index(each.provider), each.row, each.arm, each.repeat))
     write_errors(run.out, in_order)
     unsettled = run.questions.calls_each() * len(run.questions.providers) - state.settled

@@ -18,6 +18,7 @@ from pipeline.asking.questions import Arm, ArmAsked, Call, Questions, Tell, plan
 from pipeline.asking.run_state import LastStart
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file, time_now
+from pipeline.core.json_lines import read_records
 from pipeline.core.lines import PACKED, is_packed
 from pipeline.core.prompts import DEFAULT_PROMPTS, PromptsAsked
 from pipeline.core.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName
@@ -26,8 +27,6 @@ from pipeline.csv.rows import find_place
 
 MANIFEST = "manifest.json"
 ERRORS = "errors.jsonl"
-
-_PROMPTS_OF_OLD_RUNS = PromptsAsked.of(DEFAULT_PROMPTS)
 
 
 class ProviderCounts(Frozen):
@@ -102,13 +101,10 @@ class RunManifest(Frozen):
 
     def asked_arms(self) -> dict[str, ArmAsked]:
         """Every way in which calls of the run were put, that without an arm under an empty name."""
-        plain = (
-            {} if self.prompts is None and self.arms else {"": ArmAsked(prompts=self.prompts or _PROMPTS_OF_OLD_RUNS)}
-        )
-        return plain | self.arms
+        prompts = self.prompts or PromptsAsked.of(DEFAULT_PROMPTS)  # old runs had these
+        return ({} if self.prompts is None and self.arms else {"": ArmAsked(prompts=prompts)}) | self.arms
 
     def model_of(self, line: IndexLine, provider: ProviderName) -> str:
-        """The model that the call of the provider's answer asked for; empty where the payloads alone tell."""
         question = (provider, line.narrative_id, line.prompt)
         place = find_place(line.answer_id, question, self.run_id, self.repeats, tuple(self.arms)) if self.arms else None
         if place and place.arm:
@@ -117,11 +113,7 @@ class RunManifest(Frozen):
 
 
 def read_manifest(out: Path) -> RunManifest:
-    """The manifest in the folder.
-
-    Raises:
-        OutputError: it is not a manifest of a run.
-    """
+    """The manifest in the folder; an OutputError where it is none of a run."""
     try:
         return RunManifest.model_validate_json((out / MANIFEST).read_bytes())
     except ValidationError as error:
@@ -131,44 +123,16 @@ def read_manifest(out: Path) -> RunManifest:
 
 
 def write_manifest(out: Path, manifest: RunManifest) -> None:
-    """Write the manifest, whole or not at all."""
     with staged_file(out / MANIFEST) as file:
         file.write((json.dumps(manifest.model_dump(), ensure_ascii=False, indent=2) + "\n").encode())
 
 
 def read_errors(out: Path) -> list[ErrorLine]:
-    """The errors so far; a line torn by a kill is passed over, for its call is asked again.
-
-    Raises:
-        OutputError: a line before the last is not one of ours.
-    """
-    path = out / ERRORS
-    if not path.is_file():
-        return []
-    lines = path.read_bytes().split(b"\n")
-    errors = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            errors.append(ErrorLine.model_validate_json(line))
-        except ValidationError as error:
-            if number == len(lines):
-                break
-            raise OutputError(
-                f"`{ERRORS}` in {str(out)!r}, line {number} is not an error of a run; remove it."
-            ) from error
-    return errors
-
-
-def append_error(out: Path, error: ErrorLine) -> None:
-    """Append the error to the file."""
-    with open(out / ERRORS, "ab") as file:
-        file.write(error_bytes(error))
+    """The errors so far; a line torn by a kill is passed over, for its call is asked again."""
+    return [error for error, _ in read_records(out / ERRORS, ErrorLine, "an error of a run; remove it.")]
 
 
 def write_errors(out: Path, errors: Iterable[ErrorLine]) -> None:
-    """Write the file anew with exactly these errors."""
     with staged_file(out / ERRORS) as file:
         file.writelines(map(error_bytes, errors))
 
@@ -235,12 +199,7 @@ def open_run(out: Path, questions: Questions, compress: bool = False, tell: Tell
 
 
 def look_into(out: Path, questions: Questions) -> OpenRun:
-    """The run in the folder as it would go on, or a new one; nothing is touched.
-
-    Raises:
-        OutputError: the folder holds something else.
-        InputError: answers in the folder are to other narratives or prompts, or of another model.
-    """
+    """The run in the folder as it would go on, or a new one; nothing is touched. Errors as `open_run`."""
     if (out / MANIFEST).is_file():
         manifest = read_manifest(out)
     elif out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
@@ -259,7 +218,6 @@ def _new_manifest(questions: Questions, run_id: str) -> RunManifest:
 
 
 def _pack_answers(run: OpenRun, tell: Tell) -> None:
-    """Put the folder's plain files of answers under zstd, and begin one for each provider that has none."""
     for provider in PROVIDERS:
         file = answers_file(run.out, provider)
         if file.is_file() and not is_packed(file):
@@ -274,12 +232,6 @@ def _arm_of(name: str, asked: ArmAsked) -> Arm:
 
 
 def _with_arms(run: OpenRun) -> OpenRun:
-    """The run with its manifest's prompts and arms joined by those that are asked now.
-
-    Raises:
-        InputError: answers in the folder were asked for with other prompts, or their arm with anything else; they are
-            to other narratives or of another model; or an arm's name differs from an earlier one's only by case.
-    """
     manifest, earlier = run.manifest, run.manifest.asked_arms()
     arms = dict(earlier) if any(run.answered.values()) else {name: arm for name, arm in earlier.items() if name}
     for arm in run.questions.asked_arms():
@@ -304,13 +256,11 @@ def _with_arms(run: OpenRun) -> OpenRun:
     run = run._replace(manifest=manifest.model_copy(update=changes))
     for provider in PROVIDERS:
         if run.answered[provider]:
-            _refuse_other_narratives(run, provider)
-            _refuse_other_model(run, provider)
+            _refuse_others(run, provider)
     return run
 
 
 def _is_answered(run: OpenRun, arm: Arm) -> bool:
-    """Whether the folder holds an answer to a call of the arm, as it was asked."""
     run_id, repeats, narratives = run.manifest.run_id, run.manifest.repeats, run.questions.narratives
     return any(
         call.answer_id in answered
@@ -321,21 +271,30 @@ def _is_answered(run: OpenRun, arm: Arm) -> bool:
 
 
 def _models_asked(manifest: RunManifest, questions: Questions) -> dict[ProviderName, ProviderCounts]:
-    """What the manifest says of each provider, with the model asked for now; a kill must not lose that."""
     known: dict[ProviderName, ProviderCounts] = {}
+    models = {} if questions.arms else questions.models
     for provider in PROVIDERS:
-        counts = manifest.providers.get(provider)
-        asked = provider in questions.providers and not questions.arms
-        model = questions.models.get(provider, "") if asked else ""
-        if counts or provider in questions.providers:
-            counts = counts or ProviderCounts()
+        is_asked = provider in questions.providers
+        counts = manifest.providers.get(provider, ProviderCounts())
+        if is_asked or provider in manifest.providers:
+            model = models.get(provider, "") if is_asked else ""
             known[provider] = counts.model_copy(update={"model_asked": model or counts.model_asked})
     return known
 
 
-def _refuse_other_model(run: OpenRun, provider: ProviderName) -> None:
-    """Refuse to ask a provider for another model than the one that answered before: the file would mix two."""
+def _refuse_others(run: OpenRun, provider: ProviderName) -> None:
+    """Refuse narratives that lack one that was answered, and another model, which would mix two in one file."""
     questions = run.questions
+    strange = run.answered[provider] - {call.answer_id for call in run.every_call(provider)}
+    if strange:
+        stored = next(each for each in read_answers(answers_file(run.out, provider)) if each.answer_id in strange)
+        line = next((each.line for each in questions.narratives if each.narrative_id == stored.narrative_id), None)
+        found = f"has another text now (line {line})" if line else "is no longer among the narratives"
+        others = f", and so it is with {len(strange) - 1} more" if len(strange) > 1 else ""
+        raise InputError(
+            f"{str(run.out)!r} holds answers to other narratives: {stored.narrative_id!r} {found}, it was asked as "
+            f"{stored.narrative_prompt[:60]!r}{others}. Give the narratives back as they were, or name another `--out`."
+        )
     earlier = run.manifest.providers.get(provider, ProviderCounts()).model_asked
     model = questions.models.get(provider, "")
     if provider in questions.providers and not questions.arms and earlier and model and model != earlier:
@@ -343,24 +302,6 @@ def _refuse_other_model(run: OpenRun, provider: ProviderName) -> None:
             f"{str(run.out)!r} holds answers of {provider} from the model {earlier!r}, and {model!r} is asked for now. "
             f"Ask with `--model {provider}={earlier}`, or name another `--out`."
         )
-
-
-def _refuse_other_narratives(run: OpenRun, provider: ProviderName) -> None:
-    """Refuse narratives that do not hold every one that was answered; more of them are fine."""
-    strange = set(run.answered[provider])
-    for call in run.every_call(provider):
-        strange.discard(call.answer_id)
-    if not strange:
-        return
-    stored = next(answer for answer in read_answers(answers_file(run.out, provider)) if answer.answer_id in strange)
-    lines = (each.line for each in run.questions.narratives if each.narrative_id == stored.narrative_id)
-    line = next(lines, None)
-    found = f"has another text now (line {line})" if line else "is no longer among the narratives"
-    others = f", and so it is with {len(strange) - 1} more" if len(strange) > 1 else ""
-    raise InputError(
-        f"{str(run.out)!r} holds answers to other narratives: {stored.narrative_id!r} {found}, it was asked as "
-        f"{stored.narrative_prompt[:60]!r}{others}. Give the narratives back as they were, or name another `--out`."
-    )
 
 
 def standing_errors(errors: Sequence[ErrorLine], questions: Questions) -> list[ErrorLine]:

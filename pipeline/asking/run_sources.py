@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from pipeline.asking.gather import Gathered
 
 
-_SHOWN = 3
-
-
 Added = tuple[str, Path]
 """A URL and the file that the user has of it."""
 
@@ -32,14 +29,11 @@ Fetch = Callable[[Store, Sequence[str]], "Gathered"]
 
 
 class RunSources(NamedTuple):
-    """What came of a run's sources."""
+    """Pages and records, counted; `gathered` is None without fetching, `uncited` are added URLs that nobody cites."""
 
     tally: Tally
-    """Pages and records, counted."""
     gathered: "Gathered | None"
-    """What came of fetching; None where the store was all there was."""
     uncited: tuple[str, ...] = ()
-    """The URLs of the user's files that no answer of the run cites."""
 
 
 def write_run_records(
@@ -97,11 +91,7 @@ def _citations_of_run(run: Path) -> Iterator[tuple[str, ...]]:
 def _add_pages(
     store: Store, added: Sequence[Added], targets: Mapping[str, str], cited: Sequence[str], tell: Tell
 ) -> tuple[str, ...]:
-    """Put the user's files into the store, under every form in which their URLs are cited; those that no answer cites.
-
-    Raises:
-        InputError: a URL is none, or a file cannot be read; those before it are stored.
-    """
+    """Put the user's files into the store, in every form in which their URLs are cited; those that no answer cites."""
     from pipeline.sources.extract import Extractor  # what reads pages is not loaded where none is added
 
     async def add() -> tuple[str, ...]:
@@ -121,17 +111,12 @@ def _add_pages(
                 for form in forms or (key,):
                     store.put_page(page._replace(url=form, final_url=form, domain=source_domain(form)))
                 if not forms:
-                    tell(f"{url} is kept, but no answer of this run cites it.{_near(key, cited)}")
+                    near = [each for each in cited if site_key(each) == site_key(key)]
+                    more = f" Of its site it cites {', '.join(near[:3])}{' and others' if near[3:] else ''}."
+                    tell(f"{url} is kept, but no answer of this run cites it.{more if near else ''}")
                     uncited.append(url)
                 elif key not in forms:
                     tell(f"{url} is cited as {' and as '.join(forms)}; your file is read for that.")
         return tuple(uncited)
 
     return asyncio.run(add())
-
-
-def _near(key: str, cited: Sequence[str]) -> str:
-    """A sentence on what is cited of the same site; empty where nothing is."""
-    site = site_key(key)
-    near = [each for each in cited if site_key(each) == site]
-    return f" Of its site it cites {', '.join(near[:_SHOWN])}{' and others' if near[_SHOWN:] else ''}." if near else ""

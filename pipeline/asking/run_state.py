@@ -85,7 +85,6 @@ class RunState:
 
     @property
     def settled(self) -> int:
-        """How many calls have an answer or an error now."""
         return self.kept + self.answered.total() + len(self.errors)
 
     def last_start(self) -> LastStart:
@@ -114,7 +113,6 @@ class RunState:
         )
 
     def may_start_call(self) -> bool:
-        """Whether another call may be started; the known cost is looked at now."""
         if not self.stopped and self.spending.is_reached:
             self.stopped = "max_cost"
         return not self.stopped
@@ -136,7 +134,6 @@ class RunState:
             self.spending.end(call.provider)
 
     def record(self, call: Call, settled: Settled) -> None:
-        """Count the settled call, and its cost."""
         if settled.error:
             self.errors.append(settled.error)
             self.unread[call.provider] += settled.is_old
@@ -162,7 +159,6 @@ class RunState:
             self.spending.pay(call.provider, None)
 
     def record_paused(self, line: "PausedLine") -> None:
-        """Count what a body of a paused turn cost, which is in no answer yet."""
         usage, price = line.bill(self.limits.prices)
         cost = cost_of(usage, price)
         self.spending.spent += (self.most(price) or 0.0) if cost is None else cost
@@ -204,12 +200,10 @@ class Spending:
 
     @property
     def is_reached(self) -> bool:
-        """Whether the limit leaves nothing to any provider."""
         return self.limit is not None and self.spent >= self.limit
 
     @property
     def now(self) -> float:
-        """The known cost since this start."""
         return self.spent - self.earlier
 
     def pay(
@@ -247,12 +241,10 @@ class Spending:
         return True
 
     def end(self, provider: ProviderName) -> None:
-        """The call is no longer under way, and what it cost is counted."""
         self.under_way[provider] -= 1
         self.moved.set()
 
     def _is_over(self, provider: ProviderName) -> bool:
-        """Whether no further call to the provider may ever start."""
         return self.is_reached or (self.limit is not None and provider in self.unknown)
 
     def _fits(self, provider: ProviderName) -> bool:

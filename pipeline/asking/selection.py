@@ -15,16 +15,12 @@ from pipeline.providers.provider import Api
 
 
 class Spoken(NamedTuple):
-    """How providers are spoken to: those that can be in more than one way, and those that have presets.
-
-    Presets have a system prompt of their own, which ours takes the place of only for the `instructed` providers.
-    """
+    """How providers are spoken to: in which of several ways, and whose presets' own system prompt gives way to ours."""
 
     apis: Mapping[ProviderName, str] = {}
     instructed: Collection[ProviderName] = ()
 
     def api_of(self, provider: ProviderName) -> Api:
-        """How the provider is spoken to."""
         return get_provider(provider).api(self.apis.get(provider, ""))
 
     def system_prompt(self, call: Call) -> str:
@@ -37,10 +33,7 @@ USUAL = Spoken()
 
 
 class ProviderSelection(NamedTuple):
-    """Whom to ask, where, with which model, options and prompts; `notes` are lines for the user about the others.
-
-    With `arms`, which have models, options and prompts of their own, each of them asks everybody.
-    """
+    """Whom to ask, where, with which model, options and prompts, or by `arms`; `notes` tell the user of others."""
 
     providers: tuple[ProviderName, ...]
     endpoints: Mapping[ProviderName, Endpoint]
@@ -52,30 +45,26 @@ class ProviderSelection(NamedTuple):
     arms: tuple[Arm, ...] = ()
 
     def asked_arms(self) -> tuple[Arm, ...]:
-        """The arms; without any, the one without a name that a run has then."""
         return self.arms or (Arm("", self.models, self.prompts, self.options),)
 
     def request(self, call: Call) -> ProviderRequest:
-        """The request that puts the call."""
         api = self.spoken.api_of(call.provider)
         return api.request(call.model, self.spoken.system_prompt(call), call.prompt, call.options or self.options)
 
     def said(self, call: Call) -> str:
         """SHA-256 in hex of what the user says of a call.
 
-        That is its id, which stands for the user prompt, its model, system prompt and options, where they are the
-        user's own: not the request's body, which another version of ours or the clock may write in another way.
+        That is its id, which stands for the user prompt, its model, and its system prompt and options where they are
+        the user's own: not the request's body, which another version of ours or the clock may write in another way.
         """
         options = (call.options or self.options).model_dump(mode="json", exclude_defaults=True)
         system = None if call.system == SYSTEM_PROMPT else call.system
         return sha256(json.dumps([call.answer_id, call.model, system, options], sort_keys=True).encode()).hexdigest()
 
     def questions(self, narratives: NarrativesCsv, max_rows: int | None = None, repeats: int = 1) -> Questions:
-        """The narratives as questions to these providers."""
         return Questions(
             narratives, self.providers, self.models, max_rows, repeats, self.options, self.prompts, self.arms
         )
 
     def models_of(self, provider: ProviderName) -> tuple[str, ...]:
-        """The models that are asked for, each once."""
         return tuple(dict.fromkeys(arm.models[provider] for arm in self.asked_arms()))

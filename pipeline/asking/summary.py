@@ -7,12 +7,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from pipeline.asking.index import Said, put_in_order, read_again, read_index, sync_index
 from pipeline.asking.ledger import token_shares
-from pipeline.asking.paid_replies import PAUSING, paid_in_vain, unused_bodies
+from pipeline.asking.paid_replies import paid_in_vain, unused_bodies
 from pipeline.asking.run_folder import MANIFEST, OpenRun, ProviderCounts, RunManifest, read_manifest, write_manifest
 from pipeline.asking.run_state import LastStart
 from pipeline.core.errors import InputError, ProviderError
@@ -29,7 +30,6 @@ from pipeline.records.citations_file import CITATIONS, resolved_earlier
 _WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "reason_stop", "tool_calls", "tool_use"})
 # Binary sums of decimal prices have a tail of no meaning.
 _COST_DIGITS = 8
-_as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def summarise_run(
@@ -64,12 +64,9 @@ def _count_files(
     shares = token_shares(out)
     targets = resolved_earlier(out / CITATIONS)
     bad: dict[ProviderName, ProviderCounts] = {}
-    for each in paid_in_vain(out):
-        own = ProviderCounts(bad_replies=1, **_bill_of(*each.bill(prices))._asdict())
+    for each in chain(paid_in_vain(out), unused_bodies(out)):
+        own = ProviderCounts(**{each.counted_as: 1}, **_bill_of(*each.bill(prices))._asdict())
         bad[each.provider] = _together(bad.get(each.provider, ProviderCounts()), own)
-    for body in unused_bodies(out):
-        own = ProviderCounts(paused_bodies=1, **_bill_of(*body.bill(prices))._asdict())
-        bad[PAUSING] = _together(bad.get(PAUSING, ProviderCounts()), own)
     with staged_file(out / CITATIONS) as file:
         for provider in PROVIDERS:
             earlier = manifest.providers.get(provider)
@@ -93,7 +90,6 @@ def _count_files(
 
 
 def _together(counts: ProviderCounts, bad: ProviderCounts) -> ProviderCounts:
-    """The counts, and those of what is in no answer added to them."""
     fields = ("bad_replies", "paused_bodies", "input_tokens", "output_tokens", "searches", "unpriced")
     sums = {field: getattr(counts, field) + getattr(bad, field) for field in fields}
     return counts.model_copy(update={**sums, "cost": round(counts.cost + bad.cost, _COST_DIGITS)})
@@ -111,8 +107,7 @@ def _count_answers(
 ) -> "tuple[ProviderCounts, _Bill]":
     """The counts of one provider's file, and the bill of its answers but those that were `kept`.
 
-    `shares` are those of their price that tokens cost in batches, by answer.
-    Each occurrence of a citation is written to `citations` as a line.
+    `shares` are those of their price that tokens cost in batches, by answer. Citations are written as lines.
     """
     models: Counter[str] = Counter()
     cut_short: Counter[str] = Counter()
@@ -125,7 +120,7 @@ def _count_answers(
             # A redirect whose target was found earlier keeps it: the links expire after weeks.
             target = {"resolved_url": targets[url]} if url in targets else {}
             citation = {"answer_id": line.answer_id, "n": number, "url": url, **place, **target}
-            citations.write((_as_json(citation) + "\n").encode())
+            citations.write((json.dumps(citation, ensure_ascii=False) + "\n").encode())
         answers += 1
         cited += len(line.urls)
         models[line.model_version] += 1
@@ -156,7 +151,6 @@ class _Bill(NamedTuple):
     unpriced: int = 0
 
     def together(self, other: "_Bill") -> "_Bill":
-        """Both bills as one."""
         return _Bill(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
@@ -178,7 +172,6 @@ class Change(NamedTuple):
     after: StoredAnswer
 
     def __str__(self) -> str:
-        """One line: whose answer, and what is different."""
         before, after = self.before, self.after
         gone = [url for url in before.citations if url not in after.citations]
         new = [url for url in after.citations if url not in before.citations]
@@ -221,11 +214,11 @@ def reparse_run(
             path = answers_file(run, provider)
             if path.is_file():
                 read_again(path, partial(_reread, provider=provider, tally=tally, changed=changed))
-        before = _read_bytes(run / CITATIONS)
+        before = (run / CITATIONS).read_bytes() if (run / CITATIONS).is_file() else b""
         counted, _ = _count_files(run, manifest, prices, {})  # the errors are left as they are
         if counted != manifest:
             write_manifest(run, counted)
-        citations_changed = _read_bytes(run / CITATIONS) != before
+        citations_changed = (run / CITATIONS).read_bytes() != before
     return Reparsed(tally["answers"], tally["changed"], tally["unreadable"], citations_changed)
 
 
@@ -258,7 +251,3 @@ def _reread(
     tally["changed"] += 1
     changed(Change(stored, after))
     return Said(after, answer, usage)
-
-
-def _read_bytes(path: Path) -> bytes:
-    return path.read_bytes() if path.is_file() else b""

@@ -49,7 +49,6 @@ def check(paths: tuple[Path, ...]) -> None:
 
 
 def _csv_files(path: Path) -> list[Path]:
-    """The file itself, or the CSV files of a folder, at least one, in order of their names."""
     from pipeline.core.errors import InputError
     from pipeline.csv.file import is_answers_file
 

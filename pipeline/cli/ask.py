@@ -35,17 +35,11 @@ class _CallBars(ProgressBars):
         self.done: Counter[str] = Counter()
 
     def settle(self, call: "Call", total: int) -> None:
-        """Draw that one more of the provider's calls is done."""
         self.done[call.provider] += 1
         self.report(call.provider, self.done[call.provider], total)
 
 
 def _end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "Sequence[str]" = ()) -> None:
-    """Print what came of the run and what to do next; `changed` are payloads that are not the ones that were kept.
-
-    Raises:
-        click.exceptions.Exit: a signal stopped it, or it is `strict` and something is wrong.
-    """
     _print_summary(manifest, out)
     if changed:
         shown = ", ".join(changed[:_CHANGED_SHOWN]) + (", …" if len(changed) > _CHANGED_SHOWN else "")
@@ -72,7 +66,6 @@ def _end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: 
 
 
 def _print_summary(manifest: "RunManifest", out: Path) -> None:
-    """Print what each provider answered, took and cost in all, what went wrong, and what this start did."""
     for provider, counts in manifest.providers.items():
         cut = "".join(f", {count} ended with {reason!r}" for reason, count in counts.cut_short.items())
         tokens = f", {counts.input_tokens:,} tokens in, {counts.output_tokens:,} out" if counts.input_tokens else ""
@@ -95,7 +88,6 @@ def _counts(kinds: "Mapping[str, int]") -> str:
 
 
 def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> None:
-    """Print what this start did, after a line for each provider that answered nothing."""
     from pipeline.asking.paid_replies import BAD_RESPONSES
     from pipeline.asking.run_folder import read_errors
 
@@ -124,7 +116,6 @@ def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> 
 
 
 def _print_batches(out: Path, selection: "ProviderSelection") -> None:
-    """Print a line for each batch under way on stderr, and all of them as one JSON list on stdout."""
     from pipeline.asking.batches import look_at_batches
 
     looks = look_at_batches(out, selection)
@@ -143,7 +134,6 @@ def _print_batches(out: Path, selection: "ProviderSelection") -> None:
 
 
 def _chosen_providers(ctx: click.Context, param: click.Parameter, names: str | None) -> "list[ProviderName] | None":
-    """The providers of `--providers`, each once, in the fixed order; None where it is not given."""
     from pipeline.core.schema import PROVIDERS
 
     if names is None:
@@ -155,7 +145,6 @@ def _chosen_providers(ctx: click.Context, param: click.Parameter, names: str | N
 
 
 def _chosen_models(ctx: click.Context, param: click.Parameter, options: tuple[str, ...]) -> "dict[ProviderName, str]":
-    """The model to ask for by provider, as each `--model` says."""
     models = {}
     for option in options:
         name, _, model = option.partition("=")
@@ -371,12 +360,6 @@ def _select(
     prompts: "Prompts",
     arms: tuple[str, ...],
 ) -> "ProviderSelection":
-    """Whom to ask and how, with notes on stderr; `options` are those of `read_options`.
-
-    Raises:
-        click.UsageError: an option has a value that no provider, or one of those asked, takes.
-        SettingsError: there is no key for anybody.
-    """
     import os
 
     from pipeline.asking.ask_live import check_selection, select_providers
@@ -405,7 +388,6 @@ def _configured_models(configured: dict[str, str]) -> "dict[ProviderName, str]":
 
 
 def _print_preview(previews: "list[Preview]") -> None:
-    """Print what would be asked: a line for each provider on stderr, and all of it as one JSON object on stdout."""
     for each in previews:
         cost = "cost not known" if each.cost is None else f"about {each.cost:.2f} USD"
         calls = f"{each.calls} calls to {each.model}, {each.answered} answered already"

@@ -28,7 +28,6 @@ class FilledCommand(click.Command):
     """A command in whose help words in braces, such as `{providers}`, stand for what is known of the providers."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help with the words filled in."""
         options = [param for param in self.params if isinstance(param, click.Option)]
         described: list[click.Command | click.Option] = [self, *options]
         if any(word in (each.help or "") for each in described for word in _WORDS):
@@ -39,7 +38,6 @@ class FilledCommand(click.Command):
 
 
 def _provider_words() -> dict[str, str]:
-    """What the words in braces stand for."""
     from pipeline.providers import every_provider
 
     providers = list(every_provider())
@@ -56,7 +54,6 @@ def _provider_words() -> dict[str, str]:
 
 
 def _listed(words: Sequence[str], last: str = "and") -> str:
-    """The words with commas, and a word before the last."""
     return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
@@ -79,14 +76,12 @@ class SectionedCommand(FilledCommand):
         self.check = check
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line into the context; two values that do not go together are a usage error."""
         rest = super().parse_args(ctx, args)
         with augment_usage_errors(ctx):
             self.check(ctx.params)
         return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the common options, then the others."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Rarely needed": []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -107,17 +102,12 @@ def tell_next(step: str, done: str = "") -> None:
 
 
 def json_bytes(value: Any) -> bytes:
-    """The value as people read JSON, in UTF-8 whatever the terminal's encoding is."""
     return json.dumps(value, ensure_ascii=False, indent=2).encode() + b"\n"
 
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn the error about a value on the command line into a usage error.
-
-    Raises:
-        click.UsageError: the block raised an `InputError`.
-    """
+    """Turn the InputError about a value on the command line into a usage error."""
     from pipeline.core.errors import InputError
 
     try:
@@ -127,11 +117,7 @@ def usage_errors() -> Iterator[None]:
 
 
 def check_amount(max_cost: float | None) -> None:
-    """Refuse `--max-cost nan`, which click takes for a number.
-
-    Raises:
-        click.BadParameter: the limit is no amount.
-    """
+    """Refuse `--max-cost nan`, which click takes for a number."""
     if max_cost is not None and not math.isfinite(max_cost):
         raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
 
@@ -139,14 +125,7 @@ def check_amount(max_cost: float | None) -> None:
 def named_model(
     settings: "Settings", model: str, provider: str, base_url: str, max_cost: float | None
 ) -> "ChosenModel":
-    """The model to ask, with its key from the environment; who is asked where is printed.
-
-    Raises:
-        click.UsageError: there is no such provider, or a server has no model named.
-        click.BadParameter: the limit is no amount.
-        SettingsError: there is no key, or the base URL is none that a key may be sent to.
-        InputError: a limit of cost cannot be held for want of a price.
-    """
+    """The model to ask, with its key from the environment; who is asked where is printed."""
     from pipeline.models.asking import refuse_unknown_price
     from pipeline.providers import choose_model
 

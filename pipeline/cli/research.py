@@ -166,7 +166,6 @@ async def _run(
     ask: "AskQuestions | None",
     progress: "Progress",
 ) -> "Finished":
-    """The finished run; questions are asked before anybody needs a key."""
     from pipeline.research.options import EXTRACTIVE
     from pipeline.research.run import open_environment
     from pipeline.research.stages import clarified
@@ -188,7 +187,6 @@ async def _run(
 
 
 def _audit_again(runs_dir: Path, run_id: str) -> None:
-    """Audit the report of a run as it stands in its folder, print what is wrong, and keep the counts."""
     from pipeline.core.files import locked_folder
     from pipeline.research.artefacts import RunFolder
     from pipeline.research.audit import verify_result
@@ -267,7 +265,6 @@ def _resuming(options: "ResearchOptions") -> str:
 
 
 def shortfalls(finished: "Finished") -> Iterator[str]:
-    """What to say of a model that gave no usable answers, or whose calls were cut off."""
     metrics = finished.metrics
     if finished.unusable:
         yield (
@@ -287,7 +284,6 @@ def _cost_words(cost: float, unpriced: int) -> str:
 
 
 def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
-    """What the report holds, in figures."""
     from pipeline.research.options import EXTRACTIVE
 
     check, metrics = finished.check, finished.metrics
@@ -304,7 +300,6 @@ def _found_words(finished: "Finished", options: "ResearchOptions") -> str:
 
 
 def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
-    """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
     from pipeline.research.report_words import report_words
 
     check, metrics = finished.check, finished.metrics
@@ -418,7 +413,6 @@ def _row_of(run: "RunOverview") -> tuple[str, ...]:
 
 
 def _facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
-    """What there is to tell of the run, by name; empty where nothing is known."""
     yield "run", run.run_id
     yield "topic", _one_line(run.topic)
     is_amid = run.stage and run.state in ("unfinished", "failed")
@@ -453,10 +447,8 @@ def _next_command(run: "RunOverview", runs_dir: Path) -> str:
 
 
 def _place(runs_dir: Path) -> str:
-    """The option that names the folder of runs, where it is not the usual one."""
     return "" if runs_dir == Path("runs") else f" --runs-dir {shlex.quote(click.format_filename(runs_dir))}"
 
 
 def _one_line(text: str) -> str:
-    """The text with its white space as single blanks, harmless for a terminal."""
     return printable(" ".join(text.split()))

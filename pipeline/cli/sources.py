@@ -35,7 +35,6 @@ def stoppable() -> Iterator[None]:
 
 
 def _address_and_port(text: str) -> tuple[str, int]:
-    """The two parts of `127.0.0.1:8000` or `[::1]:8000`."""
     from ipaddress import ip_address
 
     host, _, port = text.rpartition(":")
@@ -150,11 +149,7 @@ def sources(
 
 
 def opened_store(path: Path, named: bool, read_only: bool) -> "AbstractContextManager[Store | None]":
-    """The store; None where it is only to be read, the user did not name it, and it is not there.
-
-    Raises:
-        InputError: a named store is not there.
-    """
+    """The store; None where it is only to be read, the user did not name it, and it is not there."""
     from pipeline.sources.store import open_store
 
     return nullcontext() if read_only and not named and not path.exists() else open_store(path, read_only)
@@ -169,11 +164,9 @@ class PagesBar(ProgressBars):
         self.pages = 0
 
     def expect(self, pages: int) -> None:
-        """Count from now on towards so many pages."""
         self.pages = pages
 
     def settle(self, url: str, reason: str) -> None:
-        """Draw that one more page is in the state that this reason means."""
         from pipeline.sources.schema import state_of
 
         self.states[state_of(reason)] += 1
@@ -184,7 +177,6 @@ class PagesBar(ProgressBars):
 def open_web(
     allowed: Sequence[tuple[str, int]], concurrency: int, tell: Callable[[str], None], refresh: bool = False
 ) -> "Online":
-    """How the web is asked; what is `allowed` is reported."""
     from pipeline.asking.gather import Online
     from pipeline.sources.fetch import FetchPolicy
     from pipeline.sources.guard import guarded_client
@@ -195,7 +187,6 @@ def open_web(
 
 
 def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]) -> None:
-    """Warn of each private address that may be read."""
     for address, port in allowed:
         tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
 
@@ -203,7 +194,6 @@ def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]
 def _run_fetch(
     run: Path, online: "Online", bar: PagesBar, scheduler: str | None, allowed: tuple[tuple[str, int], ...]
 ) -> "Fetch":
-    """What fetches missing pages, here or on the scheduler's cluster; the run's redirects are looked up before."""
     from pipeline.asking.gather import fetch_missing, look_up_targets
     from pipeline.core.errors import NotInstalledError
     from pipeline.records.run import read_told_run
@@ -225,7 +215,6 @@ def _run_fetch(
 
 
 def _end_sources(made: "RunSources", out: Path, store: Path) -> None:
-    """Print what became of the pages and what to do next."""
     from pipeline.sources.choose import tally_lines
 
     for line in tally_lines(made.tally):

@@ -43,11 +43,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @click.argument("path", type=PATH)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write here, whole, not to stdout.")
 @click.option("--no-fetch", is_flag=True, help="Read no page: which sentence cites what, and what leads nowhere.")
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Exit code 3 where a cited sentence is not supported, or a mark lost.",
-)
+@click.option("--strict", is_flag=True, help="Exit code 3 where a cited sentence is not supported, or a mark lost.")
 @click.option("--offline", is_flag=True, help="Ask no web server: the store alone says what the pages hold.")
 @click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Store.  [default: store.db near PATH]")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
@@ -150,7 +146,6 @@ def verify(
 def _open_claims(
     model: str, provider: str, base_url: str, max_cost: float | None, max_tokens: int | None, calls: int
 ) -> "OpenClaims":
-    """Who asks the model."""
     from pipeline.models.asking import SpendLimits
     from pipeline.settings import read_settings
     from pipeline.verifying.model_verdicts import OpenClaims
@@ -161,7 +156,6 @@ def _open_claims(
 
 
 def _ask(claims: "OpenClaims", file: Path, reader: "Reader", replies: Path) -> "Asked":
-    """What came of asking about the sentences of the file that the rules leave open; a bar shows how far it is."""
     from pipeline.verifying.read import read_submitted
     from pipeline.verifying.verify import cited_claims
 
@@ -172,7 +166,6 @@ def _ask(claims: "OpenClaims", file: Path, reader: "Reader", replies: Path) -> "
 
 
 def _log_asked(asked: "Asked") -> None:
-    """Print what the model was asked, what came of it, and what it took."""
     from pipeline.models.structured import spent_words
 
     of_no_use = f", {counted(asked.unusable, 'answer')} set aside (why: `problems`)" if asked.unusable else ""

@@ -16,7 +16,6 @@ from uuid import uuid4
 from pipeline.core.errors import OutputError
 
 ANYBODY, OWNER_ONLY = 0o666, 0o600
-_MOST_LINKS = 40  # as many as Linux itself follows before it calls them a circle
 _OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 """Names of what this process has open: Linux and macOS lead `/dev/stdout` there."""
 
@@ -26,13 +25,9 @@ def staged_file(path: Path, mode: int = ANYBODY) -> Iterator[BinaryIO]:
     """A new file open for writing bytes, which takes the place of `path` when the block ends without an error.
 
     After an error nothing of it is left and an earlier `path` is untouched. Missing folders are made. Of a symbolic
-    link the target is replaced and the link stays. Pipes, terminals and devices are written to as the bytes come.
-
-    `mode` are the file's rights from its first byte on, less the process's umask, whatever an earlier file had.
-
-    Raises:
-        OutputError: a folder, a socket or a disk is there.
-        OSError: the system refuses.
+    link the target is replaced. Pipes, terminals and devices are written to as the bytes come; an OutputError for
+    folders, sockets and disks. `mode` are the file's rights from its first byte on, less the umask, whatever an earlier
+    file had.
     """
     stream = _open_stream(path)
     if stream:
@@ -59,8 +54,16 @@ def write_private(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
+def cut_off(path: Path, end: int) -> bool:
+    """Cut off what is in the file, where there is one, from byte `end` on; whether anything was there."""
+    is_longer = path.is_file() and end < path.stat().st_size
+    if is_longer:
+        os.truncate(path, end)  # one call, so that a second kill leaves either file, and never a copy of gigabytes
+    return is_longer
+
+
 def _open_stream(path: Path) -> BinaryIO | None:
-    """The path open for writing where it is a pipe, a terminal or a device; None where it is a file or free."""
+    """Open the path where it is a pipe, a terminal or a device; None where it is a file or free."""
     own = _OWN_DESCRIPTOR.fullmatch(str(_followed(path)))
     if own:  # opened anew by its name, a file behind `/dev/stdout` would be written from its beginning
         return os.fdopen(os.dup(int(own[1])), "wb")
@@ -84,7 +87,7 @@ def _followed(path: Path) -> Path:
     Not `Path.resolve`, which takes `/dev/stdout` further, to a file that must not be replaced or to no name at all.
     """
     path = path.absolute()
-    for _ in range(_MOST_LINKS):
+    for _ in range(40):  # as many as Linux itself follows before it calls them a circle
         if not path.is_symlink() or _OWN_DESCRIPTOR.fullmatch(str(path)):
             return path
         path = path.parent / path.readlink()
@@ -133,7 +136,6 @@ def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
 
 
 def time_now() -> str:
-    """The time now: ISO 8601, UTC, with offset."""
     return datetime.now(UTC).isoformat()
 
 

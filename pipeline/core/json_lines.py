@@ -20,11 +20,7 @@ class Place(NamedTuple):
 
 
 def read_records(path: Path, kind: type[_Record], advice: str) -> Iterator[tuple[_Record, Place]]:
-    """The record and the place of each whole line; none where there is no file, and a torn last line is passed over.
-
-    Raises:
-        OutputError: a line is no record of this kind; `advice` says what it is not, and what to do.
-    """
+    """Each whole line with its place; none without a file. An OutputError with `advice` for one of another kind."""
     if not path.is_file():
         return
     end = 0
@@ -33,6 +29,8 @@ def read_records(path: Path, kind: type[_Record], advice: str) -> Iterator[tuple
             start, end = end, end + len(raw)
             if not raw.endswith(b"\n"):
                 return
+            if not raw.strip():
+                continue
             try:
                 record = kind.model_validate_json(raw)
             except ValidationError as error:
@@ -44,14 +42,6 @@ def read_at(path: Path, place: Place) -> bytes:
     with open(path, "rb") as file:
         file.seek(place.start)
         return file.read(place.end - place.start)
-
-
-def cut_torn(path: Path, end: int) -> bool:
-    """Cut off what stands behind byte `end`, where the last whole line ends; whether anything stood there."""
-    is_torn = path.is_file() and end < path.stat().st_size
-    if is_torn:
-        os.truncate(path, end)
-    return is_torn
 
 
 def append_line(path: Path, line: str) -> Place:

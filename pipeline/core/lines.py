@@ -9,6 +9,7 @@ Source: pipeline/contracts/csv_v2.md#compressed-files.
 import csv
 import io
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from io import BufferedReader
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from _csv import Reader
 
     from zstandard import ZstdCompressor
-
-_BOM = b"\xef\xbb\xbf"
-
-# Two recorded Claude bodies exceed the default of 131,072 characters; a larger number overflows a C long on Windows.
-# https://docs.python.org/3/library/csv.html#csv.field_size_limit
-_FIELD_LIMIT = 2**31 - 1
 
 _DELIMITERS = (",", ";", "\t")  # a German Excel saves the second
 
@@ -43,7 +38,7 @@ def decoded_lines(file: Iterable[bytes], damaged: Callable[[int, bytes, int], No
         for piece in pieces:
             number += 1
             if number == 1:
-                piece = piece.removeprefix(_BOM)
+                piece = piece.removeprefix(BOM_UTF8)
             try:
                 yield piece.decode()
             except UnicodeDecodeError as error:
@@ -53,22 +48,26 @@ def decoded_lines(file: Iterable[bytes], damaged: Callable[[int, bytes, int], No
 
 def csv_reader(lines: Iterator[str], delimiter: str = ",") -> "Reader":
     """The strict reader of such lines: a quote out of place or never closed is a `csv.Error`."""
-    csv.field_size_limit(_FIELD_LIMIT)
+    # Two recorded Claude bodies exceed the default of 131,072 characters; a larger one overflows a C long on Windows.
+    # https://docs.python.org/3/library/csv.html#csv.field_size_limit
+    csv.field_size_limit(2**31 - 1)
     return csv.reader(lines, strict=True, delimiter=delimiter)
 
 
 def numbered_rows(path: Path, end: int | None = None, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Each row of a CSV file with the physical line on which it begins, counted from 1; empty lines are no rows.
 
-    With `end` only the lines before that byte are read, of a packed file those that are packed before it.
-
-    Raises:
-        InputError: the file is missing or a folder, cannot be unpacked, is cut off in a frame, is not UTF-8, or a
-            quote is out of place or never closed.
+    With `end` only the lines before that byte are read, of a packed file those that are packed before it. An InputError
+    says what cannot be read, and where.
     """
 
     def refuse(line: int, raw: bytes, at: int) -> None:
-        raise InputError(_not_utf8(path, line, raw, at))
+        encoding = likely_encoding(raw)
+        raise InputError(
+            f"{str(path)!r}, line {line}, byte {at + 1}: found 0x{raw[at]:02x}, which is not UTF-8; it looks like "
+            f"{encoding.name}. Save the file as UTF-8: in Excel as `CSV UTF-8`, or with `iconv -f {encoding.iconv} -t "
+            "UTF-8 OLD > NEW`."
+        )
 
     with open_csv(path, end) as file:
         lines = file if end is None or is_packed(path) else _lines_before(file, end)
@@ -106,7 +105,6 @@ def delimiter_of(path: Path, column: str) -> str:
 
 
 def _lines_before(file: BinaryIO, end: int) -> Iterator[bytes]:
-    """The lines that end at this byte or before it."""
     position = 0
     for line in file:
         position += len(line)
@@ -116,13 +114,9 @@ def _lines_before(file: BinaryIO, end: int) -> Iterator[bytes]:
 
 
 def open_csv(path: Path, end: int | None = None) -> BufferedReader:
-    """The file, open for reading; of a packed one what is packed in it, before byte `end` where that is told.
-
-    Raises:
-        InputError: it is missing, or a folder.
-    """
+    """The file open for reading, unpacked, up to byte `end` of it; an InputError where it is missing or a folder."""
     try:
-        return _open_packed(path, end) if is_packed(path) else open(path, "rb")
+        return io.BufferedReader(_Unpacked(path, end), _PIECE) if is_packed(path) else open(path, "rb")
     except FileNotFoundError as error:
         raise InputError(f"There is no file {str(path)!r}; look at the path.") from error
     except IsADirectoryError as error:
@@ -134,16 +128,6 @@ class Encoding(NamedTuple):
 
     name: str
     iconv: str
-
-
-def _not_utf8(path: Path, line: int, raw: bytes, at: int) -> str:
-    """The sentences about a byte that is not UTF-8, with the encoding that the file seems to have."""
-    encoding = likely_encoding(raw)
-    return (
-        f"{str(path)!r}, line {line}, byte {at + 1}: found 0x{raw[at]:02x}, which is not UTF-8; it looks like "
-        f"{encoding.name}. Save the file as UTF-8: in Excel as `CSV UTF-8`, or with `iconv -f {encoding.iconv} -t "
-        "UTF-8 OLD > NEW`."
-    )
 
 
 def likely_encoding(raw: bytes) -> Encoding:
@@ -171,7 +155,6 @@ _PIECE = 1 << 17
 
 
 def is_packed(path: Path) -> bool:
-    """Whether the file is one under zstd, by its name."""
     return path.suffix.lower() == PACKED
 
 
@@ -182,24 +165,13 @@ def pack(rows: bytes) -> bytes:
 
 @cache
 def _compressor() -> "ZstdCompressor":
-    """The compressor, which has tables of its own that are costly to make."""
     from zstandard import ZstdCompressor
 
     return ZstdCompressor(level=_LEVEL, write_checksum=True)
 
 
-def _open_packed(path: Path, end: int | None = None) -> io.BufferedReader:
-    """What is packed in the file, or in its bytes before `end`, as a stream.
-
-    Raises:
-        FileNotFoundError, IsADirectoryError: there is no such file. The stream raises TornFrameError where the last
-            frame is cut off, behind all that the others hold, and InputError where the file is damaged.
-    """
-    return io.BufferedReader(_Unpacked(path, end), _PIECE)
-
-
 class _Unpacked(io.RawIOBase):
-    """The stream behind `_open_packed`."""
+    """What is packed before byte `end`: a TornFrameError where the last frame is cut off, an InputError for damage."""
 
     def __init__(self, path: Path, end: int | None) -> None:
         self._path = path
@@ -209,15 +181,9 @@ class _Unpacked(io.RawIOBase):
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
-        """Yes."""
         return True
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        """Fill the buffer as far as there is something.
-
-        Raises:
-            InputError: the file is damaged, cut off, or not under zstd.
-        """
         while not self._ready:
             piece = next(self._pieces, None)
             if piece is None:
@@ -229,11 +195,6 @@ class _Unpacked(io.RawIOBase):
         return size
 
     def _unpack(self) -> Iterator[bytes]:
-        """What is packed, piece by piece.
-
-        Raises:
-            InputError: the file is damaged, cut off, or not under zstd.
-        """
         from zstandard import ZstdDecompressor, ZstdError
 
         unpacking = ZstdDecompressor()
@@ -257,13 +218,11 @@ class _Unpacked(io.RawIOBase):
             raise TornFrameError(f"{str(self._path)!r} ends in the middle of an answer.")
 
     def _take(self) -> bytes:
-        """The next packed bytes."""
         found = self._file.read(min(_PIECE, self._left))
         self._left -= len(found)
         return found
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
         super().close()
 
@@ -277,11 +236,7 @@ class Frame(NamedTuple):
 
 
 def read_frames(path: Path, file: BinaryIO, start: int = 0) -> Iterator[Frame]:
-    """Each whole frame from byte `start`; one that the end of the file cuts off is left out.
-
-    Raises:
-        InputError: a frame is damaged, and others follow.
-    """
+    """Each whole frame from byte `start` but one that the file's end cuts off; an InputError for damage before."""
     from zstandard import ZstdDecompressor, ZstdError
 
     unpacking = ZstdDecompressor()
@@ -313,11 +268,7 @@ def read_frames(path: Path, file: BinaryIO, start: int = 0) -> Iterator[Frame]:
 
 
 def first_length(path: Path, beginning: bytes) -> int:
-    """How many bytes the first frame holds, by the beginning of a file; -1 where it does not tell.
-
-    Raises:
-        InputError: no frame begins there.
-    """
+    """How many bytes the first frame holds, by the beginning of a file; -1 where it does not say."""
     from zstandard import ZstdError, frame_content_size
 
     try:
@@ -327,7 +278,6 @@ def first_length(path: Path, beginning: bytes) -> int:
 
 
 def _frame_follows(file: BinaryIO, start: int) -> bool:
-    """Whether another frame begins behind byte `start`."""
     file.seek(start + len(_MAGIC))
     before = b""
     while piece := file.read(_PIECE):

@@ -24,22 +24,13 @@ _CODE_LETTERS = 2
 
 
 def _check_prompt(text: str) -> str:
-    """The text, which no NUL may be in: no CSV keeps it.
-
-    Raises:
-        PydanticCustomError: it holds one; a `ValueError`.
-    """
+    """Refuse NUL, which no CSV keeps."""
     if "\0" in text:
         raise PydanticCustomError("nul", "It holds a NUL character, which no text has")
     return text
 
 
 def _check_template(text: str) -> str:
-    """The template, which must say where the narrative belongs.
-
-    Raises:
-        PydanticCustomError: it has no `{note_text}`, or holds a NUL; a `ValueError`.
-    """
     if NOTE_TEXT not in text:
         shown = text if len(text) <= 60 else f"{text[:60]}…"
         raise PydanticCustomError(
@@ -79,7 +70,6 @@ class PromptSettings(Wording):
     @model_validator(mode="before")
     @classmethod
     def gather_languages(cls, given: Any) -> Any:
-        """The table of each language under `languages`."""
         if not isinstance(given, dict):
             return given
         tables = {
@@ -136,7 +126,6 @@ class Prompts(Frozen):
         return {"system": self.system, "user_template": self.user_template, "persona": self.persona, **own}
 
     def _text(self, name: str, language: str) -> str:
-        """The text of this name for the language."""
         wording = self.languages.get(language)
         own = getattr(wording, name) if wording else None
         return str(getattr(self, name) if own is None else own)
@@ -153,17 +142,12 @@ class PromptsAsked(Prompts):
 
     @classmethod
     def of(cls, prompts: Prompts) -> Self:
-        """These prompts with their digests."""
         digests = {name: text_digest(text) for name, text in prompts.texts().items()}
         return cls.model_validate({**prompts.model_dump(exclude={"sha256"}), "sha256": digests})
 
 
 def read_prompt_files(system: Path | None, user_template: Path | None) -> PromptSettings:
-    """The prompts that files in UTF-8 hold, without the line end that editors put behind a text.
-
-    Raises:
-        InputError: a file cannot be read, or a template has no `{note_text}`.
-    """
+    """The prompts that files in UTF-8 hold, without the line end that editors put behind a text; or an InputError."""
     paths = {"system": system, "user_template": user_template}
     texts = {name: _read_prompt(path) for name, path in paths.items() if path is not None}
     try:
@@ -174,11 +158,6 @@ def read_prompt_files(system: Path | None, user_template: Path | None) -> Prompt
 
 
 def _read_prompt(path: Path) -> str:
-    """The text of a file.
-
-    Raises:
-        InputError: it cannot be opened, or is not UTF-8.
-    """
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:

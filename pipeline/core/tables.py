@@ -76,7 +76,6 @@ class Table(NamedTuple):
         return self._replace(rows=[[cut(text, w) for text, w in zip(row, needed, strict=True)] for row in texts])
 
     def _measured(self, widths: Sequence[int]) -> tuple[list[list[str]], list[int]]:
-        """The cells as they are printed, and how wide each column is."""
         from rich.cells import cell_len
 
         texts = [[printable(str(cell)) for cell in row] for row in self.rows]
@@ -84,7 +83,6 @@ class Table(NamedTuple):
         return texts, [max(pair) for pair in zip_longest(needed, widths, fillvalue=0)]
 
     def markdown(self) -> str:
-        """A table as GitHub reads it."""
         head, *rows = (f"| {' | '.join(escape_markdown(str(cell)) for cell in row)} |" for row in self.rows)
         columns = len(self.rows[0])
         left = columns if self.left is None else self.left
@@ -154,8 +152,5 @@ def spreadsheet_cell(cell: str | int) -> str | int:
 
 
 def unescaped(text: str) -> str:
-    """A cell without the apostrophe that `spreadsheet_cell` put before it, if it did.
-
-    So a file for spreadsheets has the names, units and order of any other, and can be read together with it.
-    """
+    """A cell without the apostrophe of `spreadsheet_cell`, so that a file for spreadsheets reads like any other."""
     return text[1:] if text[:1] == "'" and text.startswith(FORMULA_STARTS, 1) else text

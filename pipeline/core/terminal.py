@@ -21,7 +21,7 @@ class ProgressBars:
     """Bars by name, drawn once the work takes longer and gone at its end; none where stderr is no terminal."""
 
     def __init__(self, unit: str = "", *, remaining: bool = False) -> None:
-        """Prepare them, with a unit behind the numbers, such as `records`, and the time left instead of that passed."""
+        """`unit` follows the numbers, such as `records`; `remaining` shows the time left instead of that passed."""
         # Here, not above: commands import this module at their top, and `--help` is to come at once.
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -65,7 +65,6 @@ class ProgressBars:
             self.bars.start()
 
     def end(self, name: str) -> None:
-        """Take the bar away, where there is one."""
         if name in self.drawn:
             self.bars.remove_task(self.drawn.pop(name))
 

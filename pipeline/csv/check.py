@@ -34,10 +34,7 @@ _Problem = tuple[str, str, str]
 # pipeline/contracts/csv_v2.md#columns.
 _MAY_BE_EMPTY = ("narrative_type", "answer_text")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.")
 _SHOWN_LENGTH = 80
-_RESEARCH_FILE = "pipeline.csv"
 _IN_ORDER = list(range(len(CSV_COLUMNS)))
 
 
@@ -49,7 +46,6 @@ def shown(cell: str) -> str:
 
 
 def _shared_problems(cells: Sequence[str], research: bool) -> tuple[_Problem, ...]:
-    """The problems of the 11 cells that all rows of an answer share; in a research run's file `pipeline` is a model."""
     problems: list[_Problem] = _nul_problems(SHARED_COLUMNS, cells)
     for column, cell in zip(SHARED_COLUMNS, cells, strict=True):
         if not cell.strip():
@@ -63,18 +59,12 @@ def _shared_problems(cells: Sequence[str], research: bool) -> tuple[_Problem, ..
     return tuple(problems)
 
 
-def _wanted_model(cell: str) -> str:
-    """What a model name should be; empty where it is right."""
-    return "" if cell in PROVIDERS else f"one of {', '.join(PROVIDERS)} (`pipeline` only in a file `pipeline.csv`)"
-
-
 def wanted_uuid(cell: str) -> str:
     """What an answer's id should be; empty where it is right."""
     return "" if _UUID.fullmatch(cell) else "a UUID"
 
 
 def wanted_time(cell: str) -> str:
-    """What a time should be; empty where it is right."""
     try:
         right = "T" in cell and datetime.fromisoformat(cell).tzinfo is not None
     except ValueError:
@@ -83,11 +73,6 @@ def wanted_time(cell: str) -> str:
 
 
 def _refuse_constant(name: str) -> None:
-    """Refuse NaN and Infinity, which Python's reader takes for JSON.
-
-    Raises:
-        ValueError: always.
-    """
     raise ValueError(f"{name} is no JSON value")
 
 
@@ -96,7 +81,6 @@ _STRICT_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_
 
 
 def wanted_json(cell: str) -> str:
-    """What a raw body should be; empty where it is right."""
     try:
         _STRICT_JSON.decode(cell)
     except ValueError as error:
@@ -106,96 +90,23 @@ def wanted_json(cell: str) -> str:
     return ""
 
 
-def _wanted_list(cell: str) -> str:
-    """What a citation list should be; empty where it is right."""
-    try:
-        citation_list(cell)
-    except ValueError:
-        return "a JSON array of URLs, `[]` where there are none"
-    return ""
-
-
 _RULES: dict[str, Callable[[str], str]] = {
-    "model_name": _wanted_model,
+    "model_name": lambda cell: (
+        "" if cell in PROVIDERS else f"one of {', '.join(PROVIDERS)} (`pipeline` only in a file `pipeline.csv`)"
+    ),
     "answer_id": wanted_uuid,
     "answer_timestamp": wanted_time,
     "answer_raw_json": wanted_json,
-    "answer_citation_list": _wanted_list,
+    "answer_citation_list": lambda cell: (
+        "a JSON array of URLs, `[]` where there are none" if _read_citations(cell) is None else ""
+    ),
 }
 
 
-def _source_problems(
-    cells: Sequence[str], answer_id: str, citations: Sequence[str]
-) -> tuple[int | None, tuple[_Problem, ...]]:
-    """The number in the `source_id` (-1 for an empty source, None for none that counts) and the source's problems."""
-    source_id, url, domain = cells
-    if not any(cells):
-        if not citations:
-            return -1, ()
-        return None, (("source_id", "nothing", f"one of the {len(citations)} entries of `answer_citation_list`"),)
-    problems = _nul_problems(SOURCE_COLUMNS, cells)
-    index = _number_after(source_id, f"{answer_id}_source_")
-    if index is None or index >= len(citations):
-        wanted = f"'{answer_id}_source_' and a number from 0, below {len(citations)}"
-        problems.append(("source_id", shown(source_id), wanted if citations else "nothing, as there are no citations"))
-        return None, tuple(problems)
-    if url != citations[index]:
-        wanted = f"{shown(citations[index])}, entry {index} of `answer_citation_list`"
-        problems.append(("source_url", shown(url), wanted))
-    elif not _SCHEME.match(url):
-        problems.append(("source_url", shown(url), "a full URL with its scheme"))
-    host = source_domain(url)
-    if host == GROUNDING_REDIRECT_HOST and (not domain or host_name(domain).removeprefix("www.") != domain):
-        problems.append(("source_domain", shown(domain), "the site behind the redirect, without `www.`"))
-    elif host not in (domain, GROUNDING_REDIRECT_HOST):
-        problems.append(("source_domain", shown(domain), shown(host)))
-    return index, tuple(problems)
-
-
-def _result_problems(
-    cells: Sequence[str], answer_id: str, model_name: str, cites: bool
-) -> tuple[int | None, tuple[_Problem, ...]]:
-    """The number in the `result_id` (-1 for an empty result, None for none that counts) and the result's problems."""
-    if not any(cells):
-        return -1, ()
-    problems = _nul_problems(RESULT_COLUMNS, cells)
-    if model_name != RESULTS_OF or not cites:
-        has_none = model_name == RESULTS_OF
-        wanted = "nothing, as the answer has no citation" if has_none else f"nothing but for {RESULTS_OF.title()}"
-        problems += [(column, shown(cell), wanted) for column, cell in zip(RESULT_COLUMNS, cells, strict=True) if cell]
-        return None, tuple(problems)
-    result_id, url, domain, _, _, rank = cells
-    index = _number_after(result_id, f"{answer_id}_result_")
-    if index is None:
-        problems.append(("result_id", shown(result_id), f"'{answer_id}_result_' and a number from 0"))
-        return None, tuple(problems)
-    if rank != str(index + 1):
-        problems.append(("result_rank", shown(rank), f"'{index + 1}', one more than the number in `result_id`"))
-    if domain != source_domain(url):
-        problems.append(("result_domain", shown(domain), shown(source_domain(url))))
-    return index, tuple(problems)
-
-
-def _nul_problems(columns: Sequence[str], cells: Sequence[str]) -> list[_Problem]:
-    """A problem for each cell with a NUL character."""
-    return [
-        (column, f"a NUL character in {shown(cell)}", "text")
-        for column, cell in zip(columns, cells, strict=True)
-        if "\0" in cell
-    ]
-
-
-def _number_after(text: str, prefix: str) -> int | None:
-    """The number that the text is made of after the prefix; None where it is anything else."""
-    number = text.removeprefix(prefix)
-    return int(number) if number != text and _NUMBER.fullmatch(number) else None
-
-
 class _Judged(NamedTuple):
-    """A part of a row as it was judged when it first stood there."""
+    """A part of a row: the number in its id, -1 for an empty part and None for no usable number, and its problems."""
 
     number: int | None
-    """The number in its id; -1 for an empty part, None where it has no usable number."""
     problems: tuple[_Problem, ...]
 
 
@@ -207,9 +118,9 @@ class _AnswerCheck:
         self.shared = cells[:SOURCE_START]
         self.shared_hashes: tuple[int, ...] = ()
         self.problems = _shared_problems(self.shared, research)
-        self.citations = _citations_of(cells)
+        self.citations = _read_citations(cells[CITATION_LIST])
         self.citation_count = len(self.citations or ())
-        self.model_name = cells[MODEL_NAME]
+        self.answer_id, self.model_name = cells[ANSWER_ID], cells[MODEL_NAME]
         self.sources: dict[int, _Judged] = {}
         self.results: dict[int, _Judged] = {}
         self.pairs: set[tuple[int, int]] = set()
@@ -223,26 +134,16 @@ class _AnswerCheck:
         self.shared, self.citations = [], []
 
     def resume(self, cells: list[str]) -> None:
-        """Take up the answer again with a row that stands apart from the others."""
         shared = cells[:SOURCE_START]
         if tuple(map(hash, shared)) == self.shared_hashes:
             self.shared = shared
-        self.citations = _citations_of(cells)
+        self.citations = _read_citations(cells[CITATION_LIST])
 
     def add(self, cells: list[str], research: bool) -> tuple[_Problem, ...]:
-        """The problems of one more row."""
         self.rows += 1
         problems = self.problems if cells[:SOURCE_START] == self.shared else self.differing(cells, research)
-        source_cells = tuple(cells[SOURCE_START:RESULT_START])
-        source_key = hash(source_cells)
-        source = self.sources.get(source_key)
-        if source is None:
-            source = self.judge_source(source_key, source_cells, cells[ANSWER_ID])
-        result_cells = tuple(cells[RESULT_START:])
-        result_key = hash(result_cells)
-        result = self.results.get(result_key)
-        if result is None:
-            result = self.judge_result(result_key, result_cells, cells[ANSWER_ID])
+        source = self.judged(self.sources, "source_id", tuple(cells[SOURCE_START:RESULT_START]), self.judge_source)
+        result = self.judged(self.results, "result_id", tuple(cells[RESULT_START:]), self.judge_result)
         if source.problems or result.problems:
             problems = (*problems, *source.problems, *result.problems)
         if source.number is None or result.number is None:
@@ -255,7 +156,6 @@ class _AnswerCheck:
         return problems
 
     def differing(self, cells: list[str], research: bool) -> tuple[_Problem, ...]:
-        """The problems of shared cells that are not those of the answer's first row."""
         shared = cells[:SOURCE_START]
         hashes = self.shared_hashes or tuple(map(hash, self.shared))
         differences = (
@@ -265,19 +165,70 @@ class _AnswerCheck:
         )
         return (*_shared_problems(shared, research), *differences)
 
-    def judge_source(self, key: int, cells: tuple[str, ...], answer_id: str) -> _Judged:
-        """The source's number and problems, remembered under the key."""
-        judged = _Judged(None, ())
-        if self.citations is not None:
-            judged = _Judged(*_source_problems(cells, answer_id, self.citations))
-        return _remember(self.sources, key, judged, "source_id", cells[0])
+    def judged(
+        self,
+        known: dict[int, _Judged],
+        column: str,
+        cells: tuple[str, ...],
+        judge: Callable[[tuple[str, ...], Sequence[str]], _Judged],
+    ) -> _Judged:
+        """The part as it was judged when it first came; a second content under the same id is a problem."""
+        key = hash(cells)
+        part = known.get(key)
+        if part is None:
+            part = _Judged(None, ()) if self.citations is None else judge(cells, self.citations)
+            if part.number is not None and any(part.number == other.number for other in known.values()):
+                conflict = (column, f"{shown(cells[0])} with other cells", "the same cells wherever this id stands")
+                part = part._replace(problems=(*part.problems, conflict))
+            known[key] = part
+        return part
 
-    def judge_result(self, key: int, cells: tuple[str, ...], answer_id: str) -> _Judged:
-        """The result's number and problems, remembered under the key."""
-        judged = _Judged(None, ())
-        if self.citations is not None:
-            judged = _Judged(*_result_problems(cells, answer_id, self.model_name, cites=self.citation_count > 0))
-        return _remember(self.results, key, judged, "result_id", cells[0])
+    def judge_source(self, cells: tuple[str, ...], citations: Sequence[str]) -> _Judged:
+        source_id, url, domain = cells
+        if not any(cells):
+            if not citations:
+                return _Judged(-1, ())
+            entries = f"one of the {len(citations)} entries of `answer_citation_list`"
+            return _Judged(None, (("source_id", "nothing", entries),))
+        problems = _nul_problems(SOURCE_COLUMNS, cells)
+        index = _number_after(source_id, f"{self.answer_id}_source_")
+        if index is None or index >= len(citations):
+            wanted = f"'{self.answer_id}_source_' and a number from 0, below {len(citations)}"
+            wanted = wanted if citations else "nothing, as there are no citations"
+            return _Judged(None, (*problems, ("source_id", shown(source_id), wanted)))
+        if url != citations[index]:
+            wanted = f"{shown(citations[index])}, entry {index} of `answer_citation_list`"
+            problems.append(("source_url", shown(url), wanted))
+        elif not re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*://.", url):
+            problems.append(("source_url", shown(url), "a full URL with its scheme"))
+        host = source_domain(url)
+        if host == GROUNDING_REDIRECT_HOST and (not domain or host_name(domain).removeprefix("www.") != domain):
+            problems.append(("source_domain", shown(domain), "the site behind the redirect, without `www.`"))
+        elif host not in (domain, GROUNDING_REDIRECT_HOST):
+            problems.append(("source_domain", shown(domain), shown(host)))
+        return _Judged(index, tuple(problems))
+
+    def judge_result(self, cells: tuple[str, ...], _citations: Sequence[str]) -> _Judged:
+        if not any(cells):
+            return _Judged(-1, ())
+        problems = _nul_problems(RESULT_COLUMNS, cells)
+        has_none = self.model_name == RESULTS_OF
+        if not has_none or not self.citation_count:
+            wanted = "nothing, as the answer has no citation" if has_none else f"nothing but for {RESULTS_OF.title()}"
+            strange = [
+                (column, shown(cell), wanted) for column, cell in zip(RESULT_COLUMNS, cells, strict=True) if cell
+            ]
+            return _Judged(None, (*problems, *strange))
+        result_id, url, domain, _, _, rank = cells
+        index = _number_after(result_id, f"{self.answer_id}_result_")
+        if index is None:
+            wanted = f"'{self.answer_id}_result_' and a number from 0"
+            return _Judged(None, (*problems, ("result_id", shown(result_id), wanted)))
+        if rank != str(index + 1):
+            problems.append(("result_rank", shown(rank), f"'{index + 1}', one more than the number in `result_id`"))
+        if domain != source_domain(url):
+            problems.append(("result_domain", shown(domain), shown(source_domain(url))))
+        return _Judged(index, tuple(problems))
 
     def closing_problems(self) -> Iterator[_Problem]:
         """What is wrong with the answer as a whole; nothing where its ids or its list cannot be read."""
@@ -295,39 +246,38 @@ class _AnswerCheck:
         if self.rows != wanted_rows:
             wanted = f"{wanted_rows} ({self.citation_count} citations, {len(results)} results)"
             yield "row", f"{self.rows} rows of this answer", wanted
-        yield from self.missing_pairs(results)
-
-    def missing_pairs(self, results: set[int]) -> Iterator[_Problem]:
-        """Each source that stands without one of the results."""
         for source in sorted({source for source, _ in self.pairs}):
             for result in sorted(results or {-1}):
                 if (source, result) not in self.pairs:
                     yield "row", f"no row for {_pair_name((source, result))}", "each source with each result once"
 
 
-def _citations_of(cells: list[str]) -> list[str] | None:
-    """The row's cited URLs; None where the cell cannot be read, which is told as a problem of its own."""
+def _nul_problems(columns: Sequence[str], cells: Sequence[str]) -> list[_Problem]:
+    return [
+        (column, f"a NUL character in {shown(cell)}", "text")
+        for column, cell in zip(columns, cells, strict=True)
+        if "\0" in cell
+    ]
+
+
+def _number_after(text: str, prefix: str) -> int | None:
+    number = text.removeprefix(prefix)
+    return int(number) if number != text and re.fullmatch(r"0|[1-9][0-9]{0,8}", number) else None
+
+
+def _read_citations(cell: str) -> list[str] | None:
+    """The cited URLs of an `answer_citation_list`; None where it cannot be read."""
     try:
-        return citation_list(cells[CITATION_LIST])
+        return citation_list(cell)
     except ValueError:
         return None
 
 
 def _pair_name(pair: tuple[int, int]) -> str:
-    """The pair in words."""
     source, result = pair
     return (
         f"source {source} with result {result}" if result >= 0 else f"source {source}" if source >= 0 else "no source"
     )
-
-
-def _remember(known: dict[int, _Judged], key: int, judged: _Judged, column: str, part_id: str) -> _Judged:
-    """The part as judged; a second content under the same id is a problem."""
-    if judged.number is not None and any(judged.number == other.number for other in known.values()):
-        conflict = (column, f"{shown(part_id)} with other cells", "the same cells wherever this id stands")
-        judged = judged._replace(problems=(*judged.problems, conflict))
-    known[key] = judged
-    return judged
 
 
 class Violation(NamedTuple):
@@ -346,63 +296,45 @@ class Violation(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What a file holds."""
-
     rows: int
     answers: int
     violations: int
 
 
 def check_rows(path: Path, tell: Callable[[Violation], None]) -> Counts:
-    """How many rows and answers the file holds and how many violations were told, each as soon as it is known.
-
-    Raises:
-        InputError: there is no such file, or it is a folder.
-    """
-    told = 0
+    """How many rows, answers and violations the file holds; `tell` hears of each violation as soon as it is known."""
+    violations = 0
 
     def violation(line: int, problem: _Problem) -> None:
-        nonlocal told
-        told += 1
+        nonlocal violations
+        violations += 1
         tell(Violation(str(path), line, *problem))
 
     answers: dict[str, _AnswerCheck] = {}
     current: _AnswerCheck | None = None
-    current_id = ""
     rows = 0
-    research = path.name == _RESEARCH_FILE
+    research = path.name == "pipeline.csv"
     for line, cells in _well_formed_rows(path, violation):
         rows += 1
         answer_id = cells[ANSWER_ID]
-        if current is None or answer_id != current_id:
-            current, current_id = _turn_to_answer(answers, current, line, cells, research), answer_id
+        if current is None or answer_id != current.answer_id:
+            if current:
+                current.park()
+            current = answers.get(answer_id)
+            if current:
+                current.resume(cells)
+            else:
+                current = answers[answer_id] = _AnswerCheck(line, cells, research)
         for problem in current.add(cells, research):
             violation(line, problem)
     for answer in answers.values():
         for problem in answer.closing_problems():
             violation(answer.line, problem)
-    return Counts(rows, len(answers), told)
-
-
-def _turn_to_answer(
-    answers: dict[str, _AnswerCheck], last: _AnswerCheck | None, line: int, cells: list[str], research: bool
-) -> _AnswerCheck:
-    """The answer of a row that does not follow a row of its own."""
-    if last is not None:
-        last.park()
-    known = answers.get(cells[ANSWER_ID])
-    if known is not None:
-        known.resume(cells)
-        return known
-    answers[cells[ANSWER_ID]] = new = _AnswerCheck(line, cells, research)
-    return new
+    return Counts(rows, len(answers), violations)
 
 
 def _well_formed_rows(path: Path, violation: Callable[[int, _Problem], None]) -> Iterator[tuple[int, list[str]]]:
-    """The rows that have a cell for each column, in the contract's order; all else is told as a violation.
-
-    Without one of the 20 columns no row can be judged, and none is given.
-    """
+    """The rows that have a cell for each column, in the contract's order; none where a column is missing."""
     order: list[int] | None = None
     width = 0
     for line, cells in _readable_rows(path, violation):
@@ -420,8 +352,6 @@ def _well_formed_rows(path: Path, violation: Callable[[int, _Problem], None]) ->
 
 
 def _readable_rows(path: Path, violation: Callable[[int, _Problem], None]) -> Iterator[tuple[int, list[str]]]:
-    """The rows with the lines they begin on; bytes that are no UTF-8, rows that are no CSV, a torn frame are told."""
-
     def damaged(line: int, raw: bytes, at: int) -> None:
         found = f"0x{raw[at]:02x}, byte {at + 1} of the line, which looks like {likely_encoding(raw).name}"
         violation(line, ("row", found, "UTF-8"))
@@ -445,7 +375,6 @@ def _readable_rows(path: Path, violation: Callable[[int, _Problem], None]) -> It
 
 
 def _column_order(line: int, header: list[str], violation: Callable[[int, _Problem], None]) -> list[int] | None:
-    """Where each of the 20 columns stands; None where one is missing. What is wrong with the header is told."""
     if tuple(header) == CSV_COLUMNS:
         return _IN_ORDER
     missing = [column for column in CSV_COLUMNS if column not in header]

@@ -35,11 +35,7 @@ _CSV = ".csv"
 
 
 def answers_file(folder: Path, name: str) -> Path:
-    """The file of the folder with the answers of `name`: under zstd where it stands there so, else the plain one.
-
-    Raises:
-        InputError: both are there.
-    """
+    """The folder's file of the answers of `name`, under zstd or plain; an InputError where both are there."""
     plain, packed = folder / f"{name}{_CSV}", folder / f"{name}{_CSV}{PACKED}"
     if not packed.is_file():
         return plain
@@ -52,7 +48,6 @@ def answers_file(folder: Path, name: str) -> Path:
 
 
 def is_answers_file(path: Path) -> bool:
-    """Whether a file is CSV by its name, plain or under zstd."""
     return path.name.lower().endswith((_CSV, f"{_CSV}{PACKED}"))
 
 
@@ -80,13 +75,10 @@ def rows_as_bytes(answer: StoredAnswer) -> bytes:
 
 
 class _Pieces(list[str]):
-    """What a csv writer writes, row by row."""
-
     write = list[str].append
 
 
 def _csv_text(parts: Iterable[Sequence[str]]) -> list[str]:
-    """Each part of a row as CSV, without a line end."""
     pieces = _Pieces()
     csv.writer(pieces, lineterminator=_LINE_END).writerows(parts)
     return [piece[: -len(_LINE_END)] for piece in pieces]
@@ -95,8 +87,7 @@ def _csv_text(parts: Iterable[Sequence[str]]) -> list[str]:
 def append_answer(path: Path, answer: StoredAnswer) -> Place:
     """Append the answer's rows, after a header in a new file; they are on the disk when this returns.
 
-    The rows go out in one write. Killed in the middle of it the file ends in a torn answer, which
-    `sync_index` of pipeline/asking/index.py cuts off.
+    The rows go out in one write; a kill in the middle of it leaves a torn answer, which `sync_index` cuts off.
     """
     rows = stored_bytes(path, rows_as_bytes(answer))
     with open(path, "ab") as file:
@@ -110,7 +101,7 @@ def append_answer(path: Path, answer: StoredAnswer) -> Place:
 
 
 def write_answers(path: Path, answers: Iterable[StoredAnswer]) -> int:
-    """Write the answers into a new file and count them; it replaces an earlier one when all of them are written."""
+    """Write the answers into a new file, which replaces an earlier one when all are written, and count them."""
     count = 0
     with staged_file(path) as file:
         file.write(stored_bytes(path, HEADER))
@@ -121,14 +112,7 @@ def write_answers(path: Path, answers: Iterable[StoredAnswer]) -> int:
 
 
 def read_cells(path: Path, end: int | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Each row as its 20 cells in the order of the columns, with the physical line on which it begins; streamed.
-
-    With `end` only the rows before that byte are read.
-
-    Raises:
-        InputError: the file is missing, not UTF-8, not CSV, its header is not the 20 columns in order, or a row is
-            ragged.
-    """
+    """Each row before byte `end` as its 20 cells in order, with the line on which it begins, or an InputError."""
     rows = numbered_rows(path, end)
     _, header = next(rows, (1, []))
     if tuple(header) != CSV_COLUMNS:
@@ -146,13 +130,10 @@ def read_cells(path: Path, end: int | None = None) -> Iterator[tuple[int, list[s
 
 
 def read_answers(path: Path, end: int | None = None) -> Iterator[StoredAnswer]:
-    """The answers of a file, each put together from its rows; held in memory are those whose rows are still missing.
+    """The answers of a file before byte `end`; held in memory are those of which rows are missing.
 
-    `search_results` are those that the rows name: none where the answer has no citation. With `end` only the answers
-    before that byte are read.
-
-    Raises:
-        InputError: as `read_cells`, or the rows of an answer disagree, are missing, or go on after it was whole.
+    `search_results` are those that the rows name: none where the answer has no citation. An InputError says which rows
+    disagree, are missing, or go on after an answer was whole.
     """
     waiting: dict[str, AnswerParts] = {}
     told: set[str] = set()
@@ -161,37 +142,29 @@ def read_answers(path: Path, end: int | None = None) -> Iterator[StoredAnswer]:
         answer_id = cells[ANSWER_ID]
         if current is None or current.answer_id != answer_id:
             if current is not None and current.is_whole():
-                yield _answer_from_parts(path, waiting.pop(current.answer_id))
+                yield answer_from_parts(path, waiting.pop(current.answer_id))
                 told.add(current.answer_id)
             if answer_id in told:
                 raise _unusable(path, line, f"the answer {answer_id!r} goes on after it was whole")
-            current = waiting.get(answer_id) or _begin_answer(path, line, cells)
-            waiting[answer_id] = current
-        _add_row(path, line, current, cells)
+            current = waiting.get(answer_id)
+        current = waiting[answer_id] = _with_row(path, line, cells, current)
     for parts in waiting.values():
         if not parts.is_whole():
             raise _not_whole(path, parts)
-        yield _answer_from_parts(path, parts)
+        yield answer_from_parts(path, parts)
 
 
-def _begin_answer(path: Path, line: int, cells: list[str]) -> AnswerParts:
-    """The answer that begins with this row, the row not yet counted."""
+def _with_row(path: Path, line: int, cells: list[str], parts: AnswerParts | None) -> AnswerParts:
+    """The answer with one more row, or one that begins with it."""
     try:
-        return AnswerParts(line, cells)
-    except ValueError as error:
-        raise _unusable(path, line, str(error)) from error
-
-
-def _add_row(path: Path, line: int, parts: AnswerParts, cells: list[str]) -> None:
-    """Add the row to the answer."""
-    try:
+        parts = parts or AnswerParts(line, cells)
         parts.add(cells)
     except ValueError as error:
         raise _unusable(path, line, str(error)) from error
+    return parts
 
 
-def _answer_from_parts(path: Path, parts: AnswerParts) -> StoredAnswer:
-    """The answer that the rows say."""
+def answer_from_parts(path: Path, parts: AnswerParts) -> StoredAnswer:
     try:
         return parts.to_answer()
     except ValueError as error:
@@ -199,13 +172,11 @@ def _answer_from_parts(path: Path, parts: AnswerParts) -> StoredAnswer:
 
 
 def _not_whole(path: Path, parts: AnswerParts) -> InputError:
-    """The error about an answer whose rows are not all there, or more than there should be."""
     found = f"has {parts.rows} rows, wanted {parts.rows_wanted()}, and {len(parts.sources)} sources"
     return _unusable(path, parts.line, f"the answer {parts.answer_id!r} {found}, wanted {len(parts.citations)}")
 
 
 def _unusable(path: Path, line: int, what: str) -> InputError:
-    """The error about a row that cannot be understood."""
     return InputError(f"{str(path)!r}, line {line}: {what}. Run `citejury pipeline check` on the file.")
 
 
@@ -217,18 +188,8 @@ class WholeAnswer(NamedTuple):
     end: int
 
 
-def cut_off(path: Path, end: int) -> None:
-    """Cut off what stands in the file from byte `end` on; it is not touched where nothing does."""
-    if end < path.stat().st_size:
-        os.truncate(path, end)  # one call, so that a second kill leaves either file, and never a copy of gigabytes
-
-
 def whole_answers(path: Path) -> tuple[set[str], int]:
-    """The ids of the whole answers of a file, and the byte after the last of them: 0 where even the header is torn.
-
-    Raises:
-        InputError: the file is not CSV v2, or is damaged before its last answer.
-    """
+    """The ids of the whole answers of a file, and the byte after the last of them: 0 where even the header is torn."""
     whole: set[str] = set()
     end = header_end(path)
     for answer in find_whole_answers(path, end) if end else ():
@@ -238,11 +199,7 @@ def whole_answers(path: Path) -> tuple[set[str], int]:
 
 
 def header_end(path: Path) -> int:
-    """The byte after the header of a file; 0 where it is torn.
-
-    Raises:
-        InputError: the file begins with something else.
-    """
+    """The byte after the header of a file; 0 where it is torn, an InputError where it is another."""
     header = stored_bytes(path, HEADER)
     with open(path, "rb") as file:
         beginning = file.read(len(header))
@@ -256,7 +213,6 @@ def header_end(path: Path) -> int:
 
 
 def _plain_header_end(path: Path, file: BinaryIO) -> int:
-    """The byte after the first row, which is the header."""
     _, end, cells = next(_rows_with_ends(file), (1, 0, None))
     if cells is None or tuple(cells) != CSV_COLUMNS:
         raise _unusable(path, 1, "the header is not the 20 columns of CSV v2 in order")
@@ -273,7 +229,6 @@ def _packed_header_end(path: Path, file: BinaryIO, beginning: bytes) -> int:
 
 
 def _packed_otherwise(path: Path) -> InputError:
-    """The error about a file that somebody packed by himself."""
     return InputError(
         f"{str(path)!r} is packed, but not answer by answer as `pipeline ask --compress` does. Unpack it with "
         "`zstd -d --rm`."
@@ -281,11 +236,7 @@ def _packed_otherwise(path: Path) -> InputError:
 
 
 def find_whole_answers(path: Path, start: int) -> Iterator[WholeAnswer]:
-    """Each whole answer from byte `start` on, where one begins; a torn one at the end is left out.
-
-    Raises:
-        InputError: the file is damaged before its last answer; lines are counted from `start`.
-    """
+    """Each whole answer from byte `start` on, where one begins, but a torn one at the end; an InputError for others."""
     with open(path, "rb") as file:
         if is_packed(path):
             yield from (_answer_of_frame(path, frame) for frame in read_frames(path, file, start))
@@ -294,11 +245,6 @@ def find_whole_answers(path: Path, start: int) -> Iterator[WholeAnswer]:
 
 
 def _answer_of_frame(path: Path, frame: Frame) -> WholeAnswer:
-    """The one answer in a frame.
-
-    Raises:
-        InputError: there is none in it, or more.
-    """
     found = list(_find_in_rows(path, io.BytesIO(frame.rows), 0))
     if len(found) != 1 or found[0].end != len(frame.rows):
         raise _packed_otherwise(path)
@@ -306,7 +252,6 @@ def _answer_of_frame(path: Path, frame: Frame) -> WholeAnswer:
 
 
 def _find_in_rows(path: Path, file: BinaryIO, start: int) -> Iterator[WholeAnswer]:
-    """Each whole answer whose rows follow byte `start`, in an unpacked file."""
     current: AnswerParts | None = None
     begin = end = start
     torn_at = 0
@@ -321,8 +266,8 @@ def _find_in_rows(path: Path, file: BinaryIO, start: int) -> Iterator[WholeAnswe
                 if not current.is_whole():
                     raise _not_whole(path, current)
                 yield WholeAnswer(current, begin, end)
-            current, begin = _begin_answer(path, line, cells), end
-        _add_row(path, line, current, cells)
+            current, begin = None, end
+        current = _with_row(path, line, cells, current)
         end = row_end
     if current is not None and current.is_whole() and _has_every_result(current):
         yield WholeAnswer(current, begin, end)
@@ -367,5 +312,4 @@ def _has_every_result(parts: AnswerParts) -> bool:
 
 
 def error_bytes(error: ErrorLine) -> bytes:
-    """The error as a line."""
     return (error.model_dump_json(exclude_defaults=True) + "\n").encode()

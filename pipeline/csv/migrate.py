@@ -6,6 +6,7 @@ an `error` are no answers: they go to a file of their own.
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import file_digest
@@ -32,80 +33,40 @@ from pipeline.csv.file import error_bytes, write_answers
 from pipeline.providers import provider_name, read_payload
 from pipeline.providers.http.failure import error_kind, redact
 
-# The contract's table, row by row: the v1 column (None: new in v2) and the v2 column (None: dropped; of
-# `search_results_json` the `source_*` and `result_*` columns take the place).
-MAPPING: tuple[tuple[str | None, str | None], ...] = (
-    ("run_id", "answer_id"),
-    ("prompt_id", None),
-    ("requested_at", "answer_timestamp"),
-    ("provider", "model_name"),
-    ("model", "model_version"),
-    ("base_url", None),
-    ("note_id", "narrative_id"),
-    ("note_text", "narrative_prompt"),
-    ("system_prompt", None),
-    ("user_prompt", "answer_prompt"),
-    ("response_text", "answer_text"),
-    ("finish_reason", None),
-    ("prompt_tokens", None),
-    ("completion_tokens", None),
-    ("total_tokens", None),
-    ("latency_ms", None),
-    ("search_results_json", None),
-    ("error", None),
-    ("raw_json", "answer_raw_json"),
-    (None, "narrative_type"),
-    (None, "answer_citation_list"),
-    (None, "source_id"),
-    (None, "source_url"),
-    (None, "source_domain"),
-    (None, "result_id"),
-    (None, "result_url"),
-    (None, "result_domain"),
-    (None, "result_title"),
-    (None, "result_snippet"),
-    (None, "result_rank"),
-)
-V1_COLUMNS = tuple(old for old, _ in MAPPING if old)
-_RENAMED = {old: new for old, new in MAPPING if old and new}
+RENAMED = {
+    "run_id": "answer_id",
+    "requested_at": "answer_timestamp",
+    "provider": "model_name",
+    "model": "model_version",
+    "note_id": "narrative_id",
+    "note_text": "narrative_prompt",
+    "user_prompt": "answer_prompt",
+    "response_text": "answer_text",
+    "raw_json": "answer_raw_json",
+}
 _READ_BESIDES = ("search_results_json", "error")
+_NOT_READ = "prompt_id base_url system_prompt finish_reason prompt_tokens completion_tokens total_tokens latency_ms"
+V1_COLUMNS = (*RENAMED, *_READ_BESIDES, *_NOT_READ.split())
 _LINES_SHOWN = 20
-_LISTS_OF_RESULTS = ("search_results", "results", "citations", "sources")
-_STATUS_IN_WORDS = re.compile(r"\b[45]\d\d\b", re.ASCII)
-_TIMED_OUT = re.compile(r"time[d ]*out", re.IGNORECASE)
-_NO_CONNECTION = re.compile(r"\bconnect|\bnetwork\b", re.IGNORECASE)
 _MAY_BE_EMPTY = ("run_id", "model", "response_text", "raw_json")
 
 
-class _Notes:
-    """What was changed on the way, with the lines it concerns."""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, list[int]] = {}
-
-    def add(self, line: int, sentence: str) -> None:
-        """The sentence holds for the row on this line."""
-        self.lines.setdefault(sentence, []).append(line)
+class _Notes(defaultdict[str, list[int]]):
+    """What was changed on the way: a sentence and the lines it concerns."""
 
     def sentences(self) -> list[str]:
-        """Each sentence once, with the number of rows and the first of their lines."""
-        told = []
-        for sentence, lines in self.lines.items():
+        found = []
+        for sentence, lines in self.items():
             more = f" and {len(lines) - _LINES_SHOWN:,} more" if len(lines) > _LINES_SHOWN else ""
             where = ", ".join(map(str, lines[:_LINES_SHOWN]))
-            told.append(f"{'line' if len(lines) == 1 else 'lines'} {where}{more}: {sentence}")
-        return told
+            found.append(f"{'line' if len(lines) == 1 else 'lines'} {where}{more}: {sentence}")
+        return found
 
 
 def _v1_rows(v1: Path, notes: _Notes, problems: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each row by v1 column with its line; ragged rows become problems.
-
-    Raises:
-        InputError: the file cannot be read, or lacks a column.
-    """
     rows = numbered_rows(v1)
     _, header = next(rows, (1, []))
-    missing = [column for column in (*_RENAMED, *_READ_BESIDES) if column not in header]
+    missing = [column for column in (*RENAMED, *_READ_BESIDES) if column not in header]
     if tuple(header) == CSV_COLUMNS:
         raise InputError(f"{str(v1)!r} is CSV v2 already; there is nothing to migrate.")
     if missing or len(set(header)) < len(header):
@@ -113,7 +74,7 @@ def _v1_rows(v1: Path, notes: _Notes, problems: list[str]) -> Iterator[tuple[int
         raise InputError(f"{str(v1)!r} is not CSV v1: it {what}; found {', '.join(map(repr, header)) or 'nothing'}.")
     for column in header:
         if column not in V1_COLUMNS:
-            notes.add(1, f"the column {column!r} is not of schema v1 and was left out")
+            notes[f"the column {column!r} is not of schema v1 and was left out"].append(1)
     for line, cells in rows:
         if len(cells) != len(header):
             problems.append(f"line {line}: cells found {len(cells)}, wanted {len(header)}")
@@ -122,11 +83,6 @@ def _v1_rows(v1: Path, notes: _Notes, problems: list[str]) -> Iterator[tuple[int
 
 
 def _read_time(cell: str) -> datetime:
-    """The time in a v1 cell, with or without offset.
-
-    Raises:
-        InputError: it is no ISO 8601 time.
-    """
     try:
         return datetime.fromisoformat(cell.strip())
     except ValueError as error:
@@ -143,7 +99,8 @@ def _stored_results(cell: str) -> tuple[SearchResult, ...]:
     except (ValueError, RecursionError):
         return ()
     if isinstance(found, dict):
-        found = next((found[name] for name in _LISTS_OF_RESULTS if isinstance(found.get(name), list)), None)
+        names = ("search_results", "results", "citations", "sources")
+        found = next((found[name] for name in names if isinstance(found.get(name), list)), None)
     items = [{"url": item} if isinstance(item, str) else item for item in found] if isinstance(found, list) else []
     texts = [
         {key: item[key] for key in ("url", "title", "snippet") if isinstance(item.get(key), str)}
@@ -169,19 +126,14 @@ def migrate_file(v1: Path, v2: Path) -> Migrated:
     """What became of the rows of `v1`: `v2` holds the answers, `<stem of v2>.errors.jsonl` beside it the errors.
 
     A `run_id` that is no UUID, or stood on an earlier row, gives way to an id made of the file's sha256 and the row's
-    number, so that a second migration of the same file gives the same ids. Times without offset are UTC. Nothing is
-    written unless every row can be taken over.
-
-    Raises:
-        InputError: `v1` is missing, not UTF-8, not CSV, or lacks a column of schema v1.
-        BadRowsError: rows that CSV v2 cannot hold; every one is listed.
-        OutputError: `v2`, or the file for errors, exists already.
+    number, so that a second migration gives the same ids. Times without offset are UTC. Nothing is written unless every
+    row can be taken over: InputError, BadRowsError, or OutputError where a file exists already.
     """
     errors_path = v2.with_name(f"{v2.stem}.errors.jsonl")
     for path in (v2, errors_path):
         if path.exists():
             raise OutputError(f"{str(path)!r} exists already and is not overwritten; name another file.")
-    notes = _Notes()
+    notes = _Notes(list)
     with open_csv(v1) as file:
         digest = file_digest(file, "sha256").digest()
     migration = _Migration(UUID(bytes=digest[:16]), notes)
@@ -199,12 +151,7 @@ class _Migration:
         self.errors: list[ErrorLine] = []
 
     def answers(self, v1: Path, errors_path: Path) -> Iterator[StoredAnswer]:
-        """The answers in the order of the file; after the last one the errors are written.
-
-        Raises:
-            InputError: the file cannot be used.
-            BadRowsError: rows that CSV v2 cannot hold.
-        """
+        """The answers in the order of the file; after the last one the errors are written."""
         problems: list[str] = []
         for number, (line, cells) in enumerate(_v1_rows(v1, self.notes, problems), start=1):
             try:
@@ -225,67 +172,53 @@ class _Migration:
                 file.writelines(map(error_bytes, self.errors))
 
     def answer(self, cells: dict[str, str], line: int, number: int) -> StoredAnswer:
-        """The answer that a v1 row holds.
-
-        Raises:
-            InputError: a cell that v2 requires is empty, or the provider or the time cannot be read.
-        """
-        empty = [old for old in _RENAMED if old not in _MAY_BE_EMPTY and not cells[old].strip()]
+        empty = [old for old in RENAMED if old not in _MAY_BE_EMPTY and not cells[old].strip()]
         if empty:
-            raise InputError(f"the `{empty[0]}` column is empty, CSV v2 requires `{_RENAMED[empty[0]]}`")
+            raise InputError(f"the `{empty[0]}` column is empty, CSV v2 requires `{RENAMED[empty[0]]}`")
         provider = provider_name(cells["provider"])
         timestamp = self.time(cells["requested_at"], line)
         read = self.payload(provider, cells, line)
-        kept = {new: cells[old] for old, new in _RENAMED.items()}
-        changed: dict[str, Any] = {
+        kept: dict[str, Any] = {new: cells[old] for old, new in RENAMED.items()}
+        changed = {
             "answer_id": self.answer_id(cells["run_id"], line, number),
             "model_name": provider,
             "model_version": self.model(cells["model"], read, line),
             "answer_timestamp": timestamp,
             "answer_raw_json": self.raw_json(cells["raw_json"], line),
             "narrative_type": "",
-            "citations": read.citations,
-            "domains": read.domains,
-            "search_results": read.search_results,
+            **{name: getattr(read, name) for name in ("citations", "domains", "search_results")},
         }
         return StoredAnswer(**kept | changed)
 
     def answer_id(self, run_id: str, line: int, number: int) -> str:
-        """The row's own id where it is a UUID that no earlier row has, else one made of the file and the row."""
-        answer_id = run_id
-        if wanted_uuid(run_id):
-            answer_id = str(uuid5(self.namespace, str(number)))
-            self.notes.add(line, "`run_id` is no UUID; `answer_id` is made of the file and the row")
-        elif run_id.lower() in self.ids:
-            answer_id = str(uuid5(self.namespace, str(number)))
-            self.notes.add(line, "`run_id` stands on an earlier row; `answer_id` is made of the file and the row")
-        self.ids.add(answer_id.lower())
-        return answer_id
+        why = "is no UUID" if wanted_uuid(run_id) else "stands on an earlier row" if run_id.lower() in self.ids else ""
+        if why:
+            run_id = str(uuid5(self.namespace, str(number)))
+            self.notes[f"`run_id` {why}; `answer_id` is made of the file and the row"].append(line)
+        self.ids.add(run_id.lower())
+        return run_id
 
     def time(self, cell: str, line: int) -> str:
-        """The time with its offset: as it stands where it is right."""
         if not wanted_time(cell):
             return cell
         time = _read_time(cell)
         if time.tzinfo is None:
-            self.notes.add(line, "`requested_at` has no offset and is taken for UTC")
+            self.notes["`requested_at` has no offset and is taken for UTC"].append(line)
             time = time.replace(tzinfo=UTC)
         return time.isoformat()
 
     def model(self, model: str, read: Answer, line: int) -> str:
-        """The model as it stands, else the one that the body names."""
         if model.strip():
             return model
         if not read.model:
             raise InputError("the `model` column is empty and `raw_json` names no model, CSV v2 requires one")
-        self.notes.add(line, "`model` is empty; `model_version` is the model that `raw_json` names")
+        self.notes["`model` is empty; `model_version` is the model that `raw_json` names"].append(line)
         return read.model
 
     def raw_json(self, cell: str, line: int) -> str:
-        """The body as it stands; one that is not JSON as a JSON text, which loses nothing."""
         if not wanted_json(cell):
             return cell
-        self.notes.add(line, "`raw_json` is not JSON; `answer_raw_json` holds it as a JSON text")
+        self.notes["`raw_json` is not JSON; `answer_raw_json` holds it as a JSON text"].append(line)
         return json.dumps(cell, ensure_ascii=False)
 
     def payload(self, provider: ProviderName, cells: dict[str, str], line: int) -> Answer:
@@ -295,7 +228,7 @@ class _Migration:
         except ProviderError:
             results = _stored_results(cells["search_results_json"])
         source = "`search_results_json`" if results else "the URLs in `response_text`"
-        self.notes.add(line, f"`raw_json` cannot be read; the citations are {source}")
+        self.notes[f"`raw_json` cannot be read; the citations are {source}"].append(line)
         urls = [result.url for result in results] or [link.url for link in find_links(cells["response_text"])]
         citations = tuple(dict.fromkeys(urls))
         return Answer(
@@ -307,13 +240,6 @@ class _Migration:
 
 
 def _error_line(cells: dict[str, str], number: int) -> ErrorLine:
-    """The line of the errors that a v1 row with an `error` makes.
-
-    A call that failed early may have no time.
-
-    Raises:
-        InputError: its provider or its time cannot be read.
-    """
     requested = cells["requested_at"].strip()
     time = _read_time(requested) if requested else None
     return ErrorLine(
@@ -331,8 +257,10 @@ def _error_line(cells: dict[str, str], number: int) -> ErrorLine:
 
 def _old_error_kind(words: str) -> ErrorKind:
     """The kind of an error of which v1 kept only what the provider's SDK said of it."""
-    status = _STATUS_IN_WORDS.search(words)
+    status = re.search(r"\b[45]\d\d\b", words, re.ASCII)
     kind = error_kind(int(status[0]) if status else None, words)
-    if kind == "bad_response" and not status:
-        return "timeout" if _TIMED_OUT.search(words) else "network" if _NO_CONNECTION.search(words) else kind
-    return kind
+    if kind != "bad_response" or status:
+        return kind
+    if re.search(r"time[d ]*out", words, re.IGNORECASE):
+        return "timeout"
+    return "network" if re.search(r"\bconnect|\bnetwork\b", words, re.IGNORECASE) else kind

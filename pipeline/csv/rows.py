@@ -26,9 +26,6 @@ CITATION_LIST = CSV_COLUMNS.index("answer_citation_list")
 SOURCE_START = len(SHARED_COLUMNS)
 RESULT_START = SOURCE_START + len(SOURCE_COLUMNS)
 
-_NO_SOURCE = ("",) * len(SOURCE_COLUMNS)
-_NO_RESULT = ("",) * len(RESULT_COLUMNS)
-
 # Models send both, half of an emoji for one; neither can stand in a UTF-8 text file that others read as well.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -54,18 +51,13 @@ def answer_cells(answer: StoredAnswer) -> Cells:
         _storable((f"{answer.answer_id}_source_{index}", url, domain))
         for index, (url, domain) in enumerate(zip(urls, answer.domains, strict=True))
     ]
-    results = [
-        _result_cells(f"{answer.answer_id}_result_{index}", result, rank=index + 1)
-        for index, result in enumerate(answer.search_results)
-        if sources and answer.model_name == RESULTS_OF
-    ]
-    return Cells(_storable(shared), sources or [_NO_SOURCE], results or [_NO_RESULT])
-
-
-def _result_cells(result_id: str, result: SearchResult, rank: int) -> tuple[str, ...]:
-    """The cells of one search result as they are stored; ranks count from 1."""
-    url, title, snippet = _storable((result.url, result.title, result.snippet))
-    return (result_id, url, source_domain(url), title, snippet, str(rank))
+    results: list[tuple[str, ...]] = []
+    for index, result in enumerate(answer.search_results if sources and answer.model_name == RESULTS_OF else ()):
+        url, title, snippet = _storable((result.url, result.title, result.snippet))
+        result_id = f"{answer.answer_id}_result_{index}"
+        results.append((result_id, url, source_domain(url), title, snippet, str(index + 1)))
+    no_source, no_result = ("",) * len(SOURCE_COLUMNS), ("",) * len(RESULT_COLUMNS)
+    return Cells(_storable(shared), sources or [no_source], results or [no_result])
 
 
 def _storable(cells: Sequence[str]) -> tuple[str, ...]:
@@ -77,11 +69,7 @@ class AnswerParts:
     """The rows of one answer while they come in: their shared cells once, each source and each result once."""
 
     def __init__(self, line: int, cells: list[str]) -> None:
-        """Begin with the first row, which is not yet counted.
-
-        Raises:
-            ValueError: its `answer_citation_list` is not a JSON array of strings.
-        """
+        """Begin with the first row, which is not yet counted; a ValueError for a bad `answer_citation_list`."""
         self.line = line
         self.answer_id = cells[ANSWER_ID]
         self.shared = cells[:SOURCE_START]
@@ -91,11 +79,6 @@ class AnswerParts:
         self.results: dict[str, list[str]] = {}
 
     def add(self, cells: list[str]) -> None:
-        """Add one row of the answer.
-
-        Raises:
-            ValueError: its shared cells differ from those of the first row.
-        """
         if cells[:SOURCE_START] != self.shared:
             raise ValueError("differs from the answer's first row in a column that all of its rows share")
         self.rows += 1
@@ -109,15 +92,9 @@ class AnswerParts:
         return len(self.sources) == len(self.citations) and self.rows == self.rows_wanted()
 
     def rows_wanted(self) -> int:
-        """How many rows the citations and the results seen so far make."""
         return max(1, len(self.citations)) * max(1, len(self.results))
 
     def to_answer(self) -> StoredAnswer:
-        """The answer that the rows say.
-
-        Raises:
-            ValueError: the ids of its sources or results do not count up from 0.
-        """
         sources = _numbered_parts(self.sources, f"{self.answer_id}_source_")
         results = _numbered_parts(self.results, f"{self.answer_id}_result_")
         return StoredAnswer(
@@ -131,7 +108,6 @@ class AnswerParts:
 
 
 def _numbered_parts(parts: dict[str, list[str]], prefix: str) -> list[list[str]]:
-    """The parts in the order of their numbers."""
     try:
         return [parts[f"{prefix}{index}"] for index in range(len(parts))]
     except KeyError as error:
@@ -139,11 +115,7 @@ def _numbered_parts(parts: dict[str, list[str]], prefix: str) -> list[list[str]]
 
 
 def citation_list(cell: str) -> list[str]:
-    """The cited URLs of an `answer_citation_list`.
-
-    Raises:
-        ValueError: the cell is not a JSON array of strings.
-    """
+    """The cited URLs of an `answer_citation_list`; a ValueError where it is not a JSON array of strings."""
     try:
         citations = json.loads(cell)
     except (ValueError, RecursionError):
@@ -151,10 +123,6 @@ def citation_list(cell: str) -> list[str]:
     if not isinstance(citations, list) or not all(isinstance(url, str) for url in citations):
         raise ValueError("`answer_citation_list` is not a JSON array of URLs")
     return citations
-
-
-_MOST_OCCURRENCES = 10
-"""How often one narrative id is looked for in one file of narratives."""
 
 
 class Place(NamedTuple):
@@ -175,7 +143,6 @@ def identify_call(
 
 
 def _identify(run_id: str, question: Sequence[str], occurrence: int, repeat: int, arm: str) -> str:
-    """The `answer_id` of a call; the question is its provider, narrative id and the digest of its prompt."""
     parts = (*question, str(occurrence), str(repeat), *([arm] if arm else []))
     return str(uuid5(UUID(run_id), "".join(f"{len(part)}:{part}" for part in parts)))
 
@@ -197,7 +164,8 @@ def find_place(
         UUID(run_id)
     except ValueError:
         return None
-    for occurrence, repeat, arm in product(range(1, _MOST_OCCURRENCES + 1), range(1, repeats + 1), ("", *arms)):
+    # Ten rows of one narrative id in one file are looked for.
+    for occurrence, repeat, arm in product(range(1, 11), range(1, repeats + 1), ("", *arms)):
         if _identify(run_id, question, occurrence, repeat, arm) == answer_id:
             return Place(arm, repeat)
     return None

@@ -66,7 +66,6 @@ def to_one_form(answer: Answer) -> str:
 
 
 def _marker_spans(placed: Iterable[Occurrence], numbers: dict[str, int]) -> dict[tuple[int, int], set[int]]:
-    """The spans of the provider's own markers, each with the numbers of the sources that share it."""
     spans: dict[tuple[int, int], set[int]] = {}
     for occurrence in placed:
         if occurrence.placement == "marker" and occurrence.start is not None and occurrence.end is not None:
@@ -95,13 +94,11 @@ def _claim_edits(
 
 
 def _link_edits(text: str, links: Iterable[Link], numbers: dict[str, int]) -> list[_Edit]:
-    """One edit for each of these links: its words and, where it is cited, its number."""
     shown = ((link, _link_text(link, numbers)) for link in links)
     return [_Edit(link.start, link.end, put) if put else _widened(text, link.start, link.end) for link, put in shown]
 
 
 def _link_text(link: Link, numbers: dict[str, int]) -> str:
-    """What a reader sees in place of a link: label and number, or the bare address where it is not cited."""
     mark = f"[{numbers[link.url]}]" if link.url in numbers else ""
     label = link.label.strip()
     if not label or label == link.url:
@@ -149,12 +146,10 @@ def _visible_url(url: str) -> str:
 
 
 def _is_tracking(name: str) -> bool:
-    """Whether a query parameter only tells who sent the reader."""
     return name.lower().startswith("utm_")
 
 
 def _marks(numbers: Iterable[int]) -> str:
-    """`[1][3]` for 3 and 1."""
     return "".join(f"[{number}]" for number in sorted(numbers))
 
 
@@ -221,15 +216,11 @@ def answer_from_report(stored: StoredAnswer) -> Answer:
     cited = {occurrence.url for occurrence in placed}
     unplaced = (Occurrence(url=url, title=titles.get(url, "")) for url in stored.citations if url not in cited)
     return Answer(
-        text=stored.answer_text,
-        citations=stored.citations,
-        domains=stored.domains,
-        occurrences=(*placed, *unplaced),
+        text=stored.answer_text, citations=stored.citations, domains=stored.domains, occurrences=(*placed, *unplaced)
     )
 
 
 def _reference_titles(report_json: str) -> dict[str, str]:
-    """The titles of the references by URL, as `final/report.json` has them; empty where it cannot be read."""
     try:
         listed = json.loads(report_json)["reportJson"]["references"]
         return {str(each["url"]): str(each["title"]) for each in listed if each.get("title")}

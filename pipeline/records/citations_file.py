@@ -25,11 +25,7 @@ def resolved_earlier(path: Path) -> dict[str, str]:
 
 
 def read_citations(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a `citations.jsonl`, one at a time.
-
-    Raises:
-        InputError: a line is no JSON object with a `url`, or its `resolved_url` is no text.
-    """
+    """The lines of a `citations.jsonl`, one at a time; an InputError for one that is none."""
     with open(path, "rb") as file:
         for number, raw in enumerate(file, start=1):
             line = _read_citation(raw)
@@ -41,7 +37,6 @@ def read_citations(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read_citation(raw: bytes) -> dict[str, Any] | None:
-    """One line of a `citations.jsonl`; None where it is no JSON object with a `url`."""
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError):

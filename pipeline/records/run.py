@@ -30,36 +30,22 @@ from pipeline.text.words import detect_language
 
 
 class ToldRun(NamedTuple):
-    """What the manifest of a run folder tells of the answers' questions."""
+    """What the manifest of a run folder says, where there is one: its id, most repeats of a narrative, and arms."""
 
     run_id: str = ""
-    """The run's id; empty where there is no manifest."""
     repeats: int = 1
-    """The most often that a narrative was put to a provider."""
     arms: tuple[str, ...] = ()
-    """The names of its arms."""
-
-
-_NO_RUN = ToldRun()
 
 
 def records_from_run(run: Path) -> Iterator[QueryResponse]:
-    """The canonical record of every answer of the run, with what its payload carries; in the order of `answers_of_run`.
-
-    Raises:
-        InputError: as `answers_of_run`.
-    """
+    """The canonical record of every answer of the run, with what its payload carries; errors as `answers_of_run`."""
     told = read_told_run(run)
     for stored in answers_of_run(run):
         yield record_from_answer(stored, told)
 
 
 def answers_of_run(run: Path) -> Iterator[StoredAnswer]:
-    """Every answer of the run, provider by provider, in the order of the CSV files.
-
-    Raises:
-        InputError: the folder holds no answers, or a file that is not CSV v2.
-    """
+    """Every answer of the run, provider by provider, in the order of the CSV files; an InputError for none."""
     found = False
     for file in answers_files(run):
         for stored in read_answers(file):
@@ -70,11 +56,7 @@ def answers_of_run(run: Path) -> Iterator[StoredAnswer]:
 
 
 def answers_files(run: Path) -> list[Path]:
-    """The files of the run with answers, at least one, provider by provider.
-
-    Raises:
-        InputError: the folder holds none, or one twice.
-    """
+    """The files of the run with answers, provider by provider; an InputError where there is none, or one twice."""
     files = [file for name in (*PROVIDERS, RESEARCH_RUN) if (file := answers_file(run, name)).is_file()]
     if not files:
         raise InputError(
@@ -85,11 +67,7 @@ def answers_files(run: Path) -> list[Path]:
 
 
 def read_told_run(run: Path) -> ToldRun:
-    """What the run's manifest tells; nothing where there is none.
-
-    Raises:
-        InputError: it is not JSON.
-    """
+    """What the run's manifest says, nothing where there is none; an InputError where it is not JSON."""
     try:
         manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -104,6 +82,9 @@ def read_told_run(run: Path) -> ToldRun:
         repeats if isinstance(repeats, int) else 1,
         tuple(arms) if isinstance(arms, dict) else (),
     )
+
+
+_NO_RUN = ToldRun()
 
 
 def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Answer | None = None) -> QueryResponse:
@@ -170,7 +151,6 @@ def passages(model_name: str, answer: Answer) -> tuple[Passage, ...]:
 
 
 def _sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
-    """Every cited source in order; `read` where a passage of it is held, else `unfetched`."""
     titles = {occurrence.url: occurrence.title for occurrence in reversed(answer.occurrences) if occurrence.title}
     titles |= {result.url: result.title for result in answer.search_results if result.title}
     held = {chunk.doc_id: chunk.origin for chunk in chunks}
@@ -190,17 +170,12 @@ def _sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
 RESEARCH_RECORDS = "records.jsonl"
 """Where a research run keeps its record."""
 
-_RAGAS_FIELDS = ("user_input", "response", "retrieved_contexts")
-
 
 def read_records(path: Path) -> Iterator[QueryResponse]:
     """The records of a run folder, or of a file of JSON Lines: canonical records or ragas-style samples.
 
-    Records come in the order of the folder's answers or of the file's lines; an empty line is passed over.
-
-    Raises:
-        InputError: no such path, not UTF-8, or nothing in it.
-        BadRowsError: lines that are not records, each with its reason.
+    Records come in the order of the folder's answers or of the file's lines; an empty line is passed over. An
+    InputError where there is nothing, a BadRowsError for lines that are no records.
     """
     if path.is_dir():
         own = research_records(path)
@@ -228,11 +203,7 @@ def research_records(run: Path) -> Path | None:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The file's lines that are not blank, with their numbers from 1.
-
-    Raises:
-        InputError: the file is missing or not UTF-8.
-    """
+    """The file's lines that are not blank, numbered from 1; an InputError where it is missing or not UTF-8."""
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
             for number, line in enumerate(file, start=1):
@@ -245,11 +216,6 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _read_line(line: str) -> QueryResponse:
-    """One record from one line of JSON.
-
-    Raises:
-        InputError: the line is not JSON, or neither a canonical record nor a ragas-style sample.
-    """
     try:
         value = writable(json.loads(line))
     except ValueError as error:
@@ -264,11 +230,7 @@ def _read_line(line: str) -> QueryResponse:
 
 
 def read_canonical(value: dict[str, Any]) -> QueryResponse:
-    """The canonical record that the object holds, completed where others wrote it.
-
-    Raises:
-        InputError: a field is missing, unknown, or not of its type; or two passages share an id.
-    """
+    """The canonical record that the object holds, completed where others wrote it; an InputError says what lacks."""
     try:
         record = QueryResponse.model_validate({"record_uuid": ""} | value)
     except ValidationError as error:
@@ -305,14 +267,8 @@ def _complete_record(record: QueryResponse, language_told: bool) -> QueryRespons
 
 
 def _from_ragas(sample: dict[str, Any]) -> QueryResponse:
-    """A canonical record from ragas' `user_input`, `response`, `retrieved_contexts`; its other fields are not read.
-
-    Source: https://docs.ragas.io, SingleTurnSample, read 2026-11.
-
-    Raises:
-        InputError: one of the three is missing or not text (a list of texts for the contexts).
-    """
-    query, answer, contexts = (sample.get(name) for name in _RAGAS_FIELDS)
+    """A record from ragas' SingleTurnSample (https://docs.ragas.io, read 2026-11); its other fields are not read."""
+    query, answer, contexts = (sample.get(name) for name in ("user_input", "response", "retrieved_contexts"))
     if not isinstance(query, str) or not query.strip() or not isinstance(answer, str):
         raise InputError("`user_input` and `response` must be texts, `user_input` not empty")
     if contexts is None:
@@ -328,30 +284,13 @@ def _from_ragas(sample: dict[str, Any]) -> QueryResponse:
         )
         for rank, text in enumerate(contexts, start=1)
     )
-    return QueryResponse(
-        record_uuid=derived_uuid(query, answer, chunks),
-        query=query,
-        answer=answer,
-        language=detect_language(answer),
-        chunks=chunks,
-        context_set=join_context(chunks),
-        provenance=Provenance(contexts="supplied" if chunks else ""),
+    return _complete_record(
+        QueryResponse(record_uuid="", query=query, answer=answer, chunks=chunks), language_told=False
     )
 
 
-class Written(NamedTuple):
-    """What a file of records holds."""
-
-    records: int
-    with_passages: int
-
-
-def write_records(path: Path, records: Iterable[QueryResponse]) -> Written:
-    """How many records were written: one line of JSON each, staged beside the file and moved in at the end."""
-    count = with_passages = 0
+def write_records(path: Path, records: Iterable[QueryResponse]) -> None:
+    """Write the records, one line of JSON each, staged beside the file and moved in at the end."""
     with staged_file(path) as file:
         for record in records:
             file.write(record.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
-            count += 1
-            with_passages += bool(record.chunks)
-    return Written(count, with_passages)

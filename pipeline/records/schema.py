@@ -113,7 +113,6 @@ def defuse_separator(text: str) -> str:
 
 
 def join_context(chunks: Iterable[Passage]) -> str:
-    """The passages' texts in rank order, joined by ` [CTX_SEP] `."""
     return CONTEXT_SEPARATOR.join(chunk.text for chunk in sorted(chunks, key=lambda chunk: chunk.chunk_rank))
 
 
@@ -127,7 +126,6 @@ def derived_uuid(query: str, answer: str, chunks: Iterable[Passage]) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether the text is a UUID in any of its usual spellings."""
     try:
         UUID(text)
     except ValueError:

@@ -8,9 +8,9 @@ from click.testing import CliRunner
 
 from exports.cli import main
 from pipeline.core.errors import BadRowsError, InputError, OutputError
-from pipeline.core.schema import CSV_COLUMNS, StoredAnswer
+from pipeline.core.schema import StoredAnswer
 from pipeline.csv.file import read_answers
-from pipeline.csv.migrate import MAPPING, V1_COLUMNS, migrate_file
+from pipeline.csv.migrate import V1_COLUMNS, migrate_file
 from tests.support.csv_check import check_file
 from tests.support.places import NO_SHARED, SHARED
 
@@ -62,15 +62,6 @@ def migrated(folder: Path, *rows: dict[str, str]) -> tuple[list[StoredAnswer], l
     report = migrate_file(write_v1(folder / "v1.csv", *rows), folder / "v2.csv")
     assert check_file(folder / "v2.csv") == []
     return list(read_answers(folder / "v2.csv")), report.notes
-
-
-def test_the_table_renames_9_drops_10_and_adds_11_columns() -> None:
-    renamed = [pair for pair in MAPPING if pair[0] and pair[1]]
-    dropped = [old for old, new in MAPPING if new is None]
-    added = [new for old, new in MAPPING if old is None]
-    assert (len(renamed), len(dropped), len(added)) == (9, 10, 11)
-    assert len(V1_COLUMNS) == 19
-    assert {new for _, new in MAPPING if new} == set(CSV_COLUMNS)
 
 
 def test_a_row_keeps_what_it_says_and_gains_its_citations(tmp_path: Path) -> None:

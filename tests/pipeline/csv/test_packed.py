@@ -11,14 +11,7 @@ from pipeline.asking.index import sync_index
 from pipeline.core.errors import InputError
 from pipeline.core.lines import pack
 from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
-from pipeline.csv.file import (
-    HEADER,
-    append_answer,
-    read_answers,
-    read_cells,
-    whole_answers,
-    write_answers,
-)
+from pipeline.csv.file import HEADER, append_answer, read_answers, read_cells, whole_answers, write_answers
 from tests.support.csv_check import check_file
 
 
