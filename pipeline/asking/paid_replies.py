@@ -271,4 +271,10 @@ def unused_bodies(out: Path) -> Iterator[PausedLine]:
     yield from map(turns.line, [*turns.unused, *going_on])
 
 
+def of_no_answer(out: Path) -> Iterator[BadResponse | PausedLine]:
+    """All that was paid for and that no answer holds. The indexes are in step."""
+    yield from paid_in_vain(out)
+    yield from unused_bodies(out)
+
+
 BAD_RESPONSES = "bad_responses.jsonl"

@@ -7,7 +7,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,8 +18,7 @@ from pipeline.asking.paid_replies import (
     BadResponses,
     PausedLine,
     PausedTurns,
-    paid_in_vain,
-    unused_bodies,
+    of_no_answer,
 )
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell, Turn
 from pipeline.asking.run_folder import (
@@ -299,7 +297,7 @@ def _count_earlier(run: OpenRun, state: RunState) -> None:
             model = run.manifest.model_of(line, provider) or line.model_version
             price = price_of(prices, line.model_version, model)
             count(provider, model, line.usage, batch_price(price, shares.get(line.answer_id, 1.0)))
-    for paid in chain(paid_in_vain(run.out), unused_bodies(run.out)):
+    for paid in of_no_answer(run.out):
         count(paid.provider, paid.model, *paid.bill(prices))
     for provider, most, model in unknown.elements():
         state.spending.pay(provider, None, most, model)

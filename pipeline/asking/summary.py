@@ -7,13 +7,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from pipeline.asking.index import Said, put_in_order, read_again, read_index, sync_index
 from pipeline.asking.ledger import token_shares
-from pipeline.asking.paid_replies import paid_in_vain, unused_bodies
+from pipeline.asking.paid_replies import of_no_answer
 from pipeline.asking.run_folder import MANIFEST, OpenRun, ProviderCounts, RunManifest, read_manifest, write_manifest
 from pipeline.asking.run_state import LastStart
 from pipeline.core.errors import InputError, ProviderError
@@ -64,7 +63,7 @@ def _count_files(
     shares = token_shares(out)
     targets = resolved_earlier(out / CITATIONS)
     bad: dict[ProviderName, ProviderCounts] = {}
-    for each in chain(paid_in_vain(out), unused_bodies(out)):
+    for each in of_no_answer(out):
         own = ProviderCounts(**{each.counted_as: 1}, **_bill_of(*each.bill(prices))._asdict())
         bad[each.provider] = _together(bad.get(each.provider, ProviderCounts()), own)
     with staged_file(out / CITATIONS) as file:
