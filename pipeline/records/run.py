@@ -289,8 +289,17 @@ def _from_ragas(sample: dict[str, Any]) -> QueryResponse:
     )
 
 
-def write_records(path: Path, records: Iterable[QueryResponse]) -> None:
-    """Write the records, one line of JSON each, staged beside the file and moved in at the end."""
+class Written(NamedTuple):
+    records: int
+    with_passages: int
+
+
+def write_records(path: Path, records: Iterable[QueryResponse]) -> Written:
+    """Write the records, one line of JSON each, staged beside the file and moved in at the end; how many they are."""
+    count = with_passages = 0
     with staged_file(path) as file:
         for record in records:
             file.write(record.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
+            count += 1
+            with_passages += bool(record.chunks)
+    return Written(count, with_passages)
