@@ -100,7 +100,7 @@ class BadResponses:
         return BadResponse.model_validate_json(read_at(self.path, place)) if place else None
 
 
-def paid_in_vain(out: Path) -> Iterator[BadResponse]:
+def _paid_in_vain(out: Path) -> Iterator[BadResponse]:
     """Each reply of the folder that was paid for and is no answer, also where its call was put again.
 
     One that a mended reader has made an answer of is left out: it is counted there. The indexes are in step.
@@ -258,7 +258,7 @@ class PausedTurns:
         self._read(mend=True)
 
 
-def unused_bodies(out: Path) -> Iterator[PausedLine]:
+def _unused_bodies(out: Path) -> Iterator[PausedLine]:
     """Each body of a paused turn that was paid for and that no answer holds, or none yet. The indexes are in step."""
     if not (out / PAUSED).is_file():
         return
@@ -273,8 +273,8 @@ def unused_bodies(out: Path) -> Iterator[PausedLine]:
 
 def of_no_answer(out: Path) -> Iterator[BadResponse | PausedLine]:
     """All that was paid for and that no answer holds. The indexes are in step."""
-    yield from paid_in_vain(out)
-    yield from unused_bodies(out)
+    yield from _paid_in_vain(out)
+    yield from _unused_bodies(out)
 
 
 BAD_RESPONSES = "bad_responses.jsonl"
