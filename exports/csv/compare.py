@@ -10,10 +10,11 @@ import io
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from annotation.argilla.labels import TASKS, TaskName
 from exports.csv.folder import file_name, mapping, read_manifest
@@ -25,7 +26,7 @@ from pipeline.core.tables import unescaped
 from pipeline.core.terminal import counted
 
 Kind = Literal["added", "changed", "withdrawn", "gone", "left out"]
-KINDS: tuple[Kind, ...] = ("added", "changed", "withdrawn", "gone", "left out")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _Row = Mapping[str, str]
 _Unit = tuple[str, int, str]
@@ -62,8 +63,8 @@ class Now(NamedTuple):
     """Under which names those stand in files who were asked for; empty where everybody was."""
     workspaces: tuple[str, ...]
     datasets: frozenset[str]
-    touched: Callable[[str], tuple[Iterator[Piece], Iterator[Piece]]] | None
-    """Of a file, by name: earlier and new lines of all units that may differ; None where any unit may."""
+    touched: Callable[[TaskName], tuple[Iterator[Piece], Iterator[Piece]]] | None
+    """Of a task's file: earlier and new lines of all units that may differ; None where any unit may."""
     is_unsubmitted: Callable[[TaskName, str, str, str], bool]
     """Whether somebody has a unit (task, record, passage, annotator) as a draft or discarded."""
 
@@ -78,16 +79,20 @@ def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
             continue
         origins = _Origins(earlier, index, task, now)
         if now.touched is None:
-            units = _paired(_units(earlier / name, index), _units(now.folder / name, now.own_index))
+            old, new = _pieces(earlier / name, index), _pieces(now.folder / name, now.own_index)
         else:
-            old, new = now.touched(name)
-            units = _paired(_lines_of(earlier / name, old), _lines_of(now.folder / name, new))
+            old, new = now.touched(task)
+        units = _paired(_units(earlier / name, old), _units(now.folder / name, new))
         for (_, _, chunk_id), before, after in units:
             came, missing = _compare_unit(before, after)
             for who, kind in (*came, *((_annotator(row), _why(task, chunk_id, row, now, origins)) for row in missing)):
                 counts.setdefault(who, Counter())[kind] += 1
-    lost = any(each["gone"] for each in counts.values())
-    return Changes({who: counts[who] for who in sorted(counts)}, _rows_by_annotator(earlier) if lost else {})
+    before_by_annotator: Counter[str] = Counter()
+    for task in TASKS if any(each["gone"] for each in counts.values()) else ():
+        path = earlier / file_name(task, discarded=False)
+        for lines in _units(path, _pieces(path, None)):
+            before_by_annotator.update(_newest(lines.rows()).keys())
+    return Changes({who: counts[who] for who in sorted(counts)}, before_by_annotator)
 
 
 class _Lines(NamedTuple):
@@ -100,35 +105,31 @@ class _Lines(NamedTuple):
         return [dict(zip(self.header, cells, strict=False)) for cells in reader]
 
 
-def _header(stream: IO[bytes]) -> list[str]:
-    return next(csv.reader([stream.readline().decode("utf-8-sig")]))
-
-
-def _units(path: Path, index: Index | None) -> Iterator[_Lines]:
-    """The units of a file in its order; none where there is no such file. Without index it is read row by row."""
+def _pieces(path: Path, index: Index | None) -> Iterator[Piece]:
+    """The lines of a file in its order; none where there is no such file. Without index it is read row by row."""
     csv.field_size_limit(sys.maxsize)
     if not path.is_file():
         return
     if index is not None:
         with path.open("rb") as lines:
-            header = _header(lines)
+            lines.readline()
             for span in index.spans(path.name):
-                yield _Lines((span.record_uuid, span.chunk_rank, span.chunk_id), header, lines.read(span.length))
+                yield Piece(*span[:3], span.annotators, span.rows, lines.read(span.length))
         return
     with path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(stream)
         header = next(reader, [])
-        for unit, rows in groupby(reader, key=lambda cells: _unit_of(dict(zip(header, cells, strict=False)))):
-            yield _Lines(unit, header, b"".join(map(csv_line, rows)))
+        for cells in reader:
+            yield Piece(*_unit_of(dict(zip(header, cells, strict=False))), (), 1, csv_line(cells))
 
 
-def _lines_of(path: Path, pieces: Iterator[Piece]) -> Iterator[_Lines]:
+def _units(path: Path, pieces: Iterator[Piece]) -> Iterator[_Lines]:
     header: list[str] = []
     if path.is_file():
-        with path.open("rb") as stream:
-            header = _header(stream)
-    for (record_uuid, chunk_rank, chunk_id), group in groupby(pieces, key=itemgetter(0, 1, 2)):
-        yield _Lines((record_uuid, chunk_rank, chunk_id), header, b"".join(piece.lines for piece in group))
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            header = next(csv.reader(stream), [])
+    for unit, group in groupby(pieces, key=itemgetter(0, 1, 2)):
+        yield _Lines(unit, header, b"".join(piece.lines for piece in group))
 
 
 def _unit_of(row: _Row) -> _Unit:
@@ -200,7 +201,6 @@ class _Origins:
             }
         self._all = {each.get("id") for each in manifest.get("datasets", ()) if each.get("task") == task}
         self._task, self._index = task, index
-        self._by_unit: dict[tuple[str, str], set[str]] | None = None
 
     def is_apart(self, row: _Row) -> bool:
         """Whether the row is of a control or repeat, which were among the others then and are not now."""
@@ -210,15 +210,16 @@ class _Origins:
     def of(self, row: _Row) -> set[str]:
         if "dataset_id" in row:
             return {row["dataset_id"]}
-        if self._index is None:
-            return self._all
-        if self._by_unit is None:
-            self._by_unit = {}
-            for dataset, _, task, _, record_uuid, chunk_id, *_ in self._index.lines("r"):
-                if task == self._task:
-                    self._by_unit.setdefault((record_uuid, chunk_id), set()).add(dataset)
         record_uuid, _, chunk_id = _unit_of(row)
         return self._by_unit.get((record_uuid, chunk_id), self._all)
+
+    @cached_property
+    def _by_unit(self) -> dict[tuple[str, str], set[str]]:
+        found: dict[tuple[str, str], set[str]] = {}
+        for dataset, _, task, _, record_uuid, chunk_id, *_ in self._index.lines("r") if self._index else ():
+            if task == self._task:
+                found.setdefault((record_uuid, chunk_id), set()).add(dataset)
+        return found
 
 
 def _why(task: TaskName, chunk_id: str, row: _Row, now: Now, origins: _Origins) -> Kind:
@@ -236,12 +237,3 @@ def _why(task: TaskName, chunk_id: str, row: _Row, now: Now, origins: _Origins) 
     if is_left_out:
         return "left out"
     return "withdrawn" if now.is_unsubmitted(task, unescaped(row["record_uuid"]), chunk_id, who) else "gone"
-
-
-def _rows_by_annotator(folder: Path) -> Counter[str]:
-    return Counter(
-        _annotator(row)
-        for task in TASKS
-        for lines in _units(folder / file_name(task, discarded=False), None)
-        for row in _newest(lines.rows()).values()
-    )

@@ -31,8 +31,6 @@ from exports.csv.schema import COLUMNS, CONTROL_COLUMNS, ControlRow, EvidenceRow
 from exports.csv.spool import KeptRecord, Spool, SpooledRow, Table
 from pipeline.core.errors import ArgillaError, NotFoundError, RecordsMovedError
 
-_OLDEST_SERVER = 2
-
 
 class ChosenDatasets(NamedTuple):
     datasets: list[JuryDataset]
@@ -51,7 +49,7 @@ def check_server(client: Argilla) -> None:
         ) from error
     version = str(answer.get("version")) if isinstance(answer, dict) else repr(answer)
     major = version.partition(".")[0]
-    if not major.isdecimal() or int(major) < _OLDEST_SERVER:
+    if not major.isdecimal() or int(major) < 2:
         raise ArgillaError(
             f"The server at {client.api_url} is of version {version}. Export from Argilla 2.0 or later; check "
             "`ARGILLA_API_URL`."
@@ -126,8 +124,6 @@ def has(workspaces: Sequence[str]) -> str:
 
 _ATTEMPTS = 5
 """How often a dataset is read again because its records were added or deleted meanwhile."""
-
-
 _Page = TypeVar("_Page")
 
 Progress = Callable[[str, int, int], None]
@@ -267,7 +263,11 @@ def read_records(
     kept: list[KeptRecord] = []
     spooled: list[SpooledRow] = []
     for record, rows, controls, purpose in chosen:
-        marks = [] if dataset.evidence == "off" else [(each, _marks(reading, dataset, record, each)) for each in rows]
+        marks = [
+            (each, exported_marks(dataset, record, each, reading.annotators.exported_name(each["user_id"])))
+            for each in rows
+            if dataset.evidence != "off"
+        ]
         kept.append(_kept_record(reading, record, rows, [found for _, found in marks])._replace(purpose=purpose))
         tally.add_marks(kept[-1])
         spooled += _record_rows(reading, dataset, record, rows) if rows else ()
@@ -302,7 +302,8 @@ class _Chosen(NamedTuple):
 
 
 def _choose(reading: Reading, dataset: JuryDataset, record: dict[str, Any], tally: Tally) -> _Chosen:
-    statuses, responses = exported_statuses(reading.filters), record["responses"]
+    filters, responses = reading.filters, record["responses"]
+    statuses = exported_statuses(filters)
     if not is_ours(record):
         tally.foreign_records += any(response["status"] in statuses for response in responses)
         return _Chosen(record, [], [], "label")
@@ -311,7 +312,8 @@ def _choose(reading: Reading, dataset: JuryDataset, record: dict[str, Any], tall
     wanted = [response for response in responses if wants(reading, response, language)]
     submitted = [response for response in wanted if response["status"] == "submitted"]
     controls = submitted if purpose in {"control", "repeat"} else []
-    if _is_apart(purpose, dataset, reading.filters):
+    is_wanted = {"label": True, "practice": dataset.round in filters.rounds or filters.every_response}
+    if not is_wanted.get(purpose, filters.with_controls):
         tally.apart[purpose] += len(submitted)
         return _Chosen(record, [], controls, purpose)
     for response in responses:
@@ -319,29 +321,14 @@ def _choose(reading: Reading, dataset: JuryDataset, record: dict[str, Any], tall
     return _Chosen(record, [each for each in wanted if each["status"] in statuses], controls, "label")
 
 
-def _is_apart(purpose: Purpose, dataset: JuryDataset, filters: ExportFilters) -> bool:
-    if purpose == "practice":
-        return not (dataset.round in filters.rounds or filters.every_response)
-    return purpose != "label" and not filters.with_controls
-
-
 def _control_rows(
     reading: Reading, dataset: JuryDataset, record: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
 ) -> Iterator[SpooledRow]:
-    assignment = assignment_of(record)
-    if assignment.purpose not in {"control", "repeat"}:
-        return
     for response in responses:
         annotator_id = reading.annotators.exported_name(response["user_id"])
-        for row in control_rows(dataset, record, assignment, response, annotator_id):
+        for row in control_rows(dataset, record, assignment_of(record), response, annotator_id):
             line = csv_cells(row.model_dump(), CONTROL_COLUMNS, reading.filters.spreadsheet_safe) + LINE_END
             yield _beside("controls", record, response, row, line)
-
-
-def _marks(
-    reading: Reading, dataset: JuryDataset, record: Mapping[str, Any], response: Mapping[str, Any]
-) -> ExportedMarks:
-    return exported_marks(dataset, record, response, reading.annotators.exported_name(response["user_id"]))
 
 
 def _beside(

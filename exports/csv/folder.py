@@ -104,7 +104,13 @@ def staged_folder(
     try:
         with made_parents(target), locked_folder(work, command):
             try:
-                _mend(target, work)
+                if (work / "earlier").exists() and not target.exists():  # killed within `_swap`
+                    os.rename(work / "earlier", target)
+                for left in work.iterdir():
+                    if left.is_dir():
+                        shutil.rmtree(left)
+                    else:
+                        left.unlink()
                 (work / "export").mkdir()
                 yield work
                 check(folder)
@@ -127,17 +133,6 @@ def made_parents(target: Path) -> Iterator[None]:
         for parent in missing:
             with suppress(OSError):  # it holds something now
                 parent.rmdir()
-
-
-def _mend(target: Path, work: Path) -> None:
-    """Empty the work folder of a killed export; one that was killed within `_swap` gives the earlier export back."""
-    if (work / "earlier").exists() and not target.exists():
-        os.rename(work / "earlier", target)
-    for left in work.iterdir():
-        if left.is_dir():
-            shutil.rmtree(left)
-        else:
-            left.unlink()
 
 
 def _swap(new: Path, target: Path, earlier: Path) -> None:

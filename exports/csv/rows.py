@@ -110,7 +110,15 @@ def response_values(
 ) -> dict[str, Any]:
     """The columns, by name, that one response to the record adds; those of `--extended` on request."""
     values = response["values"] or {}
-    labels = {label: _label_value(record, label, values.get(label)) for label in LABELS[task]}
+    labels: dict[str, bool | None] = {}
+    for label in LABELS[task]:
+        answer = values.get(label)  # none in a discard
+        if answer is not None and answer["value"] not in _ANSWERS:
+            raise ArgillaError(
+                f"The record {record['id']} has the answer {answer['value']!r} to `{label}`, expected 'yes' or 'no'. "
+                "The dataset was not made by this citejury; export it from another workspace."
+            )
+        labels[label] = None if answer is None else _ANSWERS[answer["value"]]
     found = {
         **{label: "" if value is None else str(value) for label, value in labels.items()},
         "notes": (values.get("notes") or {"value": ""})["value"] or "",
@@ -128,39 +136,24 @@ def response_values(
     return found
 
 
-def _label_value(record: Mapping[str, Any], label: str, answer: Mapping[str, Any] | None) -> bool | None:
-    if answer is None:
-        return None
-    if answer["value"] not in _ANSWERS:
-        raise ArgillaError(
-            f"The record {record['id']} has the answer {answer['value']!r} to `{label}`, expected 'yes' or 'no'. "
-            "The dataset was not made by this citejury; export it from another workspace."
-        )
-    return _ANSWERS[answer["value"]]
-
-
 def csv_cells(values: Mapping[str, str | int], columns: Sequence[str], spreadsheet_safe: bool) -> bytes:
     """The named cells of a row as CSV in UTF-8, without the line's end."""
     cells: list[str | int] = [values[column] for column in columns]
-    return _csv_text(list(map(spreadsheet_cell, cells)) if spreadsheet_safe else cells).encode("utf-8")
+    return csv_line(list(map(spreadsheet_cell, cells)) if spreadsheet_safe else cells).removesuffix(LINE_END)
 
 
 def csv_line(cells: Sequence[str | int]) -> bytes:
-    return _csv_text(cells).encode("utf-8") + LINE_END
-
-
-def _csv_text(cells: Sequence[str | int]) -> str:
-    """Two cells or more as a line of CSV without its end, as the csv module writes it when lines end in CRLF.
+    """Two cells or more as a line of CSV in UTF-8, as the csv module writes it when lines end in CRLF.
 
     The module looks at each character by itself, which takes six times as long for a passage.
     """
     texts = list(map(str, cells))
     line = ",".join(texts)
-    if line.count(",") < len(texts) and not _QUOTED.search(line):
-        return line
-    return ",".join(
-        '"' + text.replace('"', '""') + '"' if "," in text or _QUOTED.search(text) else text for text in texts
-    )
+    if line.count(",") >= len(texts) or _QUOTED.search(line):
+        line = ",".join(
+            '"' + text.replace('"', '""') + '"' if "," in text or _QUOTED.search(text) else text for text in texts
+        )
+    return line.encode("utf-8") + LINE_END
 
 
 class Piece(NamedTuple):

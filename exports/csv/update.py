@@ -59,9 +59,7 @@ class Index(NamedTuple):
             yield from (json.loads(line)[1:] for line in stream if line.startswith(start))
 
     def spans(self, file: str) -> Iterator[Span]:
-        if file in self.files:
-            number = self.files.index(file)
-            yield from (_span(line) for line in self.lines("u") if line[0] == number)
+        yield from (_span(line) for line in self.lines("u") if self.files[line[0]] == file)
 
 
 def _span(line: Sequence[Any]) -> Span:
@@ -125,10 +123,10 @@ class EarlierExport:
             file.spans.append(_span(parsed[1:]))
             file.lines.append(line)
 
-    def told(self, number: int) -> tuple[str, str]:
-        """The record and the cells (as JSON) of a provenance."""
+    def told(self, number: int) -> tuple[str, list[str]]:
+        """The record and the cells of a provenance."""
         _, _, record_uuid, cells = json.loads(self._told[number])
-        return record_uuid, cells
+        return record_uuid, json.loads(cells)
 
     def lines_of(self, records: Iterable[IndexedRecord]) -> Iterator[bytes]:
         """What the index has of these records of its, those of their provenances first."""
@@ -217,15 +215,9 @@ class IndexWriter:
         for span in spans:
             self._write(["u", number, *span])
 
-    def finish(
-        self,
-        spool: Spool,
-        kept: Sequence[IndexedRecord],
-        earlier: EarlierExport | None,
-        files: Sequence[ExportedFile],
-        datasets: Sequence[JuryDataset],
-    ) -> None:
-        self._write_lines(b"".join(earlier.lines_of(kept)) if earlier else b"")
+    def finish(self, spool: Spool, kept: bytes, files: Sequence[ExportedFile], datasets: Sequence[JuryDataset]) -> None:
+        """Write what an earlier index has of records that are kept, what the spool has, and the last line."""
+        self._write_lines(kept)
         for row in spool.told():
             self._write(["p", *row])
         for row in spool.records():
@@ -262,13 +254,11 @@ def read_index(folder: Path) -> Index | None:
                 digest.update(last)
                 last = line
         head = json.loads(last)
-        if (head["citejury_index"], head["citejury"]) != (_VERSION, version("citejury")):
-            return None
-        if head["sha256"] != digest.hexdigest():
-            return None
-        if any(sha256_of(folder / name) != sha256 for name, sha256 in head["files"].items()):
-            return None
-        return Index(folder, tuple(head["files"]), head["datasets"])
+        found = (head["citejury_index"], head["citejury"], head["sha256"])
+        is_whole = found == (_VERSION, version("citejury"), digest.hexdigest()) and all(
+            sha256_of(folder / name) == sha256 for name, sha256 in head["files"].items()
+        )
+        return Index(folder, tuple(head["files"]), head["datasets"]) if is_whole else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -297,18 +287,14 @@ class Update(NamedTuple):
 
     def provenance(self, fresh: Iterator[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, Sequence[str]]]:
         """What each dataset says of records with touched units, in order of records; `fresh` is what was read now."""
-        records = self._records()
+        records = {record_uuid for _, record_uuid, _ in self.touched}
         told = {each.told for each in self.kept if each.told is not None and each.record_uuid in records}
-        stays = [(record_uuid, json.loads(cells)) for record_uuid, cells in map(self.earlier.told, told)]
-        return merge(sorted(stays), fresh, key=itemgetter(0))
-
-    def _records(self) -> set[str]:
-        return {record_uuid for _, record_uuid, _ in self.touched}
+        return merge(sorted(map(self.earlier.told, told)), fresh, key=itemgetter(0))
 
     def _touches(self, name: str) -> Callable[[Span], bool]:
         """Whether lines of the file are of a touched unit, or in provenance of a record that has one."""
         if name == PROVENANCE_FILE:
-            records = self._records()
+            records = {record_uuid for _, record_uuid, _ in self.touched}
             return lambda span: span.record_uuid in records
         if name == EVIDENCE_FILE:
             return lambda span: ("grounding", span.record_uuid, "") in self.touched
@@ -334,9 +320,9 @@ def read_changes(reading: Reading, datasets: Sequence[JuryDataset], index: Index
             listed = _list_records(reading, dataset, coming)
             if listed is None:
                 return None
-            read.append(listed.read)
-            changed[dataset.id] = listed.changed
-            kept |= {(dataset.id, record.id): record for record in listed.kept}
+            found, same, changed[dataset.id] = listed
+            read.append(found)
+            kept |= {(dataset.id, record.id): record for record in same}
         earlier = coming.result()
     reading.spool.begin_provenance_at(earlier.next_told)
     touched = {record.unit for record in earlier.records.values() if (record.dataset, record.id) not in kept}
@@ -370,16 +356,10 @@ def _record_states(client: Argilla, dataset_id: str) -> Iterator[list[dict[str, 
         params["after"] = page["next"]
 
 
-class _Listed(NamedTuple):
-    """A dataset's records: those that are as they were, and ids of those with responses that are not."""
-
-    read: ReadDataset
-    kept: list[IndexedRecord]
-    changed: list[str]
-
-
-def _list_records(reading: Reading, dataset: JuryDataset, coming: Future[EarlierExport]) -> _Listed | None:
-    """The records of the dataset that are as they were, and the others; None where it takes a full export."""
+def _list_records(
+    reading: Reading, dataset: JuryDataset, coming: Future[EarlierExport]
+) -> tuple[ReadDataset, list[IndexedRecord], list[str]] | None:
+    """The dataset, its records that are as they were, and ids of the others; None where it takes a full export."""
     statuses, total, tally = exported_statuses(reading.filters), 0, Tally()
     kept: list[IndexedRecord] = []
     changed: list[str] = []
@@ -403,7 +383,7 @@ def _list_records(reading: Reading, dataset: JuryDataset, coming: Future[Earlier
                 _count(reading, tally, known, responses, is_exported=bool(exported))
     except NotFoundError:
         return None
-    return _Listed(ReadDataset(dataset, total, tally), kept, changed)
+    return ReadDataset(dataset, total, tally), kept, changed
 
 
 def _count(

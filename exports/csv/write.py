@@ -49,7 +49,7 @@ from exports.csv.schema import (
     Manifest,
     utc,
 )
-from exports.csv.spool import Spool, Table
+from exports.csv.spool import Spool
 from exports.csv.update import Index, IndexWriter, Update, read_changes, read_index
 from pipeline.core.errors import InputError, NotFoundError
 from pipeline.core.terminal import counted
@@ -217,11 +217,6 @@ class Export(NamedTuple):
     changes: Changes | None
 
 
-class Request(NamedTuple):
-    workspaces: tuple[str, ...]
-    filters: ExportFilters
-
-
 def export_csv(
     client: Argilla,
     workspaces: str | Sequence[str],
@@ -248,8 +243,7 @@ def export_csv(
         ArgillaError: the server is too old, does not answer, refuses the key, or its records keep changing.
     """
     names = tuple(dict.fromkeys([workspaces] if isinstance(workspaces, str) else workspaces))
-    writing = _Writing(client, out, key_file, progress, allow, discarded_suffice)
-    return _write_export(writing, Request(names, filters), is_update=False)
+    return _write_export(_Writing(client, names, filters, out, key_file, progress, allow, discarded_suffice))
 
 
 def update_csv(
@@ -268,16 +262,16 @@ def update_csv(
     Raises:
         InputError: `out` holds no export, or one that cannot be brought up to date.
     """
-    request = _read_request(out)
+    workspaces, filters = _read_request(out)
     keys = key_path(out, key_file)
-    if request.filters.anonymized and not keys.is_file():
+    if filters.anonymized and not keys.is_file():
         raise InputError(
             f"The export in {out} has pseudonyms, and their key file `{keys}` is not there. Name it with `--key-file`."
         )
-    return _write_export(_Writing(client, out, key_file, progress, allow, False), request, is_update=True)
+    return _write_export(_Writing(client, workspaces, filters, out, key_file, progress, allow, is_update=True))
 
 
-def _read_request(out: Path) -> Request:
+def _read_request(out: Path) -> tuple[tuple[str, ...], ExportFilters]:
     manifest = read_manifest(out)
     filters = {**mapping(manifest.get("filters"))}
     if filters.pop("since", None) is not None:
@@ -291,7 +285,7 @@ def _read_request(out: Path) -> Request:
             "to another folder without `--update`."
         )
     try:
-        return Request(tuple(manifest["workspaces"]), ExportFilters.model_validate(filters))
+        return tuple(manifest["workspaces"]), ExportFilters.model_validate(filters)
     except (KeyError, TypeError, ValidationError) as error:
         raise InputError(
             f"`{out}` holds no export of citejury that `--update` could bring up to date. Export without it first."
@@ -300,15 +294,18 @@ def _read_request(out: Path) -> Request:
 
 class _Writing(NamedTuple):
     client: Argilla
+    workspaces: tuple[str, ...]
+    filters: ExportFilters
     out: Path
     key_file: Path | None
     progress: Progress
     allow: Callable[[Changes], None]
-    discarded_suffice: bool
+    discarded_suffice: bool = False
+    is_update: bool = False
 
 
-def _write_export(writing: _Writing, request: Request, *, is_update: bool) -> Export:
-    client, out, filters = writing.client, writing.out, request.filters
+def _write_export(writing: _Writing) -> Export:
+    client, workspaces, filters, out = writing[:4]
     if writing.key_file is not None and not filters.anonymized:
         raise InputError("`--key-file` is for pseudonyms. Give `--anonymize` too, or leave it out.")
     pseudonyms = Pseudonyms(key_path(out, writing.key_file)) if filters.anonymized else None
@@ -316,28 +313,28 @@ def _write_export(writing: _Writing, request: Request, *, is_update: bool) -> Ex
     with staged_folder(out) as work:
         new = work / "export"
         check_server(client)
-        unrestored = check_moment(client, request.workspaces, filters.as_of) if filters.as_of else 0
-        datasets, passed_over = choose_datasets(client, request.workspaces, filters)
+        unrestored = check_moment(client, workspaces, filters.as_of) if filters.as_of else 0
+        datasets, passed_over = choose_datasets(client, workspaces, filters)
         annotators = Annotators(client, pseudonyms)
         is_there = (out / MANIFEST_FILE).is_file()
         earlier = read_index(out) if is_there else None
         with Spool(work / "spool.sqlite") as spool:
             started = datetime.now(UTC)
             reading = Reading(client, filters, annotators, spool, writing.progress)
-            update = read_changes(reading, datasets, earlier) if is_update and earlier else None
+            update = read_changes(reading, datasets, earlier) if writing.is_update and earlier else None
             read = update.read if update else [read_dataset(reading, dataset) for dataset in datasets]
             finished = datetime.now(UTC)
             if not filters.every_response:
                 spool.drop_doubled({dataset.id: dataset.workspace for dataset in datasets})
             gaps = ProvenanceGaps()
-            files = _write_files(_Sources(spool, update, earlier), new, datasets, filters, gaps)
+            files = _write_files(spool, update, earlier, new, datasets, filters, gaps)
             if not (writing.discarded_suffice and any(file.rows for file in files)):
-                _check_not_empty(files, read, annotators, request.workspaces, filters)
+                _check_not_empty(files, read, annotators, workspaces, filters)
             doubled = _doubled(spool, update)
             manifest = Manifest(
                 citejury=version("citejury"),
                 server=client.api_url,
-                workspaces=request.workspaces,
+                workspaces=workspaces,
                 datasets=tuple(_described(each, annotators, doubled) for each in read),
                 filters=_filters_without_names(filters, read, annotators),
                 started=started.isoformat(),
@@ -352,9 +349,9 @@ def _write_export(writing: _Writing, request: Request, *, is_update: bool) -> Ex
                     None if update else read_index(new),
                     filters,
                     annotators.exported_names(filters.annotators),
-                    request.workspaces,
+                    workspaces,
                     frozenset(dataset.id for dataset in datasets),
-                    _touched_lines(spool, update) if update else None,
+                    partial(_touched_lines, spool, update) if update else None,
                     spool.is_unsubmitted,
                 )
                 changes = compare_exports(out, earlier, now)
@@ -364,7 +361,7 @@ def _write_export(writing: _Writing, request: Request, *, is_update: bool) -> Ex
     warnings = gaps.warnings() + _warnings_about(files, manifest.datasets, filters, passed_over)
     warnings += _warnings_about_marks(read) + _warnings_about_doubled(manifest.datasets)
     warnings += _warnings_about_the_past(filters, unrestored)
-    if is_update and update is None:
+    if writing.is_update and update is None:
         warnings.append(
             "Everything was read: "
             + (
@@ -423,23 +420,6 @@ def _filters_without_names(
     return filters.model_copy(update={"annotators": tuple(sorted(map(annotators.exported_name, exported)))})
 
 
-class _Sources(NamedTuple):
-    spool: Spool
-    update: Update | None
-    earlier: Index | None
-
-    def rows(self, name: str, table: Table, discarded: bool) -> Iterator[Piece]:
-        fresh = self.spool.rows(table, discarded)
-        return self.update.pieces(name, fresh) if self.update else fresh
-
-    def provenance(self, filters: ExportFilters) -> Iterator[Piece]:
-        told = self.spool.provenance()
-        fresh = provenance_pieces(
-            merge_provenance(self.update.provenance(told) if self.update else told), filters.spreadsheet_safe
-        )
-        return self.update.pieces(PROVENANCE_FILE, fresh) if self.update else fresh
-
-
 def _doubled(spool: Spool, update: Update | None) -> Mapping[str, tuple[int, int]]:
     """By dataset: responses that were left out for a newer one, and those of them with other answers."""
     found = {dataset: Counter(dropped=each[0], differing=each[1]) for dataset, each in spool.doubled().items()}
@@ -450,19 +430,27 @@ def _doubled(spool: Spool, update: Update | None) -> Mapping[str, tuple[int, int
     return {dataset: (counts["dropped"], counts["differing"]) for dataset, counts in found.items()}
 
 
-def _touched_lines(spool: Spool, update: Update) -> Callable[[str], tuple[Iterator[Piece], Iterator[Piece]]]:
-    tables = {file_name(task, discarded=False): task for task in TASKS}
-    return lambda name: (update.replaced(name), spool.rows(tables[name], discarded=False))
+def _touched_lines(spool: Spool, update: Update, task: TaskName) -> tuple[Iterator[Piece], Iterator[Piece]]:
+    return update.replaced(file_name(task, discarded=False)), spool.rows(task, discarded=False)
 
 
 def _write_files(
-    sources: _Sources, folder: Path, datasets: Sequence[JuryDataset], filters: ExportFilters, gaps: ProvenanceGaps
+    spool: Spool,
+    update: Update | None,
+    earlier: Index | None,
+    folder: Path,
+    datasets: Sequence[JuryDataset],
+    filters: ExportFilters,
+    gaps: ProvenanceGaps,
 ) -> list[ExportedFile]:
     """The files by task, then provenance, marks where asked for, and controls and repeats where there are some."""
     tasks = [task for task in TASKS if task in {dataset.task for dataset in datasets}]
     bom = filters.spreadsheet_safe
     files: list[ExportedFile] = []
-    with IndexWriter(folder, sources.earlier) as index:
+    with IndexWriter(folder, earlier) as index:
+
+        def with_kept(name: str, fresh: Iterator[Piece]) -> Iterator[Piece]:
+            return update.pieces(name, fresh) if update else fresh
 
         def write(name: str, task: TaskName | None, header: Sequence[str], pieces: Iterable[Piece]) -> None:
             head = table_head(header, bom and bool(header))
@@ -471,13 +459,14 @@ def _write_files(
         for task in tasks:
             for kind in (False, True) if filters.discarded else (False,):
                 name = file_name(task, kind)
-                write(name, task, table_columns(task, filters, kind), sources.rows(name, task, discarded=kind))
-        write(PROVENANCE_FILE, None, PROVENANCE_COLUMNS, gaps.count(sources.provenance(filters)))
+                write(name, task, table_columns(task, filters, kind), with_kept(name, spool.rows(task, kind)))
+        told = update.provenance(spool.provenance()) if update else spool.provenance()
+        provenance = provenance_pieces(merge_provenance(told), bom)
+        write(PROVENANCE_FILE, None, PROVENANCE_COLUMNS, gaps.count(with_kept(PROVENANCE_FILE, provenance)))
         if any(dataset.evidence != "off" for dataset in datasets):
-            write(EVIDENCE_FILE, "grounding", (), sources.rows(EVIDENCE_FILE, "evidence", discarded=False))
-        controls = sources.rows(CONTROLS_FILE, "controls", discarded=False)
+            write(EVIDENCE_FILE, "grounding", (), with_kept(EVIDENCE_FILE, spool.rows("evidence", discarded=False)))
+        controls = with_kept(CONTROLS_FILE, spool.rows("controls", discarded=False))
         if (first := next(controls, None)) is not None:
             write(CONTROLS_FILE, None, CONTROL_COLUMNS, chain([first], controls))
-        kept, earlier = (sources.update.kept, sources.update.earlier) if sources.update else ((), None)
-        index.finish(sources.spool, kept, earlier, files, datasets)
+        index.finish(spool, b"".join(update.earlier.lines_of(update.kept)) if update else b"", files, datasets)
     return files

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
@@ -65,24 +66,18 @@ class _AnsweredCalls(Protocol):
     def __setitem__(self, key: str, payloads: list[str], /) -> None: ...
 
 
+@dataclass(eq=False)
 class Model:
     """One model for a whole run. `notes` are what a reader of the report must know of how it was asked."""
 
-    def __init__(
-        self,
-        asker: Asker,
-        answered: _AnsweredCalls,
-        prices: Mapping[str, Price] | None = None,
-        may_ask: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """`may_ask` says before each call whether one is allowed; kept calls are free."""
-        self.asker = asker
-        self.answered = answered
-        self.prices = dict(prices or {})
-        self.may_ask = may_ask
-        self.spent = Spent()
-        self.notes: list[str] = []
-        self.under_way: dict[str, asyncio.Future[list[str]]] = {}
+    asker: Asker
+    answered: _AnsweredCalls
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    may_ask: Callable[[], bool] = lambda: True
+    """Says before each call whether one is allowed; kept calls are free."""
+    spent: Spent = field(default_factory=Spent)
+    notes: list[str] = field(default_factory=list)
+    under_way: dict[str, asyncio.Future[list[str]]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -146,9 +141,7 @@ class Model:
         said = await self.put(self.asker, prompt, schema, to_value)
         if said.error == CUT_SHORT_ERROR:
             larger = options.model_copy(update={"max_tokens": _LARGER * options.max_tokens})
-            wide = Asker(self.asker.client, self.asker.chosen, larger, self.asker.meter)
-            wide.forms = self.asker.forms
-            said = await self.put(wide, prompt, schema, to_value)
+            said = await self.put(replace(self.asker, options=larger), prompt, schema, to_value)
         return said
 
     async def put(
@@ -166,7 +159,9 @@ class _CachedAsker(NamedTuple):
     model: Model
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
-        key = _request_key(self.asker, prompt, system, schema)
+        chosen, limit = self.asker.chosen, str(self.asker.options.max_tokens)
+        decisive = (chosen.model, chosen.endpoint.base_url, limit, system, prompt, json.dumps(schema, sort_keys=True))
+        key = sha256("\0".join(decisive).encode("utf-8", "surrogatepass")).hexdigest()
         payloads = self.model.answered.get(key)
         while not payloads and (awaited := self.model.under_way.get(key)):
             try:
@@ -197,14 +192,6 @@ class _CachedAsker(NamedTuple):
         await self.asker.ask(prompt, system, schema, payloads)
         self.model.answered[key] = payloads
         return payloads
-
-
-def _request_key(asker: Asker, prompt: str, system: str, schema: Mapping[str, Any]) -> str:
-    """sha256 in hex of all that decides an answer: the model, where it is asked, its limit, and what it sees."""
-    chosen = asker.chosen
-    limit = str(asker.options.max_tokens)
-    parts = (chosen.model, chosen.endpoint.base_url, limit, system, prompt, json.dumps(schema, sort_keys=True))
-    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 # A NamedTuple of texts, some of which may be None: what identifies a reply.
@@ -258,24 +245,17 @@ def open_replies(path: Path, kind: type[Question], command: str) -> Iterator[Rep
     except OSError as error:
         raise OutputError(f"{str(path)!r} cannot be written: {error.strerror}. Name another `--out`.") from error
     try:
-        _lock(descriptor, path, command)
+        if sys.platform != "win32":  # Windows knows no such lock
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield Replies(descriptor, path, kind)
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, path: Path, command: str) -> None:
-    """Keep the file for this process until it is closed. Windows knows no such lock."""
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise OutputError(
             f"Another `{command}` is writing to {str(path)!r}; wait for it or name another `--out`."
         ) from error
+    finally:
+        os.close(descriptor)
 
 
 def _read_question(line: bytes, path: Path, number: int, kind: type[Question]) -> Question:
@@ -328,39 +308,32 @@ class Book(Protocol):
     def settle(self, number: int, took: Spent) -> None: ...
 
 
+@dataclass(eq=False)
 class Meter:
-    """Lets calls start as limits allow, and counts what they took.
+    """Lets calls start as limits allow, and counts what they took."""
 
-    `cut_off` is what those may have taken at the most that somebody may have answered and nobody heard: they count too.
-    """
+    model: str
+    prices: Mapping[str, Price]
+    limits: SpendLimits = field(default_factory=SpendLimits)
+    at_once: int = 8
+    book: Book | None = None
+    may_ask: Callable[[], bool] = lambda: True
+    heard: Callable[[Spent], None] = lambda spent: None
+    """Hears what was spent after each call."""
+    spent: Spent = field(default_factory=Spent)
+    cut_off: Spent = field(default_factory=Spent)
+    """What those may have taken at the most that somebody may have answered and nobody heard: they count too."""
+    under_way: list[Spent] = field(default_factory=list)
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    answered: bool = False
+    longer: float = 1.0
+    longest: int = 0
+    dearest_in: float = math.inf
+    dearest_out: float = math.inf
 
-    def __init__(
-        self,
-        model: str,
-        prices: Mapping[str, Price] | None = None,
-        limits: SpendLimits | None = None,
-        at_once: int = 8,
-        book: Book | None = None,
-        may_ask: Callable[[], bool] = lambda: True,
-        heard: Callable[[Spent], None] = lambda spent: None,
-    ) -> None:
-        """So many calls run at once; `heard` hears what was spent after each."""
+    def __post_init__(self) -> None:
         check_counts_tokens()
-        self.model = model
-        self.prices = dict(prices or {})
-        self.limits = limits or SpendLimits()
-        self.book = book
-        self.may_ask = may_ask
-        self.heard = heard
-        self.spent = Spent()
-        self.cut_off = Spent()
-        self.slots = asyncio.Semaphore(max(1, at_once))
-        self.under_way: list[Spent] = []
-        self.settled = asyncio.Event()
-        self.answered = False
-        self.longer = 1.0
-        self.longest = 0
-        self.dearest_in = self.dearest_out = math.inf
+        self.slots = asyncio.Semaphore(max(1, self.at_once))
 
     def used_up(self) -> Literal["tokens", "cost"] | None:
         return self.limits.reached(self.committed)

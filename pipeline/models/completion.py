@@ -20,7 +20,6 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 _FIELDS: tuple[Literal["output_text", "response", "output"], ...] = ("output_text", "response", "output")
 MAX_ENVELOPES = 3
 _MAX_REASON = 400
-_FENCE = "```"
 _CLOSERS = {"{": "}", "[": "]"}
 REPAIR_ORDER = "Output ONLY valid JSON per the schema."
 # What the providers call the end of the tokens that an answer may take, in lower case.
@@ -137,7 +136,12 @@ def extract_json(content: str) -> Extracted:
         value = inner
     if isinstance(value, (dict, list)):
         return Extracted(value, "ok")
-    return Extracted(None, "invalid_json", f"json_parse_error: {_why_no_json(content)}")
+    why = "The model's answer is neither an object nor a list."
+    try:
+        load_body(clean_text(content).text)
+    except ProviderError as error:
+        why = str(error).replace("The payload", "The model's answer").split("; ")[0]
+    return Extracted(None, "invalid_json", f"json_parse_error: {why}")
 
 
 def _find_json(content: str) -> Any:
@@ -161,14 +165,6 @@ def _parse(text: str) -> Any:
         return None
 
 
-def _why_no_json(content: str) -> str:
-    try:
-        load_body(clean_text(content).text)
-    except ProviderError as error:
-        return str(error).replace("The payload", "The model's answer").split("; ")[0]
-    return "The model's answer is neither an object nor a list."
-
-
 def _unwrap(value: Any) -> Any:
     """The JSON inside an envelope or a text that was the model's answer; an object that only has its field stays."""
     if isinstance(value, str):
@@ -187,19 +183,14 @@ def _unwrap(value: Any) -> Any:
 
 def _fenced(text: str) -> Iterator[str]:
     """What each pair of Markdown fences holds, without the language beside the first; a last one may be open."""
-    lines = text.splitlines(keepends=True)
-    block: list[str] | None = None
-    for line in lines:
-        if not line.lstrip().startswith(_FENCE):
-            if block is not None:
-                block.append(line)
-        elif block is None:
-            block = []
+    blocks: list[list[str]] = [[]]
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("```"):
+            blocks.append([])
         else:
-            yield "".join(block)
-            block = None
-    if block:
-        yield "".join(block)
+            blocks[-1].append(line)
+    closed = len(blocks) - 1
+    return ("".join(block) for at, block in enumerate(blocks) if at % 2 and (block or at < closed))
 
 
 def _balanced(text: str) -> Iterator[str]:

@@ -165,7 +165,9 @@ def validate_and_normalize_evidence(
     rejected: list[Rejected] = []
     forms: list[Forms] = []
     for index, item in enumerate(items):
-        asked = _read_item(index, item)
+        fields = item if isinstance(item, Mapping) else {}
+        url, snippet = (each if isinstance(each, str) else "" for each in (fields.get("url"), fields.get("snippet")))
+        asked = _Asked(index, url, snippet, membership_key(url.strip()), normalise(snippet))
         outcome = _check_item(context, asked, max_snippet_len, per_page)
         if isinstance(outcome, Evidence):
             found.setdefault((outcome.url, outcome.snippet), outcome)
@@ -174,12 +176,6 @@ def validate_and_normalize_evidence(
         if explain:
             forms.append(_compared_forms(context, asked, "" if isinstance(outcome, Evidence) else outcome))
     return Validated(tuple(found.values())[:max_items], tuple(rejected), tuple(forms))
-
-
-def _read_item(index: int, item: Mapping[str, Any]) -> _Asked:
-    fields = item if isinstance(item, Mapping) else {}
-    url, snippet = (value if isinstance(value, str) else "" for value in (fields.get("url"), fields.get("snippet")))
-    return _Asked(index, url, snippet, membership_key(url.strip()), normalise(snippet))
 
 
 def _check_item(

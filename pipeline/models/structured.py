@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
+from operator import add
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pipeline.core.errors import ProviderError
@@ -82,18 +84,20 @@ class Metered(Protocol):
     async def call(self, body: Mapping[str, Any], max_tokens: int, send: Callable[[], Awaitable[str]]) -> str: ...
 
 
+@dataclass(eq=False)
 class Asker:
     """One model behind a client; remembers which form of asking for JSON its server takes."""
 
-    def __init__(
-        self, client: ApiClient, chosen: ChosenModel, options: AskOptions | None = None, meter: Metered | None = None
-    ) -> None:
-        """Ask `client`, whose endpoint is the chosen one and whose `check` is `accept_body`; `meter` holds limits."""
-        self.client = client
-        self.chosen = chosen
-        self.options = options or AskOptions()
-        self.meter = meter
-        self.forms: tuple[Form, ...] = get_provider(chosen.provider).forms
+    client: ApiClient
+    """Its endpoint is the chosen one, and its `check` is `accept_body`."""
+    chosen: ChosenModel
+    options: AskOptions = field(default_factory=AskOptions)
+    meter: Metered | None = None
+    """Holds limits."""
+    forms: tuple[Form, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.forms = self.forms or get_provider(self.chosen.provider).forms
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
         """A form that the server refuses or answers with nothing gives way to the next, for later questions too."""
@@ -190,23 +194,15 @@ class Spent(NamedTuple):
 def spent_of(payloads: Iterable[str], model: str, prices: Mapping[str, Price]) -> Spent:
     """What these payloads took together; the cost is the one they state, else by the price of the model."""
     total = Spent()
-    for payload in payloads:
-        body = load_body(payload)
+    for body in map(load_body, payloads):
         usage = usage_of(body)
         cost = cost_of(usage, price_of(prices, as_text(as_object(body).get("model")), model))
-        one = Spent(1, usage.input_tokens, usage.output_tokens, cost or 0.0, int(cost is None))
-        total = added(total, one)
+        total = added(total, Spent(1, usage.input_tokens, usage.output_tokens, cost or 0.0, int(cost is None)))
     return total
 
 
 def added(first: Spent, second: Spent) -> Spent:
-    return Spent(
-        first.calls + second.calls,
-        first.tokens_in + second.tokens_in,
-        first.tokens_out + second.tokens_out,
-        first.cost + second.cost,
-        first.unpriced + second.unpriced,
-    )
+    return Spent(*map(add, first, second))
 
 
 def spent_words(spent: Spent) -> str:

@@ -242,9 +242,6 @@ def _broken_report(written: Written, laid_out: LaidOut) -> Iterator[str]:
 
 _CLOSING = " \t\r\n.。．*_」』”’\"'|"
 _SAID = re.compile(r"[.!?。．！？]\W*$")
-_NOTHING_CHECKED = (
-    "Nothing of the text could be checked: the store holds neither run nor pages, and `final/report.json` is missing."
-)
 _BOLD = 7
 """Level that a paragraph has which is bold as a whole."""
 
@@ -274,16 +271,19 @@ class Audit(NamedTuple):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        nothing = () if self.total_paragraphs else ("The report's body has no paragraph.",)
+        nothing_checked = (
+            "Nothing of the text could be checked: the store holds neither run nor pages, and `final/report.json` is "
+            "missing."
+        )
         return (
-            *nothing,
+            *(() if self.total_paragraphs else ("The report's body has no paragraph.",)),
             *(f"Does not end in a citation: {each}." for each in self.uncited),
             *self.paragraph_lines,
             *(f"{each} is cited, and `evidence/citations.json` has no such source." for each in self.fabricated),
             *self.disorder,
             *self.report_data,
             *(f"`final/report.md`, {each}" for each in self.text.problems),
-            *([_NOTHING_CHECKED] if self.text.sentences and self.text.unread == self.text.sentences else []),
+            *([nothing_checked] if self.text.sentences and self.text.unread == self.text.sentences else []),
         )
 
 
@@ -394,12 +394,11 @@ def _data_problems(report: Report) -> Iterator[str]:
 
 def verify_result(audited: Audit, claims: VerifyResult | None) -> VerifyResult:
     """`evidence/verify.json` after the audit; `claims` is what it was before, whose counts of claims stay."""
+    counted = ("verified_claims_count", "single_source_claims_count", "conflicts_count")
     return VerifyResult(
         stage="audit",
         status="completed",
-        verified_claims_count=claims.verified_claims_count if claims else 0,
-        single_source_claims_count=claims.single_source_claims_count if claims else 0,
-        conflicts_count=claims.conflicts_count if claims else 0,
+        **{name: getattr(claims, name, 0) for name in counted},
         total_paragraphs=audited.total_paragraphs,
         paragraph_without_citation_count=len(audited.uncited),
         paragraph_end_citation_passed=not audited.uncited,

@@ -19,7 +19,7 @@ from pipeline.text.words import content_words, numbers_in
 from pipeline.verifying.model_verdicts import OpenQuestion, ask_verdict, decide, open_question, quote_in
 from pipeline.verifying.page_text import PageText, read_page
 from pipeline.verifying.rules import check_sentence, contrary, is_covered, is_other_edition, overlap
-from pipeline.verifying.values import Checked, Claim, Decided, Page, Quote
+from pipeline.verifying.values import Checked, Claim, Page, Quote
 
 _MODEL_PASSAGES = 10
 _MOST_MODEL_CLAIMS = 6
@@ -262,7 +262,15 @@ async def ask_verdicts(verified: Verified, pages: Sequence[Page], sections: Sequ
         if outcome.set_aside:
             why = f"{outcome.set_aside}." if answer.value else f"there is none. {plain_reason(answer.error)}"
             model.note(f"A verdict of the model on claim {checked.claim.id} was set aside: {why}")
-        decided[checked.claim.id] = _with_model(checked, outcome)
+        if outcome.verdict != checked.verdict:
+            urls = tuple(dict.fromkeys(each.url for each in outcome.quotes))
+            against = outcome.quotes if outcome.verdict == "contradicted" else ()
+            decided[checked.claim.id] = checked._replace(
+                verdict=outcome.verdict,
+                problems=outcome.problems,
+                supporters=urls if outcome.verdict == "supported" else (),
+                against=tuple(dict.fromkeys((*checked.against, *against))),
+            )
     return _verified_of([decided.get(each.claim.id, each) for each in verified.claims], sections)
 
 
@@ -271,16 +279,3 @@ def _question_of(checked: Checked, pages: Mapping[str, Page]) -> OpenQuestion | 
     texts = [read_page(pages[url]) for url in urls if url in pages]
     finding = check_sentence(checked.claim.text, texts)._replace(verdict=checked.verdict, problems=checked.problems)
     return open_question(checked.claim.text, texts, finding)
-
-
-def _with_model(checked: Checked, outcome: Decided) -> Checked:
-    if outcome.verdict == checked.verdict:
-        return checked
-    urls = tuple(dict.fromkeys(each.url for each in outcome.quotes))
-    against = outcome.quotes if outcome.verdict == "contradicted" else ()
-    return checked._replace(
-        verdict=outcome.verdict,
-        problems=outcome.problems,
-        supporters=urls if outcome.verdict == "supported" else (),
-        against=tuple(dict.fromkeys((*checked.against, *against))),
-    )

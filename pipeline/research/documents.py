@@ -20,7 +20,7 @@ from pipeline.citations.addresses import canonical_url
 from pipeline.core.errors import InputError
 from pipeline.core.terminal import counted
 from pipeline.research.contracts import OWN_FILES_HOST
-from pipeline.research.full_text import FullText, Weights, all_of, any_of, search_words
+from pipeline.research.full_text import FullText, any_of, search_words
 from pipeline.research.search import RawResult, SearchResults, readable_results
 from pipeline.sources.extract import Extractor
 from pipeline.sources.headings import Heading, headings_of
@@ -143,7 +143,7 @@ def _label_of(name: str) -> str:
 # About as long as three paragraphs: so the best place of a long PDF counts as much as a short page.
 _PASSAGE = 1500
 # A word in the title or in a heading says more of what a passage is about than one in its text.
-_WEIGHTS = Weights(6, 4, 1)
+_WEIGHTS = (6, 4, 1)
 _FEW = 5
 _COMMON = 0.4
 """Share of the pages from which a word that they hold tells them apart no more."""
@@ -185,7 +185,8 @@ class PassageIndex:
             return len(pages) <= _COMMON * self.pages
 
         rare = [each for each in words if is_rare(each.query)] or words
-        together = self._matching(all_of(rare), k) if 1 < len(rare) <= _MOST_TOGETHER else []
+        all_rare = " AND ".join(word.query for word in rare)
+        together = self._matching(all_rare, k) if 1 < len(rare) <= _MOST_TOGETHER else []
         found: dict[str, Place] = {}
         for row in zip_longest(together, self._matching(any_of(words), k)):
             for place in filter(None, row):

@@ -22,20 +22,12 @@ CREATE VIRTUAL TABLE texts
 USING fts5(title, headings, text, content='', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* M* Co'")
 """
 _ADD = "INSERT INTO texts (rowid, title, headings, text) VALUES (?, ?, ?, ?)"
-_HOLDING = "SELECT rowid FROM texts WHERE texts MATCH ?"
-_RANKED = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts, {:f}, {:f}, {:f}), rowid"
 _LEAST_STEM, _LEAST_ROOT = 5, 3
 """Letters of a stem by whose beginning all forms of a word are found, and of one to which usual endings are added."""
 _ENDING = re.compile(r"(?:ing|ed|es|er|ly|e|s)$")
 _ENDINGS = ("", "e", "s", "es", "ed", "er", "ers", "ing", "ly")
 _INFLECTED = ("de", "ja")
 """Languages whose short words are searched in all of their forms too."""
-
-
-class Weights(NamedTuple):
-    title: float
-    headings: float
-    text: float
 
 
 class SearchWord(NamedTuple):
@@ -57,12 +49,14 @@ class FullText:
             self.database.execute(_ADD, (self.count, *map(_searchable, text)))
         self.database.execute("COMMIT")
 
-    def ranked(self, query: str, weights: Weights) -> Iterator[int]:
-        """The numbers of the texts that match, the best first; `query` is in the index's own syntax."""
-        return (rowid - 1 for (rowid,) in self.database.execute(_RANKED.format(*weights), [query]))
+    def ranked(self, query: str, weights: tuple[float, float, float]) -> Iterator[int]:
+        """The numbers of the texts that match, the best first; `weights` are of title, headings and text."""
+        best = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts, {:f}, {:f}, {:f}), rowid"
+        return (rowid - 1 for (rowid,) in self.database.execute(best.format(*weights), [query]))
 
     def holding(self, query: str) -> set[int]:
-        return {rowid - 1 for (rowid,) in self.database.execute(_HOLDING, [query])}
+        found = self.database.execute("SELECT rowid FROM texts WHERE texts MATCH ?", [query])
+        return {rowid - 1 for (rowid,) in found}
 
 
 def search_words(question: str) -> list[SearchWord]:
@@ -80,10 +74,6 @@ def search_words(question: str) -> list[SearchWord]:
 
 def any_of(words: Sequence[SearchWord]) -> str:
     return " OR ".join(word.query for word in words)
-
-
-def all_of(words: Sequence[SearchWord]) -> str:
-    return " AND ".join(word.query for word in words)
 
 
 def _in_any_form(word: str, language: str) -> str:

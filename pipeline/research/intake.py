@@ -64,7 +64,11 @@ def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
         is_short = len(asked) < _WANTED_LETTERS
         is_vague = not _AMBIGUOUS.isdisjoint(lowered.split()) or lowered in _ABBREVIATIONS
     else:
-        is_short = _information(asked) < _WANTED_LETTERS and not _asks_by_name(asked)
+        plain, language = unicodedata.normalize("NFKC", asked), topic_language(asked)
+        names = asked.endswith(("?", "？")) and any(
+            names_subject(word, language) for word in subject_words(asked, language)
+        )
+        is_short = len(plain) + (_SIGN_WORTH - 1) * len(_SIGN.findall(plain)) < _WANTED_LETTERS and not names
         is_vague = _seems_vague(asked)
     if not (is_short or is_vague):
         return ()
@@ -73,16 +77,6 @@ def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
     context = (_CONTEXT_QUESTION.replace("{}", asked),) if is_short else ()
     vague = (_VAGUE_QUESTION,) if is_vague else ()
     return (*context, *vague, _DEPTH_QUESTION)
-
-
-def _information(topic: str) -> int:
-    plain = unicodedata.normalize("NFKC", topic)
-    return len(plain) + (_SIGN_WORTH - 1) * len(_SIGN.findall(plain))
-
-
-def _asks_by_name(topic: str) -> bool:
-    language = topic_language(topic)
-    return topic.endswith(("?", "？")) and any(names_subject(word, language) for word in subject_words(topic, language))
 
 
 def _seems_vague(topic: str) -> bool:
@@ -94,15 +88,13 @@ def _seems_vague(topic: str) -> bool:
         return len(_WEIGHTY_SIGN.findall(_POINTING.sub("", plain))) < _WANTED_SIGNS
     words = re.findall(r"\w+", plain)
     told = set(content_words(topic))
-    if not _AMBIGUOUS_HERE.isdisjoint(words):
-        return len(told) < _WANTED_WORDS and not _names_first(topic)
-    return not told and not _ASKING.isdisjoint(words)
-
-
-def _names_first(topic: str) -> bool:
+    if _AMBIGUOUS_HERE.isdisjoint(words):
+        return not told and not _ASKING.isdisjoint(words)
+    # Not where the first clause names what later ones point at.
     first, *later = _NEXT_CLAUSE.split(topic, maxsplit=1)
     names = any(not word.general and not word.deed for word in subject_words(first, topic_language(topic)))
-    return bool(later) and names and _AMBIGUOUS_HERE.isdisjoint(re.findall(r"\w+", first.casefold()))
+    points = not _AMBIGUOUS_HERE.isdisjoint(re.findall(r"\w+", first.casefold()))
+    return len(told) < _WANTED_WORDS and not (later and names and not points)
 
 
 def clarified_topic(topic: str, questions: Sequence[str], answers: Sequence[str]) -> str:
@@ -203,7 +195,10 @@ _PLAN_SCHEMA: dict[str, Any] = {
 
 async def make_plan(intake: Intake, model: Model | None) -> Plan:
     """The plan: the model's, or without one, or where it gives none of use, one from the topic's own words."""
-    own = _plan_from_words(intake)
+    topic = _one_line(intake.topic)
+    asked = _questions_of(topic)
+    parts = asked[:_MOST_SECTIONS] if len(asked) > 1 else [topic]
+    own = Plan(tuple(_distinct(parts)), tuple(_distinct([topic, *parts])[:_MOST_QUERIES]))
     if model is None:
         return own
     task = (
@@ -221,17 +216,7 @@ async def make_plan(intake: Intake, model: Model | None) -> Plan:
     for name, lines, most in (("sections", sections, _MOST_SECTIONS), ("queries", queries, _MOST_QUERIES)):
         if len(lines) > most:
             model.note(f"The model planned {len(lines):,} {name}; the first {most} are used.")
-    return Plan(
-        tuple(sections[:_MOST_SECTIONS]) or own.sections,
-        tuple(queries[:_MOST_QUERIES]) or own.queries,
-    )
-
-
-def _plan_from_words(intake: Intake) -> Plan:
-    topic = _one_line(intake.topic)
-    asked = _questions_of(topic)
-    parts = asked[:_MOST_SECTIONS] if len(asked) > 1 else [topic]
-    return Plan(tuple(_distinct(parts)), tuple(_distinct([topic, *parts])[:_MOST_QUERIES]))
+    return Plan(tuple(sections[:_MOST_SECTIONS]) or own.sections, tuple(queries[:_MOST_QUERIES]) or own.queries)
 
 
 def _questions_of(topic: str) -> list[str]:
@@ -258,14 +243,13 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 def _read_plan(value: Any) -> Plan:
     if not isinstance(value, dict):
         raise ValueError("the plan is no object")
-    lines = [value.get(name) for name in ("sections", "queries")]
+    sections, queries = lines = [value.get(name) for name in ("sections", "queries")]
     for each in lines:
         if not isinstance(each, list) or not all(isinstance(line, str) for line in each):
             raise ValueError("`sections` and `queries` must be lists of strings")
-    sections, queries = lines
     if not sections and not queries:
         raise ValueError("the plan is empty")
-    return Plan(tuple(sections or ()), tuple(queries or ()))
+    return Plan(tuple(sections), tuple(queries))
 
 
 def clean_line(text: str) -> str:

@@ -43,11 +43,10 @@ def plain_markdown(text: str) -> str:
     words = _ADDRESS.sub(lambda found: f"{found[0]}{_WORD_JOINER}", words)
     words = _MARKUP.sub(lambda found: f"\\{found[0]}", words)
     words = _CITATION.sub(_WORD_JOINER, words)
-    return _LINE_START.sub(_begin_line, words, count=1) if _LINE_START.match(words) else words
-
-
-def _begin_line(found: re.Match[str]) -> str:
-    return f"\\{found['mark']}" if found["mark"] else f"{found['number']}{_WORD_JOINER}"
+    if found := _LINE_START.match(words):
+        begin = f"\\{found['mark']}" if found["mark"] else f"{found['number']}{_WORD_JOINER}"
+        return begin + words[found.end() :]
+    return words
 
 
 def link_to(text: str, url: str) -> str:

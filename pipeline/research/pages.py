@@ -4,7 +4,7 @@ import asyncio
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from itertools import zip_longest
@@ -80,7 +80,13 @@ async def harvest(
     answered = {query: got for query, got in zip(queries, answers, strict=True) if not isinstance(got, ProviderError)}
     words = (word for section in plan.sections for word in subject_words(section, plan_language(plan)))
     names = frozenset(word.text for word in words if word.name)
-    chosen = choose(_by_rank(answered), seen, per_domain_cap, budget, names)
+    candidates = (  # the first results of all queries, then the second ones
+        FoundPage(urldefrag(result.url).url, result.title, query, rank)
+        for rank, row in enumerate(zip_longest(*answered.values()), start=1)
+        for query, result in zip(answered, row, strict=True)
+        if result is not None
+    )
+    chosen = choose(candidates, seen, per_domain_cap, budget, names)
     return chosen._replace(
         results=sum(map(len, answered.values())),
         dropped=sum(got.dropped for got in answered.values() if isinstance(got, SearchResults)),
@@ -105,14 +111,6 @@ async def ask_once(query: str, provider: SearchProvider, k: int, note: Note) -> 
     took = round((perf_counter() - started) * 1000)
     note(Answered(query=query, k=k, results_count=len(results), provider=provider.name, latency_ms=took))
     return results
-
-
-def _by_rank(answers: Mapping[str, Sequence[SearchResult]]) -> Iterator[FoundPage]:
-    """The results as pages to read: the first ones of all queries, then the second ones."""
-    for rank, row in enumerate(zip_longest(*answers.values()), start=1):
-        for query, result in zip(answers, row, strict=True):
-            if result is not None:
-                yield FoundPage(urldefrag(result.url).url, result.title, query, rank)
 
 
 def choose(
@@ -189,43 +187,34 @@ class Duplicate(NamedTuple):
     same_as: str
 
 
-class _Shingled(NamedTuple):
-    whole: int
-    shingles: frozenset[int]
-    """Checksums of words in a row; empty for a text that is too short for that."""
+_Shingled = tuple[int, frozenset[int]]
+"""Checksums of a text: of all words, and of words in a row; none of these for one that is too short."""
 
 
 @lru_cache(maxsize=_PAGES_KEPT)
 def _shingled(text: str) -> _Shingled:
-    """The text in the form in which it is compared: white space, case and punctuation do not matter."""
     words = _TOKEN.findall(text.casefold())
     rows = (" ".join(words[at : at + _SHINGLE]) for at in range(len(words) - _SHINGLE + 1))
     shingles = frozenset(zlib.crc32(row.encode(errors="replace")) for row in rows)
     whole = zlib.crc32(" ".join(words).encode(errors="replace"))
-    return _Shingled(whole, shingles if len(words) >= _FEWEST else frozenset())
+    return whole, shingles if len(words) >= _FEWEST else frozenset()
 
 
 def _same(one: _Shingled, other: _Shingled) -> bool:
-    if one.whole == other.whole:
-        return True
-    smaller, larger = sorted((len(one.shingles), len(other.shingles)))
-    if smaller < _SAME * larger or not smaller:
-        return False
-    shared = len(one.shingles & other.shingles)
-    return shared >= _SAME * (smaller + larger - shared)
+    (whole, rows), (other_whole, other_rows) = one, other
+    shared = len(rows & other_rows)
+    return whole == other_whole or (bool(shared) and shared >= _SAME * (len(rows) + len(other_rows) - shared))
 
 
 def without_duplicates(pages: Sequence[Page]) -> tuple[tuple[Page, ...], tuple[Duplicate, ...]]:
     """The pages of which none says the same as one before it, and those that do; all in their order."""
-    kept: list[Page] = []
-    texts: list[_Shingled] = []
+    kept: dict[Page, _Shingled] = {}
     duplicates: list[Duplicate] = []
     for page in pages:
         text = _shingled(page.text)
-        twin = next((before for before, known in zip(kept, texts, strict=True) if _same(text, known)), None)
+        twin = next((before for before, known in kept.items() if _same(text, known)), None)
         if twin is None:
-            kept.append(page)
-            texts.append(text)
+            kept[page] = text
         else:
             duplicates.append(Duplicate(page.url, twin.url))
     return tuple(kept), tuple(duplicates)

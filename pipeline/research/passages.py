@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from pipeline.research.full_text import FullText, SearchWord, Weights, any_of, search_words
+from pipeline.research.full_text import FullText, SearchWord, any_of, search_words
 from pipeline.research.report_words import report_words
 from pipeline.research.values import Intake, Plan, Written, plan_language, title_of
 from pipeline.sources.choose import rank_passages
@@ -96,7 +96,6 @@ def best_passages(section: str, passages: Sequence[Passage], most: int, language
 
 
 _MOST = 5
-_WEIGHTS = Weights(1, 2, 2)
 _FEW_WORDS, _LEAST_WORDS = 2, 2
 """A passage holds two words of a question that has more than two, else one: in its text, its title or its headings."""
 _PRONOUN = re.compile(
@@ -118,7 +117,9 @@ def reading_list(plan: Plan, pages: Sequence[Page]) -> list[list[Passage]]:
     found = []
     for number in range(len(plan.sections)):
         words = _words_of(plan, number)
-        ranked = _ranked(index, words) if words else []
+        least = _LEAST_WORDS if len(words) > _FEW_WORDS else 1
+        held = Counter(each for word in words for each in index.holding(word.query))
+        ranked = [each for each in index.ranked(any_of(words), (1, 2, 2)) if held[each] >= least] if words else []
         ranked.sort(key=lambda each: passages[each].page.url in lists)
         chosen = [each for each in ranked if each not in taken][:_MOST]
         taken.update(chosen)
@@ -142,12 +143,6 @@ def _words_of(plan: Plan, number: int) -> list[SearchWord]:
     if number and (len(own) < _LEAST_WORDS or _PRONOUN.search(section)):
         own += [word for before in plan.sections[:number] for word in search_words(before)]
     return list({word.query: word for word in own or search_words(section)}.values())
-
-
-def _ranked(index: FullText, words: Sequence[SearchWord]) -> list[int]:
-    least = _LEAST_WORDS if len(words) > _FEW_WORDS else 1
-    held = Counter(number for word in words for number in index.holding(word.query))
-    return [number for number in index.ranked(any_of(words), _WEIGHTS) if held[number] >= least]
 
 
 def _sentences(passage: Passage) -> Iterator[Quote]:
@@ -186,17 +181,10 @@ def shown_passages(claims: Sequence[Claim], pages: Iterable[Page]) -> list[Shown
 
 
 def write_list(intake: Intake, plan: Plan, shown: Sequence[Shown]) -> Written:
-    language = plan_language(plan)
-    paragraphs = (
-        Paragraph(
-            each.section,
-            each.passage.text,
-            each.claim_ids,
-            (each.passage.page.url,),
-            heading=_heading_of(each.passage, _words_of(plan, each.section), language),
-        )
-        for each in shown
-    )
+    paragraphs = []
+    for section, passage, claim_ids in shown:
+        heading = _heading_of(passage, _words_of(plan, section), plan_language(plan))
+        paragraphs.append(Paragraph(section, passage.text, claim_ids, (passage.page.url,), heading=heading))
     return Written(title_of(intake.topic), tuple(paragraphs))
 
 

@@ -173,7 +173,13 @@ class ReportStages(NamedTuple):
             _AUDITED,
             lambda: self._audit(laid_out, gathered, came),
             lambda value: self._settle_audit(value, laid_out, gathered, came),
-            words=lambda value: _audited_words(value) if came.written.paragraphs else "nothing to check",
+            words=lambda value: (
+                "nothing to check"
+                if not came.written.paragraphs
+                else "passed"
+                if value.check.passed
+                else counted(len(value.problems), "problem")
+            ),
         )
         metrics = await run.run_stage(
             "cache",
@@ -291,10 +297,6 @@ class ReportStages(NamedTuple):
         model, claims = self.options.model, gathered.verified.claims
         finished = FinishedRun(run_id, self.intake.depth, model, created_at, report, markdown, claims, gathered.pages)
         write_for_jury(self.run.folder, finished)
-
-
-def _audited_words(audited: Audited) -> str:
-    return "passed" if audited.check.passed else counted(len(audited.problems), "problem")
 
 
 def audit_again(folder: RunFolder, store: Store | None) -> Audit:

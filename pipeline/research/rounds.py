@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -246,28 +247,20 @@ class Gathered(NamedTuple):
     asked: tuple[AskedQuery, ...] = ()
 
 
+@dataclass(eq=False)
 class ResearchRounds:
-    def __init__(
-        self,
-        run: ResearchRun,
-        environment: Environment,
-        options: ResearchOptions,
-        effort: Effort,
-        budget: Budget,
-        settle: Callable[[Verified, Sequence[Page]], None],
-    ) -> None:
-        self.run = run
-        self.environment = environment
-        self.options = options
-        self.effort = effort
-        self.budget = budget
-        self.settle = settle
-        self.store, self.run_id = environment.store, run.folder.run_id
-        answers = run.journal.path.with_name("searches.jsonl")
-        self.search = RunSearch(environment.search, answers, self.store, self.run_id, self._has_time)
+    run: ResearchRun
+    environment: Environment
+    options: ResearchOptions
+    effort: Effort
+    budget: Budget
+    settle: Callable[[Verified, Sequence[Page]], None]
 
-    def _has_time(self) -> bool:
-        return self.budget.used_up() != "seconds"
+    def __post_init__(self) -> None:
+        self.store, self.run_id = self.environment.store, self.run.folder.run_id
+        answers = self.run.journal.path.with_name("searches.jsonl")
+        self.search = RunSearch(self.environment.search, answers, self.store, self.run_id)
+        self.search.may_ask = lambda: self.budget.used_up() != "seconds"
 
     async def gather(self, plan: Plan) -> Gathered:
         """All rounds, until every section has enough of an answer, nothing new is found, or a limit is reached."""

@@ -1,8 +1,8 @@
 """The research runs of a folder: what each is, and how far it came."""
 
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -11,12 +11,12 @@ from pydantic import ValidationError
 
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import locked_folder
-from pipeline.research.artefacts import RUN_ID, Clarify, RunFolder, StageEvent, VerifyResult, checked_run_id
+from pipeline.research.artefacts import RUN_ID, RunFolder, checked_run_id
 from pipeline.research.contracts import Metrics, Text, UtcTime, aware_time
 from pipeline.research.journal import JOURNAL, read_setup
 from pipeline.research.values import Depth
 from pipeline.sources.schema import Contract
-from pipeline.sources.store import Store, StoredRun, open_store
+from pipeline.sources.store import StoredRun, open_store
 
 STORE = "store.db"
 """The store of all runs in a folder, beside theirs."""
@@ -87,18 +87,16 @@ def list_runs(runs_dir: Path) -> list[RunOverview]:
     """Every run of the folder, the last begun first; an InputError where there is none, or its store cannot be read."""
     if not runs_dir.is_dir():
         raise InputError(f"There is no folder {str(runs_dir)!r}. Name the folder of the runs with `--runs-dir`.")
-    with ExitStack() as stack:
-        stored = {run.id: run for run in _runs_in_store(runs_dir, stack)}
-        names = {path.name for path in runs_dir.iterdir() if is_run(path)} | set(stored)
-        found = [_overview(runs_dir / name, stored.get(name)) for name in names if RUN_ID.fullmatch(name)]
+    stored = _runs_in_store(runs_dir)
+    names = {path.name for path in runs_dir.iterdir() if is_run(path)} | set(stored)
+    found = [_overview(runs_dir / name, stored.get(name)) for name in names if RUN_ID.fullmatch(name)]
     return sorted(found, key=lambda run: (-(run.created_at.timestamp() if run.created_at else 0), run.run_id))
 
 
 def show_run(runs_dir: Path, run_id: str) -> RunOverview:
     """The run; an InputError where it is not there, its folder is a link, or the store cannot be read."""
     path = run_path(runs_dir, run_id)
-    with ExitStack() as stack:
-        stored = next((run for run in _runs_in_store(runs_dir, stack) if run.id == run_id), None)
+    stored = _runs_in_store(runs_dir).get(run_id)
     if stored is None and not is_run(path):
         raise no_such_run(runs_dir, run_id)
     return _overview(path, stored)
@@ -121,17 +119,24 @@ def no_such_run(runs_dir: Path, run_id: str) -> InputError:
     return InputError(f"There is no run {run_id!r} in {str(runs_dir)!r}. `citejury pipeline runs list` names them all.")
 
 
-def _runs_in_store(runs_dir: Path, stack: ExitStack) -> Sequence[StoredRun]:
-    path = runs_dir / STORE
-    store: Store | None = stack.enter_context(open_store(path, read_only=True)) if path.is_file() else None
-    return store.runs() if store else []
+def _runs_in_store(runs_dir: Path) -> dict[str, StoredRun]:
+    if not (runs_dir / STORE).is_file():
+        return {}
+    with open_store(runs_dir / STORE, read_only=True) as store:
+        return {run.id: run for run in store.runs()}
 
 
 def _overview(path: Path, stored: StoredRun | None) -> RunOverview:
     topic = stored.topic if stored else str((read_setup(path) or {}).get("topic", ""))
     run = RunOverview(run_id=path.name, topic=topic, state="folder gone", stage="")
     if stored:
-        run = run.model_copy(update=_facts_of_store(stored))
+        try:
+            metrics = Metrics.model_validate(stored.metrics) if stored.metrics else None
+        except ValidationError:
+            metrics = None
+        stop_reason = metrics.stop_reason if metrics else None
+        created_at = aware_time(datetime.fromisoformat(stored.created_at))
+        run = run.model_copy(update={"created_at": created_at, "metrics": metrics, "stop_reason": stop_reason})
     if not is_run(path):
         return run
     try:
@@ -140,26 +145,22 @@ def _overview(path: Path, stored: StoredRun | None) -> RunOverview:
         return run.model_copy(update={"state": "damaged", "error": str(error)})
 
 
-def _facts_of_store(stored: StoredRun) -> dict[str, object]:
-    try:
-        metrics = Metrics.model_validate(stored.metrics) if stored.metrics else None
-    except ValidationError:
-        metrics = None
-    stop_reason = metrics.stop_reason if metrics else None
-    created_at = aware_time(datetime.fromisoformat(stored.created_at))
-    return {"created_at": created_at, "metrics": metrics, "stop_reason": stop_reason}
-
-
 def _facts_of_folder(folder: RunFolder) -> Iterator[tuple[str, object]]:
     clarify, log, plan, verify = folder.read_clarify(), folder.read_log(), folder.read_plan(), folder.read_verify()
-    yield "state", _run_state(clarify, log, verify)
+    last = log[-1] if log else None
+    state: RunState = "failed" if last and last.status == "failed" else "unfinished"
+    if clarify and clarify.status != "clarified":
+        state = "clarification needed"
+    if last and (last.stage, last.status) == ("cache", "completed"):
+        state = "finished" if verify and verify.passed else "audit failed"
+    yield "state", state
     yield "depth", plan.depth if plan else None
     yield "sources", tuple(RunSource.model_validate(entry, from_attributes=True) for entry in folder.read_citations())
-    if log:
-        yield "stage", log[-1].stage
+    if last:
+        yield "stage", last.stage
         yield "created_at", log[0].timestamp
-        yield "updated_at", log[-1].timestamp
-        yield "error", log[-1].details.error
+        yield "updated_at", last.timestamp
+        yield "error", last.details.error
     if clarify and clarify.failure_reason:
         yield "error", clarify.failure_reason
     if report := folder.read_report():
@@ -176,15 +177,6 @@ def _facts_of_folder(folder: RunFolder) -> Iterator[tuple[str, object]]:
                 passed=verify.passed,
             ),
         )
-
-
-def _run_state(clarify: Clarify | None, log: Sequence[StageEvent], verify: VerifyResult | None) -> RunState:
-    last = log[-1] if log else None
-    if last and (last.stage, last.status) == ("cache", "completed"):
-        return "finished" if verify and verify.passed else "audit failed"
-    if clarify and clarify.status != "clarified":
-        return "clarification needed"
-    return "failed" if last and last.status == "failed" else "unfinished"
 
 
 def delete_run(runs_dir: Path, run_id: str) -> None:

@@ -8,6 +8,8 @@ import os
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode
@@ -84,27 +86,27 @@ def _plain(text: object) -> str:
     return " ".join(stored_text(html.unescape(_EMPHASIS.sub("", text[: 4 * _LONGEST_SNIPPET]))).split())
 
 
+@dataclass(eq=False)
 class RunSearch:
     """A run's search: its answers stand in a file, a line each, and what stands there is not asked again."""
 
-    def __init__(
-        self,
-        provider: SearchProvider,
-        path: Path,
-        store: Store,
-        run_id: str,
-        may_ask: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """Read what the file holds; it is made with the first answer. Once `may_ask` says no, nobody is asked."""
-        self.provider = provider
-        self.name = provider.name
-        self.path = path
-        self.store = store
-        self.run_id = run_id
-        self.may_ask = may_ask
-        self.answers = _read_answers(path)
+    provider: SearchProvider
+    path: Path
+    store: Store
+    run_id: str
+    may_ask: Callable[[], bool] = lambda: True
+    """Once it says no, nobody is asked."""
+
+    def __post_init__(self) -> None:
+        self.name = self.provider.name
+        self.answers: dict[str, SearchResults] = {}
+        for line in self.path.read_bytes().splitlines() if self.path.is_file() else ():
+            with suppress(ValueError, TypeError, KeyError):  # pydantic's ValidationError is a ValueError
+                kept = json.loads(line)
+                results = [SearchResult.model_validate(each) for each in kept["results"]]
+                self.answers[kept["key"]] = SearchResults(results, int(kept["dropped"]))
         self.answered = set(self.answers)
-        events = (event.payload for event in store.events(run_id) if event.kind == "search_result")
+        events = (event.payload for event in self.store.events(self.run_id) if event.kind == "search_result")
         self.traced = {self._key(payload["query"], payload["k"]) for payload in events}
 
     async def search(self, query: str, k: int) -> SearchResults:
@@ -141,18 +143,6 @@ class RunSearch:
             os.fsync(file.fileno())
 
 
-def _read_answers(path: Path) -> dict[str, SearchResults]:
-    answers: dict[str, SearchResults] = {}
-    for line in path.read_bytes().splitlines() if path.is_file() else ():
-        try:
-            kept = json.loads(line)
-            results = [SearchResult.model_validate(each) for each in kept["results"]]
-            answers[kept["key"]] = SearchResults(results, int(kept["dropped"]))
-        except (ValueError, TypeError, KeyError):  # pydantic's ValidationError is a ValueError
-            continue
-    return answers
-
-
 MOST_AT_ONCE = 5
 SEARCH_POLICY = RetryPolicy(attempts=4, total_seconds=90.0, read_seconds=30.0, connect_seconds=15.0)
 _ADVICE: dict[ErrorKind, str] = {
@@ -162,7 +152,6 @@ _ADVICE: dict[ErrorKind, str] = {
 _OTHER_ADVICE = "Try again later, or choose another provider with `--search`."
 _LONGEST_QUERY = 400
 _MOST_RESULTS = 20
-_MOST_BRAVE_WORDS = 50
 
 
 class SearchService(NamedTuple):
@@ -206,48 +195,42 @@ class SearchApi:
 
 def brave(base_url: str = "") -> SearchService:
     """Source: https://api-dashboard.search.brave.com/app/documentation/web-search/get-started, read 2026-11."""
+
+    def ask(query: str, k: int) -> ProviderRequest:
+        words = " ".join(query.split()[:50])[:_LONGEST_QUERY]
+        wanted = {"q": words, "count": min(k, _MOST_RESULTS), "result_filter": "web", "text_decorations": "false"}
+        return ProviderRequest(f"/res/v1/web/search?{urlencode(wanted, errors='replace')}", {}, {}, "GET")
+
+    def results(body: Any) -> Iterator[RawResult] | None:
+        fields = as_object(body)
+        if fields.get("type") != "search" and "web" not in fields:
+            return None
+        found = as_objects(as_object(fields.get("web")).get("results"))
+        return (RawResult(each.get("title"), each.get("url"), each.get("description")) for each in found)
+
     url = base_url or "https://api.search.brave.com"
-    return SearchService("brave", url, "BRAVE_API_KEY", "x-subscription-token", _ask_brave, _brave_results)
-
-
-def _ask_brave(query: str, k: int) -> ProviderRequest:
-    words = " ".join(query.split()[:_MOST_BRAVE_WORDS])[:_LONGEST_QUERY]
-    wanted = {"q": words, "count": min(k, _MOST_RESULTS), "result_filter": "web", "text_decorations": "false"}
-    return ProviderRequest(f"/res/v1/web/search?{urlencode(wanted, errors='replace')}", {}, {}, "GET")
-
-
-def _brave_results(body: Any) -> Iterator[RawResult] | None:
-    fields = as_object(body)
-    if fields.get("type") != "search" and "web" not in fields:
-        return None
-    results = as_objects(as_object(fields.get("web")).get("results"))
-    return (RawResult(each.get("title"), each.get("url"), each.get("description")) for each in results)
+    return SearchService("brave", url, "BRAVE_API_KEY", "x-subscription-token", ask, results)
 
 
 def tavily(base_url: str = "") -> SearchService:
     """Source: https://docs.tavily.com/documentation/api-reference/endpoint/search, read 2026-11."""
+
+    def ask(query: str, k: int) -> ProviderRequest:
+        # The cheapest depth, whose content is an excerpt of each page.
+        body = {"query": query[:_LONGEST_QUERY], "max_results": min(k, _MOST_RESULTS), "search_depth": "basic"}
+        return ProviderRequest("/search", {}, body)
+
+    def results(body: Any) -> Iterator[RawResult] | None:
+        found = as_object(body).get("results")
+        if not isinstance(found, list):
+            return None
+        return (RawResult(each.get("title"), each.get("url"), each.get("content")) for each in as_objects(found))
+
     url = base_url or "https://api.tavily.com"
-    return SearchService("tavily", url, "TAVILY_API_KEY", "authorization", _ask_tavily, _tavily_results)
-
-
-def _ask_tavily(query: str, k: int) -> ProviderRequest:
-    """The request for a query; the cheapest depth, whose content is an excerpt of each page."""
-    body = {"query": query[:_LONGEST_QUERY], "max_results": min(k, _MOST_RESULTS), "search_depth": "basic"}
-    return ProviderRequest("/search", {}, body)
-
-
-def _tavily_results(body: Any) -> Iterator[RawResult] | None:
-    fields = as_object(body)
-    if not isinstance(fields.get("results"), list):
-        return None
-    results = as_objects(fields["results"])
-    return (RawResult(each.get("title"), each.get("url"), each.get("content")) for each in results)
+    return SearchService("tavily", url, "TAVILY_API_KEY", "authorization", ask, results)
 
 
 _ATTEMPTS = 3
-_TIMEOUT_SECONDS = 20
-_BACKOFF_SECONDS = 5.0
-_NO_RESULTS = "No results found"
 
 _Ask = Callable[[str, int], list[dict[str, Any]]]
 """From a query and the number of results wanted to what ddgs gives; runs in a thread, and raises what ddgs raises."""
@@ -258,7 +241,7 @@ class DuckDuckGo:
 
     name = "duckduckgo"
 
-    def __init__(self, ask: _Ask | None = None, backoff: float = _BACKOFF_SECONDS) -> None:
+    def __init__(self, ask: _Ask | None = None, backoff: float = 5.0) -> None:
         """`backoff` are the seconds before a second try of a query."""
         self.ask = ask or _ddgs_text()
         self.backoff = backoff
@@ -277,7 +260,7 @@ class DuckDuckGo:
             try:
                 return await asyncio.to_thread(self.ask, query, k)
             except DDGSException as error:
-                if _NO_RESULTS in str(error):
+                if "No results found" in str(error):
                     return []
                 if attempt == _ATTEMPTS:
                     words = (redact(str(error)) or "it gives no reason").rstrip(".")
@@ -299,9 +282,7 @@ def _ddgs_text() -> _Ask:
 
     def ask(query: str, k: int) -> list[dict[str, Any]]:
         # Its own default mixes a dozen engines; and `wt-wt` is its name for no region.
-        found: list[dict[str, Any]] = DDGS(timeout=_TIMEOUT_SECONDS).text(
-            query, region="wt-wt", max_results=k, backend="duckduckgo"
-        )
+        found: list[dict[str, Any]] = DDGS(timeout=20).text(query, region="wt-wt", max_results=k, backend="duckduckgo")
         return found
 
     return ask

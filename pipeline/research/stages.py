@@ -110,7 +110,10 @@ async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: E
         _PLAN,
         lambda: make_plan(intake, model),
         lambda value: _settle_plan(run.folder, options, intake, value),
-        words=_planned_words,
+        words=lambda value: (
+            f"{counted(len(value.sections), 'section')}, {len(value.queries)} "
+            f"{'query' if len(value.queries) == 1 else 'queries'}"
+        ),
         asks_model=True,
     )
     finishing = ReportStages(run, environment, options, intake, plan, budget, meter)
@@ -140,8 +143,3 @@ def _settle_plan(folder: RunFolder, options: ResearchOptions, intake: Intake, pl
         depth=depth,
     )
     folder.write_plan(PlanFile(workers=options.workers, depth=depth, budget=budget, lang=intake.lang, plan=details))
-
-
-def _planned_words(plan: Plan) -> str:
-    queries = f"{len(plan.queries)} {'query' if len(plan.queries) == 1 else 'queries'}"
-    return f"{counted(len(plan.sections), 'section')}, {queries}"

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -52,7 +53,7 @@ class Came(NamedTuple):
 def asks(
     respond: Callable[[Received], Behaviour],
     limits: SpendLimits,
-    prices: Mapping[str, Price] | None = None,
+    prices: Mapping[str, Price] = MappingProxyType({}),
     questions: list[str] | None = None,
     may_ask: Callable[[], bool] = lambda: True,
 ) -> Came:
@@ -75,7 +76,7 @@ def asks(
 
     with ScriptedModel(answer) as server:
         meter, statuses = asyncio.run(ask(server.url))
-    return Came([spent_of([payload], "m-1", prices or {}) for payload in sent], meter, statuses)
+    return Came([spent_of([payload], "m-1", prices) for payload in sent], meter, statuses)
 
 
 @pytest.mark.parametrize("limit", [1, 500, 1_500, 3_000, 5_000])
