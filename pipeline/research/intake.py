@@ -243,13 +243,13 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 def _read_plan(value: Any) -> Plan:
     if not isinstance(value, dict):
         raise ValueError("the plan is no object")
-    sections, queries = lines = [value.get(name) for name in ("sections", "queries")]
-    for each in lines:
+    sections, queries = value.get("sections"), value.get("queries")
+    for each in (sections, queries):
         if not isinstance(each, list) or not all(isinstance(line, str) for line in each):
             raise ValueError("`sections` and `queries` must be lists of strings")
     if not sections and not queries:
         raise ValueError("the plan is empty")
-    return Plan(tuple(sections), tuple(queries))
+    return Plan(tuple(sections or ()), tuple(queries or ()))
 
 
 def clean_line(text: str) -> str:
