@@ -1,8 +1,4 @@
-"""What a question is about: its words without those by which people ask, compare and order.
-
-The lists hold words that fit a question on any subject ("difference", "advantages", "einrichten", 方法). They were
-written by hand, not fitted to data.
-"""
+"""What a question is about: its words without those by which people ask, compare and order (`words.toml`)."""
 
 import re
 import unicodedata
@@ -10,6 +6,7 @@ from typing import NamedTuple
 
 from pipeline.text.words import (
     ASKS_WITHOUT_BLANKS,
+    LISTS,
     NUMBERS,
     STOP_WORDS,
     TOKEN,
@@ -19,71 +16,9 @@ from pipeline.text.words import (
     plain_number,
 )
 
-_ENGLISH = """
-able accomplish according achieve actual actually add adding additional advantage advantages advice aim aims allow
-allowed allows alternative alternatives among answer answers approach approaches appropriate area areas aspect aspects
-available avoid avoided aware background bad basic basically basics become becomes begin beginning behave behaves
-behavior behaviour benefit benefits best better big bring brings care case cases cause caused causes certain chance
-change changes characteristic characteristics choice choices choose choosing combine combined combining come comes
-common compare compared compares comparing comparison concept concepts configure configured configuring cons consider
-considerations consist consists contain contains correct correctly create created creates creating deal dealing decide
-define defined definition depend depends describe described description detail details determine differ difference
-differences different difficult disadvantage disadvantages discuss do done drawback drawbacks easier easiest easily easy
-effect effective effectively effects enable enabled enabling ensure entail especially evidence example examples exist
-existing exists expect expected explain explained explanation fact factor factors facts fast faster fastest feature
-features figure figures find finding first follow following form forms found future general generally get gets getting
-give given gives go goal goals good great guide happen happened happens help helpful helps hold idea ideas impact
-implement implemented implication implications importance important improve improved include included includes including
-influence instead intended introduce introduction involve involved involves issue issues keep keeping keeps kind kinds
-know knowing known large later lead learn less let like likely limit limitation limitations limits little long look main
-mainly major make makes making manage managed manages many matter matters mean meaning means mechanism mechanisms method
-methods mistake mistakes modern need needed needs new normal normally note number obtain offer offers one option options
-outlook overview part particular parts perform performed play plays point points possibilities possible possibly
-potential practical practice practices prefer preferred prepare problem problems procedure procedures process proper
-properly pros provide provided provides providing purpose purposes put question questions quick quickly reason reasons
-receive recommend recommendation recommendations recommended recommends relate related relation relevant require
-required requirement requirements requires result results right risk risks role roles rule rules safely say says second
-see setting setup several short should show shown shows side significant similar simple simply single slow slower
-slowest small solution solutions solve something sort specific specify stand start started starting step steps stop
-strength strengths study suitable summary support supported supports sure take taken takes taking task tasks technique
-techniques tell term terms thing things think time times tip tips today topic topics towards trade-off trade-offs
-tradeoff tradeoffs try turn two typical typically understand understanding use used useful uses using usual usually
-various via view want wanted wants way ways weakness weaknesses well work worked working works worse worst worth
-"""
-_GERMAN = """
-ablauf abläufe allgemein allgemeine alternative alternativen anleitung anwenden anwendung arbeiten arbeitet arten aspekt
-aspekte aufbau aufgabe aufgaben ausblick auswahl auswirkung auswirkungen bedeuten bedeutet bedeutung begriff begriffe
-beispiel beispiele beleg belege benutzen benutzt benötigen benötigt besondere besonders besser beste bestehen besteht
-besten bieten bietet bringen bringt definition dienen dient durchführen durchgeführt eigenschaft eigenschaften eignen
-eignet einfach einfache einfluss einführung eingerichtet einrichten einrichtung einsatz einsetzen einstellen einstellung
-einstellungen empfehlen empfehlung empfehlungen empfiehlt empfohlen entscheiden entstehen entsteht erhalten erhält
-erklären erklärung erlauben erlaubt ermöglichen ermöglicht erreichen erstellen erstellt frage fragen funktionieren
-funktioniert funktionsweise geben gefahr gefahren gegenüber geht gehören gehört gibt grenze grenzen grund grundlage
-grundlagen gründe gut gute hauptsächlich helfen hilft hintergrund hinweis hinweise informationen jeweils kategorie
-kennzeichen kommen kommt konfiguration konfigurieren konfiguriert konzept konzepte langsam langsamer lassen lege legt
-leisten leistet lässt mache machen macht maßnahme maßnahmen mehrere merkmal merkmale methode methoden meinem meinen
-meiner meines mittel möglich mögliche möglichkeit möglichkeiten nachteil nachteile nehmen neu neue neuen nutzen nutzt
-nutzung nützlich praxis problem probleme rahmen rat richte richten richtet richtig risiken risiko rolle rollen schnell
-schneller schritt schritte schwierig schwächen sinn sinnvoll spielen spielt stehen steht stärken tipp tipps tun typische
-unterscheiden unterscheidet unterschied unterschiede unterschiedlich unterstützen unterstützt ursache ursachen verfahren
-vergleich vergleichen verglichen verhindern vermeiden verschieden verschiedene verschiedenen verwalten verwaltet
-verwenden verwendet verwendung voraussetzung voraussetzungen vorbereiten vorgehen vorteil vorteile wahl weise weisen
-werkzeug werkzeuge weshalb weswegen wichtig wichtige wichtigsten wieso wirken wirkt wirkung wobei wodurch wofür wogegen
-woher wohin womit woran worauf woraus worin worum wovon wovor wozu wählen zahl zahlen zeigen zeigt ziel ziele
-zusammenfassung zweck zwecke überblick
-"""
-_ASKED_BY = {"en": frozenset(_ENGLISH.split()), "de": frozenset(_GERMAN.split())}
+_ASKED_BY = {language: frozenset(LISTS["asked"][language].split()) for language in ("en", "de")}
 _EITHER = _ASKED_BY["en"] | _ASKED_BY["de"]
-_JAPANESE = (
-    "基本的|方法|使い方|やり方|仕方|設定|使用|利用|活用|仕組み|違い|相違|比較|利点|欠点|長所|短所|手順|概要|問題点?|場合|"
-    "必要性?|種類|役割|目的|意味|基本|注意点?|特徴|機能|理由|影響|効果|推奨|実践|背景|用語|限界|リスク|数値|根拠|展望|"
-    "メリット|デメリット|ポイント|関係|説明|紹介|入門|構成|作成|実行|対応|可能性?|選択肢"
-)
-_CHINESE = (
-    "方法|使用|利用|设置|配置|区别|差异|比较|优点|缺点|优势|劣势|步骤|概述|问题|情况|需要|种类|作用|目的|意义|基本|"
-    "注意|特点|功能|原因|影响|效果|建议|实践|背景|概念|局限|风险|数据|依据|展望|工作原理|原理|关系|介绍|实现"
-)
-_WITHOUT_BLANKS = {"ja": re.compile(_JAPANESE), "zh": re.compile(_CHINESE)}
+_WITHOUT_BLANKS = {language: re.compile(LISTS["asked"][language], re.VERBOSE) for language in ("ja", "zh")}
 _KATAKANA = r"\u30a1-\u30fa\u30fc"
 _HAN = r"\u3400-\u9fff々"
 _SIGNS = re.compile(rf"[{_KATAKANA}]{{2,}}|[{_HAN}]+|[{UNSPACED}]")

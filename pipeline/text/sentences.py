@@ -8,7 +8,7 @@ import re
 import unicodedata
 
 from pipeline.text.normal_form import reference_at, starts_to_show
-from pipeline.text.words import content_words
+from pipeline.text.words import LISTS, content_words
 
 # A cut that leaves less than this share of what is allowed is worse than one inside a sentence or a word.
 _LEAST_SHARE = 0.5
@@ -41,27 +41,12 @@ _MOST_HEADING_WORDS = 8
 _LOOK_BACK = 24
 _LOOK_AHEAD = 40
 
-_GO_ON = """dr prof mr mrs ms mx fig figs eq nos vol vols pp ch eds vs cf viz gen sen rep gov lt col capt sgt rev hon
-pres dept est approx ca bzw vgl ggf evtl sog bspw inkl exkl zzgl abb kap bd hrsg aufl nr anm dipl ing med phil jur hr
-fr frl bsp mio mrd tsd geb gest jan feb mär apr jul aug sep sept okt oct nov dez dec mme mlle"""
-_MAY_END = "jr sr st inc ltd co corp bros etc al usw u.a o.ä p.m a.m ph.d ff gmbh ag univ"
-_MAY_BEGIN = """the this that these those it its he she they we you i in on at by for from but and or so if when while
-after before then there here as to what why how who where not no yes a an his her their our my however although since
-der die das dies diese dieser dieses ein eine es er sie wir ihr ich man im am bei mit nach vor von zu aus auf für
-aber und oder doch denn wenn als während danach dann dort hier da so nicht auch nur wie was wer wo warum sein seine
-ihre unser mein jedoch obwohl seit durch über unter laut damit deshalb"""
-_NEVER_LAST = frozenset(_GO_ON.split())
-"""Abbreviations that a sentence always goes on after."""
-_LAST_BEFORE_OPENERS = frozenset(_MAY_END.split())
-"""Abbreviations that may end a sentence; they do where a word follows that opens sentences."""
-_OPENERS = frozenset(_MAY_BEGIN.split())
-"""Words that open sentences, and hardly ever follow an abbreviation, initial or ordinal with a capital letter."""
-_LAST_UNLESS_A_NUMBER_FOLLOWS = frozenset(("no", "art", "abs", "max", "min", "sec", "ed", "tab", "jun"))
-"""Abbreviations of a number's name that are words as well: "No. 5", but "He said no."."""
+_NEVER_LAST, _LAST_BEFORE_OPENERS, _OPENERS, _LAST_UNLESS_A_NUMBER_FOLLOWS, _GERMAN_MONTHS = (
+    frozenset(LISTS["sentences"][name].split())
+    for name in ("never_last", "may_end", "openers", "before_a_number", "german_months")
+)
 _ORDINALS_HAVE_A_STOP = frozenset(("", "de", "da", "no", "nb", "fi", "cs", "sk", "sl", "hr", "pl", "hu", "et", "lv"))
 _LAST_DAY = 31
-_MONTHS = "januar jänner februar feber märz april mai juni juli august september oktober november dezember"
-_GERMAN_MONTHS = frozenset(_MONTHS.split())
 
 
 def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:

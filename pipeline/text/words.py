@@ -5,12 +5,14 @@ too few, give pairs of neighbouring characters, on which word search works witho
 """
 
 import re
+import tomllib
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 from heapq import nsmallest
+from pathlib import Path
 from typing import Any, NamedTuple
 
 ASKS_WITHOUT_BLANKS = re.compile(
@@ -33,42 +35,11 @@ _GROUPS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?:\.[0-9
 _GERMAN_GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+")
 _CITATION_MARK = re.compile(r"\[[0-9]{1,6}\]")
 
-_ENGLISH = """
-a about above after again against all also although am among an and any are aren't as at be because been before being
-below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each either
-else ever every few for from further had hadn't has hasn't have haven't having he her here hers herself him himself his
-how however i i'm if in into is isn't it it's its itself just let me might more most much must my myself nd neither no
-nor not of off often on once only or other our ours ourselves out over own per quite rather rd s same shall she should
-shouldn't since so some still such t than that the their theirs them themselves then there therefore these they this
-those though through thus to too under until up upon us very was wasn't we were weren't what when where whether which
-while who whom whose why will with within without won't would wouldn't yet you your yours yourself st th
-"""
-_GERMAN = """
-ab aber alle allem allen aller alles als also am an andere anderen anderer anderes auch auf aus bei beim bereits bin bis
-bist da dabei dadurch dafür dagegen daher damit danach dann daran darauf daraus darf darüber das dass davon dazu dein
-deine dem den denen denn der deren des deshalb dessen die dies diese diesem diesen dieser dieses doch dort du durch ein
-eine einem einen einer eines er es etwa etwas euch euer für gegen gewesen hab habe haben hat hatte hatten hier hin
-hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in indem ins ist ja je jede jedem jeden jeder jedes jedoch kann
-kein keine keinem keinen keiner können könnte man manche mehr mein meine mich mir mit muss müssen nach nicht nichts noch
-nun nur ob oder ohne schon sehr sein seine seinem seinen seiner seit selbst sich sie sind so sogar solche soll sollen
-sollte sondern sonst sowie über um und uns unser unter viel vom von vor wann war waren warum was weder weil weiter
-welche welchem welchen welcher welches wenn wer werde werden wie wieder will wir wird wo wurde wurden würde würden zu
-zum zur zwar zwischen
-"""
-# Stop words of one of the two languages that the other says something with.
-_OWN_SENSE = frozenset({"bin", "die", "hat", "man", "war"})
-STOP_WORDS = {
-    "en": frozenset(_ENGLISH.split()),
-    "de": frozenset(_GERMAN.split()),
-    "": frozenset((_ENGLISH + _GERMAN).split()) - _OWN_SENSE,
-}
-# Pairs that are endings and particles of Japanese: no page lacks them.
-_JAPANESE = """
-です ます まし した して いる ある あり こと これ それ この その から など まで ない なっ なり
-なる れる れて れた れば った って てい いて いま てお とし とい いう いっ では には とは ので
-のに おり よう され でき ませ せん でし たり
-"""
-_STOP_PAIRS = frozenset(_JAPANESE.split())
+LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+STOP_WORDS = {language: frozenset(LISTS["stop"][language].split()) for language in ("en", "de")}
+# Without those of one of the two languages that the other says something with.
+STOP_WORDS[""] = (STOP_WORDS["en"] | STOP_WORDS["de"]) - {"bin", "die", "hat", "man", "war"}
+_STOP_PAIRS = frozenset(LISTS["stop"]["ja_pairs"].split())
 
 
 def content_words(text: str, language: str = "") -> list[str]:

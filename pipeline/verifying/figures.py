@@ -4,8 +4,10 @@ English, German, Japanese and Chinese; of other languages numbers and ISO dates.
 """
 
 import re
+import tomllib
 import unicodedata
 from decimal import Decimal
+from pathlib import Path
 
 from pipeline.text.normal_form import straighten
 from pipeline.text.words import NUMBERS, UNSPACED, plain_number, without_marks
@@ -16,22 +18,8 @@ def _by_name(listed: str) -> dict[str, str]:
     return {name: number for names, number in groups for name in names.split()}
 
 
-_MONTHS = _by_name("""
-jan january januar jänner 1 feb february februar 2 mar march märz 3 apr april 4 may mai 5 jun june juni 6
-jul july juli 7 aug august 8 sep sept september 9 oct october okt oktober 10 nov november 11
-dec december dez dezember 12
-""")
-_SMALL_NUMBERS = _by_name("""
-two zwei 2 three drei 3 four vier 4 five fünf 5 six sechs 6 seven sieben 7 eight acht 8 nine neun 9 ten zehn 10
-eleven elf 11 twelve zwölf 12 thirteen dreizehn 13 fourteen vierzehn 14 fifteen fünfzehn 15 sixteen sechzehn 16
-seventeen siebzehn 17 eighteen achtzehn 18 nineteen neunzehn 19 twenty zwanzig 20 thirty dreißig 30 forty vierzig 40
-fifty fünfzig 50 sixty sechzig 60 seventy siebzig 70 eighty achtzig 80 ninety neunzig 90
-""")
-# In German a `Billion` is a thousand `Milliarden`; the singular is read as English.
-SCALES = _by_name("""
-hundred hundert 2 thousand tausend 3 million millionen mio 6 billion milliarde milliarden bn mrd 9 trillion billionen 12
-百 2 千 3 万 萬 4 百万 6 千万 7 亿 億 8 兆 12
-""")
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_MONTHS, _SMALL_NUMBERS, SCALES = (_by_name(WORDS[name]) for name in ("months", "small_numbers", "scales"))
 # What no letter may follow is a word; of Chinese and Japanese units the longest counts.
 _SCALED = re.compile(
     rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))(?<![.,])(?P<number>\d{{1,15}}(?:[.,]\d{{1,15}})*+)[ -]?"

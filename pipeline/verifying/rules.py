@@ -28,90 +28,20 @@ from pipeline.text.words import (
     without_marks,
     words_and_numbers,
 )
-from pipeline.verifying.figures import in_figures, shown_figure, with_signs
+from pipeline.verifying.figures import WORDS, in_figures, shown_figure, with_signs
 from pipeline.verifying.page_text import PageText, same_form
 from pipeline.verifying.values import Checked, Quote, Verdict
 
-# Dimensions a line; the words between two bars are one unit.
-_UNIT_WORDS = """
-percent % prozent パーセント | permille ‰ promille
-$ usd dollar dollars ドル | € eur euro euros ユーロ | £ gbp pound pounds pfund ポンド | ¥ jpy yen 円
-mm millimetre millimetres millimeter millimeters ミリメートル | cm centimetre centimetres centimeter centimeters zentimeter センチメートル | metre metres meter meters metern メートル | km kilometre kilometres kilometer kilometers kilometern キロメートル | mile miles meile meilen マイル | foot feet fuß | inch inches zoll
-mg milligram milligrams milligramm ミリグラム | g gram grams gramm グラム | kg kilogram kilograms kilogramm kilo kilos キログラム キロ | tonne tonnes tons tonnen トン
-second seconds sekunde sekunden 秒 | min minute minutes minuten 分 | h hour hours stunde stunden 時間 | day days tag tage tagen 日 | week weeks woche wochen 週間 | month months monat monate monaten か月 | year years jahr jahre jahren 年 | decade decades jahrzehnt jahrzehnte jahrzehnten | century centuries jahrhundert jahrhunderte
-celsius | fahrenheit | kelvin
-l litre litres liter liters litern リットル | ml millilitre millilitres milliliter milliliters ミリリットル | gallon gallons
-hectare hectares hektar | acre acres
-"""  # noqa: E501  # a line is a dimension
-_UNITS = [[each.split() for each in line.split("|")] for line in _UNIT_WORDS.strip().splitlines()]
+_UNITS = [[each.split() for each in line.split("|")] for line in WORDS["units"].strip().splitlines()]
 _SAME_UNIT = {word: names[0] for line in _UNITS for names in line for word in names}
 _DIMENSION = {names[0]: number for number, line in enumerate(_UNITS) for names in line}
-# `about` and `bound`: beside a number they make another one possible. `hedge`: with it a sentence and its negation, or
-# two numbers, can both be true. `partly`: behind a negation it denies no statement. `label`: a number beside it tells
-# one thing from another, as a name does. `start`: a sentence that begins with it orders something, or its subject is
-# unknown or in another sentence.
-_WORD_LISTS = """
-about about around nearly almost approximately roughly circa ca etwa rund fast knapp 約 约
-bound over than least most up between above below under exceeding exceeds exceeded within only maximum minimum
-bound more less mehr weniger über als mindestens höchstens bis unter zwischen maximal minimal innerhalb nur
-bound < > ≤ ≥ + ± 以上 以下 以内 未満 最大 最低 超 未满 多 余 強 弱
-hedge some several many few most often sometimes usually may might could perhaps maybe possibly probably likely should
-hedge because until unless either any
-hedge einige manche viele wenige meisten oft manchmal meist könnte könnten dürfte vielleicht möglicherweise
-hedge wahrscheinlich sollte sollten weil bevor entweder 一部 多く たぶん 可能性
-hedge today now currently yesterday heute jetzt derzeit aktuell gestern 現在 今日 目前
-partly only just merely necessarily more less fewer later nur bloß mehr weniger immer unbedingt
-label chapter section figure fig table step page part volume vol version release level option example appendix line
-label item issue number no nos article paragraph type phase category class grade stage round season day group model
-label room kapitel abschnitt abbildung tabelle schritt seite teil band stufe ausgabe zeile beispiel anhang nummer nr
-label artikel absatz typ kategorie klasse runde saison tag gruppe modell raum \xa7 # 第 図 表 版 号 章 節 位 番 回 巻 話
-start a an one another some there here it this that these those he she they we i you its his her their my our
-start add use set put take mix stir bake cook heat press click type enter run install wait choose select open close see
-start ein eine einer er sie es wir ich man dies diese dieser dieses ihr ihre sein seine unser unsere mein hier dort
-start これ それ この その ここ そこ ある 彼 彼女 私
-"""
-_LINES = [line.split() for line in _WORD_LISTS.strip().splitlines()]
+_LINES = [line.split() for line in WORDS["kinds"].strip().splitlines()]
 _ABOUT, _BOUNDS, _HEDGES, _PARTLY, _LABELS, _STARTS = (
     frozenset(word for first, *words in _LINES if first == name for word in words)
     for name in ("about", "bound", "hedge", "partly", "label", "start")
 )
-_GERMAN_STARTS = {("an", article) for article in ("der", "die", "das", "dem", "den", "diesem", "dieser", "jedem")}
-"""Where `an` is the German word, not the English article."""
-_NOT = "not"
-_REWRITTEN = [
-    (re.compile(form, re.IGNORECASE), plain)
-    for form, plain in (
-        (r"[⁰¹²³⁴-⁹₀-₉¼-¾①-⑳]+", " sign "),
-        (r"°\s?c(?:elsius)?(?!\w)", " celsius "),
-        (r"°\s?f(?:ahrenheit)?(?!\w)", " fahrenheit "),
-        (r"(?<!\w)can(?:'t|not)(?!\w)", "can not"),
-        (r"(?<!\w)won't(?!\w)", "will not"),
-        (r"(?<=[a-z])n't(?!\w)", " not"),
-        (r"(?<!\w)(?:never|nicht|nie|niemals)(?!\w)|(?<!\w)no(?![\w.,]|\s?\d)", "not"),
-        (r"(?<!\w)kein(e[mnrs]?)?(?!\w)", r"not ein\1"),
-        (r"(?<!\w)does not (\w+)", r"not \1s"),
-        (r"(?<!\w)did not (\w+?)e?(?!\w)", r"not \1ed"),
-        (r"(?<!\w)do not (?=\w)", "not "),
-    )
-]
-# What negates in Japanese becomes a word of its own before the form that does not.
-_JAPANESE = [
-    (re.compile(form), plain)
-    for form, plain in (
-        (r"なければ(?:ならない|なりません|いけない|いけません)", " must "),
-        (r"かもしれ(?:ない|ません)", " may "),
-        (r"では(?:ない|ありません)", " not だ"),
-        (r"です|である", "だ"),
-        (r"ませんでした", " not ました"),
-        (r"ません", " not ます"),
-        (r"なかった", " not た"),
-        (r"(?<=[てで])いない", " not いる"),
-        (r"(?<=[さで])(れ|き)ない", r" not \1る"),
-        (r"しない", " not する"),
-        (r"(?<=[がはも])ない", " not ある"),
-        (r"(?<=[べけせてねめれえげ])ない", " not る"),
-    )
-]
+_REWRITTEN = [(re.compile(form, re.IGNORECASE), plain) for form, plain in WORDS["rewritten"]]
+_JAPANESE = [(re.compile(form), plain) for form, plain in WORDS["japanese"]]
 _CHINESE = [(re.compile(r"不(?![过過同断斷仅僅但少管])|[没沒]有?|未(?![来來])|并非|並非"), " not ")]
 _KANA = re.compile("[ぁ-んァ-ヺ]")
 _WORDS_UNSPACED = sorted(
@@ -127,45 +57,16 @@ _PART = re.compile(
 )
 _YEAR = re.compile(r"1[1-9]\d\d|2[01]\d\d")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
-_LEAST_WORDS = 4
-"""Words of a sentence that another one can contradict; of a shorter one too little is the same."""
-_OPENING = 2
-"""Words at the beginning that a date may be among: such a sentence says what happened then, perhaps not then alone."""
-_LEAST_SAID = 3
-"""Words of a sentence that a page can say; a shorter one is a heading or a name."""
-_MOST_WORDS = 160
-_CANDIDATES = 12
-"""Best sentences of each page that a sentence is held against."""
-_LEAST_ROUNDED = 100
-_MOST_ROUNDED = 0.1
-"""Share of a number by which rounding may change it."""
-_NEAR = 0.2
-"""The same of an estimate."""
-_BESIDE = 3
-"""Words before a number, and one less behind it, that bound it."""
 
 _LOOSE_MARK = re.compile(r"\s+\[\d{1,6}\]|(?<![\w\s])\[\d{1,6}\]")
 _QUOTED = re.compile(r"\"[^\"]*\"[.!]?|[「『][^」』]*[」』]。?")
 _ASKS = ("?", "？")
 _ORDERS = re.compile(r"(?:please |bitte )?(?:do not|don't|never|[a-zäöü]+n sie)(?!\w)", re.IGNORECASE)
 _ENDS = re.compile(r"[.!。！｡][\"'”’»」』)\]\s]*(?:\[\d+\]\s*)*$")
-_REFUTES = re.compile(
-    r"^\W*(?:(?:however|but|yet|aber|doch|jedoch|しかし)\W+)?(?:in (?:truth|reality)|not so|wrong|false|in wahrheit"
-    r"|falsch|das stimmt nicht|dem ist nicht so|根拠は"
-    r"|(?:(?:this|that|it|such|these|the (?:claim|myth|idea)|das|dies|diese behauptung)(?!\w)|これ|それ).{0,40}?"
-    r"(?:(?<!\w)(?:false|wrong|untrue|incorrect|not true|myth|refuted|disproved|debunked|misconception|falsch|unwahr"
-    r"|irrtum|mythos|widerlegt)(?!\w)|誤り|間違い|誤解|迷信|嘘))",
-    re.IGNORECASE,
+_REFUTES, _MYTHS, _DENIES = (
+    re.compile(WORDS["patterns"][name], re.IGNORECASE | re.VERBOSE) for name in ("refutes", "myths", "denies")
 )
-# What introduces sentences that the page itself does not say; the second only before a colon or a list.
-_MYTHS = re.compile(
-    r"(?<!\w)(?:myths?|misconceptions?|false(?:hoods?)?|wrong|untrue|rumou?rs?|legends?"
-    r"|mythen|mythos|irrtümer|irrtum|falsch(?:e[nrms]?)?|gerüchte?)(?!\w)|誤解|迷信|俗説|誤り|間違い|噂",
-    re.IGNORECASE,
-)
-_DENIES = re.compile(r"(?<!\w)(?:not|never|avoid|nicht|keine[nrms]?|niemals)(?!\w)|ない|ません", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:[-•*·‣–]\s|\(?\d{1,2}[.)]\s|[\"“„«「『])")
-_LONGEST_LIST = 30
 
 
 def stands_on(text: str, page: PageText) -> int | None:
@@ -178,8 +79,8 @@ def stands_on(text: str, page: PageText) -> int | None:
     wanted = [same_form(_LOOSE_MARK.sub("", plain[start:end])) for start, end in sentence_spans(plain)]
     if not wanted or any(each.endswith("?") for each in wanted):
         return None
-    if sum(len(token) if UNSPACED_RUN.match(token) else 1 for token in TOKEN.findall(wanted[0])) < _LEAST_SAID:
-        return None
+    if sum(len(token) if UNSPACED_RUN.match(token) else 1 for token in TOKEN.findall(wanted[0])) < 3:
+        return None  # a heading or a name
     for place in page.places_by_form.get(wanted[0], ()):
         run = range(place, place + len(wanted))
         if (
@@ -196,7 +97,7 @@ def _is_disclaimed(page: PageText, run: range) -> bool:
     if run.stop < len(page.sentences) and _REFUTES.search(page.sentences[run.stop]):
         return True
     at = run.start
-    while at and run.start - at < _LONGEST_LIST and _ITEM.match(page.sentences[at]):
+    while at and run.start - at < 30 and _ITEM.match(page.sentences[at]):
         at -= 1
     before = page.sentences[at if at < run.start else at - 1] if run.start else ""
     lists = at < run.start or before.endswith((":", "："))
@@ -216,11 +117,11 @@ class _Statement(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether it says something, without a hedge, of something that it names."""
-        return (
-            _LEAST_WORDS <= len(self.words) <= _MOST_WORDS
-            and (self.words[0] not in _STARTS or self.words[:2] in _GERMAN_STARTS)
-            and _HEDGES.isdisjoint(self.words)
-        )
+        if not 4 <= len(self.words) <= 160:
+            return False
+        german = ("der", "die", "das", "dem", "den", "diesem", "dieser", "jedem")  # `an` before one is not the article
+        opens = self.words[0] in _STARTS and not (self.words[0] == "an" and self.words[1] in german)
+        return not opens and _HEDGES.isdisjoint(self.words)
 
 
 @lru_cache(maxsize=20_000)
@@ -239,7 +140,7 @@ def _statement_of(text: str) -> _Statement:
         word = _plain(part)
         if was_denied:
             denied.append(word)
-        was_denied = word == _NOT
+        was_denied = word == "not"
         if not was_denied:
             words.append(word)
             written.append(part.replace("minus_", "-"))
@@ -277,14 +178,15 @@ def _excludes(ours: _Statement, theirs: _Statement, at: int) -> bool:
     one, another = ours.words[at], theirs.words[at]
     beside = (*ours.words[max(0, at - 1) : at], *ours.words[at + 1 : at + 2])
     if all("month" in each for each in (one, another)) or all(map(_YEAR.fullmatch, (one, another))):
-        return at >= _OPENING and re.sub(r"\d+", "", one) == re.sub(r"\d+", "", another)
+        # At the beginning a date says what happened then, perhaps not then alone.
+        return at >= 2 and re.sub(r"\d+", "", one) == re.sub(r"\d+", "", another)
     if _NUMBER.fullmatch(one) and _NUMBER.fullmatch(another):
         if float(one) == float(another):  # `0` and `0.0`, `7` and `007`
             return False
         # A number tells one thing from another where it opens, or stands beside a label or a name.
         is_label = not at or not _LABELS.isdisjoint(beside) or ours.written[at - 1][0].isupper()
-        near = {*ours.words[max(0, at - _BESIDE) : at], *ours.words[at + 1 : at + _BESIDE]}
-        is_about = not _ABOUT.isdisjoint(ours.words) and _differ_by(one, another) <= _NEAR
+        near = {*ours.words[max(0, at - 3) : at], *ours.words[at + 1 : at + 3]}
+        is_about = not _ABOUT.isdisjoint(ours.words) and _differ_by(one, another) <= 0.2
         return not (is_label or is_about or near & _BOUNDS or _is_rounded(one, another))
     return (
         one in _DIMENSION
@@ -308,10 +210,10 @@ def _is_rounded(one: str, another: str) -> bool:
         return True
     coarse, fine = sorted((one, another), key=lambda number: len(number.replace(".", "").strip("-0")))
     digits = [len(number.replace(".", "").strip("-0")) for number in (coarse, fine)]
-    if digits[0] == digits[1] or min(abs(float(one)), abs(float(another))) < _LEAST_ROUNDED:
+    if digits[0] == digits[1] or min(abs(float(one)), abs(float(another))) < 100:
         return False
     unit = 10.0 ** (len(str(abs(int(float(coarse))))) - digits[0])
-    return difference < unit and _differ_by(one, another) < _MOST_ROUNDED
+    return difference < unit and _differ_by(one, another) < 0.1
 
 
 def _shown(statement: _Statement, at: int) -> str:
@@ -327,19 +229,12 @@ def opposing(text: str, pages: Sequence[PageText]) -> dict[SentencePlace, str]:
     """The sentences of the pages that contradict a text, and why; None where they do so in more than one way."""
     words = frozenset[str]().union(*words_and_numbers(text, ""))
     found: dict[SentencePlace, str] = {}
-    for place in cover(words, frozenset(), [page.index for page in pages], _CANDIDATES)[1]:
+    for place in cover(words, frozenset(), [page.index for page in pages], 12)[1]:
         page, at = pages[place.source], place.sentence
         reason = contradiction(text, page.sentences[at]) if _ENDS.search(page.sentences[at]) else ""
         if reason and not _is_disclaimed(page, range(at, at + 1)):
             found[place] = reason
     return found if len({*found.values()}) == 1 else {}
-
-
-_TOGETHER = 3
-"""Sentences that follow each other and may say a claim together."""
-_WORTH_A_LOOK = 0.5
-"""Share of a claim's words that one sentence of a page has to have that it does not cite."""
-_SHOWN_SENTENCE = 300
 
 
 class Finding(NamedTuple):
@@ -375,7 +270,7 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
         return Finding("supported", 1.0, (), tuple(dict.fromkeys((*said, *places)))[:SENTENCES])
     against = {pages[place.source].quote(place.sentence): reason for place, reason in opposing(text, pages).items()}
     if against:
-        reasons = (f"{reason}: {quote.text[:_SHOWN_SENTENCE]!r}" for quote, reason in against.items())
+        reasons = (f"{reason}: {quote.text[:300]!r}" for quote, reason in against.items())
         return Finding("contradicted", 0.0, tuple(dict.fromkeys(reasons)), tuple(places), tuple(against))
     why = "no sentence of the cited pages says it in the same words"
     return Finding("cannot_tell", _score(words, pages, places), (why,), tuple(places))
@@ -384,14 +279,14 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
 def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[SentencePlace]) -> float:
     known = sum(any(word in page.index.places for page in pages) for word in words)
     alone = max(pages[place.source].index.count(place.sentence, words) for place in places)
-    together = max(pages[place.source].index.count_around(place.sentence, words, _TOGETHER) for place in places)
+    together = max(pages[place.source].index.count_around(place.sentence, words, 3) for place in places)
     return round((known + alone + together) / (3 * len(words)), 4)
 
 
 def is_covered(text: str, page: PageText) -> bool:
     words = frozenset[str]().union(*words_and_numbers(text, ""))
     shared = page.index.shared(words)
-    return bool(shared) and max(shared.values()) >= _WORTH_A_LOOK * len(words)
+    return bool(shared) and max(shared.values()) * 2 >= len(words)
 
 
 class Disagreement(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pipeline.citations.addresses import Link, canonical_url, find_links
 from pipeline.core.errors import InputError
+from pipeline.verifying.figures import WORDS
 from pipeline.verifying.marks import CID, Block, Mark, heading_words, plain_words
 from pipeline.verifying.values import (
     CitedSentence,
@@ -33,19 +34,8 @@ _NEXT_ENTRY = re.compile(
     r"(?<=[\s|;,，；)>])(?:\[(?P<square>\d{1,3})\]|【(?P<lenticular>\d{1,3})】)"
     r"(?=[ \t]*[^\s\]\[】【.。,，]|[ \t]*\[[^\]\d])"
 )
-_SOURCE_WORDS = re.compile(
-    r"\b(?:sources?|references?|bibliograph\w*|works cited|citations?|further reading|footnotes|endnotes|quellen\w*|"
-    r"literatur\w*|belege|einzelnachweise|fuentes|referencias|bibliograf\w*|références|fonti|riferimenti|bronnen|"
-    r"referências|źródła|bibliografia|источники|литература|список|kilder|källor|lähteet|kaynak\w*|джерела)\b"
-    r"|参考|文献|来源|來源|引用|出典|資料|资料|출처|참고|المراجع|المصادر",
-    re.IGNORECASE,
-)
-_ONLY_SOURCES = re.compile(
-    r"(?:[\divxIVX一二三四五六七八九十]{1,4}[.、．)]?\s*)?(?:(?:main|key|primary|cited|list of|主要|相关)\s*)?"
-    r"(?:sources|references|bibliography|works cited|citations|quellen(?:verzeichnis)?|literatur(?:verzeichnis)?|"
-    r"einzelnachweise|fuentes|referencias|bibliografía|références|fonti|bronnen|参考文献|参考资料|参考来源|来源|資料来源|"
-    r"引用文献|引用来源|出典|参考)(?:\s+cited)?",
-    re.IGNORECASE,
+_SOURCE_WORDS, _ONLY_SOURCES = (
+    re.compile(WORDS["patterns"][name], re.IGNORECASE | re.VERBOSE) for name in ("source_words", "only_sources")
 )
 _LONGEST_HEADING = 60
 _CONTINUED = 3
