@@ -25,7 +25,6 @@ MAX_URL_LENGTH = 8000
 
 _HOST = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_.-])?")
 _IP_V6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*")
-_MAX_HOST_LENGTH = 253
 _PASSWORD = re.compile(r"(//[^/?#:@]*):[^/?#]*@")
 
 
@@ -159,7 +158,7 @@ def host_name(text: str) -> str:
             host = idna.encode(host, uts46=True).decode("ascii")
         except ValueError:  # idna.IDNAError is one, and so is what its codec raises on a raw surrogate
             return ""
-    return host if len(host) <= _MAX_HOST_LENGTH and _HOST.fullmatch(host) else ""
+    return host if len(host) <= 253 and _HOST.fullmatch(host) else ""
 
 
 LinkKind = Literal["markdown", "image", "angle", "bare"]
@@ -173,9 +172,6 @@ _DELIMITED_URL = re.compile(
 _OPENING = re.compile(r"(?:\]\([ \t]*+<?|<)(?=https?://)")
 _CLOSING_OF_LINK = re.compile(r"""[ \t]*+(?:"[^"\n]{0,500}+"|'[^'\n]{0,500}+')?[ \t]*+\)""")
 _LABEL_MARK = re.compile(r"\\.|[\[\]]|\n[ \t]*+\n", re.DOTALL)
-_TRAILING_MARKS = ".,;:!?*_"
-# No label that a person reads is longer; without a bound, nested brackets would be copied over and over.
-_MAX_LABEL = 1000
 
 
 class Link(NamedTuple):
@@ -234,7 +230,8 @@ def _whole_link(
         if opening[0] == "<":
             return opening.start(), url_end, "", "angle"
     closing = _CLOSING_OF_LINK.match(text, url_end)
-    if closing is None or label_start is None or opening.start() - label_start > _MAX_LABEL:
+    # No label that a person reads is longer; without a bound, nested brackets would be copied over and over.
+    if closing is None or label_start is None or opening.start() - label_start > 1000:
         return None
     label = text[label_start + 1 : opening.start()]
     if label_start and text[label_start - 1] == "!":
@@ -260,5 +257,5 @@ def _label_starts(text: str, closings: Iterable[int]) -> dict[int, int]:
 
 
 def _clean_url(url: str) -> str:
-    url = url.rstrip(_TRAILING_MARKS)
+    url = url.rstrip(".,;:!?*_")
     return url if len(url) > len(url.split("://")[0]) + len("://") else ""

@@ -102,7 +102,6 @@ def _top_keys(body: Any) -> str:
 _COMPATIBLE: ProviderName = "openai"
 _OPENROUTER = "openrouter"
 _OPENROUTER_URL = "https://openrouter.ai/api/v1"
-_OPENROUTER_KEY = "OPENROUTER_API_KEY"
 
 
 def read_base_urls(configured: Mapping[str, str]) -> dict[ProviderName, str]:
@@ -165,7 +164,7 @@ def choose_model(
     if not model and not of_openrouter:
         raise SettingsError(f"The server at {host!r} needs the name of a model; give it with `--model`.")
     compatible = get_provider(_COMPATIBLE)
-    variable = _OPENROUTER_KEY if of_openrouter else compatible.key_variables[0]
+    variable = "OPENROUTER_API_KEY" if of_openrouter else compatible.key_variables[0]
     key = _wanted_key((variable,), environment, url)
     api = compatible.api(_OPENROUTER)
     return ChosenModel(compatible.name, model or api.json_model, compatible.endpoint(url, key, variable), api)

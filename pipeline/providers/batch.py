@@ -18,18 +18,12 @@ from pipeline.providers.http.request import ProviderRequest, as_object, as_objec
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient, Response
 
-# What stands around an item's body in its line, the custom id included.
-_LINE_BYTES = 300
-# Anthropic's rule, the narrowest of the four.
-_CUSTOM_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
 # The HTTP status that a failed request of Google's or xAI's would have had.
 # Source: https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto, read 2026-11.
 _RPC_STATUSES = dict(
     enumerate((499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401), start=1)
 )
 _DECODER = json.JSONDecoder()
-_WHITE = " \t\r\n"
 # Every line of an upload is JSON in ASCII and begins with a brace, so no boundary can stand in it.
 _BOUNDARY = "citejury-batch"
 
@@ -99,20 +93,16 @@ class BatchApi:
     at: str
     """The path below which the ids of batches stand."""
     list_at: str = ""
-    """The path of their list, where it is another."""
     end: str = "/cancel"
-    """What is added to the path of a batch to end it."""
     headers: dict[str, str] = field(default_factory=dict)
     read_state: Callable[[Any], BatchState]
     items: str = "data"
-    """The name of a page's list of batches."""
     page_query: str = "limit=100"
     token_name: str
     """The parameter by which the next page is asked for."""
     next_token: Callable[[dict[str, Any]], str | None]
     """What it is, by the page before; None after the last."""
     results_at: Callable[[BatchState], Iterable[str]]
-    """The paths of a batch's results."""
     cut_results: Callable[[str], Iterable[str]] | None = None
     """Cuts the results out of a page; None where they are the lines of one response of any length."""
     read_result: Callable[[str], BatchResult]
@@ -177,7 +167,7 @@ def split_items(items: Iterable[BatchItem], limits: BatchLimits) -> Iterator[tup
     together: list[BatchItem] = []
     size = 0
     for item in items:
-        more = len(encode_body(item.request.body)) + _LINE_BYTES
+        more = len(encode_body(item.request.body)) + 300  # what stands around it in its line
         if more > limits.bytes:
             raise InputError(
                 f"The question {item.custom_id} has {more} bytes; a batch holds {limits.bytes}. Shorten it."
@@ -196,7 +186,8 @@ def _check_items(items: Sequence[BatchItem], limits: BatchLimits, takes: str) ->
     if not 0 < len(items) <= limits.requests:
         raise InputError(f"A batch holds 1 to {limits.requests} questions, not {len(items)}.")
     ids = {item.custom_id for item in items}
-    odd = next((name for name in ids if not _CUSTOM_ID.fullmatch(name)), None)
+    # Anthropic's rule, the narrowest of the four.
+    odd = next((name for name in ids if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name)), None)
     if odd is not None:
         raise InputError(f"{odd!r} cannot be the id of a question in a batch: up to 64 of A-Z, a-z, 0-9, _ and - can.")
     if len(ids) < len(items):
@@ -252,7 +243,7 @@ def status_of(word: str) -> BatchStatus:
 def known_id(value: object, what: str, prefix: str = "") -> str:
     """The id that a provider gave, fit to be a part of a path; ProviderError where it is none."""
     text = value if isinstance(value, str) else ""
-    if text.startswith(prefix) and _ID.fullmatch(text.removeprefix(prefix)):
+    if text.startswith(prefix) and re.fullmatch(r"[A-Za-z0-9][\w.-]{0,199}", text.removeprefix(prefix), flags=re.ASCII):
         return text
     raise ProviderError(f"The provider's answer names no {what} that can be asked for.")
 
@@ -350,6 +341,6 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
 
 
 def _skip(text: str, at: int) -> int:
-    while text[at : at + 1] and text[at] in _WHITE:
+    while text[at : at + 1] and text[at] in " \t\r\n":
         at += 1
     return at

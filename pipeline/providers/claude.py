@@ -50,7 +50,6 @@ _MESSAGES = "/v1/messages"
 _HEADERS = {"anthropic-version": "2023-06-01"}
 # Every Claude since Opus 4.7 and Sonnet 5 refuses a temperature, and so may an unknown one.
 _WITH_TEMPERATURE = re.compile(r"claude-(?:[23]|instant|haiku-4|sonnet-4|opus-4(?![.-][7-9](?!\d)))", re.IGNORECASE)
-_MAX_TEMPERATURE = 1.0
 
 _BATCHES = "/v1/messages/batches"
 # What a synchronous request of this kind of error would have had as its status.
@@ -180,7 +179,7 @@ def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
 
 
 def _check(model: str, options: AskOptions) -> None:
-    if _BASIC.takes_temperature(model) and (options.temperature or 0) > _MAX_TEMPERATURE:
+    if _BASIC.takes_temperature(model) and (options.temperature or 0) > 1.0:
         raise InputError(f"claude takes a temperature of at most 1; {options.temperature:g} was given.")
 
 

@@ -7,13 +7,6 @@ from pipeline.core.schema import Price
 from pipeline.core.terminal import printable
 from pipeline.providers.http.request import as_number, as_object, as_objects, as_text
 
-_PER_MILLION = 1_000_000
-_PER_THOUSAND = 1_000
-# xAI states what an answer cost in units of 1e-10 USD.
-_TICKS_PER_USD = 10_000_000_000
-# A token of English has about four characters; other languages have fewer.
-_CHARACTERS_A_TOKEN = 4
-
 
 class Usage(NamedTuple):
     input_tokens: int = 0
@@ -24,7 +17,7 @@ class Usage(NamedTuple):
 
 def expected_usage(characters: int, output_tokens: int, calls: int) -> Usage:
     """What calls with prompts of so many characters and such answers will about take, with one search each."""
-    return Usage(characters // _CHARACTERS_A_TOKEN, output_tokens, calls)
+    return Usage(characters // 4, output_tokens, calls)  # a token of English has about four characters
 
 
 def usage_of(body: Any) -> Usage:
@@ -89,7 +82,7 @@ def _stated_cost(usage: Mapping[str, Any]) -> float | None:
     if isinstance(ticks, str) and ticks.isascii() and ticks.isdigit() and len(ticks) < 20:
         ticks = int(ticks)
     if as_number(ticks) is not None:
-        return (as_number(ticks) or 0) / _TICKS_PER_USD
+        return (as_number(ticks) or 0) / 10_000_000_000  # xAI's unit
     cost = usage.get("cost")
     if isinstance(cost, dict):
         cost = cost.get("total_cost") if cost.get("currency", "USD") == "USD" else None
@@ -102,7 +95,7 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
     if price is None or not (usage.input_tokens or usage.output_tokens):
         return None
     tokens = usage.input_tokens * price.input + usage.output_tokens * price.output
-    return tokens / _PER_MILLION + usage.searches * price.search / _PER_THOUSAND
+    return tokens / 1_000_000 + usage.searches * price.search / 1_000
 
 
 def price_of(prices: Mapping[str, Price], *models: str) -> Price | None:

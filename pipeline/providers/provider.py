@@ -69,7 +69,6 @@ class Api:
     ask: RequestBuilder
     """Builds a request that searches the web."""
     ask_json: Callable[[StructuredQuestion, Form], ProviderRequest]
-    """Builds a request for JSON of a schema, which searches nothing."""
     model: str
     """Asked where nobody named one."""
     json_model: str = ""
@@ -81,7 +80,6 @@ class Api:
     one_list_only: bool = False
     """Whether it takes either a list of allowed sites or one of blocked sites, never both."""
     max_domains: int | None = None
-    """The most sites of a list; None where no limit is known."""
     check: Callable[[str, AskOptions], None] = lambda model, options: None
     """Raises `InputError` for a model or options that the provider would refuse, beyond the rules above."""
     batches: Batches
@@ -147,7 +145,6 @@ class Provider:
 
     name: ProviderName
     title: str
-    """Its name for people."""
     aliases: tuple[str, ...] = ()
     """Other names for it, such as its maker's."""
     base_url: str
@@ -155,7 +152,6 @@ class Provider:
     """Environment variables that may hold its key; the first that is set does."""
     key_header: str = "authorization"
     apis: tuple[Api, ...]
-    """The ways to speak to it, the usual one first."""
     api_setting: Setting | None = None
     """The setting that chooses among them; None where there is one way."""
     forms: tuple[Form, ...] = ("json_schema", "json_object", "prompt")

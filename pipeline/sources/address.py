@@ -15,18 +15,10 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pipeline.citations.addresses import is_grounding_redirect, site_key, url_host
 
-_LEAST_LETTERS = 4
-_COMPARED_LETTERS = 5
 _LEAST_WORDS = 2
-_WORDS_OF_A_TITLE = 3
-_MOST_OF_OVERVIEW = 2
-_READ = 20_000
 _STATUS = ("404", "410")  # what pages about errors have in their address
 _WORD = re.compile(rf"[^\W\d_]+|{'|'.join(_STATUS)}")
-_VOWEL = re.compile(r"[aeiouy]")
 _LATIN = re.compile(r"[a-z]")
-_NOT_LATIN = re.compile(r"[^\W\d_a-z]")
-_TWO_LETTERS_FOR_ONE = re.compile(r"([aou])e")
 _ONE_LETTER = str.maketrans({"æ": "a", "ø": "o", "ł": "l", "đ": "d", "ı": "i", "œ": "o", "þ": "t", "ð": "d"})
 _OF_ANY_PAGE = re.compile(
     r"articles?|artikel|beitrag|blog|category|content|default|home|html|index|main|news|node|pages?|posts?|story|topics?"
@@ -45,7 +37,6 @@ _PAGE_PARAMETERS = frozenset(("p", "id", "page_id", "post", "article", "articlei
 
 class Address(NamedTuple):
     asked: str
-    """What was cited."""
     final: str
     """Where its redirects ended; the same where there were none."""
 
@@ -62,7 +53,7 @@ class Address(NamedTuple):
     def is_missing(self, text: str) -> bool:
         """Whether a text has none of the words of the cited address, which are three or more."""
         words = _words_of(self.asked)
-        return len(words) >= _WORDS_OF_A_TITLE and _found(words, text) == 0
+        return len(words) >= 3 and _found(words, text) == 0
 
     def names_nothing(self) -> bool:
         """Whether the cited address itself ends with a name such as `404`, as those of pages about it do."""
@@ -97,13 +88,13 @@ class Address(NamedTuple):
 
 
 def _found(words: tuple[str, ...], text: str) -> int | None:
-    text = _folded(text[:_READ])
+    text = _folded(text[:20_000])
     if not words or not text:
         return None
     is_latin = any(map(_LATIN.match, words))
-    if is_latin and len(_NOT_LATIN.findall(text)) > len(_LATIN.findall(text)):
+    if is_latin and len(re.findall(r"[^\W\d_a-z]", text)) > len(_LATIN.findall(text)):
         return None  # addresses of such pages are transcribed, or in English
-    return sum(word[:_COMPARED_LETTERS] in text for word in words)
+    return sum(word[:5] in text for word in words)
 
 
 def _words_of(url: str) -> tuple[str, ...]:
@@ -122,7 +113,7 @@ def _words_in(name: str) -> Iterator[str]:
             yield word
         elif not _LATIN.match(word):
             yield from map("".join, pairwise(word))
-        elif len(word) >= _LEAST_LETTERS and _VOWEL.search(word) and not _OF_ANY_PAGE.fullmatch(word):
+        elif len(word) >= 4 and re.search(r"[aeiouy]", word) and not _OF_ANY_PAGE.fullmatch(word):
             yield word
 
 
@@ -130,7 +121,7 @@ def _folded(text: str) -> str:
     """The text in lower case without accents and umlauts, however they are written."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     plain = "".join(sign for sign in plain if not unicodedata.combining(sign))
-    return _TWO_LETTERS_FOR_ONE.sub(r"\1", plain.translate(_ONE_LETTER))
+    return re.sub(r"([aou])e", r"\1", plain.translate(_ONE_LETTER))
 
 
 def _names(parts: SplitResult) -> tuple[str, ...]:
@@ -145,7 +136,7 @@ def _is_overview(parts: SplitResult) -> bool:
     names = _names(parts)
     if _PAGE_PARAMETERS & {name.lower() for name, _ in parse_qsl(parts.query)}:
         return False
-    return len(names) <= _MOST_OF_OVERVIEW and all(map(_OVERVIEW.fullmatch, names))
+    return len(names) <= 2 and all(map(_OVERVIEW.fullmatch, names))
 
 
 SourceKind = Literal["official", "research", "maker", "documentation", "page", "discussion", "shop", "listing"]
@@ -158,11 +149,6 @@ SECONDARY: frozenset[SourceKind] = frozenset({"discussion", "shop", "listing"})
 """Those for whose words nobody answers, who sell, or who say nothing themselves."""
 
 _STATES = frozenset({"gov", "govt", "gouv", "gob", "gub"})
-_OFFICES = _STATES | {"gv", "go", "lg", "mil", "int"}
-_ALONE = frozenset({"gov", "mil", "int", "edu"})
-"""Those of these suffixes that may stand without a country behind them."""
-_UNIVERSITY_NAME = re.compile(r"(?:uni|tu|fh)-[a-z]")
-_DOI = re.compile(r"\b10\.[0-9]{4,9}/\S")
 _PARTS_OF_SITES = """
 discussion: forum forums foren board boards community discuss discussion discussions thread threads viewtopic \
 showthread question questions answers comments
@@ -176,26 +162,27 @@ _PARTS: dict[SourceKind, frozenset[str]] = {
     for kind, words in (line.split(":") for line in _PARTS_OF_SITES.strip().splitlines())
 }
 """How people call parts of their sites: labels of a host before what is registered, and whole parts of a path."""
-_LEAST_NAME = 3
 
 
 def source_kind(url: str, names: Collection[str] = ()) -> SourceKind:
     """The kind of source that a URL stands for; `names` are those that what is asked has, in folded case."""
     site = site_key(url)
     name, _, suffix = site.partition(".")
-    if _is_of(_OFFICES, suffix) or _is_of(_STATES, site):
+    if _is_of(_STATES | {"gv", "go", "lg", "mil", "int"}, suffix) or _is_of(_STATES, site):
         return "official"
     path = unquote(urlsplit(url).path).lower()
-    if _is_of(("edu", "ac"), suffix) or _UNIVERSITY_NAME.match(name) or _DOI.search(path):
+    is_doi = re.search(r"\b10\.[0-9]{4,9}/\S", path)
+    if is_doi or _is_of(("edu", "ac"), suffix) or re.match(r"(?:uni|tu|fh)-[a-z]", name):
         return "research"
     below = url_host(url).removesuffix(site).split(".")
     parts = {*below, *(part.partition(".")[0] for part in path.split("/"))}
     kind: SourceKind = next((kind for kind, words in _PARTS.items() if not words.isdisjoint(parts)), "page")
-    is_maker = len(name) >= _LEAST_NAME and name in names and bool(suffix)
+    is_maker = len(name) >= 3 and name in names and bool(suffix)
     return "maker" if is_maker and kind not in SECONDARY else kind
 
 
 def _is_of(labels: Collection[str], suffix: str) -> bool:
     """`gov`, or `gov.uk`, where a country stands behind."""
     first, _, country = suffix.partition(".")
-    return first in labels and (bool(country) or first in _ALONE)
+    # Those of these suffixes that may stand without a country behind them.
+    return first in labels and (bool(country) or first in {"gov", "mil", "int", "edu"})

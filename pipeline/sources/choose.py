@@ -29,9 +29,6 @@ from pipeline.sources.store import Outcome, Store
 from pipeline.text.words import content_words, without_marks
 
 _SEARCH = "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"
-_OTHER = "x"
-_DIGITS = 9
-"""Scores that differ in later digits only are ties: the sum of the same numbers depends on their order."""
 
 
 def rank_passages(query: str, answer: str, texts: Sequence[str], language: str = "") -> list[int]:
@@ -44,13 +41,14 @@ def rank_passages(query: str, answer: str, texts: Sequence[str], language: str =
         for place, text in enumerate(texts):
             # So the search sees the words as they were found here, and none of its own syntax in them; how long the
             # text is counts as well, so those that are not asked for are one more word.
-            words = " ".join([codes.get(word, _OTHER) for word in content_words(text, language)])
+            words = " ".join([codes.get(word, "x") for word in content_words(text, language)])
             database.execute("INSERT INTO passages (rowid, words) VALUES (?, ?)", [place, words])
         # The score of many words is the sum of theirs, and one search for all of them takes time with their square.
         for code in codes.values():
             for place, score in database.execute(_SEARCH, [code]):
                 scores[place] += score
-    return sorted(range(len(texts)), key=lambda place: (round(scores[place], _DIGITS), place))
+    # Scores that differ in later digits only are ties: the sum of the same numbers depends on their order.
+    return sorted(range(len(texts)), key=lambda place: (round(scores[place], 9), place))
 
 
 class PassageLimits(NamedTuple):
@@ -61,16 +59,12 @@ class PassageLimits(NamedTuple):
     context_tokens: int = 2000
     """Tokens of them together, of `o200k_base`."""
     chunk_tokens: int = 250
-    """Tokens of one passage."""
 
 
 class PageChunks(NamedTuple):
     url: str
-    """The page's URL, as its passages name it."""
     doc_id: str
-    """Id of the document."""
     title: str
-    """The page's title; empty where it has none."""
     chunks: Sequence[Chunk]
     """None of them empty."""
 

@@ -66,17 +66,12 @@ def _find_tokenizer() -> "tuple[ModuleSpec, Loader]":
 
 
 _LEAST_TARGET = 16
-_FULL_ENOUGH = 0.75
 _JOINED = (
     r"[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]|\u200d\S"  # to one sign
 )
 _SIGN = rf"(?:\S(?:{_JOINED}){{0,10}})"
 _CLAUSE = re.compile(r"[^,;:、，；：—]*+[,;:、，；：—]*+")
 _WORD = re.compile(rf"{_SIGN}{{1,48}}")
-_SINGLE_SIGN = re.compile(_SIGN)
-_CODE_POINT = re.compile(r"\S")
-_FINER = (_CLAUSE, _WORD, _SINGLE_SIGN, _CODE_POINT)
-"""What an over-long sentence is cut into, coarse to fine; a code point has at most four tokens."""
 
 
 class _Pieces(NamedTuple):
@@ -85,7 +80,6 @@ class _Pieces(NamedTuple):
     before: list[int]
     """Tokens in front of each piece, the blanks between them included; one more at the end for the whole."""
     last_of_paragraph: list[bool]
-    """Whether a newline follows the piece."""
 
 
 def tokenize_chunk(
@@ -134,7 +128,9 @@ def page_chunks(url: str, text: str, lang: str, tokens: int, page_starts: Sequen
 def _pieces_of(document: Document, target: int) -> _Pieces:
     text = document.text
     sentences = sentence_spans(text, document.source_meta.lang or "")
-    spans = [span for sentence in sentences for span in _cut_to_fit(text, sentence, target, _FINER)]
+    # What an over-long sentence is cut into, coarse to fine; a code point has at most four tokens.
+    finer = (_CLAUSE, _WORD, re.compile(_SIGN), re.compile(r"\S"))
+    spans = [span for sentence in sentences for span in _cut_to_fit(text, sentence, target, finer)]
     lengths = [count_tokens(text[begin:end]) for (_, begin), (_, end) in pairwise([(0, 0), *spans])]
     gaps = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
     return _Pieces(spans, list(accumulate(lengths, initial=0)), [*("\n" in gap for gap in gaps), True])
@@ -180,7 +176,7 @@ def _end_of_paragraph(pieces: _Pieces, first: int, least: int, last: int, target
     if last == len(pieces.spans) - 1:
         return last
     for piece in range(last, least - 1, -1):
-        if pieces.before[piece + 1] - pieces.before[first] < _FULL_ENOUGH * target:
+        if pieces.before[piece + 1] - pieces.before[first] < 0.75 * target:
             break
         if pieces.last_of_paragraph[piece]:
             return piece

@@ -13,12 +13,8 @@ _PROLOGUE = 4096
 _DECLARED = re.compile(
     rb"""<(?:meta|\?xml)\b[^<>]{0,500}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE
 )
-_TAG = re.compile(rb"<[^<>]*>?")
-_ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
 _GUESSED = "cp1252 cp932 euc_jp gb18030 big5 cp949 cp1251 koi8_r cp1250 cp1253 cp1255 cp1256"
 _SAMPLE = 16_000
-_HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
-_FEW = 64
 
 
 def charset_of(body: bytes, named: str = "") -> str:
@@ -34,7 +30,7 @@ def charset_of(body: bytes, named: str = "") -> str:
     # Servers name Latin-1 by default, whatever the page is; text in it does not fit UTF-8 by chance.
     if found and (found != "cp1252" or not _is_utf8(body)):
         return found
-    if _ISO_2022_JP.search(body):
+    if re.search(rb"\x1b\$[@B]", body):
         return "iso2022_jp"
     return "utf-8" if _is_utf8(body) else _guessed_charset(body)
 
@@ -65,20 +61,17 @@ def _is_utf8(body: bytes) -> bool:
 def _guessed_charset(body: bytes) -> str:
     from charset_normalizer import from_bytes  # slow to import, and seldom wanted
 
-    text = b" ".join(_TAG.sub(b" ", body[: 8 * _SAMPLE]).split())[:_SAMPLE]
-    rows = _HIGH_BYTES.findall(text)
-    if len(rows) < _FEW and sum(map(len, rows)) <= 2 * len(rows):
+    text = b" ".join(re.sub(rb"<[^<>]*>?", b" ", body[: 8 * _SAMPLE]).split())[:_SAMPLE]
+    rows = re.findall(rb"[\x80-\xff]+", text)
+    if len(rows) < 64 and sum(map(len, rows)) <= 2 * len(rows):
         return "cp1252"  # accents stand alone, letters of other scripts in rows; too few for the detector
     guess = from_bytes(text, cp_isolation=_GUESSED.split()).best()
     return _codec_name(guess.encoding) or guess.encoding if guess else "cp1252"
 
 
-_SEVEN_BIT = ("iso2022", "hz", "utf-16", "utf-32")
 LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 SURROGATE = re.compile(r"[\ud800-\udfff]")
-_BLANKS_AT_END = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|\Z)")
-_MANY_NEWLINES = re.compile(r"\n{3,}")
 _BULLET = re.compile(r"\s|[-*+•#>|=~`]|\d{1,3}[.)]\s")
 _LEAST_WRAPPED, _MOST_WRAPPED = 50, 130
 
@@ -102,7 +95,7 @@ def _likely_codecs(body: bytes, named: str) -> Iterator[str]:
     head = body[:_PROLOGUE]
     if head.count(0) > len(head) // 4:
         yield "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
-    if named.startswith(_SEVEN_BIT):
+    if named.startswith(("iso2022", "hz", "utf-16", "utf-32")):
         yield named
     yield "utf-8"
     if named == "cp1252":
@@ -115,7 +108,7 @@ def stored_text(text: str) -> str:
     """Without control characters and lone surrogates. Source: pipeline/contracts/research.md#rules."""
     text = LINE_END.sub("\n", text).replace("\t", " ")
     text = SURROGATE.sub("\ufffd", CONTROL.sub("", text))
-    return _MANY_NEWLINES.sub("\n\n", _BLANKS_AT_END.sub("", text)).strip()
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|\Z)", "", text)).strip()
 
 
 def unwrapped(text: str) -> str:

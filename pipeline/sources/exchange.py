@@ -17,14 +17,10 @@ from pipeline.core.errors import InputError
 from pipeline.sources.decode import decoded
 from pipeline.sources.guard import NoSuchHostError, web_target
 
-# Brotli and others are not asked for, so nothing that they pack has to be unpacked.
-_ACCEPT_ENCODING = "gzip, deflate"
 _PACKED, _UNPACKED = ("gzip", "x-gzip", "deflate"), ("", "identity", "none", "utf-8")  # two of them are mistakes
 _ANY_HEADER, _NO_HEADER = 47, -15  # zlib's own words: that of gzip or zlib
 # A body of 10 MB comes in some thousand pieces; a server that sends it byte by byte is after something else.
 MAX_PIECES = 20_000
-# Crumbs that are there already come without a wait in which others could go on.
-_REST_AFTER = 200
 
 
 class Body(NamedTuple):
@@ -50,7 +46,8 @@ async def read_body(pieces: AsyncIterator[bytes], encoding: str, limit: int) -> 
                 return Body(bytes(content[:limit]), "too_large", f"it is larger than {limit:,} bytes")
             if count > MAX_PIECES:
                 return Body(bytes(content), "too_slow", f"it comes in more than {MAX_PIECES:,} pieces")
-            if count % _REST_AFTER == 0:
+            # Crumbs that are there already come without a wait in which others could go on.
+            if count % 200 == 0:
                 await asyncio.sleep(0)
     except zlib.error:
         return Body(bytes(content), "parser_failed", f"it is not packed as {encoding[:40]!r}, as its server says")
@@ -88,8 +85,6 @@ class _Unpacker:
         return unpacked
 
 
-_MAX_DETAIL = 200
-_MOST_DIGITS = 20
 SUCCESS = (200, 203)
 
 UNTOLD = ("", "application/octet-stream", "binary/octet-stream")
@@ -144,7 +139,8 @@ async def exchange(client: httpx.AsyncClient, url: str, demand: RequestLimits) -
     try:
         async with asyncio.timeout(max(0.0, demand.seconds)):
             # `Connection` and the rest are httpx's; what it would accept by itself depends on what is installed.
-            headers = {"Accept-Encoding": _ACCEPT_ENCODING, **demand.headers}
+            # Brotli and others are not asked for, so nothing that they pack has to be unpacked.
+            headers = {"Accept-Encoding": "gzip, deflate", **demand.headers}
             request = client.build_request("GET", url, headers=headers)
             response = await client.send(request, stream=True, follow_redirects=False)
             try:
@@ -175,7 +171,7 @@ async def _take_body(response: httpx.Response, head: Exchange, demand: RequestLi
     length = head.headers.get("content-length", "")
     digits = length.lstrip("0") if length.isascii() and length.isdigit() else ""
     # One of thousands of digits is never made a number.
-    if not demand.beginning and (len(digits) > _MOST_DIGITS or int(digits or 0) > demand.max_bytes):
+    if not demand.beginning and (len(digits) > 20 or int(digits or 0) > demand.max_bytes):
         return head._replace(reason="too_large", detail=f"it is larger than {demand.max_bytes:,} bytes")
     body = await read_body(response.aiter_raw(), head.headers.get("content-encoding", ""), demand.max_bytes)
     fault = "" if demand.beginning and body.fault == "too_large" else body.fault
@@ -196,7 +192,7 @@ def _broken(came: Exchange, error: Exception) -> Exchange:
     insecure = isinstance(error, ssl.SSLError) or "SSL" in str(error) or "certificate" in str(error)
     if insecure:
         words = "no secure connection can be made"
-    said = "".join(letter if letter.isprintable() else " " for letter in str(error))[:_MAX_DETAIL]
+    said = "".join(letter if letter.isprintable() else " " for letter in str(error))[:200]
     reached = came.reached or insecure or not isinstance(error, httpx.ConnectError | OSError)
     return came._replace(reason="network", detail=f"{words} ({said})" if said else words, reached=reached)
 
@@ -219,10 +215,6 @@ def _is_readable(media: str) -> bool:
     return media in _READABLE or media.startswith("text/") or media.endswith(("+xml", "+json")) or "/" not in media
 
 
-# Whoever waits longer is shown the page: front pages load themselves anew every few minutes.
-_LONGEST_WAIT = 10.0
-_LOOKED_AT = 65_536
-_HTML = ("text/html", "application/xhtml+xml", "")
 # What counts for nothing in a browser with scripts: comments, those for old browsers too, and `noscript`.
 _SKIPPED_OR_TAG = re.compile(
     r"""<!--.*?(?:-->|\Z)
@@ -255,10 +247,11 @@ def _target(came: Exchange, url: str) -> str:
     if came.status not in SUCCESS or came.reason or came.location:
         return ""
     said, base = came.headers.get("refresh", ""), url
-    if not said and media_type(came.headers) in _HTML:
-        said, base = _refresh_of(decoded(came.body[:_LOOKED_AT], named_charset(came.headers)), url)
+    if not said and media_type(came.headers) in ("text/html", "application/xhtml+xml", ""):
+        said, base = _refresh_of(decoded(came.body[:65_536], named_charset(came.headers)), url)
     parts = _REFRESH.fullmatch(said)
-    if parts is None or float(parts["seconds"] or 0) > _LONGEST_WAIT:
+    # Whoever waits longer is shown the page: front pages load themselves anew every few minutes.
+    if parts is None or float(parts["seconds"] or 0) > 10.0:
         return ""
     target = parts["url"].strip()
     return _page_url(base, target[1:].partition(target[0])[0] if target[0] in "'\"" else target)

@@ -36,15 +36,10 @@ from pipeline.text.words import identifier
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _TEXT_TYPES = tuple(f"application/{name}" for name in ("json", "ld+json", "x-ndjson", "yaml", "toml"))
-_NO_PROSE = ("text/css", "text/javascript", "text/ecmascript")
 _UNKNOWN_APPLICATIONS = ("application/octet-stream", "application/download", "application/x-download")
 _UNKNOWN_TYPES = ("", "binary/octet-stream", *_UNKNOWN_APPLICATIONS)
 _XML_TYPES = ("application/xml", "text/xml", "application/rss+xml", "application/atom+xml")
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
-_NOT_TEXT_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_SNIFFED = 4096
-_MOST_UNREADABLE = 0.05
-_LANGUAGE_FROM = 5_000
 
 
 class Extracted(NamedTuple):
@@ -52,7 +47,6 @@ class Extracted(NamedTuple):
     """The main text, without control characters, `\\n` between lines. It may be there although the page is useless:
     the words of a wall, or the beginning that a paywall leaves."""
     title: str
-    """The page's title; empty where it has none."""
     language: str
     """ISO 639-1 code of the text's language; empty where it cannot be told."""
     content_type: str
@@ -60,11 +54,8 @@ class Extracted(NamedTuple):
     page_starts: tuple[int, ...]
     """First code point of each page of a PDF; empty for everything else."""
     reason: Reason
-    """`page` where the text is worth reading, else why it is not."""
     detail: str
-    """Plain words on the reason; empty for `page`."""
     headings: tuple[Heading, ...] = ()
-    """The headings that stand in the text, in order."""
 
 
 def extract_document(body: bytes, content_type: str, charset: str, url: str, asked: str = "") -> Extracted:
@@ -80,7 +71,7 @@ def extract_document(body: bytes, content_type: str, charset: str, url: str, ask
     if kind not in (*_HTML_TYPES, "text/plain"):
         return _unread(kind, "not_text", f"it is {kind}")
     text = decoded(body, charset)
-    if text.count("\ufffd") > _MOST_UNREADABLE * len(text):
+    if text.count("\ufffd") > 0.05 * len(text):
         return _unread(kind, "bad_encoding", f"it is not in the charset {charset or 'that it seems to be in'!r}")
     return _extract_plain(text) if kind == "text/plain" else _extract_html(text, url, asked or url)
 
@@ -88,7 +79,7 @@ def extract_document(body: bytes, content_type: str, charset: str, url: str, ask
 def _kind_of(body: bytes, content_type: str) -> str:
     """The media type to read the body as: the one named, or by its first bytes where that says nothing or is wrong."""
     named = content_type.partition(";")[0].strip().lower()
-    head = body[:_SNIFFED]
+    head = body[:4096]
     if b"%PDF-" in head[:1024]:
         return "application/pdf"
     if _HTML_START.match(head) and (
@@ -99,7 +90,8 @@ def _kind_of(body: bytes, content_type: str) -> str:
         return "text/html" if not _looks_binary(head) else "application/octet-stream"
     if named in _XML_TYPES:
         return "text/html"
-    if (named.startswith("text/") and named not in _NO_PROSE) or named in (*_TEXT_TYPES, *_UNKNOWN_TYPES):
+    no_prose = ("text/css", "text/javascript", "text/ecmascript")
+    if (named.startswith("text/") and named not in no_prose) or named in (*_TEXT_TYPES, *_UNKNOWN_TYPES):
         return "text/plain" if not _looks_binary(head) else "application/octet-stream"
     return named or "application/octet-stream"
 
@@ -109,7 +101,7 @@ def _looks_binary(head: bytes) -> bool:
     fewer, more = sorted((head[::2].count(0), head[1::2].count(0)))
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or more > len(head) // 8 > fewer:
         return False
-    return len(_NOT_TEXT_BYTES.findall(head)) > len(head) // 50
+    return len(re.findall(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]", head)) > len(head) // 50
 
 
 def _extract_html(page: str, url: str, asked: str) -> Extracted:
@@ -148,7 +140,7 @@ def _extract_pdf(body: bytes) -> Extracted:
             page = _page_text(document, number)
             pages.append(f"{page}\n" if page else "")
             length += len(page)
-            if length > _LONGEST_TEXT:
+            if length > 20_000_000:
                 break
         title = " ".join(stored_text(document.get_metadata_dict().get("Title", "")).split())
         is_whole, bookmarks = len(pages) == len(document), list(_bookmarks(document))
@@ -168,7 +160,7 @@ def _extract_pdf(body: bytes) -> Extracted:
 def _language_of(text: str) -> str:
     from pipeline.text.words import detect_language
 
-    code = detect_language(text[:_LANGUAGE_FROM])
+    code = detect_language(text[:5_000])
     return "" if code == "und" else code
 
 
@@ -180,9 +172,6 @@ _BROKEN_WORD = re.compile(r"(?<=\w)[-\u00ad\u2010\x02\ufffe]$")
 _ENDS_A_LINE = re.compile(r"[.!?…:;。！？」)\]\"”’]$")
 _BEGINS_AN_ITEM = re.compile(r"[-*•◦▪–]\s|\(?\d{1,3}(?:\.\d+)*[.)]?\s|[A-Z]\.\s")
 _WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]")
-_FULL_LINE = 0.7
-_AMONG_THE_LONGEST = 0.8
-_LONGEST_TEXT = 20_000_000
 
 
 def _bookmarks(document: Any) -> Iterator[NamedHeading]:
@@ -210,7 +199,7 @@ def _page_text(document: Any, number: int) -> str:
 def _paragraphs(lines: list[str]) -> list[str]:
     """The lines of a page joined to paragraphs: a full line that ends in the middle of a sentence goes on below."""
     lengths = sorted(map(len, lines))
-    full = _FULL_LINE * lengths[int(len(lines) * _AMONG_THE_LONGEST)] if lines else 0.0
+    full = 0.7 * lengths[int(len(lines) * 0.8)] if lines else 0.0
     found: list[str] = []
     last_length = 0
     for line in lines:
@@ -231,11 +220,6 @@ def _paragraphs(lines: list[str]) -> list[str]:
 _LENGTH = struct.Struct(">I")
 _MEMORY_BYTES = 2 << 30
 _TOO_MUCH_MEMORY = "reading it takes too much memory"
-_SECONDS = 30.0
-# By the clock a document may take so many times longer: a busy machine gives a process little of its time.
-_PATIENCE = 4
-_MOST_WORKERS = 4
-_LONGEST_ANSWER = 256 << 20
 
 
 def main() -> None:
@@ -329,9 +313,9 @@ class Extractor:
     is a `parser_failed`. Nothing is left running when the block ends, or the process that it runs in.
     """
 
-    def __init__(self, workers: int | None = None, seconds: float = _SECONDS) -> None:
+    def __init__(self, workers: int | None = None, seconds: float = 30.0) -> None:
         """Without a number, as many workers as there are processors, at most 4."""
-        self.count = workers or min(os.cpu_count() or 1, _MOST_WORKERS)
+        self.count = workers or min(os.cpu_count() or 1, 4)
         self.seconds = seconds
         self.free: asyncio.LifoQueue[Worker | None] = asyncio.LifoQueue()
         self.running: set[Worker] = set()
@@ -355,7 +339,8 @@ class Extractor:
             if worker is None or worker.process.returncode is not None:
                 worker = await self.started(worker)
             named = {"content_type": content_type, "charset": charset, "url": url, "asked": asked}
-            found = await asyncio.wait_for(self.asked(worker, body, named), _PATIENCE * self.seconds)
+            # By the clock a document may take so many times longer: a busy machine gives a process little of its time.
+            found = await asyncio.wait_for(self.asked(worker, body, named), 4 * self.seconds)
             kept = None if found.detail == _TOO_MUCH_MEMORY else worker  # what it took may never be given back
             return found
         except TimeoutError:
@@ -395,7 +380,7 @@ class Extractor:
         worker.requests.write(body)
         await worker.requests.drain()
         (length,) = _LENGTH.unpack(await worker.answers.readexactly(_LENGTH.size))
-        if length > _LONGEST_ANSWER:
+        if length > (256 << 20):
             raise ValueError(f"an answer of {length} bytes")
         fields = json.loads(await worker.answers.readexactly(length))
         headings = tuple(Heading(*each) for each in fields["headings"])

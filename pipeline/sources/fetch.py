@@ -33,7 +33,6 @@ from pipeline.sources.politeness import MAX_BYTES as ROBOTS_BYTES
 from pipeline.sources.politeness import UNREACHABLE, HostMemory, HostQueue, Network, Rules, read_rules
 
 _REASONS = {401: "login", 402: "paywall", 407: "login"}
-_NOT_MODIFIED = 304
 _PDF = "application/pdf"
 _PDF_TYPES = ("application/x-pdf", *UNTOLD, *DOWNLOADS)
 
@@ -42,40 +41,28 @@ class Trail(NamedTuple):
     """How far the redirects of one URL were followed, for whoever goes on."""
 
     url: str
-    """The URL that is to be asked for next."""
     seen: tuple[str, ...]
-    """Those before it, in order."""
     spent: float
-    """Seconds that their requests took together."""
 
 
 class Fetched(NamedTuple):
     url: str
     """The canonical URL that was asked for; as it was given where it is none."""
     final_url: str
-    """Where its redirects ended."""
     status: int | None = None
-    """Status of the last response; None where none came."""
     content_type: str = ""
-    """Media type in lower case without parameters; told by the bytes where the server names none."""
     charset: str = ""
     """Python's name of the encoding; empty for a PDF and where there is no body."""
     body: bytes = b""
-    """The unpacked body; empty where there is none to read."""
     sha256: str = ""
-    """Hex digest of the body; empty without one."""
     etag: str = ""
-    """For the next time; empty where the server named none."""
     last_modified: str = ""
-    """For the next time; empty where the server named none."""
     fetched_at: str = ""
-    """When the last response was there, ISO 8601 UTC."""
     seconds: float = 0.0
     """How long the requests took together, waits between them left out."""
     reason: str = "page"
     """`page` where there is a body to read, or where it has not changed; otherwise a `Reason`."""
     detail: str = ""
-    """The reason in plain words; may hold words of the server's."""
     not_modified: bool = False
     """The page is still what `etag` or `last_modified` stand for; then there is no body."""
     leads_back: bool = False
@@ -89,7 +76,7 @@ def _to_fetched(came: Exchange, start: Fetched, conditional: bool) -> Fetched:
     end = start._replace(status=came.status, content_type=media_type(came.headers))
     if came.reason:
         return end._replace(reason=came.reason, detail=came.detail)
-    if came.status == _NOT_MODIFIED and conditional:
+    if came.status == 304 and conditional:
         return end._replace(not_modified=True, etag=etag, last_modified=modified)
     if came.status not in SUCCESS:
         # https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
@@ -127,14 +114,10 @@ def _header_value(text: str) -> str:
 
 # https://fetch.spec.whatwg.org/#http-redirect-fetch allows 20; what is cited needs a few.
 _MAX_REDIRECTS = 10
-# RFC 9309 2.3.1.2 asks for at least five.
-_ROBOTS_REDIRECTS = 5
-_ROBOTS_SECONDS = 20.0
 _LONGEST_DELAY = 30.0
 
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/plain;q=0.9,*/*;q=0.5"
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524})
-_SERVER_ERRORS = 500
 
 
 class FetchPolicy(NamedTuple):
@@ -145,13 +128,10 @@ class FetchPolicy(NamedTuple):
     max_seconds: float = 60.0
     """One URL's requests take so long together; waiting for a turn is not counted."""
     per_host: int = 2
-    """Requests to one host at a time."""
     delay: float = 1.0
     """Seconds between the beginnings of two requests to one host; a longer `Crawl-delay` wins, up to 30 s."""
     retries: int = 2
-    """Further requests after one that failed in a way that may pass."""
     robots: bool = True
-    """Whether robots.txt is asked for and obeyed."""
     concurrency: int = 32
     """Requests at a time, to all hosts together; no more than the client has connections."""
     backoff: float = 1.0
@@ -174,7 +154,6 @@ class RobotsVerdict(NamedTuple):
 
 class SiteMemory(NamedTuple):
     robots: Mapping[str, RobotsVerdict] = {}
-    """What robots.txt says, by scheme, host and port."""
     hosts: Mapping[str, HostMemory] = {}
 
 
@@ -305,8 +284,8 @@ class Fetcher:
     async def read_robots(self, site: str) -> RobotsVerdict:
         """What the robots.txt of a site says; with the longer delay, if it names one, noted for its host."""
         url = f"{site}/robots.txt"
-        budget = _TimeBudget(min(_ROBOTS_SECONDS, self.policy.max_seconds))
-        for hop in range(_ROBOTS_REDIRECTS + 1):
+        budget = _TimeBudget(min(20.0, self.policy.max_seconds))
+        for hop in range(6):  # RFC 9309 2.3.1.2 asks for at least five redirects
             came = await self.ask(url, {"Accept": "text/plain,*/*;q=0.5"}, budget, ROBOTS_BYTES, follows=hop > 0)
             if not came.location:
                 said = await _judge_robots(came, site, first=hop == 0)
@@ -356,7 +335,7 @@ class Fetcher:
 
 async def _judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict:
     """RFC 9309 2.3.1: 4xx opens all, 5xx and silence close all for now. No redirect led to the `first`."""
-    if not came.reason and came.status is not None and came.status < _SERVER_ERRORS:
+    if not came.reason and came.status is not None and came.status < 500:
         # Large files take a while to read, in which others go on.
         return RobotsVerdict(await asyncio.to_thread(read_rules, came.body)) if came.body else RobotsVerdict()
     if first and came.reason in (*UNREACHABLE, "refused"):

@@ -26,12 +26,7 @@ Allowed = frozenset[tuple[str, int]]
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _TIMEOUT = httpx.Timeout(30, connect=10)
-# A host that ends in a number is an IPv4 address to some resolvers, in decimal, octal or hex and with parts left out:
-# https://url.spec.whatwg.org/#ends-in-a-number-checker
-_NUMBER_LABEL = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 
-# Below 1024 the web has two ports; above, browsers block these: https://fetch.spec.whatwg.org/#port-blocking
-_WEB_PORTS = frozenset({80, 443})
 _BLOCKED_PORTS = frozenset(
     {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080}
 )
@@ -114,14 +109,17 @@ async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allow
         OSError: there is no such host.
     """
     literal = address_of(host)
-    if literal is None and _NUMBER_LABEL.fullmatch(host.rstrip(".").rpartition(".")[2]):
+    # A host that ends in a number is an IPv4 address to some resolvers, in decimal, octal or hex and with parts left
+    # out: https://url.spec.whatwg.org/#ends-in-a-number-checker
+    if literal is None and re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]*", host.rstrip(".").rpartition(".")[2]):
         raise InputError(f"The host {host[:80]!r} is a number, not a name; it is not fetched.")
     found = [str(literal)] if literal is not None else await resolve(host, port)
     if not found:
         raise socket.gaierror(socket.EAI_NONAME, "the host has no address")
     addresses = [ip_address(each) for each in found]
     named = {ip_address(text) for text, open_port in allowed if open_port == port}
-    is_of_web = port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _BLOCKED_PORTS)
+    # Below 1024 the web has two ports; above, browsers block these: https://fetch.spec.whatwg.org/#port-blocking
+    is_of_web = port in {80, 443} or (1024 <= port <= 65535 and port not in _BLOCKED_PORTS)
     closed = [each for each in addresses if each not in named and not (is_of_web and is_public(each))]
     if closed:
         raise InputError(
@@ -169,8 +167,6 @@ def guarded_client(
     )
 
 
-_MAX_ADDRESSES = 4
-_IDLE_SECONDS = 15.0
 # A pool looks at all its connections several times for each request, which soon costs more than the request: so hosts
 # share several small ones.
 _POOLS = 16
@@ -207,7 +203,7 @@ class JudgedBackend(httpcore.AsyncNetworkBackend):
         """A connection to the first address that answers; each has its share of the time."""
         try:
             async with asyncio.timeout(timeout):
-                addresses = (await self.addresses(host, port))[:_MAX_ADDRESSES]
+                addresses = (await self.addresses(host, port))[:4]
         except TimeoutError as error:
             raise httpcore.ConnectTimeout(f"The resolver does not answer for {host!r}.") from error
         except OSError as error:
@@ -234,7 +230,7 @@ class _GuardedTransport(httpx.AsyncBaseTransport):
                 ssl_context=trust,
                 max_connections=connections,
                 max_keepalive_connections=max(1, connections // _POOLS),
-                keepalive_expiry=_IDLE_SECONDS,
+                keepalive_expiry=15.0,
                 network_backend=JudgedBackend(addresses),
             )
             for _ in range(_POOLS)

@@ -14,7 +14,6 @@ class Heading(NamedTuple):
     level: int
     """1 for the highest; what stands below it reaches to the next one of its level or a higher one."""
     text: str
-    """Its words in one line."""
 
 
 def headings_above(headings: tuple[Heading, ...], place: int) -> tuple[str, ...]:
@@ -37,32 +36,24 @@ def _paths(headings: tuple[Heading, ...]) -> tuple[Sequence[int], Sequence[tuple
     return [heading.start for heading in headings], paths
 
 
-_LEVELS = {f"h{level}": level for level in range(1, 7)}
+LEVELS = {f"h{level}": level for level in range(1, 7)}
 _NOT_ITS_OWN = ("nav", "footer", "aside", "form", "dialog", "menu")
 _SILENT = ("script", "style", "template", "svg", "math", "head", "noscript", *_NOT_ITS_OWN)
-_LONGEST = 200
 _ANCHOR = 40
 """Letters in a row that hardly stand twice on a page."""
-_LONGEST_BELOW = 1_200
 _MOST = 3_000
 _RUN = re.compile(r"[^\W_]+")
-_PERMALINK = re.compile(r"[\s¶#\u00a7🔗]+$")
 _NUMBER = re.compile(
     r"^(?:(?:chapter|appendix|section|kapitel|anhang|abschnitt|第)\s*)?[0-9A-Z]{1,3}(?:\.[0-9]+)*[.:章節节]?\s+", re.I
 )
-_CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
-_MARKDOWN = re.compile(r"^(#{1,6})\s+(\S.{0,200}?)\s*#*$", re.MULTILINE)
 
 
 class NamedHeading(NamedTuple):
     level: int
-    """1 for the highest."""
     text: str
-    """Its words in one line."""
     page: int | None = None
     """Index of the page of a PDF that it is on; None for other documents."""
     below: str = ""
-    """The first letters of what stands between it and the next one; empty for a PDF."""
 
 
 def html_headings(tree: Any) -> list[NamedHeading]:
@@ -78,15 +69,15 @@ def html_headings(tree: Any) -> list[NamedHeading]:
             written.append(element.tail or "")
         elif not tag or tag in _SILENT:
             walk.skip_subtree()
-        elif tag in _LEVELS:
+        elif tag in LEVELS:
             words = _one_line(element.text_content())
             if words and not any(above.tag in _NOT_ITS_OWN for above in element.iterancestors()):
                 written = []
-                found.append((NamedHeading(_LEVELS[tag], words), written))
+                found.append((NamedHeading(LEVELS[tag], words), written))
             walk.skip_subtree()
         else:
             written.append(element.text or "")
-    return [heading._replace(below=_letters("".join(below))[:_LONGEST_BELOW]) for heading, below in found[:_MOST]]
+    return [heading._replace(below=_letters("".join(below))[:1_200]) for heading, below in found[:_MOST]]
 
 
 def placed_in_text(headings: Sequence[NamedHeading], text: str) -> tuple[Heading, ...]:
@@ -148,10 +139,10 @@ def placed_on_pages(headings: Iterable[NamedHeading], text: str, page_starts: Se
 
 def markdown_headings(text: str) -> tuple[Heading, ...]:
     """The lines of a plain text that Markdown takes for headings."""
-    code = [block.span() for block in _CODE_BLOCK.finditer(text)]
+    code = [block.span() for block in re.finditer(r"^(```|~~~).*?^\1", text, flags=re.MULTILINE | re.DOTALL)]
     found = (
         Heading(line.start(), len(line[1]), _one_line(line[2]))
-        for line in _MARKDOWN.finditer(text)
+        for line in re.finditer(r"^(#{1,6})\s+(\S.{0,200}?)\s*#*$", text, flags=re.MULTILINE)
         if not any(start <= line.start() < end for start, end in code)
     )
     return tuple(islice(found, _MOST))
@@ -163,4 +154,4 @@ def _bare(text: str) -> str:
 
 def _one_line(text: str) -> str:
     """The words in one line, without the sign of a link to the heading itself."""
-    return _PERMALINK.sub("", " ".join(text.split()))[:_LONGEST]
+    return re.sub(r"[\s¶#\u00a7🔗]+$", "", " ".join(text.split()))[:200]

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from pipeline.sources.decode import stored_text
-from pipeline.sources.headings import NamedHeading, html_headings
+from pipeline.sources.headings import LEVELS, NamedHeading, html_headings
 from pipeline.sources.quality import markup_of_404
 
 _NO_TEXT = frozenset(("script", "style", "template", "svg", "math", "head", "select", "iframe", "object", "canvas"))
@@ -26,21 +26,13 @@ _BREAK = "\u2424"  # the symbol for a line end, as trafilatura makes blanks of l
 _FALLBACK_BLOCKS = "//*[{0}][not(ancestor::*[{0}])]".format(
     " or ".join(f"self::{name}" for name in ("article", "blockquote", "code", "p", "pre", "q", "quote"))
 )
-_TEXT_IN_SCRIPTS = re.compile(r"application/ld\+json|data-preloaded", re.I)
-_SURELY_ONE_BLOCK = 50
 _LINES_SEEN = 200
 _BLANKS = re.compile(r"\s+")
-_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,200}\?>")
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
-_NOT_FREE = re.compile(r"\"isAccessibleForFree\"\s*:\s*\"?false", re.I)
 _LEAST_MAIN_TEXT = 100
 _LONGEST_TITLE = 300
-_MOST_HEADINGS = 3
 # No menu is as long as that, whatever is beside it.
 _LONG_LIST, _LINKS_OF_A_LIST = 200_000, 0.5
-_SECTION_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _NO_LETTERS = re.compile(r"[^a-z0-9]+")
-_LEAST_OWN_PROSE = 40
 # What stands on all pages of a site; links besides.
 _NOT_ITS_OWN = ("nav", "footer", "aside", "button", "select", "option", "label", "noscript", "dialog", "menu", "a")
 
@@ -49,17 +41,13 @@ class HtmlText(NamedTuple):
     text: str
     """The main text, one paragraph, list item or table row a line; all visible text where no main text is found."""
     title: str
-    """The page's title; empty where it has none."""
     language: str
-    """The language that the page names, such as `de`; empty where it names none."""
     marked_paid: bool
-    """Whether the page marks itself as not free to read."""
     headings: str = ""
     """Its first main headings, one a line."""
     markup: str = ""
     """What in its markup says that it stands for pages that are not there; empty where nothing does."""
     all_headings: tuple[NamedHeading, ...] = ()
-    """All of its headings in order, those of menus left out."""
 
 
 def read_html(page: str, url: str) -> HtmlText:
@@ -68,13 +56,14 @@ def read_html(page: str, url: str) -> HtmlText:
     if tree is None:
         return HtmlText("", "", "", False)
     title, language = _title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
-    first = tree.xpath("//h1")[:_MOST_HEADINGS]
+    first = tree.xpath("//h1")[:3]
     headings = "\n".join(" ".join(each.text_content().split())[:_LONGEST_TITLE] for each in first)
     markup = markup_of_404(tree, page)
     _drop_hidden(tree)
     all_headings = tuple(html_headings(tree))
     text = _main_text(tree, page, url)
-    return HtmlText(text, title, language, bool(_NOT_FREE.search(page)), headings, markup, all_headings)
+    is_paid = re.search(r"\"isAccessibleForFree\"\s*:\s*\"?false", page, flags=re.I) is not None
+    return HtmlText(text, title, language, is_paid, headings, markup, all_headings)
 
 
 def _main_text(tree: Any, page: str, url: str) -> str:
@@ -98,11 +87,11 @@ def _main_text(tree: Any, page: str, url: str) -> str:
 def _keep_named_sections(tree: Any) -> None:
     """Trafilatura takes a section for what surrounds a text by parts of its id: `shared`, `cookie`, `related`."""
     for section in tree.xpath("//section[@id] | //div[@id]"):
-        words = next((child.text_content().casefold() for child in section if child.tag in _SECTION_HEADINGS), None)
+        words = next((child.text_content().casefold() for child in section if child.tag in LEVELS), None)
         if words is None or _NO_LETTERS.sub("", words) != _NO_LETTERS.sub("", section.get("id")):
             continue
         linked = sum(len(link.text_content()) for link in section.xpath("./p//a"))
-        if sum(len(paragraph.text_content()) for paragraph in section.xpath("./p")) - linked >= _LEAST_OWN_PROSE:
+        if sum(len(paragraph.text_content()) for paragraph in section.xpath("./p")) - linked >= 40:
             del section.attrib["id"]
 
 
@@ -126,9 +115,9 @@ def _may_be_glued(text: str, blocks: str, page: str) -> bool:
     """Whether the text may be trafilatura's fallback, which is slow to make: a heading shows that it is not."""
     lines = [_unparted(line) for line in text.split("\n", _LINES_SEEN)[:_LINES_SEEN]]
     has_blocks = any(len(line) > _LEAST_MAIN_TEXT and line in blocks for line in lines)
-    if _TEXT_IN_SCRIPTS.search(page) or not has_blocks:
+    if re.search(r"application/ld\+json|data-preloaded", page, flags=re.I) or not has_blocks:
         return True
-    return all(line[:_SURELY_ONE_BLOCK] in blocks for line in lines)
+    return all(line[:50] in blocks for line in lines)
 
 
 def _unparted(text: str) -> str:
@@ -165,7 +154,7 @@ def _parsed(page: str) -> Any:
     from lxml.etree import ParserError
     from lxml.html import HTMLParser, document_fromstring
 
-    page = _XML_DECLARATION.sub("", page)
+    page = re.sub(r"\A\s*<\?xml[^>]{0,200}\?>", "", page)
     tree = trafilatura.load_html(page)  # None for what it takes for a fragment
     if tree is not None:
         return tree
@@ -206,20 +195,16 @@ def _visible_text(tree: Any) -> str:
 def _drop_hidden(tree: Any) -> None:
     """No reader sees what a page hides, and no judge is to be addressed by it. Scripts show a hidden body."""
     for element in tree.xpath("//*[@hidden or @style]"):
-        is_hidden = element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "")
-        if is_hidden and element.tag not in ("html", "body"):
+        styled = re.search(r"display\s*:\s*none|visibility\s*:\s*hidden", element.get("style") or "", flags=re.I)
+        if (styled or element.get("hidden") is not None) and element.tag not in ("html", "body"):
             element.drop_tree()
 
 
 _INLINE_TAGS = """a abbr acronym b bdi bdo cite code del dfn em font i img ins kbd mark q s samp small span strong sub
 sup time tt u var wbr"""
 _INLINE = frozenset(_INLINE_TAGS.split())
-# Of a class that a page gives to its paragraphs there are several, and half of them are as long as a sentence or two.
-_FEWEST = 3
-_LEAST_LENGTH = 100
 _WRAPPED = "//text()[contains(., '\n')][not(ancestor::pre or ancestor::code or ancestor::textarea)]"
 _CODE_IN_ITEMS = "//code[not(contains(., '\n') or ancestor::pre)][ancestor::li or ancestor::dd or ancestor::td]"
-_WHITE_SPACE = re.compile(r"[ \t\n\r\f]+")
 _DOCBOOK = "//meta[@name='generator'][contains(@content, 'DocBook') or contains(@content, 'publican')]"
 
 
@@ -243,7 +228,7 @@ def _mark_paragraphs(tree: Any) -> None:
 
 def _join_lines(tree: Any) -> None:
     for text in tree.xpath(_WRAPPED):
-        joined = _WHITE_SPACE.sub(" ", text)
+        joined = re.sub(r"[ \t\n\r\f]+", " ", text)
         if text.is_tail:
             # A blank behind code would make one line of its last one and the paragraph below it.
             is_behind_code = text.getparent().tag == "pre" and not joined.strip()
@@ -261,7 +246,8 @@ def _paragraphs_of(tree: Any, is_docbook: bool) -> Iterator[Any]:
             by_class[div.get("class").split()[0]].append(div)
     for name, divs in by_class.items():
         lengths = (len(" ".join(div.text_content().split())) for div in divs)
-        if (is_docbook and name == "para") or (len(divs) >= _FEWEST and median(lengths) >= _LEAST_LENGTH):
+        # There are several of them, and half are as long as a sentence or two.
+        if (is_docbook and name == "para") or (len(divs) >= 3 and median(lengths) >= 100):
             yield from divs
 
 

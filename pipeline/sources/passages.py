@@ -14,24 +14,12 @@ from pipeline.sources.headings import Heading
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import UNSPACED
 
-_PAGES_KEPT = 64
 _MOST = 3_000
 """Characters from which a list, table or code block goes on in a passage of its own."""
-_MOST_OF_A_BOX = 1_500
-"""Characters that a box takes at most: where it ends is not in the text."""
-_INDENT = 2
-"""Blanks before a line below an item of a list that belongs to it."""
 _MOST_CODE_WORDS = 6
 """Words of a line among lines of code that is code though nothing in it looks so."""
-_LONGEST_OUTPUT = 120
-"""Characters of a line between lines of code that is one of their output, though it ends as a sentence does."""
-_MOST_AT_ONE_PLACE = 20
-"""Headings that may stand at one line."""
 _LONG, _LONG_UNSPACED = 80, 40
 """Characters from which a line without a full stop is prose, and no caption, term or code."""
-_LEAST_WORDS = 3
-_LEAST_LETTERS = 0.7
-"""Share of letters and digits among a line's characters from which it is prose; code has fewer."""
 _LABEL = re.compile(
     r"(?:warning|caution|danger|attention|important|note|tip|hint|notice|see also"
     r"|warnung|achtung|vorsicht|gefahr|wichtig|hinweis|anmerkung|bemerkung|tipp|siehe auch"
@@ -58,9 +46,6 @@ _UNSPACED_SIGN = re.compile(f"[{UNSPACED}]")
 _NO_LETTERS = re.compile(r"[\W_]+")
 
 _PROSE_LINE = re.compile(r"^[^\n]{60,}[.!?:)\"”»]$|^[^\n]{20,}[。！？」）]$", re.MULTILINE)
-_LEAST_PROSE = 0.1
-"""Share of a page's text in lines that end as sentences do; with less it is an index, or a table of contents."""
-_SHORT_TEXT = 2_000
 
 _Kind = Literal["label", "prose", "item", "row", "other"]
 
@@ -77,7 +62,6 @@ class _Line(NamedTuple):
     end: int
     kind: _Kind
     text: str
-    """Without blanks around it."""
     glued: bool
     """Whether it goes on with the line above: in plain text, where blank lines part paragraphs, or by its indent."""
 
@@ -91,7 +75,7 @@ class _Group(list[_Line]):
         return self[-1].end - self[0].start if self else 0
 
 
-@lru_cache(maxsize=_PAGES_KEPT)
+@lru_cache(maxsize=64)
 def passage_places(text: str, headings: tuple[Heading, ...] = ()) -> tuple[PassagePlace, ...]:
     """The passages of a page in order, without overlap; lines of headings are in none. A blank text has none.
 
@@ -116,7 +100,7 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[tuple[list[_Li
         words = line.strip()
         # Where a section is empty, its heading stands at the next one's place in the text.
         is_heading = bool(named) and len(words) < _LONG and _bare(words) in named and _kind_of(words) == "other"
-        begun = [left.pop(0) for _ in range(sum(each.start < at for each in left[:_MOST_AT_ONE_PLACE]))]
+        begun = [left.pop(0) for _ in range(sum(each.start < at for each in left[:20]))]
         if (is_heading or begun) and lines:
             yield lines, is_box
             lines = []
@@ -131,7 +115,7 @@ def _sections(text: str, headings: Sequence[Heading]) -> Iterator[tuple[list[_Li
         opened = lines and lines[-1].kind == "other" and _OPENS.search(lines[-1].text) and _is_code(lines[-1].text)
         kind: _Kind = "other" if in_code or fence or opened else _kind_of(words)
         begin = start + line.index(words)
-        is_indented = begin - start >= _INDENT and any(each.kind == "item" for each in lines)
+        is_indented = begin - start >= 2 and any(each.kind == "item" for each in lines)
         glued = kind == "prose" and (is_indented or (parts_by_blanks and follows))
         lines += _pieces(_Line(begin, begin + len(words), kind, words, glued))
         follows = True
@@ -170,14 +154,14 @@ def _kind_of(words: str) -> _Kind:
     if _ROW.search(words):
         return "row"
     signs = _NO_LETTERS.sub("", words)
-    if _CODE_START.match(words) or len(signs) < _LEAST_LETTERS * len("".join(words.split())):
+    if _CODE_START.match(words) or len(signs) < 0.7 * len("".join(words.split())):  # prose has more letters
         return "other"
     if _is_unspaced(words):
         return "prose" if ends or len(words) >= _LONG_UNSPACED else "other"
     if not ends and (len(words) < _LONG or _PERMALINK.search(words)):
         return "other"
     is_short = len(words) < _LONG and words[0].islower()  # a longer one begins with the name of a program
-    return "other" if is_short or len(words.split()) < _LEAST_WORDS else "prose"
+    return "other" if is_short or len(words.split()) < 3 else "prose"
 
 
 def _is_unspaced(words: str) -> bool:
@@ -194,7 +178,7 @@ def _cut(lines: Sequence[_Line], is_box: bool) -> Iterator[_Group]:
             goes_on, boxed = False, True
         elif boxed:
             has_text = any(each.kind != "label" for each in group[1:])
-            goes_on = boxed = not has_text or length <= _MOST_OF_A_BOX
+            goes_on = boxed = not has_text or length <= 1_500  # where it ends is not in the text
             group.is_cut = not goes_on
         else:
             goes_on = _goes_on(group, line, following)
@@ -221,7 +205,8 @@ def _goes_on(group: _Group, line: _Line, following: _Line | None) -> bool:
     if line.text[0].islower() and not (_SENTENCE_END.search(above.text) or _is_code(above.text)):
         return True
     if above.kind == "other" and _is_code(above.text) and following is not None and following.kind == "other":
-        return len(line.text) <= _LONGEST_OUTPUT and not _ANNOUNCES.search(line.text)
+        # It is a line of the code's output, though it ends as a sentence does.
+        return len(line.text) <= 120 and not _ANNOUNCES.search(line.text)
     numbers = (int(found[1]) for each in reversed(group) if (found := _NUMBER.match(each.text)))
     number = _NUMBER.match(following.text) if following is not None else None
     return number is not None and next(filter(None, numbers), 0) + 1 == int(number[1]) > 1
@@ -241,7 +226,7 @@ def _begins(group: _Group, line: _Line, following: _Line | None) -> bool:
 def is_index(text: str) -> bool:
     """Whether a long text is hardly made of sentences: an index, or a table of contents."""
     prose = sum(len(line[0]) for line in _PROSE_LINE.finditer(text))
-    return len(text) > _SHORT_TEXT and prose < _LEAST_PROSE * len(text)
+    return len(text) > 2_000 and prose < 0.1 * len(text)
 
 
 def _is_code(line: str) -> bool:

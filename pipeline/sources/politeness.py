@@ -60,13 +60,10 @@ class Network:
 
 class HostMemory(NamedTuple):
     delay: float
-    """Seconds between the beginnings of two requests."""
     wait: float
     """Seconds from now on in which it is not to be asked."""
     silence: tuple[Exchange, ...]
-    """The questions in a row that it did not answer."""
     reached: bool
-    """Whether it was ever reached."""
 
 
 class HostQueue:

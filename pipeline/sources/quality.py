@@ -18,8 +18,6 @@ _PHRASES = {
     for name, form in tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8")).items()
 }
 _NOT_FOUND = _PHRASES["not_found"]
-_STATUS_FIRST = re.compile(r"\W*(?:404|410)(?!\d).{0,60}")
-_STATUS_LAST = re.compile(r"(?:[^\W\d]+\W+){1,2}(?:404|410)\W*")
 # WordPress's `body_class()`, Shopify's template class, and others' that say the same; a page of number 404 says `-404`.
 # https://developer.wordpress.org/reference/functions/body_class/, https://shopify.dev/docs/storefronts/themes, 2026-11.
 _CLASS_OF_404 = re.compile(
@@ -48,7 +46,8 @@ def _status_name(title: str, headings: str) -> str:
     """
     parts = _parts_of_title(title)
     for name in (*parts, *headings.split("\n")):
-        if _STATUS_FIRST.fullmatch(name) or (_STATUS_LAST.fullmatch(name) and name not in parts):
+        is_last = re.fullmatch(r"(?:[^\W\d]+\W+){1,2}(?:404|410)\W*", name) and name not in parts
+        if is_last or re.fullmatch(r"\W*(?:404|410)(?!\d).{0,60}", name):
             return name
     return ""
 
@@ -120,21 +119,15 @@ _GONE: tuple[Reason, ...] = ("soft_404", "parked")
 
 class Verdict(NamedTuple):
     reason: Reason
-    """`page` where it is; else why not."""
     detail: str
-    """The words on the page that told; empty where there were none."""
 
 
 class PageSigns(NamedTuple):
     text: str
     title: str
-    """Its title; empty where it has none."""
     headings: str
-    """Its main headings, one a line."""
     markup: str
-    """What in its markup says that it stands for pages that are not there; empty where nothing does."""
     marked_paid: bool
-    """Whether it calls itself not free to read."""
     own_text: Callable[[], str]
     """All its text outside links, navigation and footers."""
 

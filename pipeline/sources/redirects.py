@@ -21,11 +21,6 @@ from pipeline.providers import every_provider
 from pipeline.records.citations_file import CITATIONS, read_citations, write_resolved
 from pipeline.sources.guard import web_target
 
-_CONCURRENCY = 8
-_SECONDS = 20.0
-# Where so many in a row cannot be reached, the network is away, and each further one would only cost its timeout.
-_GIVE_UP_AFTER = 10
-
 
 class Redirects(NamedTuple):
     """The targets of redirects by their URL; how many of the others have which reason.
@@ -51,9 +46,7 @@ async def resolve_citations(path: Path, client: httpx.AsyncClient) -> Redirects:
     return redirects
 
 
-async def resolve_redirects(
-    urls: Iterable[str], client: httpx.AsyncClient, concurrency: int = _CONCURRENCY
-) -> Redirects:
+async def resolve_redirects(urls: Iterable[str], client: httpx.AsyncClient, concurrency: int = 8) -> Redirects:
     """The targets of those URLs that are grounding redirects, each asked once by a guarded client."""
     targets: dict[str, str] = {}
     reasons: Counter[str] = Counter()
@@ -63,7 +56,7 @@ async def resolve_redirects(
     async def work() -> None:
         nonlocal unreachable
         for url in waiting:
-            if unreachable >= _GIVE_UP_AFTER:
+            if unreachable >= 10:  # the network is away, and each further one would only cost its timeout
                 reasons["not_tried"] += 1
                 continue
             target, reason = await _target_of(url, client)
@@ -84,7 +77,7 @@ async def _target_of(url: str, client: httpx.AsyncClient) -> tuple[str, str]:
     reason = ""
     for method in ("HEAD", "GET"):
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with asyncio.timeout(20.0):
                 web_target(url)
                 response = await client.send(client.build_request(method, url), stream=True, follow_redirects=False)
                 await response.aclose()

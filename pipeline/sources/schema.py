@@ -16,7 +16,6 @@ from pipeline.records.schema import SourceState
 
 READ = ("page", "added")
 """The reasons of pages whose text is in the store."""
-_STATUS = re.compile(r"status_[0-9]{1,3}", re.ASCII)
 
 
 def stored_url(url: str) -> str:
@@ -143,6 +142,6 @@ STATES: dict[str, SourceState] = {reason: state for state, reasons in _REASONS.i
 
 def state_of(reason: str) -> SourceState:
     """The state that a source with this reason is in; ValueError where nothing gives this reason."""
-    if reason not in STATES and not _STATUS.fullmatch(reason):
+    if reason not in STATES and not re.fullmatch(r"status_[0-9]{1,3}", reason, flags=re.ASCII):
         raise ValueError(f"No source has the reason {reason!r}.")
     return STATES.get(reason, "unread")

@@ -35,39 +35,27 @@ class StoredPage(NamedTuple):
     final_url: str
     """Where redirects led; the URL itself where there were none."""
     text: str
-    """The main text; empty where the page could not be read."""
     title: str
-    """The page's title; empty where it has none."""
     domain: str
     """`source_domain` of the URL."""
     lang: str
-    """ISO 639-1 code of the text's language; empty where it cannot be told."""
     content_type: str
-    """The media type that the server named; empty where it named none."""
     hash: str
-    """SHA-256 of the text in hex."""
     ts: str
     """When it was fetched or added: ISO 8601, UTC."""
     raw: bytes
     """The body, decompressed; empty where there is none."""
     raw_sha256: str
-    """SHA-256 of the body in hex; empty where there is none."""
     status: int | None
-    """The HTTP status; None where nothing answered or a user's file was added."""
     reason: str
-    """Why it is in its state: one of the reasons of `pipeline.sources.schema`."""
     detail: str
-    """The same in plain words; empty where there is nothing to add."""
     etag: str = ""
     """The server's `ETag`, for asking whether the page has changed; empty where it gave none."""
     last_modified: str = ""
-    """The server's `Last-Modified`; empty where it gave none."""
     page_starts: tuple[int, ...] = ()
     """Where each page of a PDF begins in the text, in code points; empty for other documents."""
     added: bool = False
-    """Whether the user gave the page as a file."""
     headings: tuple[Heading, ...] = ()
-    """The headings that stand in the text, in order; empty for pages that an earlier version has stored."""
 
 
 class Outcome(NamedTuple):
@@ -82,7 +70,6 @@ class Outcome(NamedTuple):
 
 class StoredEvent(NamedTuple):
     id: str
-    """`<run_id>#<seq>`."""
     run_id: str
     seq: int
     """Its place in the run, counted from 1."""
@@ -90,23 +77,17 @@ class StoredEvent(NamedTuple):
     """When it was stored: ISO 8601, UTC."""
     kind: TraceKind
     payload: dict[str, Any]
-    """What happened, by kind."""
 
 
 class StoredRun(NamedTuple):
     id: str
     topic: str
-    """What was asked."""
     created_at: str
-    """When it began: ISO 8601, UTC."""
     status: str = ""
-    """How far it is; empty where nobody said."""
     report_md: str = ""
-    """The report; empty before there is one."""
     report_json: Mapping[str, Any] = {}
     """The report as pipeline/contracts/research.md#report has it; empty before there is one."""
     metrics: Mapping[str, Any] = {}
-    """The run's figures; empty before there are any."""
 
 
 def _upsert(table: str, columns: tuple[str, ...]) -> str:
@@ -298,8 +279,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 """Step n leads from version n to version n + 1; a step that was ever released is never changed."""
 VERSION = len(MIGRATIONS)
-_WITHOUT_HEADINGS = 2
-"""The version whose pages lack headings alone, which can be read where the store cannot be changed."""
 
 
 def _store_version(connection: sqlite3.Connection, name: str) -> int:
@@ -334,9 +313,6 @@ _BUSY_SECONDS = 60.0
 
 PLAIN, PACKED = b"\x00", b"\x01"
 PACKED_ABOVE = 4096
-# The fastest level: pages are packed between two answers of the network, and level 6 takes several times as long to
-# save another sixth.
-_PACKING_LEVEL = 1
 
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -356,7 +332,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> No
         # may cost the last of them, but never tears the file: https://www.sqlite.org/wal.html
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-    elif (version := _store_version(connection, str(path))) == _WITHOUT_HEADINGS:
+    elif (version := _store_version(connection, str(path))) == 2:  # its pages lack headings alone
         connection.execute("CREATE TEMP VIEW pages AS SELECT *, '[]' AS headings FROM main.pages")
     elif version != VERSION:
         raise InputError(
@@ -391,7 +367,8 @@ def _store_errors(path: Path) -> Iterator[None]:
 
 def _pack(field: bytes) -> bytes:
     """The field behind a byte that says whether it is compressed, which it is above 4 KiB."""
-    return PLAIN + field if len(field) <= PACKED_ABOVE else PACKED + zlib.compress(field, _PACKING_LEVEL)
+    # Pages are packed between two answers of the network; level 6 takes several times as long to save another sixth.
+    return PLAIN + field if len(field) <= PACKED_ABOVE else PACKED + zlib.compress(field, 1)
 
 
 def _unpack(packed: bytes | None) -> bytes:

@@ -24,11 +24,9 @@ _HAN = r"\u3400-\u9fff々"
 _SIGNS = re.compile(rf"[{_KATAKANA}]{{2,}}|[{_HAN}]+|[{UNSPACED}]")
 _PIECE = re.compile(rf"{TOKEN.pattern}|[^\w\s]")
 _UNSPACED_SIGN, _HAN_SIGN = re.compile(f"[{UNSPACED}]"), re.compile(f"[{_HAN}]")
-_JOINS = frozenset("-/·'")
 _LETTERS_OF_ONE = frozenset("bcdefghijklmnopqrstuvwxyz")
+_WHEN = ("when", "while", "during", "wenn", "während", "beim")
 _WHERE = frozenset(["in", "on", "under", "within", "at", "for", "unter", "auf", "bei", "im", "für"])
-_WHEN = frozenset(["when", "while", "during", "wenn", "während", "beim"])
-_OTHERS_BEHIND = frozenset(["or", "versus", "vs", "than", "oder"])
 _ARTICLES = frozenset(["a", "an", "the", "der", "die", "das", "dem", "den", "einem", "einer", "ein", "eine"])
 _LEAST_STEM = 5
 _ENDING = re.compile(r"(?:ations?|ungen|ung|ingly|ing|ies|ied|ed|es|en|er|em|s|e|n|y)$")
@@ -40,17 +38,12 @@ _OF_A_VERB = re.compile("する|すれ|し|さ|でき")
 """What makes a verb of the Japanese noun before it."""
 _CUT_SHORT = re.compile(r"[a-z]{1,6}'(?:d|ll|m|re|t|ve)")
 """Two English words in one, of which the second is cut short: `I've`, `we're`."""
-_LEAST_NAME = 3
-"""Letters of a name, without a plural's s; what has fewer is often no name (`PC`), and written in many ways."""
-_LONGEST_HAN = 4
-"""Han signs in a row that are taken for one word; more are taken for pairs, as in Chinese all are."""
 
 
 class SubjectWord(NamedTuple):
     text: str
     """The word; of Japanese and Chinese signs of one kind in a row."""
     general: bool
-    """Whether it fits a question on any subject."""
     name: bool
     """Whether a capital letter marks it as a name; in German a noun is none."""
     scope: bool
@@ -77,14 +70,15 @@ def is_general(word: str, language: str = "") -> bool:
 def names_subject(word: SubjectWord, language: str) -> bool:
     """Whether the word says by a name what is asked about; among signs a word of letters mostly does."""
     name = word.name or (language in _WITHOUT_BLANKS and word.text.isascii() and word.text.isalpha())
-    return name and not word.scope and len(word.text.removesuffix("s")) >= _LEAST_NAME
+    # A shorter one is often no name (`PC`), and written in many ways.
+    return name and not word.scope and len(word.text.removesuffix("s")) >= 3
 
 
 def subject_words(asked: str, language: str) -> list[SubjectWord]:
     found: dict[str, SubjectWord] = {}
     # A phrase is words that nothing parts; it has a number.
     phrase, scope, noun_before, before, first = 0, -1, -1, "", True
-    no_subject = STOP_WORDS.get(language, STOP_WORDS[""]) | _OTHERS_BEHIND
+    no_subject = STOP_WORDS.get(language, STOP_WORDS[""]) | {"or", "versus", "vs", "than", "oder"}
     plain = unicodedata.normalize("NFKC", ASKS_WITHOUT_BLANKS.sub(" ", asked)).replace("’", "'")
     for piece in _PIECE.finditer(plain):
         written = piece[0]
@@ -96,7 +90,7 @@ def subject_words(asked: str, language: str) -> list[SubjectWord]:
                     found.setdefault(part, SubjectWord(part, general, False, False, deed=deed))
                     phrase += general
         elif not re.match(r"\w", written):
-            phrase += written not in _JOINS
+            phrase += written not in "-/·'"
         elif word in _ARTICLES:
             continue
         elif word in no_subject or len(word) == 1 or _CUT_SHORT.fullmatch(word):
@@ -142,7 +136,7 @@ def _cut(signs: str, language: str) -> list[str]:
     """Signs of one kind as words: kana as they are, many Han signs in pairs; an empty one for a single other sign."""
     if len(signs) == 1:
         return [""]
-    most = 2 if language == "zh" else _LONGEST_HAN
+    most = 2 if language == "zh" else 4  # more Han signs in a row are taken for pairs, as in Chinese all are
     return pairs(signs) if _HAN_SIGN.match(signs) and len(signs) > most else [signs]
 
 

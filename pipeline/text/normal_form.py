@@ -24,7 +24,6 @@ _ASCII_FORMS = {
     " ": "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
     "\u200a\u2028\u2029\u202f\u205f\u3000",
 }
-_ELLIPSIS = "…"
 
 # What is not carried over letter by letter: entities, runs of white space, what has no width, and the blocks
 # that hold every character whose case-folded or ASCII form has several letters (a test holds that).
@@ -39,11 +38,6 @@ _REFERENCE = re.compile(
 _HIDDEN = re.compile(f"[{INVISIBLE}]+")
 _UNSEEN = re.compile(rf"[\s{INVISIBLE}]*")
 _SPACES = re.compile(" {2,}")
-_LAST_CODE_DIGITS = 7
-
-# A match may begin or end within what one letter became (`ß` → `ss`), and then it is none. In a text made of such
-# letters there may be as many of them as letters; beyond these no further one is looked at.
-_MAX_PARTIAL_MATCHES = 50
 
 
 class NormalForm(NamedTuple):
@@ -61,7 +55,9 @@ class NormalForm(NamedTuple):
     def find(self, form: str, start: int = 0) -> int:
         """Where the other one stands first from `start` on, beginning and ending with whole letters; -1 for nowhere."""
         at = self.text.find(form, start) if form else -1
-        for _ in range(_MAX_PARTIAL_MATCHES):
+        # A match may begin or end within what one letter became (`ß` → `ss`), and then it is none. In a text made of
+        # such letters there may be as many of them as letters; beyond these no further one is looked at.
+        for _ in range(50):
             if at < 0 or self.span(at, at + len(form)):
                 return at
             at = self.text.find(form, at + 1)
@@ -151,7 +147,7 @@ def straighten(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    return text.replace(_ELLIPSIS, "...").casefold()
+    return text.replace("…", "...").casefold()
 
 
 @lru_cache(maxsize=4096)
@@ -172,7 +168,7 @@ def _read_reference(text: str, at: int) -> tuple[str, int]:
     # `unescape` knows the rules for odd code points, but fails on a number of thousands of digits.
     digits, sign = (found["decimal"], "&#") if found["decimal"] else (found["hex"], "&#x")
     digits = digits.lstrip("0") or "0"
-    meant = unescape(f"{sign}{digits};") if len(digits) <= _LAST_CODE_DIGITS else "\ufffd"
+    meant = unescape(f"{sign}{digits};") if len(digits) <= 7 else "\ufffd"
     return meant, len(found[0])
 
 

@@ -10,19 +10,11 @@ import unicodedata
 from pipeline.text.normal_form import reference_at, starts_to_show
 from pipeline.text.words import LISTS, content_words
 
-# A cut that leaves less than this share of what is allowed is worse than one inside a sentence or a word.
-_LEAST_SHARE = 0.5
-# Whether a mark ends a sentence shows in what follows it.
-_TRIM_LOOK_AHEAD = 60
-_JOINER = "\u200d"
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
-# Longer chains of marks on one letter are no writing but an attack on the screen.
-_LONGEST_GRAPHEME = 40
 
 _SPACED_STOP = r"[.!?…।؟۔]"
 _FULL_STOPS = "。｡！？"
-_OPENING = "(„“\"'«["
 _CLOSING = r"[\"'”’“»›)\]」』）〉》】〕]"
 _NOTE_MARK = r"[ ]?\[\d{1,4}\]"
 _STOP = re.compile(rf"(?P<stops>(?:{_SPACED_STOP}|[{_FULL_STOPS}])++)(?P<closing>(?:{_CLOSING}|{_NOTE_MARK})*+)")
@@ -32,14 +24,9 @@ _WORD_AFTER = re.compile(r"\s*[\"'“”„«‘(\[]*([^\W_]+)")
 _WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff9f]")
 _OPENING_ORDINAL = re.compile(r"\s*(?:\(?\d{1,3}|[a-zA-Z])$")
 _CARRIES_ON = re.compile(r"\s*(?:[、，,とをがはもにへので]|って|など|から|まで)")
-_PERMALINK = "\u00b6"
 _FIRST_WORD = re.compile(r"[^\W\d_][\w+-]*+(?!:)")
 """The word that a line begins with; behind that of a program which tells something of its own stands a colon."""
-_GOES_ON = (",", ";", ":", "-", "(", "/")
-_MOST_HEADING_WORDS = 8
-"""Words of a line that may be a heading; a wrapped line of prose has more."""
 _LOOK_BACK = 24
-_LOOK_AHEAD = 40
 
 _NEVER_LAST, _LAST_BEFORE_OPENERS, _OPENERS, _LAST_UNLESS_A_NUMBER_FOLLOWS, _GERMAN_MONTHS = (
     frozenset(LISTS["sentences"][name].split())
@@ -62,7 +49,7 @@ def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
         first = start
         for stop in _STOP.finditer(text, start, end):
             before = text[max(first, stop.start() - _LOOK_BACK) : stop.start()]
-            after = text[stop.end() : min(end, stop.end() + _LOOK_AHEAD)]
+            after = text[stop.end() : min(end, stop.end() + 40)]
             if _ends_sentence(before, stop, after, language):
                 _keep(spans, text, first, stop.end())
                 first = stop.end()
@@ -76,7 +63,8 @@ def _is_named_above(text: str, start: int, language: str = "") -> bool:
         return False
     above = text[text.rfind("\n", 0, start - 1) + 1 : start - 1].rstrip()
     word = _FIRST_WORD.match(text, start)
-    if word is None or above.endswith(_GOES_ON) or len(above.split(None, _MOST_HEADING_WORDS)) > _MOST_HEADING_WORDS:
+    # A wrapped line of prose has more words.
+    if word is None or above.endswith((",", ";", ":", "-", "(", "/")) or len(above.split(None, 8)) > 8:
         return False
     return not set(content_words(above, language)).isdisjoint(content_words(word[0], language))
 
@@ -96,7 +84,7 @@ def _ends_line(text: str, start: int, end: int) -> bool:
     begin = max(start, end - _LOOK_BACK)
     stop = next((each for each in _STOP.finditer(text, begin, end) if each.end() == end), None)
     if stop is None:
-        return text.endswith(_PERMALINK, start, end)
+        return text.endswith("\u00b6", start, end)
     return stop[0] != "." or _ends_behind_word(text[begin : end - 1], "", "")
 
 
@@ -124,7 +112,7 @@ def _ends_behind_word(before: str, following: str, language: str) -> bool:
     """Whether a single `.` ends the sentence: not behind an abbreviation, an initial or an ordinal."""
     opens = not following or following.lower() in _OPENERS
     words = before.split()
-    word = words[-1].lstrip(_OPENING).lower() if words and not before[-1].isspace() else ""
+    word = words[-1].lstrip("(„“\"'«[").lower() if words and not before[-1].isspace() else ""
     letters = _LETTERS_BEFORE.search(before) if len(word) == 1 or "." in word else None
     if letters:
         word = "".join(letters[0].split()).lower()
@@ -158,17 +146,20 @@ def trim_snippet(snippet: str, limit: int = 320) -> str:
     text = snippet[starts_to_show(snippet) :]
     if len(text) <= limit:
         return text
-    least = int(limit * _LEAST_SHARE)
+    # A cut that leaves less than half of it is worse than one inside a sentence or a word.
+    least = limit // 2
     cut = _last_sentence_end(text, limit, least)
     cut = cut or next((at for at in range(limit, max(least, 1) - 1, -1) if text[at].isspace()), 0)
-    letters = range(limit, max(0, limit - _LONGEST_GRAPHEME), -1)
+    # Longer chains of marks on one letter are no writing but an attack on the screen.
+    letters = range(limit, max(0, limit - 40), -1)
     cut = cut or next((at for at in letters if not _continues(text, at)), limit)
     return text[: reference_at(text, cut)].rstrip()
 
 
 def _last_sentence_end(text: str, limit: int, least: int) -> int:
     """The last end of a sentence at most `limit` and at least `least` code points in; 0 where there is none."""
-    spans = sentence_spans(text[: limit + _TRIM_LOOK_AHEAD])
+    # Whether a mark ends a sentence shows in what follows it.
+    spans = sentence_spans(text[: limit + 60])
     ends = [end for _, end in spans[:-1] if least <= end <= limit]
     return next((end for end in reversed(ends) if not (text[end - 1] == "." and text[end - 2 : end - 1].isdigit())), 0)
 
@@ -176,7 +167,7 @@ def _last_sentence_end(text: str, limit: int, least: int) -> int:
 def _continues(text: str, at: int) -> bool:
     """Unicode Annex 29, its rules in short."""
     before, after = text[at - 1], text[at]
-    if unicodedata.category(after) in ("Mn", "Mc", "Me") or _JOINER in (before, after) or ord(after) in _SKIN_TONES:
+    if unicodedata.category(after) in ("Mn", "Mc", "Me") or "\u200d" in (before, after) or ord(after) in _SKIN_TONES:
         return True
     if ord(before) in _FLAG_LETTERS and ord(after) in _FLAG_LETTERS:
         flags = len(text[:at]) - len(text[:at].rstrip("".join(map(chr, _FLAG_LETTERS))))

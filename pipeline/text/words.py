@@ -185,7 +185,6 @@ _KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 _MIN_LETTERS, _MIN_IDEOGRAPHS = 20, 8
-_MIN_PROBABILITY = 0.5
 _NOT_PROSE = re.compile(r"https?://\S+|\[\d+\]|[\W\d_]+")
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -201,7 +200,7 @@ def detect_language(text: str) -> str:
     if letters < _MIN_LETTERS and len(_IDEOGRAPH.findall(prose)) < _MIN_IDEOGRAPHS:
         return "und"
     code, probability = identifier().classify(prose)
-    return str(code) if float(probability) >= _MIN_PROBABILITY else "und"
+    return str(code) if float(probability) >= 0.5 else "und"
 
 
 @lru_cache(maxsize=1)

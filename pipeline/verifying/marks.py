@@ -36,7 +36,6 @@ class Piece(NamedTuple):
     """Running text within a block: a paragraph, an item's paragraph, or a row of a table."""
 
     text: str
-    """Its Markdown; of a row, the cells joined by ` | `."""
     line: int
     """Index of its first line, counted from 0; but for rows, each line of the text is a line of the report."""
     is_row: bool = False
@@ -47,9 +46,7 @@ class Block(NamedTuple):
     kind: BlockKind
     """What it is; a paragraph that is bold as a whole is a heading, for so models write them."""
     line: int
-    """Index of its first line, counted from 0."""
     end: int
-    """Index of the line after its last."""
     level: int
     """Level of a heading: 1 to 6, and 7 for a bold paragraph; 0 for everything else."""
     pieces: tuple[Piece, ...]
@@ -122,8 +119,6 @@ _NUMBER = re.compile(r"(?P<dash>[-–—‐‑~～〜])?[ \t]*+\^?(?P<number>\d+
 CID = re.compile(r"C\d{3}")
 _NUMBERED_LABEL = re.compile(r"[\[【［(]*\^?\d{1,3}[\]】］)]*")
 _CODE = re.compile(r"(?<!`)(`++)(?!`)")
-# A longer range is a span of years or pages.
-_LONGEST_RANGE = 50
 _BRACKETS = {"(": ")", "（": "）", "[": "]", "【": "】"}
 _EMPHASIS = re.compile(r"\*{1,3}+(?=\S)|(?<=\S)\*{1,3}+|__|~~|`+|\\(?=[!-/:-@\[-`{-~])")
 _HARD_BREAK = re.compile(r"(?: {2,}|\\)\n")
@@ -134,9 +129,7 @@ HARD, SOFT = "\x0b", "\x1f"
 
 class Mark(NamedTuple):
     start: int
-    """First character of what goes away with the mark."""
     end: int
-    """The character after it."""
     ids: tuple[str, ...]
     """Numbers without leading zeros, `C001` or a footnote's name, in order; none for a link."""
     url: str
@@ -191,7 +184,8 @@ def _ids_of(match: re.Match[str]) -> tuple[str, ...]:
     ids: list[int] = []
     for part in _NUMBER.finditer(match["numbers"]):
         number = int(part["number"])
-        if part["dash"] and ids and not 0 < number - ids[-1] <= _LONGEST_RANGE:
+        # A longer range is a span of years or pages.
+        if part["dash"] and ids and not 0 < number - ids[-1] <= 50:
             return ()
         ids += range(ids[-1] + 1, number + 1) if part["dash"] and ids else (number,)
     return () if 0 in ids else tuple(dict.fromkeys(map(str, ids)))

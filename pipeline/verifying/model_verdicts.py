@@ -33,21 +33,7 @@ from pipeline.verifying.page_text import PageText
 from pipeline.verifying.rules import Finding, check_sentence, contradiction, denials, stands_on
 from pipeline.verifying.values import Decided, Quote
 
-_LEAST_QUOTED = 3
-"""Content words of a quote; fewer stand on any page."""
-_LEAST_SHARED = 2
-"""Content words of a claim that quotes have which support it; such as order the reader about have none."""
-_LEAST_STEM = 4
-"""Letters that two forms of a word begin with."""
 _ELSEWHERE = "the model's quote shares fewer than two words with the sentence"
-_KATAKANA = re.compile("[ァ-ヺー]{3,}")
-_MOST_ENDING = 2
-"""Letters by which forms of a name differ at the end: Libya and Libyan."""
-_LEAST_NAME = 3
-_LONGEST_PASSAGE = 2_000
-"""Characters of a passage; what goes on longer is a table or a list, and is cut."""
-_MOST_QUOTES = 3
-"""Quotes that count, the first ones that are there (pipeline/contracts/evidence.md#items)."""
 _TASK = (
     "Say whether the passages support the claim. `verdict` is `supported` where they say all of it, `cannot_tell` "
     "where they say a part of it, `contradicted` where they say otherwise, else `not_found`. `quotes` are copied "
@@ -89,9 +75,7 @@ class Passage(NamedTuple):
 
 class OpenQuestion(NamedTuple):
     text: str
-    """The claim, one sentence."""
     finding: Finding
-    """What the rules find."""
     passages: tuple[Passage, ...]
     """The stretches that come nearest to it, the best first; at least one."""
 
@@ -111,7 +95,7 @@ def _nearest_passages(pages: Sequence[PageText], places: Sequence[SentencePlace]
         start, end = page.spans[place.sentence]
         for sentence in page.around_spans(place.sentence):
             start, end = min(start, sentence[0]), max(end, sentence[1])
-        new = Passage(page, start, min(end, start + _LONGEST_PASSAGE))
+        new = Passage(page, start, min(end, start + 2_000))  # what goes on longer is a table or a list
         overlapping = (
             at for at, each in enumerate(found) if each.page is page and each.start < new.end and new.start < each.end
         )
@@ -164,12 +148,12 @@ def _located(snippets: Sequence[str], passages: Sequence[Passage]) -> tuple[Quot
     """
     quotes: dict[Quote, None] = {}
     for snippet in snippets:
-        for each in passages if len(content_words(snippet)) >= _LEAST_QUOTED else ():
+        for each in passages if len(content_words(snippet)) >= 3 else ():  # fewer stand on any page
             found = quote_in(snippet, each.page.url, each.page.text, each.start, each.end)
             if found and each.page.ends_words((found.start, found.end)):
                 quotes[found] = None
                 break
-    return tuple(quotes)[:_MOST_QUOTES]
+    return tuple(quotes)[:3]  # pipeline/contracts/evidence.md#items
 
 
 def quote_in(snippet: str, url: str, text: str, start: int, end: int, longest: int = 320) -> Quote | None:
@@ -199,12 +183,12 @@ def _not_borne_out(question: OpenQuestion, quotes: Sequence[Quote]) -> tuple[str
 def _is_elsewhere(text: str, quotes: Sequence[Quote]) -> bool:
     ours, theirs = (words_and_numbers(each, "")[0] for each in (text, "\n".join(each.text for each in quotes)))
     shared = sum(any(_is_form_of(word, other) for other in theirs) for word in ours)
-    return shared < min(_LEAST_SHARED, len(ours))
+    return shared < min(2, len(ours))
 
 
 def _is_form_of(word: str, other: str) -> bool:
     """`weigh` and `weighs`, `study` and `studies`: all but the last letter of the shorter one begins both."""
-    stem = max(_LEAST_STEM, min(len(word), len(other)) - 1)
+    stem = max(4, min(len(word), len(other)) - 1)
     return word == other or (len(word) >= stem <= len(other) and word[:stem] == other[:stem])
 
 
@@ -215,16 +199,13 @@ def _lacking(text: str, quoted: str) -> tuple[str, ...]:
     plain = in_figures(without_marks(text)).replace("’", "'")
     capital = (word.casefold().removesuffix("'s") for word in TOKEN.findall(plain)[1:] if word[0].isupper())
     latin = (word for word in capital if len(word) > 1 and word not in STOP_WORDS[""])
-    names = dict.fromkeys((*latin, *_KATAKANA.findall(plain)))
-    lacking = [each for each in names if each[: max(_LEAST_NAME, len(each) - _MOST_ENDING)] not in folded]
+    names = dict.fromkeys((*latin, *re.findall("[ァ-ヺー]{3,}", plain)))
+    lacking = [each for each in names if each[: max(3, len(each) - 2)] not in folded]  # Libya and Libyan are one
     return (
         *(f"the model's quote lacks the number {shown_figure(each)}" for each in figures),
         *(f"the model's quote lacks the name {each!r}" for each in lacking),
     )
 
-
-_GIVE_UP_AFTER = 8
-"""Questions in a row that nobody answers, after which nobody is asked any more."""
 
 StopReason = Literal["", "SIGINT", "SIGTERM", "tokens", "cost", "away"]
 """Why the asking ended before its end, or came to nothing; empty where all went well."""
@@ -263,15 +244,11 @@ class Asked(NamedTuple):
     unusable: int
     """Those whose answer was no use, or had no quote that is there."""
     failed: int
-    """Those that nobody answered."""
     failure: str
-    """Why the last of these was not; empty where there is none."""
     left: int
-    """Those that were not asked."""
     stopped: StopReason
     """Why; empty where none are left. `away` also where every question was asked and the model answered none."""
     spent: Spent
-    """What all kept replies of the model took."""
 
 
 class OpenClaims:
@@ -286,7 +263,7 @@ class OpenClaims:
         self.meter = Meter(chosen.model, prices, limits, at_once, may_ask=self._goes_on)
 
     def _goes_on(self) -> bool:
-        return not self.state.stopped and self.failed_in_a_row < _GIVE_UP_AFTER
+        return not self.state.stopped and self.failed_in_a_row < 8
 
     def _stopped(self) -> StopReason:
         if self.state.stopped in ("SIGINT", "SIGTERM"):

@@ -11,21 +11,11 @@ from pipeline.text.words import UNSPACED_RUN, WordIndex, detect_language, words_
 from pipeline.verifying.figures import SCALES
 from pipeline.verifying.values import Page, Quote
 
-_MOST_LETTERS = 5_000
-"""Letters of a page by which its language is told, the first ones."""
-_PAGES_KEPT = 32
-"""Pages that stay read: more than the budget of a deep run, so that none is read for each claim."""
 _CUT_BEFORE = re.compile(r"(?:\d[.,]|[-−–+])\d$")
 _CUT_BEHIND = re.compile(rf"\d(?:[.,]\d|[ -]?(?:{'|'.join(SCALES)}))", re.IGNORECASE)
-_LONGEST_SCALE = 12
-"""Characters behind a number that may belong to it, such as ` million`."""
 _MARK = re.compile(r"\s*\[\d{1,6}\]")
 _BULLET = re.compile(r"(?:[-•*·‣–]\s+(?!\d)|#+\s+)+")
-_STOPS = ".。．｡! "
-# Letters and signs of full width.
-_WIDE = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
-_NEIGHBOURS = 1
-"""Sentences before and after one that belong to what it says."""
+_WIDE = {0xFEE0 + code: code for code in range(0x21, 0x7F)}  # letters and signs of full width
 
 
 class PageText:
@@ -46,7 +36,7 @@ class PageText:
     @cached_property
     def lang(self) -> str:
         """ISO 639-1 code of the page's language; `und` where it cannot be told."""
-        return self.known_lang or detect_language(self.text[:_MOST_LETTERS])
+        return self.known_lang or detect_language(self.text[:5_000])
 
     @cached_property
     def form(self) -> NormalForm:
@@ -56,7 +46,7 @@ class PageText:
     def around_spans(self, place: int) -> list[tuple[int, int]]:
         """Where the sentence and those of its neighbours stand that nothing but white space parts from it."""
         start, end = self.spans[place]
-        near = self.spans[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
+        near = self.spans[max(0, place - 1) : place + 2]
         return [
             each for each in near if not self.text[each[1] : start].strip() and not self.text[end : each[0]].strip()
         ]
@@ -70,7 +60,7 @@ class PageText:
         """Whether the span of the text begins and ends where words and numbers do."""
         start, end = span
         cuts_number = _CUT_BEFORE.search(self.text[max(0, start - 2) : start + 1]) or _CUT_BEHIND.match(
-            self.text[max(0, end - 1) : end + _LONGEST_SCALE]
+            self.text[max(0, end - 1) : end + 12]  # such as ` million`
         )
         return not (cuts_number or self.is_within_word(start) or self.is_within_word(end))
 
@@ -95,9 +85,9 @@ class PageText:
 def same_form(sentence: str) -> str:
     """Normal form, without the bullet in front, backticks and the mark at its end; a question keeps its own."""
     plain = unicodedata.normalize("NFC", sentence).translate(_WIDE).replace("`", "")
-    return normalise(_BULLET.sub("", plain.strip())).rstrip(_STOPS)
+    return normalise(_BULLET.sub("", plain.strip())).rstrip(".。．｡! ")
 
 
-@lru_cache(maxsize=_PAGES_KEPT)
+@lru_cache(maxsize=32)  # more than the budget of a deep run, so that none is read for each claim
 def read_page(page: Page) -> PageText:
     return PageText(page.text, page.url, page.lang)

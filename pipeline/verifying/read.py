@@ -30,18 +30,10 @@ from pipeline.verifying.marks import (
 from pipeline.verifying.source_list import Lookup, Section, read_entries, sections, to_report
 from pipeline.verifying.values import CitedSentence, ReadReport
 
-_MOST_LETTERS = 5_000
-"""Characters by which the language is told, the first ones."""
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 _LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")
 _UNSPACED = "[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef]"
-_JOINED_LINES = re.compile(f"(?<={_UNSPACED}){SOFT}(?={_UNSPACED})")
-_SAID = re.compile(r"[.!?。．！？]\W*$")
 _BETWEEN = " \t,;，、；" + HARD + SOFT
 """What may stand between the marks at a paragraph's end."""
-_ENDS = _BETWEEN + ".。!?！？…\"'”’」』)）"
-"""What may stand behind them."""
-_WORDS = re.compile(r"[^\W_]{2}|[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport:
@@ -55,9 +47,9 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
 
     Source: pipeline/contracts/research.md#paragraphs for `(C001)` and `[n]`, Markdown for `[^n]` and links.
     """
-    text = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = re.sub("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]", "", text.replace("\r\n", "\n").replace("\r", "\n"))
     blocks = read_blocks(text)
-    language = detect_language(text[:_MOST_LETTERS])
+    language = detect_language(text[:5_000])
     entries = read_entries(text.split("\n"), blocks, cites_numbers=bool(MARK.search(text)))
     listed = {index for entry in entries for index in range(entry.line, entry.end)}
     cited = [
@@ -93,9 +85,9 @@ def _section_sentences(
 
 def _says_something(heading: Block) -> bool:
     """Whether a heading cites: a bold paragraph, or one that a line of dashes below it made a heading, is text then."""
-    return any(mark.ids for piece in heading.pieces for mark in find_marks(piece.text)) and (
-        _SAID.search("".join(without_citations(piece.text).text for piece in heading.pieces)) is not None
-    )
+    words = "".join(without_citations(piece.text).text for piece in heading.pieces)
+    cites = any(mark.ids for piece in heading.pieces for mark in find_marks(piece.text))
+    return cites and re.search(r"[.!?。．！？]\W*$", words) is not None
 
 
 def _unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
@@ -127,7 +119,7 @@ def _cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterat
     line, counted = piece.line, 0
     for (start, end), own in zip(spans, marks, strict=True):
         line, counted = line + len(_LINE_ENDS.findall(plain.text, counted, start)), start
-        words = _LINE_ENDS.sub(" ", _JOINED_LINES.sub("", plain.text[start:end]))
+        words = _LINE_ENDS.sub(" ", re.sub(f"(?<={_UNSPACED}){SOFT}(?={_UNSPACED})", "", plain.text[start:end]))
         if piece.is_row:
             words = CELLS.join(filter(None, map(str.strip, words.split(CELLS.strip()))))
         yield CitedSentence(words, tuple(own) or cids, line, () if own else closing)
@@ -137,7 +129,8 @@ def _closing_marks(plain: PlainText) -> tuple[Mark, ...]:
     found: list[Mark] = []
     end = len(plain.text)
     for position, mark in reversed(plain.marks):
-        if mark.shown or plain.text[position:end].strip(_BETWEEN if found else _ENDS):
+        end_signs = "" if found else ".。!?！？…\"'”’」』)）"
+        if mark.shown or plain.text[position:end].strip(_BETWEEN + end_signs):
             break
         found.insert(0, mark)
         end = position
@@ -150,14 +143,13 @@ def _only_links(plain: PlainText) -> bool:
     for end, mark in plain.marks:
         rest.append(plain.text[position : end - len(plain_words(mark.shown))])
         position = end
-    return _WORDS.search("".join([*rest, plain.text[position:]])) is None
+    return re.search(r"[^\W_]{2}|[\u3040-\u30ff\u3400-\u9fff]", "".join([*rest, plain.text[position:]])) is None
 
 
 class SubmittedReport(NamedTuple):
     answer_id: str | None
     """The answer's id; None for a report."""
     report: ReadReport
-    """What it cites where."""
 
 
 def submitted_file(path: Path) -> Path:

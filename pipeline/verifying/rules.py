@@ -60,7 +60,6 @@ _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
 
 _LOOSE_MARK = re.compile(r"\s+\[\d{1,6}\]|(?<![\w\s])\[\d{1,6}\]")
 _QUOTED = re.compile(r"\"[^\"]*\"[.!]?|[「『][^」』]*[」』]。?")
-_ASKS = ("?", "？")
 _ORDERS = re.compile(r"(?:please |bitte )?(?:do not|don't|never|[a-zäöü]+n sie)(?!\w)", re.IGNORECASE)
 _ENDS = re.compile(r"[.!。！｡][\"'”’»」』)\]\s]*(?:\[\d+\]\s*)*$")
 _REFUTES, _MYTHS, _DENIES = (
@@ -110,7 +109,6 @@ class _Statement(NamedTuple):
     words: tuple[str, ...]
     """Folded case, units by one name, numbers and dates in one form; negations are left out."""
     written: tuple[str, ...]
-    """The same as they are written."""
     denied: tuple[str, ...]
     """The word behind each negation; empty at the end of the sentence."""
 
@@ -129,7 +127,7 @@ def _statement_of(text: str) -> _Statement:
     plain = straighten(unicodedata.normalize("NFC", without_marks(text))).strip()
     is_japanese = _KANA.search(plain)
     names_nothing = is_japanese and "は" not in plain
-    if names_nothing or plain.endswith(_ASKS) or _QUOTED.fullmatch(plain) or _ORDERS.match(plain):
+    if names_nothing or plain.endswith(("?", "？")) or _QUOTED.fullmatch(plain) or _ORDERS.match(plain):
         return _Statement((), (), ())
     plain = with_signs(plain)
     for form, same in (*_REWRITTEN, *(_JAPANESE if is_japanese else _CHINESE)):
@@ -239,15 +237,12 @@ def opposing(text: str, pages: Sequence[PageText]) -> dict[SentencePlace, str]:
 
 class Finding(NamedTuple):
     verdict: Verdict
-    """What can be told from the words alone."""
     score: float
     """From 0 to 1, for ranking: how much of its words the pages have, together; no chance of being right."""
     problems: tuple[str, ...] = ()
-    """Why it is not supported, in words; empty where it is."""
     places: tuple[SentencePlace, ...] = ()
     """The sentences that come nearest to it, the best first: the index of the page, and of the sentence on it."""
     against: tuple[Quote, ...] = ()
-    """Ranges of the pages that say otherwise."""
 
 
 def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
@@ -291,7 +286,6 @@ def is_covered(text: str, page: PageText) -> bool:
 
 class Disagreement(NamedTuple):
     claim_ids: tuple[str, ...]
-    """The claims that stand on either side, in order."""
     sides: tuple[tuple[Quote, ...], tuple[Quote, ...]]
     """What pages say, each page once a side; neither is empty, and no page is on both."""
 

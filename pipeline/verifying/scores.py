@@ -31,11 +31,9 @@ class Scores(NamedTuple):
     supported: int = 0
     """Sentences that all their citations together support."""
     citations: int = 0
-    """Citations: pairs of a text and a page that it cites."""
     precise: int = 0
     """Citations that are needed: see `_is_precise`."""
     read: int = 0
-    """Different citations whose page could be read and compared."""
     effective: int = 0
     """Those of them whose page alone supports a sentence of the text."""
 

@@ -37,10 +37,6 @@ _NEXT_ENTRY = re.compile(
 _SOURCE_WORDS, _ONLY_SOURCES = (
     re.compile(WORDS["patterns"][name], re.IGNORECASE | re.VERBOSE) for name in ("source_words", "only_sources")
 )
-_LONGEST_HEADING = 60
-_CONTINUED = 3
-"""A title and its URL may stand on so many lines after the one with the number."""
-_CLOSING_MARKS = " \t.,;。，；)）]>*_|"
 _LISTED_URL = re.compile(r"https?://[^\s<>\"|\[\]`（）「」『』【】《》、。，；：]+")
 _TRAILING = ".,;:!?*_'"
 _SHARE = 0.5
@@ -52,15 +48,10 @@ class Entry(NamedTuple):
     is_marked: bool
     """Whether its number is one in square or lenticular brackets, a footnote, or `C001`; else it is `1.` or `(1)`."""
     url: str
-    """URL as it is written; empty where it names none."""
     title: str
-    """Its words without the URL; empty where there are none."""
     line: int
-    """Index of its first line, counted from 0."""
     end: int
-    """Index of the line after its last."""
     ends_in_url: bool
-    """Whether the URL is the last thing in it."""
 
 
 def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: bool) -> list[Entry]:
@@ -110,7 +101,7 @@ def sections(blocks: Sequence[Block]) -> list[Section]:
         above = [(level, about) for level, about in above if level < heading.level]
         about = any(about for _, about in above) or (bool(_ONLY_SOURCES.fullmatch(words)) and (lists or not inner))
         above.append((heading.level, about))
-        named = len(words) <= _LONGEST_HEADING and _SOURCE_WORDS.search(words) is not None
+        named = len(words) <= 60 and _SOURCE_WORDS.search(words) is not None
         found.append(Section(heading, inner, about or (named and lists), about, end == len(blocks)))
     return found
 
@@ -126,7 +117,8 @@ def _candidate_entries(lines: Sequence[str], section: Section) -> Iterator[Entry
                 index += 1
                 continue
             end = index + 1
-            while end < min(block.end, index + 1 + _CONTINUED) and _carries_on(lines, index, end):
+            # A title and its URL may stand on three lines after the one with the number.
+            while end < min(block.end, index + 4) and _carries_on(lines, index, end):
                 end += 1
             yield from _split_entries(match, lines, index, end)
             index = end
@@ -160,7 +152,7 @@ def _entry(written: str, is_marked: bool, text: str, line: int, end: int) -> Ent
     around = text[: link.start] + " " + text[link.end :]
     label = link.label if link.label and not link.label.isdecimal() and link.label != link.url else around
     title = " ".join(plain_words(label).split()).strip(" |:：-–—.,，()（）<>")
-    ends_in_url = not text[max(link.end, links[-1].end) :].strip(_CLOSING_MARKS)
+    ends_in_url = not text[max(link.end, links[-1].end) :].strip(" \t.,;。，；)）]>*_|")
     return Entry(number, is_marked, link.url, title, line, end, ends_in_url)
 
 
@@ -182,7 +174,6 @@ class Target(NamedTuple):
     """Canonical URL; empty where it leads nowhere."""
     title: str = ""
     reason: UnresolvedReason | None = None
-    """Why it leads nowhere."""
 
 
 class Lookup:

@@ -28,7 +28,6 @@ class CitedSentence(NamedTuple):
     text: str
     marks: tuple[Mark, ...]
     line: int
-    """Index of its line, counted from 0."""
     shared: tuple[Mark, ...] = ()
     """The marks at the end of its paragraph, where it has none of its own."""
 
@@ -80,25 +79,18 @@ class ReadReport(NamedTuple):
     sources: tuple[ListedSource, ...]
     """Every source that is cited or listed, each URL once, in order of its first citation; uncited ones at the end."""
     unresolved: tuple[UnresolvedMark, ...]
-    """What leads nowhere, in order of first appearance."""
 
 
 class Page(NamedTuple):
     """One page that was read; title and language are empty where they are not known."""
 
     url: str
-    """Canonical URL."""
     title: str
     site: str
-    """`site_key` of the URL, for diversity."""
     lang: str
-    """ISO 639-1 code."""
     text: str
-    """The stored text, which quotes point into."""
     fetched_at: str
-    """ISO 8601 time in UTC at which it was fetched."""
     headings: tuple[Heading, ...] = ()
-    """The headings that stand in the text, in order; empty where none are known."""
     changed: str = ""
     """Day on which its server says that it last changed, ISO 8601; empty where it says none, or the day it was read."""
 
@@ -107,7 +99,6 @@ class Quote(NamedTuple):
     """A verbatim range of a stored page."""
 
     url: str
-    """Canonical URL of the page."""
     text: str
     """`page.text[start:end]`."""
     start: int
@@ -117,11 +108,8 @@ class Quote(NamedTuple):
 class Decided(NamedTuple):
     verdict: Verdict
     by: DecidedBy
-    """Who says so; `rules` where a model's word is no use."""
     problems: tuple[str, ...]
-    """Why it is not supported, in words; empty where it is."""
     quotes: tuple[Quote, ...] = ()
-    """What a model's verdict rests on."""
     set_aside: str = ""
     """Why a model's word is no use; empty where it is, or where none was asked."""
 
@@ -132,9 +120,7 @@ class Claim(NamedTuple):
     id: str
     """`c1`, `c2` …, unique in the run."""
     text: str
-    """The statement, one sentence."""
     section: int
-    """Index of the section that it belongs to."""
     quotes: tuple[Quote, ...]
     """What it rests on; at least one."""
     type: ClaimType = "fact"
@@ -146,20 +132,16 @@ class Checked(NamedTuple):
     claim: Claim
     verdict: StoredVerdict
     score: float
-    """From 0 to 1: how far the pages cover it."""
     problems: tuple[str, ...] = ()
-    """Why it is not supported, in words; empty where it is."""
     supporters: tuple[str, ...] = ()
     """Canonical URLs of all pages that support it, the cited ones first."""
     against: tuple[Quote, ...] = ()
-    """Ranges of pages that say otherwise."""
 
 
 class Paragraph(NamedTuple):
     section: int
     """Index of its section; -1 in the answer at the head, the number of sections in what sources disagree about."""
     text: str
-    """Its sentences, without citations."""
     claim_ids: tuple[str, ...]
     """The claims that it states, in order; empty where it only says who says what."""
     urls: tuple[str, ...]

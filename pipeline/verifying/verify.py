@@ -34,23 +34,16 @@ from pipeline.verifying.values import (
 _OWN_WORDS, _BY_MODEL = "in the page's own words", "supported by the model"
 """How the summary names `supported`."""
 _SHOWN = 10
-_MOST_OPEN = 3
-"""Sentences that are left open which the summary shows."""
 _SHOWN_WORDS = 300
 _WIDTH = 79
 # What moves a terminal's cursor or turns the direction of writing, and halves of emoji, which no UTF-8 can hold.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
-_MOST_NEAREST = 3
-"""Sentences of pages that stand beside one that is not supported."""
-_PAGES_HELD = 64
-"""Pages whose words are held, the last ones: answers to one question cite the same."""
-
 
 class Reader:
     def __init__(self, store: Store | None) -> None:
         self.store = store
-        self._page = lru_cache(_PAGES_HELD)(self._read_page)
+        self._page = lru_cache(64)(self._read_page)  # answers to one question cite the same
 
     def _read_page(self, key: str) -> PageText | None:
         page = self.store.page(key, with_raw=False) if self.store and key else None
@@ -126,7 +119,7 @@ def _reading(text: str, urls: tuple[str, ...], reader: Reader, decide: Decide) -
         decided = decided._replace(verdict="cannot_tell", problems=problems)
     # Those that say otherwise, then those that come nearest, each once.
     near = (pages[place.source].quote(place.sentence) for place in finding.places)
-    nearest = list(dict.fromkeys((*finding.against, *near)))[:_MOST_NEAREST]
+    nearest = list(dict.fromkeys((*finding.against, *near)))[:3]
     return Reading(
         citations=urls,
         verdict=decided.verdict,
@@ -161,7 +154,7 @@ class Summary:
             self.by_paragraph.update([_name_of(shared)] if shared.citations else ())
             if shared.verdict == "contradicted" and len(self.contradicted) < _SHOWN:
                 self.contradicted.append(_shown(sentence, report.answer_id))
-            if shared.verdict == "cannot_tell" and shared.score is not None and len(self.open) < _MOST_OPEN:
+            if shared.verdict == "cannot_tell" and shared.score is not None and len(self.open) < 3:
                 self.open.append(_shown(sentence, report.answer_id))
         self.marks += len(report.unresolved)
         self.unresolved += report.unresolved[: _SHOWN - len(self.unresolved)]

@@ -55,8 +55,6 @@ _NO_MONEY = re.compile(
     r"insufficient_quota|credit_balance|credit balance|spend_?\s?limit|organization_usage_limit|usage limits?\b|PerDay",
     re.IGNORECASE,
 )
-# xAI and OpenRouter refuse a question for its content with the status of a wrong key; the next one may be harmless.
-_FORBIDDEN = 403
 _KIND_BY_WORD: dict[str, ErrorKind] = {
     "authentication_error": "auth",
     "permission_error": "auth",
@@ -167,7 +165,8 @@ def error_kind(status: int | None, words: str) -> ErrorKind:
         return "auth"
     if _NO_MONEY.search(words):
         return "quota"
-    if status == _FORBIDDEN and _REFUSED_CONTENT.search(words):
+    # xAI and OpenRouter refuse a question for its content with the status of a wrong key; the next one may be harmless.
+    if status == 403 and _REFUSED_CONTENT.search(words):
         return "bad_response"
     if status in _KIND_BY_STATUS:
         return _KIND_BY_STATUS[status]
@@ -199,17 +198,8 @@ def is_refusal_error(kind: ErrorKind, message: str) -> bool:
 
 # The longest wait that we choose ourselves; what the provider asks for in so many words is taken as it is.
 _LONGEST_WAIT = 60.0
-# Anthropic asks for 5 to 60 seconds when it is overloaded: https://docs.anthropic.com/en/api/errors, read 2026-11.
-_OVERLOADED = 529
-_OVERLOADED_BASE = 10.0
 
-_BAD_REQUEST = 400
-_RETRIED_CLIENT_ERRORS = (408, 409)
-_HOPELESS_SERVER_ERRORS = (501, 505)
-_GONE = (404, 410)
 
-_TOO_LARGE = re.compile(r"request too large|request_too_large", re.IGNORECASE)
-_RETIRED = re.compile(r"retired|deprecated", re.IGNORECASE)
 # The fields that ask for JSON: where one of them is retired, the same model still answers without it.
 _FORM_FIELDS = re.compile(
     r"response_?format|output_?(?:config|format)|text\.format|json_(?:schema|object)|response_?(?:json_?schema|mime_?type)",
@@ -220,11 +210,7 @@ _WAIT_IN_WORDS = re.compile(r"\b(?:retry|try again) in ((?:[\d.]+(?:ms|[dhms]))+
 
 _DECIMAL = re.compile(r"\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 _DURATION = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?(?:ms|[dhms]))+", re.ASCII)
-_DURATION_PART = re.compile(r"([\d.]+)(ms|[dhms])")
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-# Numbers this large are moments and not spans: seconds of the Unix clock (Perplexity), then milliseconds (OpenRouter).
-_UNIX_SECONDS = 1e8
-_UNIX_MILLISECONDS = 1e11
 
 
 class Decision(NamedTuple):
@@ -258,27 +244,29 @@ def decide(status: int | None, headers: Mapping[str, str], body: str, attempt: i
     resets = [wait for wait, remaining in _limit_waits(headers, now) if remaining in (0, None)]
     if kind == "rate_limit" and resets:
         return Decision(kind, min(max(resets), _LONGEST_WAIT), stated=True)
-    return Decision(kind, backoff_seconds(attempt, _OVERLOADED_BASE if status == _OVERLOADED else 1.0))
+    # Anthropic asks for 5 to 60 seconds when it is overloaded: https://docs.anthropic.com/en/api/errors, read 2026-11.
+    return Decision(kind, backoff_seconds(attempt, 10.0 if status == 529 else 1.0))
 
 
 def _retry_kind(status: int, headers: Mapping[str, str], body: str) -> Literal["no", "transient", "rate_limit"]:
     kind = unreadable_error(body, status).kind
-    if kind in ("auth", "quota") or _TOO_LARGE.search(body):
+    if kind in ("auth", "quota") or re.search(r"request too large|request_too_large", body, flags=re.IGNORECASE):
         return "no"
     advice = headers.get("x-should-retry", "").strip().lower()
     if advice == "false":
         return "no"
     if kind == "rate_limit":
         return "rate_limit"
-    passing = kind in ("server", "timeout") and status not in _HOPELESS_SERVER_ERRORS
-    return "transient" if advice == "true" or passing or status in _RETRIED_CLIENT_ERRORS else "no"
+    passing = kind in ("server", "timeout") and status not in (501, 505)
+    return "transient" if advice == "true" or passing or status in (408, 409) else "no"
 
 
 def ends_the_provider(failure: ProviderError, status: int | None) -> bool:
     """Whether no further call of the run can do better: the key, the money, the address or the model is not good."""
     words = str(failure)
-    retired = status == _BAD_REQUEST and _RETIRED.search(words) is not None and _FORM_FIELDS.search(words) is None
-    return failure.kind in ("auth", "quota") or status in _GONE or retired
+    is_retired = re.search(r"retired|deprecated", words, flags=re.IGNORECASE) and not _FORM_FIELDS.search(words)
+    retired = status == 400 and bool(is_retired)
+    return failure.kind in ("auth", "quota") or status in (404, 410) or retired
 
 
 def backoff_seconds(attempt: int, base: float = 1.0) -> float:
@@ -354,9 +342,10 @@ def wait_seconds(value: str, now: float) -> float | None:
     moment = _moment_of(value)
     if _DECIMAL.fullmatch(value):
         number = float(value)
-        if number < _UNIX_SECONDS:
+        # Larger ones are no spans but moments: seconds of the Unix clock (Perplexity), then milliseconds (OpenRouter).
+        if number < 1e8:
             return number
-        moment = number / 1000 if number >= _UNIX_MILLISECONDS else number
+        moment = number / 1000 if number >= 1e11 else number
     return None if moment is None else max(0.0, moment - now)
 
 
@@ -371,4 +360,4 @@ def _moment_of(value: str) -> float | None:
 
 
 def duration_seconds(value: str) -> float:
-    return sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in _DURATION_PART.findall(value))
+    return sum(float(amount) * _UNIT_SECONDS[unit] for amount, unit in re.findall(r"([\d.]+)(ms|[dhms])", value))

@@ -90,8 +90,6 @@ def is_near(host: str) -> bool:
 # A lone surrogate cannot be written as UTF-8, and a NUL no database takes. Each gives way to one character, so that
 # the provider's offsets still hold.
 _UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
-_ESCAPED_UNWRITABLE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-_MAX_DIGITS = 100
 
 
 def load_body(text: str) -> Any:
@@ -107,11 +105,11 @@ def load_body(text: str) -> Any:
             text.removeprefix("\ufeff"),
             parse_constant=_refuse_constant,
             # One of more digits than any offset or time has Python might refuse to read.
-            parse_int=lambda digits: int(digits) if len(digits) <= _MAX_DIGITS else None,
+            parse_int=lambda digits: int(digits) if len(digits) <= 100 else None,
             # One that is too large for a float cannot be written as JSON again.
             parse_float=lambda digits: number if isfinite(number := float(digits)) else None,
         )
-        if _ESCAPED_UNWRITABLE.search(text) or _UNWRITABLE.search(text):
+        if re.search(r"\\u(?:0000|[dD][89a-fA-F])", text) or _UNWRITABLE.search(text):
             return writable(body)
     except RecursionError as error:
         raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error

@@ -19,9 +19,7 @@ _PIECE_BYTES = 1024 * 1024
 _ENCODINGS = ("gzip", "x-gzip", "deflate")
 # zlib's own word for: told by the header whether it is gzip or zlib.
 _ANY_HEADER = 47
-_SHORTEST_KEY = 8
 REDIRECT = "redirected-to"
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _TRANSPORT_WORDS: dict[type[Exception], str] = {
     httpx.ConnectError: "cannot be reached",
     httpx.ProxyError: "cannot be reached through the proxy of the environment",
@@ -30,8 +28,6 @@ _TRANSPORT_WORDS: dict[type[Exception], str] = {
     httpx.WriteError: "broke the connection before the question was whole",
     httpx.UnsupportedProtocol: "has an address that is not http or https",
 }
-# What begins an escaped letter in JSON, in a URL and in HTML.
-_ESCAPES = ("\\", "%", "&#")
 
 
 class RawResponse(NamedTuple):
@@ -55,7 +51,7 @@ def one_connection(trust: ssl.SSLContext, silence: httpx.Timeout) -> httpx.Async
         verify=trust,
         timeout=silence,
         # Proxies of the environment are for the world outside; a server on this machine is asked directly.
-        mounts={f"all://{host}": None for host in _LOOPBACK},
+        mounts={f"all://{host}": None for host in ("127.0.0.1", "localhost", "[::1]")},
         follow_redirects=False,
         event_hooks={"response": [_hold_redirect]},
         cookies=NoCookies(),
@@ -199,10 +195,11 @@ def _too_large(status: int) -> ProviderError:
 def hide_key(text: str, key: str) -> str:
     """The text without the key's own value, as it is or with any of its letters escaped; some providers echo it."""
     key = key.strip()
-    if len(key) < _SHORTEST_KEY:
+    if len(key) < 8:
         return text
     text = text.replace(key, REDACTED)
-    return _escaped_key(key).sub(REDACTED, text) if any(sign in text for sign in _ESCAPES) else text
+    # What begins an escaped letter in JSON, in a URL and in HTML.
+    return _escaped_key(key).sub(REDACTED, text) if any(sign in text for sign in ("\\", "%", "&#")) else text
 
 
 @cache
