@@ -47,8 +47,6 @@ def canonical_url(url: str) -> str:
 
     Raises:
         InputError: it is no http(s) URL, holds a user name or password, or is longer than 8,000 characters.
-
-    Source: pipeline/contracts/urls.md#canonical-url; `AnyHttpUrl` follows the WHATWG URL standard, which does it all.
     """
     if len(url) > MAX_URL_LENGTH:
         most = f"more than the {MAX_URL_LENGTH:,} that are read."
@@ -73,10 +71,7 @@ def document_id(url: str, fallback: str = "") -> str:
 
 
 def membership_key(url: str) -> str:
-    """The key under which two URLs are the same source: https, no leading `www.`, no single trailing slash.
-
-    What is no http(s) URL is its own key. Source: pipeline/contracts/urls.md#membership-key.
-    """
+    """The key under which two URLs are the same source: https, no leading `www.`, no single trailing slash."""
     try:
         canonical = canonical_url(url)
     except InputError:
@@ -91,8 +86,6 @@ def site_key(url: str, named_site: str = "") -> str:
     """The site to which a URL belongs when sites are counted: the part of its host that somebody has registered.
 
     Empty where the URL has no http(s) host. `named_site` is the site that Google names beside a grounding redirect.
-
-    Source: pipeline/contracts/urls.md#site-key; https://publicsuffix.org/list/ with its private part.
     """
     host = _without_first_label(_shown_host(url, named_site).rstrip("."), "www.", "m.")
     return _public_suffixes().extract_str(host).top_domain_under_public_suffix or host
@@ -102,8 +95,6 @@ def source_domain(url: str, named_site: str = "") -> str:
     """The site of a URL: its host in lower case and punycode, without one leading `www.`, without port.
 
     Empty where the URL has no http(s) host; `named_site` where it is a redirect of Google's that hides it.
-
-    Source: pipeline/contracts/urls.md#source-domain; for redirects https://ai.google.dev/gemini-api/docs/google-search.
     """
     return _shown_host(url, named_site).removeprefix("www.")
 
@@ -187,9 +178,7 @@ class Link(NamedTuple):
 def find_links(text: str) -> list[Link]:
     """Every link in the text in the order of its URL; repeats are kept, a URL inside another is not one of its own.
 
-    The label is empty for `<url>` and bare URLs. Runs in time linear in the text, whatever it holds.
-
-    Source: pipeline/contracts/csv_v2.md#citations; CommonMark 0.31 section 6.3 for labels and targets.
+    The label is empty for `<url>` and bare URLs. Runs in linear time. Source: CommonMark 0.31 section 6.3.
     """
     found = list(_delimited_links(text))
     for match in _BARE_URL.finditer(text):  # those inside other links included

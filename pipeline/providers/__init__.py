@@ -105,11 +105,7 @@ _OPENROUTER_URL = "https://openrouter.ai/api/v1"
 
 
 def read_base_urls(configured: Mapping[str, str]) -> dict[ProviderName, str]:
-    """Where each provider is reached: the setting `base_urls` over the defaults, without a slash at the end.
-
-    Raises:
-        SettingsError: a name is no provider's, or a URL is none that a key may be sent to.
-    """
+    """Where each provider is reached: `base_urls` over the defaults; SettingsError for one that no key may go to."""
     try:
         given = {provider_name(name): read_base_url(name, url) for name, url in configured.items()}
     except InputError as error:

@@ -65,13 +65,7 @@ def build_answer(
 
 
 def place(
-    text: str,
-    span: tuple[int, int] | None,
-    *,
-    url: str,
-    placement: Placement,
-    title: str = "",
-    cited_text: str = "",
+    text: str, span: tuple[int, int] | None, *, url: str, placement: Placement, title: str = "", cited_text: str = ""
 ) -> Occurrence:
     """The occurrence at these code points; without a place where they do not fit the text or hold only white space."""
     if span is None or not 0 <= span[0] < span[1] <= len(text) or text[span[0] : span[1]].isspace():
@@ -193,8 +187,7 @@ def clean_text(raw: str) -> Cleaned:
 def read_shared(body: dict[str, Any]) -> Answer:
     """The answer: its citations are the URLs of the text, then those annotated; its occurrences the links.
 
-    Where nothing is annotated, the list that a proxy passes on beside the message counts as annotated. Where there is
-    one, `[n]` in the text is its n-th URL.
+    Where nothing is annotated, the list that a proxy passes on counts as annotated, and `[n]` is its n-th URL.
     """
     message = read_message(body)
     links = find_links(message.text)

@@ -46,11 +46,10 @@ class BatchLimits(NamedTuple):
 
 
 class BatchState(NamedTuple):
-    """How far a batch is, in numbers of requests.
+    """How far a batch is, in numbers of requests; `name` is ours, empty where the provider keeps none (Claude).
 
-    `name` is ours, empty where the provider keeps none (Claude). While it is `working` nothing can be collected, after
-    `failed` neither: nothing was answered, for the `reason`. Otherwise what was answered can be, from the `files` where
-    there are any. `created` is as the provider writes it, in RFC 3339 or as a date.
+    While it is `working` nothing can be collected, after `failed` neither: nothing was answered, for the `reason`.
+    Otherwise what was answered can be, from the `files` where there are any. `created` is RFC 3339 or a date.
     """
 
     batch_id: str
@@ -65,11 +64,10 @@ class BatchState(NamedTuple):
 
 
 class BatchResult(NamedTuple):
-    """What became of one request.
+    """What became of one request, with the status and body that a synchronous one would have had.
 
-    `answered` and `failed` have the status and the body that a synchronous request would have had; a line that cannot
-    be read counts as answered, for it may have to be paid, and is the text itself. What expired or was cancelled was
-    not asked, and has the provider's words about it, if any. An id that cannot be read is empty.
+    A line that cannot be read counts as answered, for it may have to be paid, and is the text itself. What expired or
+    was cancelled was not asked, and has the provider's words about it, if any. An id that cannot be read is empty.
     """
 
     custom_id: str
@@ -110,9 +108,7 @@ class BatchApi:
     async def submit(self, client: "ApiClient", name: str, items: Sequence[BatchItem]) -> BatchState:
         """Make a batch of items that are all for one model. It is asked for once, and all or nothing of it exists.
 
-        Raises:
-            InputError: the items are none for a batch.
-            ProviderError: it was not made, or, where its `is_lost` says so, nobody knows: look for it in `listed`.
+        Where a ProviderError `is_lost`, nobody knows: look for it in `listed`.
         """
         return await self.make(client, name, items, _check_items(items, self.limits, self.takes))
 
@@ -131,11 +127,7 @@ class BatchApi:
                 yield self.read_state(each)
 
     async def results(self, client: "ApiClient", state: BatchState) -> AsyncGenerator[BatchResult, None]:
-        """What became of each request, in any order; one that has no result here was not asked.
-
-        Raises:
-            ProviderError: they cannot be had, or break off; what came before the break is good.
-        """
+        """What became of each request, in any order; one that has no result here was not asked."""
         for path in self.results_at(state):
             if self.cut_results:
                 async for page in self._pages(client, path):
@@ -281,11 +273,7 @@ def _upload(kind: str, head: str, lines: Iterable[Mapping[str, Any]]) -> tuple[b
 
 
 def cut(text: str, *path: str) -> str:
-    """The value under the names, one within the other; empty where there is none or the text is no JSON.
-
-    >>> cut('{"a": {"b": [1.50]}}', "a", "b")
-    '[1.50]'
-    """
+    """The value under the names, one within the other; empty where there is none or the text is no JSON."""
     try:
         at = _skip(text, 0)
         for name in path:

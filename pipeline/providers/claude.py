@@ -15,19 +15,8 @@ from urllib.parse import quote
 
 from pipeline.core.errors import InputError
 from pipeline.core.schema import Answer, AskOptions, Occurrence
+from pipeline.providers import batch
 from pipeline.providers.answer import build_answer, place
-from pipeline.providers.batch import (
-    BatchApi,
-    BatchItem,
-    BatchLimits,
-    BatchResult,
-    BatchState,
-    BatchStatus,
-    create,
-    cut,
-    known_id,
-    read_line,
-)
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
 from pipeline.providers.provider import (
     Api,
@@ -191,21 +180,21 @@ def _continue_turn(request: ProviderRequest, body: Any) -> ProviderRequest | Non
     return request._replace(body={**request.body, "messages": so_far})
 
 
-async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
+async def _make_batch(client: "ApiClient", name: str, items: Sequence[batch.BatchItem], path: str) -> batch.BatchState:
     requests = [{"custom_id": item.custom_id, "params": item.request.body} for item in items]
     headers = {**_HEADERS, **items[0].request.headers}
-    state = await create(client, ProviderRequest(_BATCHES, headers, {"requests": requests}), _batch_state)
+    state = await batch.create(client, ProviderRequest(_BATCHES, headers, {"requests": requests}), _batch_state)
     return state._replace(name=name)
 
 
-def _batch_state(body: Any) -> BatchState:
+def _batch_state(body: Any) -> batch.BatchState:
     fields = as_object(body)
     counts = {name: as_number(count) or 0 for name, count in as_object(fields.get("request_counts")).items()}
-    status: BatchStatus = "working"
+    status: batch.BatchStatus = "working"
     if fields.get("processing_status") == "ended":
         status = "cancelled" if counts.get("canceled") else "expired" if counts.get("expired") else "ended"
-    return BatchState(
-        known_id(fields.get("id"), "batch"),
+    return batch.BatchState(
+        batch.known_id(fields.get("id"), "batch"),
         "",
         status,
         counts.get("succeeded", 0),
@@ -215,18 +204,20 @@ def _batch_state(body: Any) -> BatchState:
     )
 
 
-def _batch_result(line: str) -> BatchResult:
-    fields = read_line(line)
+def _batch_result(line: str) -> batch.BatchResult:
+    fields = batch.read_line(line)
     custom_id = as_text(fields.get("custom_id"))
     result = as_object(fields.get("result"))
     kind = as_text(result.get("type"))
     if kind == "errored":
         error = as_object(as_object(result.get("error")).get("error"))
         status = _ERROR_STATUSES.get(as_text(error.get("type")), 500)
-        return BatchResult(custom_id, "failed", status, cut(line, "result", "error"))
+        return batch.BatchResult(custom_id, "failed", status, batch.cut(line, "result", "error"))
     if kind in ("expired", "canceled"):
-        return BatchResult(custom_id, "expired" if kind == "expired" else "cancelled", 0, cut(line, "result"))
-    return BatchResult(custom_id, "answered", 200, cut(line, "result", "message") or line)
+        return batch.BatchResult(
+            custom_id, "expired" if kind == "expired" else "cancelled", 0, batch.cut(line, "result")
+        )
+    return batch.BatchResult(custom_id, "answered", 200, batch.cut(line, "result", "message") or line)
 
 
 _BASIC = Api(
@@ -247,9 +238,9 @@ _BASIC = Api(
     one_list_only=True,
     check=_check,
     batches=Batches(
-        BatchApi(
+        batch.BatchApi(
             # Below what Anthropic takes: a batch is one body, which is held in memory.
-            limits=BatchLimits(10_000, 64 * 1024 * 1024),
+            limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
             is_named=False,
             takes=_MESSAGES,
             make=_make_batch,

@@ -14,34 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from pipeline.core.schema import Answer, AskOptions, Occurrence
+from pipeline.providers import batch
 from pipeline.providers.answer import ByteOffsets, build_answer, place
-from pipeline.providers.batch import (
-    BatchApi,
-    BatchItem,
-    BatchLimits,
-    BatchResult,
-    BatchState,
-    create,
-    cut,
-    known_id,
-    read_line,
-    related_upload,
-    rpc_failure,
-    status_of,
-    upload,
-)
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text, first_object
-from pipeline.providers.provider import (
-    Api,
-    Batches,
-    Form,
-    Names,
-    Provider,
-    Setting,
-    Shape,
-    StructuredQuestion,
-    present,
-)
+from pipeline.providers.provider import Api, Batches, Form, Names, Provider, Setting, Shape, StructuredQuestion, present
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient
@@ -225,33 +201,33 @@ def _ask_json(asked: StructuredQuestion, form: Form) -> ProviderRequest:
     return ProviderRequest(_path_of(asked.model), {}, body)
 
 
-async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
+async def _make_batch(client: "ApiClient", name: str, items: Sequence[batch.BatchItem], path: str) -> batch.BatchState:
     lines = ({"key": item.custom_id, "request": item.request.body} for item in items)
     about = {"file": {"displayName": name, "mimeType": "application/jsonl"}}
-    uploaded = await upload(client, _UPLOAD, *related_upload(about, lines))
-    file = known_id(as_object(as_object(uploaded).get("file")).get("name"), "file", "files/")
+    uploaded = await batch.upload(client, _UPLOAD, *batch.related_upload(about, lines))
+    file = batch.known_id(as_object(as_object(uploaded).get("file")).get("name"), "file", "files/")
     body = {"batch": {"displayName": name, "inputConfig": {"fileName": file}}}
     path = path.replace(":generateContent", ":batchGenerateContent")
-    return await create(client, ProviderRequest(path, {}, body), _batch_state)
+    return await batch.create(client, ProviderRequest(path, {}, body), _batch_state)
 
 
-def _batch_state(body: Any) -> BatchState:
+def _batch_state(body: Any) -> batch.BatchState:
     """The state of an operation. Until its results have a file, a batch that succeeded is still working."""
     operation = as_object(body)
     fields = as_object(operation.get("metadata")) or operation
     output = as_object(operation.get("response")) or as_object(fields.get("output"))
     file = output.get("responsesFile")
     stats = as_object(fields.get("batchStats"))
-    status = status_of(as_text(fields.get("state")).rpartition("_STATE_")[2])
-    return BatchState(
-        known_id(operation.get("name"), "batch", "batches/"),
+    status = batch.status_of(as_text(fields.get("state")).rpartition("_STATE_")[2])
+    return batch.BatchState(
+        batch.known_id(operation.get("name"), "batch", "batches/"),
         as_text(fields.get("displayName")),
         "working" if status == "ended" and not file else status,
         _count(stats.get("successfulRequestCount")),
         _count(stats.get("failedRequestCount")),
         _count(stats.get("requestCount")),
         as_text(fields.get("createTime")),
-        (known_id(file, "file", "files/"),) if file else (),
+        (batch.known_id(file, "file", "files/"),) if file else (),
         as_text(as_object(operation.get("error")).get("message")),
     )
 
@@ -262,13 +238,13 @@ def _count(value: Any) -> int:
     return as_number(value) or 0
 
 
-def _batch_result(line: str) -> BatchResult:
-    fields = read_line(line)
+def _batch_result(line: str) -> batch.BatchResult:
+    fields = batch.read_line(line)
     custom_id = as_text(fields.get("key"))
     error = as_object(fields.get("error"))
     if not error:
-        return BatchResult(custom_id, "answered", 200, cut(line, "response") or line)
-    return rpc_failure(custom_id, as_number(error.get("code")) or 0, cut(line, "error"))
+        return batch.BatchResult(custom_id, "answered", 200, batch.cut(line, "response") or line)
+    return batch.rpc_failure(custom_id, as_number(error.get("code")) or 0, batch.cut(line, "error"))
 
 
 _GENERATE = Api(
@@ -283,9 +259,9 @@ _GENERATE = Api(
         "max_tokens": "generationConfig.maxOutputTokens",
     },
     batches=Batches(
-        BatchApi(
+        batch.BatchApi(
             # Far below what Google takes: a file is held in memory.
-            limits=BatchLimits(10_000, 64 * 1024 * 1024),
+            limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
             takes="/v1beta/models/[^/:]+:generateContent",
             make=_make_batch,
             at=_VERSION,
@@ -314,10 +290,7 @@ _INTERACTIONS = Api(
     model="gemini-3.5-flash",
     options={"temperature": "generation_config.temperature", "max_tokens": "generation_config.max_output_tokens"},
     batches=Batches(
-        None,
-        "batches are documented for `generateContent` only",
-        "https://ai.google.dev/api/batch-api",
-        "2026-11",
+        None, "batches are documented for `generateContent` only", "https://ai.google.dev/api/batch-api", "2026-11"
     ),
 )
 

@@ -2,15 +2,11 @@
 
 Batches answer in chat completions, whichever API their requests were for: a choice for each step of the search, the
 answer in the last one. A batch has no status: it is known by its counts, which are all 0 until the file was read, and
-for ever where it is refused. Of the two ways to fill a batch this is the one that makes it at once and whole; the other
-adds requests to one that is there already, which nobody can take back when it breaks off.
+for ever where it is refused. A file makes a batch at once and whole; nobody can take back requests that are added.
 
-Source: https://docs.x.ai/docs/guides/tools/overview and https://docs.x.ai/docs/guides/tools/search-tools; of batches,
-read 2026-11:
-https://docs.x.ai/developers/advanced-api-usage/batch-api (at most 25 MB for requests that are
-added, no limit named for a file; half the price), https://docs.x.ai/developers/rest-api-reference/inference/batches,
-https://docs.x.ai/developers/release-notes (March 2026: files of lines, and tools that the server runs); the shapes of
-lines and results as https://github.com/vercel/ai speaks them (`packages/xai`), which asks /v1/responses in them.
+Source: https://docs.x.ai/docs/guides/tools/overview, https://docs.x.ai/docs/guides/tools/search-tools; of batches, read
+2026-11: https://docs.x.ai/developers/advanced-api-usage/batch-api (25 MB for requests that are added; half the price),
+https://docs.x.ai/developers/rest-api-reference/inference/batches; lines as https://github.com/vercel/ai speaks them.
 """
 
 import json
@@ -21,6 +17,7 @@ from urllib.parse import quote
 
 from pipeline.citations.addresses import find_links
 from pipeline.core.schema import Answer, AskOptions
+from pipeline.providers import batch
 from pipeline.providers.answer import (
     NUMBER,
     Message,
@@ -31,32 +28,8 @@ from pipeline.providers.answer import (
     listed_urls,
     read_message,
 )
-from pipeline.providers.batch import (
-    BatchApi,
-    BatchItem,
-    BatchLimits,
-    BatchResult,
-    BatchState,
-    BatchStatus,
-    create,
-    cut,
-    cut_list,
-    known_id,
-    read_line,
-    rpc_failure,
-    upload_questions,
-)
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
-from pipeline.providers.provider import (
-    Api,
-    Batches,
-    Names,
-    Provider,
-    Shape,
-    ask_json_in_responses,
-    messages,
-    present,
-)
+from pipeline.providers.provider import Api, Batches, Names, Provider, Shape, ask_json_in_responses, messages, present
 
 if TYPE_CHECKING:
     from pipeline.providers.http.client import ApiClient
@@ -122,17 +95,17 @@ def _ask(model: str, system: str, prompt: str, options: AskOptions) -> ProviderR
     return ProviderRequest("/responses", {}, body)
 
 
-async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
-    body = {"name": name, "input_file_id": await upload_questions(client, items, path)}
-    state = await create(client, ProviderRequest("/batches", {}, body), _batch_state)
+async def _make_batch(client: "ApiClient", name: str, items: Sequence[batch.BatchItem], path: str) -> batch.BatchState:
+    body = {"name": name, "input_file_id": await batch.upload_questions(client, items, path)}
+    state = await batch.create(client, ProviderRequest("/batches", {}, body), _batch_state)
     return state._replace(total=len(items))
 
 
-def _batch_state(body: Any) -> BatchState:
+def _batch_state(body: Any) -> batch.BatchState:
     fields = as_object(body)
     counts = {name: as_number(count) or 0 for name, count in as_object(fields.get("state")).items()}
-    return BatchState(
-        known_id(fields.get("batch_id"), "batch"),
+    return batch.BatchState(
+        batch.known_id(fields.get("batch_id"), "batch"),
         as_text(fields.get("name")),
         _batch_status(fields, counts),
         counts.get("num_success", 0),
@@ -144,7 +117,7 @@ def _batch_state(body: Any) -> BatchState:
     )
 
 
-def _batch_status(fields: dict[str, Any], counts: dict[str, int]) -> BatchStatus:
+def _batch_status(fields: dict[str, Any], counts: dict[str, int]) -> batch.BatchStatus:
     pending = counts.get("num_pending", 0)
     if fields.get("cancel_by_xai_message") and not counts.get("num_success"):
         return "failed"
@@ -166,17 +139,17 @@ def _is_past(moment: str) -> bool:
     return (read if read.tzinfo else read.replace(tzinfo=UTC)) <= datetime.now(UTC)
 
 
-def _batch_result(text: str) -> BatchResult:
-    fields = read_line(text)
+def _batch_result(text: str) -> batch.BatchResult:
+    fields = batch.read_line(text)
     custom_id = as_text(fields.get("batch_request_id"))
     result = as_object(fields.get("batch_result"))
     error = as_object(result.get("error"))
     message = as_text(fields.get("error_message")) or as_text(error.get("message"))
     code = as_number(error.get("code")) or 0
     if not message and not code:
-        answer = cut(text, "batch_result", "response", "chat_get_completion")
-        return BatchResult(custom_id, "answered", 200, answer or text)
-    return rpc_failure(custom_id, code, cut(text, "batch_result", "error") or json.dumps(message))
+        answer = batch.cut(text, "batch_result", "response", "chat_get_completion")
+        return batch.BatchResult(custom_id, "answered", 200, answer or text)
+    return batch.rpc_failure(custom_id, code, batch.cut(text, "batch_result", "error") or json.dumps(message))
 
 
 _RESPONSES: Api = Api(
@@ -194,8 +167,8 @@ _RESPONSES: Api = Api(
     one_list_only=True,
     max_domains=5,
     batches=Batches(
-        BatchApi(
-            limits=BatchLimits(10_000, 25 * 1000 * 1000),  # the size is the one that is named for the other way
+        batch.BatchApi(
+            limits=batch.BatchLimits(10_000, 25 * 1000 * 1000),  # the size is the one that is named for the other way
             takes="/responses",
             make=_make_batch,
             at="/batches",
@@ -205,7 +178,7 @@ _RESPONSES: Api = Api(
             token_name="pagination_token",
             next_token=lambda page: as_text(page.get("pagination_token")) or None,
             results_at=lambda state: [f"/batches/{quote(state.batch_id)}/results"],
-            cut_results=lambda page: cut_list(page, "results"),
+            cut_results=lambda page: batch.cut_list(page, "results"),
             read_result=_batch_result,
         ),
         "tools that the server runs, since March 2026; not every model takes batches",
@@ -225,9 +198,6 @@ PROVIDER = Provider(
     read_shared=_read,
     states_cost=True,
     names=Names(
-        own=r"Grok|xAI|x\.ai",
-        models="grok|グロック",
-        makers=r"x\.?ai",
-        stems=("grok", "xai", "x.ai", "グロック"),
+        own=r"Grok|xAI|x\.ai", models="grok|グロック", makers=r"x\.?ai", stems=("grok", "xai", "x.ai", "グロック")
     ),
 )

@@ -16,20 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pipeline.core.schema import AskOptions
-from pipeline.providers.batch import (
-    BatchApi,
-    BatchItem,
-    BatchLimits,
-    BatchResult,
-    BatchState,
-    Outcome,
-    create,
-    cut,
-    known_id,
-    read_line,
-    status_of,
-    upload_questions,
-)
+from pipeline.providers import batch
 from pipeline.providers.claude import has_temperature as claude_has_temperature
 from pipeline.providers.http.request import ProviderRequest, as_number, as_object, as_objects, as_text
 from pipeline.providers.provider import (
@@ -53,7 +40,7 @@ if TYPE_CHECKING:
 # Reasoning and search models refuse a temperature.
 _WITHOUT_TEMPERATURE = re.compile(r"(?:o\d|gpt-(?:[5-9]|\d\d)|codex|computer-use)|.*search", re.IGNORECASE)
 
-_UNANSWERED: dict[str, Outcome] = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
+_UNANSWERED: dict[str, batch.Outcome] = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
 
 
 def _has_temperature(model: str) -> bool:
@@ -128,30 +115,30 @@ def _ask_json_in_chat(asked: StructuredQuestion, form: Form, limit: str = "max_t
     return ProviderRequest("/chat/completions", {}, body)
 
 
-async def _make_batch(client: "ApiClient", name: str, items: Sequence[BatchItem], path: str) -> BatchState:
+async def _make_batch(client: "ApiClient", name: str, items: Sequence[batch.BatchItem], path: str) -> batch.BatchState:
     body = {
-        "input_file_id": await upload_questions(client, items, path, purpose="batch"),
+        "input_file_id": await batch.upload_questions(client, items, path, purpose="batch"),
         "endpoint": f"/v1{path}",
         "completion_window": "24h",
         "metadata": {"name": name},
     }
-    return await create(client, ProviderRequest("/batches", {}, body), _batch_state)
+    return await batch.create(client, ProviderRequest("/batches", {}, body), _batch_state)
 
 
-def _batch_state(body: Any) -> BatchState:
+def _batch_state(body: Any) -> batch.BatchState:
     fields = as_object(body)
     counts = as_object(fields.get("request_counts"))
     errors = as_objects(as_object(fields.get("errors")).get("data"))
     files = (fields.get(name) for name in ("output_file_id", "error_file_id"))
-    return BatchState(
-        known_id(fields.get("id"), "batch"),
+    return batch.BatchState(
+        batch.known_id(fields.get("id"), "batch"),
         as_text(as_object(fields.get("metadata")).get("name")),
-        status_of(as_text(fields.get("status"))),
+        batch.status_of(as_text(fields.get("status"))),
         as_number(counts.get("completed")) or 0,
         as_number(counts.get("failed")) or 0,
         as_number(counts.get("total")) or 0,
         _moment(as_number(fields.get("created_at"))),
-        tuple(known_id(file, "file") for file in files if file),
+        tuple(batch.known_id(file, "file") for file in files if file),
         "; ".join(as_text(error.get("message")) for error in errors[:3]),
     )
 
@@ -164,18 +151,18 @@ def _moment(seconds: int | None) -> str:
         return ""
 
 
-def _batch_result(line: str) -> BatchResult:
-    fields = read_line(line)
+def _batch_result(line: str) -> batch.BatchResult:
+    fields = batch.read_line(line)
     custom_id = as_text(fields.get("custom_id"))
-    body = cut(line, "response", "body")
+    body = batch.cut(line, "response", "body")
     if body:
         status = as_number(as_object(fields.get("response")).get("status_code")) or 200
-        return BatchResult(custom_id, "answered" if status < 400 else "failed", status, body)
+        return batch.BatchResult(custom_id, "answered" if status < 400 else "failed", status, body)
     error = as_object(fields.get("error"))
     if not error:
-        return BatchResult(custom_id, "answered", 200, line)
+        return batch.BatchResult(custom_id, "answered", 200, line)
     outcome = _UNANSWERED.get(as_text(error.get("code")), "failed")
-    return BatchResult(custom_id, outcome, 500, f'{{"error":{cut(line, "error")}}}')
+    return batch.BatchResult(custom_id, outcome, 500, f'{{"error":{batch.cut(line, "error")}}}')
 
 
 _RESPONSES: Api = Api(
@@ -195,9 +182,9 @@ _RESPONSES: Api = Api(
     has_temperature=_has_temperature,
     max_domains=100,
     batches=Batches(
-        BatchApi(
+        batch.BatchApi(
             # Below what OpenAI takes: neither sending nor waiting for 20,000 is better than for 10,000.
-            limits=BatchLimits(10_000, 64 * 1024 * 1024),
+            limits=batch.BatchLimits(10_000, 64 * 1024 * 1024),
             takes="/responses",
             make=_make_batch,
             at="/batches",
@@ -252,10 +239,7 @@ _OPENROUTER = Api(
     has_temperature=_has_temperature,
     one_list_only=True,
     batches=Batches(
-        None,
-        "its batches do not search the web",
-        "https://openrouter.ai/docs/guides/features/batch-api",
-        "2026-11",
+        None, "its batches do not search the web", "https://openrouter.ai/docs/guides/features/batch-api", "2026-11"
     ),
 )
 

@@ -55,8 +55,8 @@ def _is_agent(body: Any) -> bool:
 def _read(body: dict[str, Any]) -> Answer:
     """The answer with all search results.
 
-    Agent API: its citations are what is annotated, else the results whose `id` the text names as `[n]`. Sonar: the list
-    `citations`, else, where there is no such key, the URLs of the results; `[n]` is the n-th of that list.
+    Agent API: what is annotated, else the results whose `id` the text names as `[n]`. Sonar: `[n]` is the n-th of the
+    list `citations`, or, where there is no such key, of the results.
     """
     message = read_message(body)
     if isinstance(body.get("choices"), list):

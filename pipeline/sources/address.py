@@ -1,9 +1,7 @@
 """What a page's address says about it: the words of its title, whether a redirect left it behind, its kind of source.
 
-No site is known by its name. What a registry lets only some people register, and the words that people use for parts
-of their sites, tell the kind; most addresses tell nothing.
-
-Source: pipeline/contracts/research.md#sources.
+No site is known by its name: what a registry lets only some people register, and the words that people use for parts of
+their sites, tell the kind. Source: pipeline/contracts/research.md#sources.
 """
 
 import re

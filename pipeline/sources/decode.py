@@ -20,8 +20,8 @@ _SAMPLE = 16_000
 def charset_of(body: bytes, named: str = "") -> str:
     """The Python name of the encoding that a text is in; `named` is the server's word for it, empty without one.
 
-    Source: https://encoding.spec.whatwg.org/#decode for the mark before the server,
-    https://html.spec.whatwg.org/#determining-the-character-encoding for the rest, read 2026-11.
+    Source, read 2026-11: https://encoding.spec.whatwg.org/#decode;
+    https://html.spec.whatwg.org/#determining-the-character-encoding.
     """
     for mark, name in _MARKS:
         if body.startswith(mark):
@@ -112,11 +112,7 @@ def stored_text(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """The text with each paragraph on a line of its own, where it was wrapped at some column.
-
-    A line goes on in the next one where the two do not begin like an item of a list, a quote or a table, and the next
-    one's first word would have made it longer than the paragraph's longest line, which has 50 to 130 characters.
-    """
+    """The text with each paragraph on a line of its own, where it was wrapped at some column."""
     return "\n\n".join(_one_line(block) for block in text.split("\n\n"))
 
 

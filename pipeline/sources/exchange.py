@@ -231,8 +231,7 @@ _REFRESH = re.compile(
 def forwarding_target(came: Exchange, url: str) -> str:
     """The URL that the page at `url` leads its reader to within ten seconds; empty where they stay.
 
-    A target that is no http or https URL leads nowhere, as in a browser; whether it may be asked for is judged when it
-    is. One that differs in its fragment only is the page itself.
+    Whether it may be asked for is judged when it is. One that differs in its fragment only is the page itself.
     """
     target = _target(came, url)
     return "" if not target or urldefrag(target).url == urldefrag(url).url else target

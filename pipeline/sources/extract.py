@@ -22,13 +22,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn, Self, cast
 from pipeline.core.errors import NotInstalledError
 from pipeline.sources.address import Address
 from pipeline.sources.decode import decoded, stored_text, unwrapped
-from pipeline.sources.headings import (
-    Heading,
-    NamedHeading,
-    markdown_headings,
-    placed_in_text,
-    placed_on_pages,
-)
+from pipeline.sources.headings import Heading, NamedHeading, markdown_headings, placed_in_text, placed_on_pages
 from pipeline.sources.html import own_text, read_html
 from pipeline.sources.quality import PageSigns, monotony_of, page_verdict
 from pipeline.sources.schema import Reason

@@ -171,11 +171,9 @@ class Fetcher:
         silent_before: Collection[str] = (),
         everyone: asyncio.Semaphore | None = None,
     ) -> None:
-        """`client` is a guarded one; whoever made it closes it.
+        """`client` is a guarded one; whoever made it closes it. Several fetchers share `everyone`.
 
-        `silent_before` are hosts, as `host_of` names them, that nobody reached on an earlier day when the network was
-        there: that they are silent again says nothing about it. `everyone` is what several fetchers share of the
-        policy's `concurrency`.
+        That hosts, as `host_of` names them, are silent again that were `silent_before` says nothing about the network.
         """
         self.client = client
         self.policy = FetchPolicy() if policy is None else policy
@@ -188,8 +186,7 @@ class Fetcher:
     def keep_to(self, site: str, memory: SiteMemory) -> None:
         """Ask the hosts of one site only, by its `site_key`, and go on with them where somebody else stopped.
 
-        A redirect to another site is then given back as `onward`. Somebody may have asked the site a moment ago and
-        been killed, so the first request to a host waits as long as any other.
+        A redirect to another site is then given back as `onward`. The first request to a host waits as any other.
         """
         self.site = site
         for origin, verdict in memory.robots.items():

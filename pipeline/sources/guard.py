@@ -102,12 +102,7 @@ def web_target(url: str | httpx.URL) -> tuple[str, int]:
 
 
 async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allowed) -> tuple[str, ...]:
-    """The addresses of a host, all of them judged; one that is refused refuses the host.
-
-    Raises:
-        InputError: an address is not public, the port is none of the web's, or the host is a number in disguise.
-        OSError: there is no such host.
-    """
+    """The addresses of a host; InputError where one is not public, its port none of the web's, or it is a number."""
     literal = address_of(host)
     # A host that ends in a number is an IPv4 address to some resolvers, in decimal, octal or hex and with parts left
     # out: https://url.spec.whatwg.org/#ends-in-a-number-checker

@@ -79,9 +79,8 @@ class _Group(list[_Line]):
 def passage_places(text: str, headings: tuple[Heading, ...] = ()) -> tuple[PassagePlace, ...]:
     """The passages of a page in order, without overlap; lines of headings are in none. A blank text has none.
 
-    A box (`Warning`, `Hinweis`, `注意`, `IN PRACTICE …`) reaches to the next heading or label, or to 1,500 characters;
-    a list, table or code block reaches to the next paragraph, or to 3,000 characters. Plain text with blank lines is
-    parted by them.
+    A box reaches to the next heading or label, or to 1,500 characters; a list, table or code block to the next
+    paragraph, or to 3,000 characters. Plain text with blank lines is parted by them.
     """
     groups = (group for lines, is_box in _sections(text, headings) for group in _cut(lines, is_box))
     return tuple(PassagePlace(group[0].start, group[-1].end, group.is_cut) for group in groups)

@@ -39,11 +39,7 @@ def _is_name_of_nothing(title: str) -> bool:
 
 
 def _status_name(title: str, headings: str) -> str:
-    """The heading or part of the title that is the status of a missing page, in any language; empty without one.
-
-    `404 Página no encontrada` begins with it. `Erreur 404` ends with it, and counts where the title does not repeat it:
-    so do the names of cars and roads.
-    """
+    """`404 Página no encontrada` begins with it. `Erreur 404` ends with it, as do names of cars in titles."""
     parts = _parts_of_title(title)
     for name in (*parts, *headings.split("\n")):
         is_last = re.fullmatch(r"(?:[^\W\d]+\W+){1,2}(?:404|410)\W*", name) and name not in parts
@@ -216,8 +212,8 @@ def _verdict_by_structure(page: PageSigns, otherwise: Verdict) -> Verdict:
 def verdict_on(text: str, title: str = "", marked_paid: bool = False, named: bool = False) -> Verdict:
     """What the page is, judged by its text and title; `marked_paid` says that it calls itself not free to read.
 
-    Only short texts are suspected, because an article may well speak of cookies, robots and subscriptions. `named` says
-    that the title has the words of the page's address: then it may speak of errors.
+    Only short texts are suspected: an article may well speak of cookies and robots. One that is `named` by its address
+    may also speak of errors.
     """
     words = count_words(text)
     whole, text = text, f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"  # a single word may be megabytes long

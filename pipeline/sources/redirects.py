@@ -1,8 +1,6 @@
 """Where Google's grounding redirects lead: asked once, soon after the answer, since the links expire after weeks.
 
 A target is kept beside the cited URL as `resolved_url` in `citations.jsonl`; nobody visits it here.
-
-Source: https://ai.google.dev/gemini-api/docs/google-search, `groundingChunks[].web.uri`.
 """
 
 import asyncio
@@ -25,8 +23,7 @@ from pipeline.sources.guard import web_target
 class Redirects(NamedTuple):
     """The targets of redirects by their URL; how many of the others have which reason.
 
-    Reasons: `refused` (by the guard), `network`, `timeout`, `bad_target` (a redirect again), `status_<n>` (an answer
-    that leads nowhere), `not_tried` (too many before it could not be reached).
+    Reasons: `refused` (by the guard), `network`, `timeout`, `bad_target` (a redirect again), `status_<n>`, `not_tried`.
     """
 
     targets: dict[str, str]
@@ -36,8 +33,7 @@ class Redirects(NamedTuple):
 async def resolve_citations(path: Path, client: httpx.AsyncClient) -> Redirects:
     """The redirects of a `citations.jsonl` that had no `resolved_url`; the file has their targets afterwards.
 
-    It is written anew only where there is something to add. A failure is counted and fails nothing. InputError where a
-    line is none of such a file.
+    A failure is counted and fails nothing; InputError where a line is none of such a file.
     """
     wanted = {line["url"] for line in read_citations(path) if not line.get("resolved_url")}
     redirects = await resolve_redirects(sorted(wanted), client)

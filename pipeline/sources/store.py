@@ -207,11 +207,8 @@ class Store:
 def open_store(path: Path, read_only: bool = False) -> Iterator[Store]:
     """The store in this file, made with its folders where there is none yet, and closed when the block ends.
 
-    With `read_only` it opens from a folder that cannot be written too, where it leaves no file behind.
-
-    Raises:
-        InputError: the file is no store, damaged, or of a newer citejury; or it is to be read and is not there.
-        OutputError: it cannot be opened or written, or stays locked by others.
+    With `read_only` it opens from a folder that cannot be written too, where it leaves no file behind. InputError where
+    the file is no store, damaged, of a newer citejury, or not there; OutputError where it is locked or unusable.
     """
     if read_only and not path.is_file():
         raise InputError(f"There is no store {str(path)!r} to read.")

@@ -41,10 +41,9 @@ _SPACES = re.compile(" {2,}")
 
 
 class NormalForm(NamedTuple):
-    """A text in normal form, and where each stretch of it comes from.
+    """Stretch i begins at `starts[i]` of the form and at `origins[i]` of the text, where it is `widths[i]` wide.
 
-    Stretch i begins at `starts[i]` of the form and at `origins[i]` of the text, where it is `widths[i]` wide; one that
-    is as wide in both was carried over letter by letter. `starts` increases.
+    One that is as wide in both was carried over letter by letter. `starts` increases.
     """
 
     text: str

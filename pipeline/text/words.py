@@ -158,10 +158,9 @@ class SentencePlace(NamedTuple):
 def cover(
     words: Set[str], numbers: Set[str], indexes: Sequence[WordIndex], count: int = SENTENCES
 ) -> tuple[Coverage, list[SentencePlace]]:
-    """How much of a text with these words and numbers is covered, and by which sentences: those with most of the words.
+    """How much of a text with these words and numbers is covered, and by which sentences, the best first.
 
-    The best is first, the earlier one where two have as many. All is 0 where no sentence shares a word with it. Of a
-    text of numbers alone these count as its words.
+    All is 0 where no sentence shares a word with it. Of a text of numbers alone these count as its words.
     """
     wanted = words or numbers
     most = []
@@ -192,8 +191,8 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 def detect_language(text: str) -> str:
     """ISO 639-1 code of the language that the text is in; `und` where it is too short or too unclear to say.
 
-    URLs, citation marks, digits and punctuation do not count. Below 20 letters (8 in scripts that write a word in one
-    or two signs), or below a probability of one half, nothing is claimed: on "Hello" detectors disagree.
+    Below 20 letters (8 in scripts that write a word in one or two signs), or below a probability of one half, nothing
+    is claimed: on "Hello" detectors disagree.
     """
     prose = _NOT_PROSE.sub(" ", text).strip()
     letters = len(prose.replace(" ", ""))

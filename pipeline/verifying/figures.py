@@ -63,8 +63,7 @@ _SHOWN_MONTHS = (
 def in_figures(text: str) -> str:
     """The text, normalised (NFKC), its dates as `2021 month8 14`, its numbers in figures: `1.5 million` as `1500000`.
 
-    Of a date only the parts it has. Numbers in words are those up to twenty and the tens, in Chinese and Japanese all
-    that are plainly numbers.
+    Numbers in words are those up to twenty and the tens, in Chinese and Japanese all that are plainly numbers.
     """
     text = _HAN_NUMBER.sub(lambda number: _han_number(number[0]), unicodedata.normalize("NFKC", text))
     for form in _DATES:

@@ -114,11 +114,7 @@ async def ask_verdict(question: OpenQuestion, model: Model) -> Structured[Verdic
 
 
 def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:
-    """What comes of the claim by the model's answer, as far as that is borne out.
-
-    Without a quote that is there the model neither supports nor contradicts; with some it supports nothing whose
-    numbers, dates, names or negations they have not. An answer that is no use leaves the claim undecided.
-    """
+    """What comes of the claim by the model's answer: decided only by quotes that are there and bear it out."""
     finding, answer = question.finding, said.value
     if answer is None:
         return _unanswered(finding, f"the model gave no usable answer: {said.error}")
@@ -272,8 +268,6 @@ class OpenClaims:
 
     def ask(self, claims: Iterator[_Cited], path: Path, report: Callable[[int], None], tell: Tell) -> Asked:
         """Ask about the sentences that the rules leave open, each distinct one once; keep replies in the file `path`.
-
-        `report` hears how many sentences are done, `tell` prints a line.
 
         Raises:
             OutputError: the file holds something else, cannot be written, or is another process's.

@@ -164,11 +164,7 @@ def submitted_file(path: Path) -> Path:
 
 
 def read_submitted(file: Path) -> Iterator[SubmittedReport]:
-    """The report, or every answer of the file in order, one at a time.
-
-    Raises:
-        InputError: the file has no sentence, is not UTF-8, or a CSV file that is not CSV v2.
-    """
+    """The report, or every answer of the file; InputError where it is not UTF-8, no CSV v2, or has no sentence."""
     if not is_answers_file(file):
         try:
             report = read_report(file.read_bytes().decode("utf-8-sig"))

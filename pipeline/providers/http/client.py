@@ -31,7 +31,6 @@ from pipeline.providers.http.transfer import (
     opened,
     read_lines,
     read_whole,
-    receive,
 )
 
 _SUCCESSES = range(200, 300)
@@ -39,10 +38,9 @@ _REDIRECTS = range(300, 400)
 
 
 class RetryPolicy(NamedTuple):
-    """How much effort one request is worth.
+    """`attempts` are the tries for each answer; `total_seconds` bounds sending and waiting after failures together.
 
-    `attempts` are the tries for each answer wanted. `total_seconds` bounds sending and waiting after failures together,
-    `read_seconds` the silence before an answer or within it. `backoff_seconds` is the unit of waits that nobody named.
+    `read_seconds` are the silence before an answer or within it, `backoff_seconds` the unit of waits that nobody named.
     """
 
     attempts: int = 2
@@ -160,11 +158,7 @@ class ApiClient:
                 spent += wait
 
     async def lines(self, request: ProviderRequest) -> AsyncGenerator[str, None]:
-        """The lines of a response of any length, as they come; the request is made again until the first has come.
-
-        Raises:
-            ProviderError: there is no good response after all attempts, or it breaks off.
-        """
+        """The lines of a response of any length, as they come; the request is made again until the first has come."""
         headers = {**request.headers, **self.headers}
         begun, attempt = False, 0
         while True:
@@ -193,8 +187,10 @@ class ApiClient:
         if content:
             headers.setdefault("content-type", "application/json")
         try:
+            url = self.endpoint.url(request)
             async with asyncio.timeout(max(0.0, seconds)), self.connection() as client:
-                received = await receive(client, self.endpoint.url(request), headers, content, request.method)
+                async with opened(client, url, headers, content, request.method) as response:
+                    received = await read_whole(response)
         except TimeoutError:
             within = f"within the {self.policy.total_seconds:.0f} seconds"
             words = f"{self.endpoint.host} did not finish its answer {within}."

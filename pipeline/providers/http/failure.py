@@ -55,27 +55,14 @@ _NO_MONEY = re.compile(
     r"insufficient_quota|credit_balance|credit balance|spend_?\s?limit|organization_usage_limit|usage limits?\b|PerDay",
     re.IGNORECASE,
 )
-_KIND_BY_WORD: dict[str, ErrorKind] = {
-    "authentication_error": "auth",
-    "permission_error": "auth",
-    "invalid_api_key": "auth",
-    "unauthenticated": "auth",
-    "permission_denied": "auth",
-    "billing_error": "quota",
-    "rate_limit_error": "rate_limit",
-    "rate_limit_exceeded": "rate_limit",
-    "resource_exhausted": "rate_limit",
-    "slow_down": "rate_limit",
-    "too_many_requests": "rate_limit",
-    "timeout_error": "timeout",
-    "deadline_exceeded": "timeout",
-    "api_error": "server",
-    "overloaded_error": "server",
-    "server_error": "server",
-    "internal": "server",
-    "internal_server_error": "server",
-    "unavailable": "server",
+_WORDS_OF_KIND: dict[ErrorKind, str] = {
+    "auth": "authentication_error permission_error invalid_api_key unauthenticated permission_denied",
+    "quota": "billing_error",
+    "rate_limit": "rate_limit_error rate_limit_exceeded resource_exhausted slow_down too_many_requests",
+    "timeout": "timeout_error deadline_exceeded",
+    "server": "api_error overloaded_error server_error internal internal_server_error unavailable",
 }
+_KIND_BY_WORD = {word: kind for kind, words in _WORDS_OF_KIND.items() for word in words.split()}
 _KIND_BY_STATUS: dict[int, ErrorKind] = {
     401: "auth",
     402: "quota",

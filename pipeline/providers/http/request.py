@@ -60,11 +60,7 @@ class Endpoint(NamedTuple):
 
 
 def read_base_url(name: str, url: str) -> str:
-    """The base URL without a slash at the end.
-
-    Raises:
-        SettingsError: it is not https (http only on this machine or inside a network), or holds more than a path.
-    """
+    """Without a slash at the end; SettingsError where it is not https (http only near here), or more than a path."""
     try:
         parts = urlsplit(url.strip())
         host, _ = parts.hostname or "", parts.port
@@ -93,11 +89,7 @@ _UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def load_body(text: str) -> Any:
-    """The payload's JSON value; characters that no file can carry are replaced by U+FFFD, one for one.
-
-    Raises:
-        ProviderError: the text is not JSON, or nested too deeply to be an answer.
-    """
+    """The payload's JSON value, characters that no file can carry replaced one for one; ProviderError if it is none."""
     if not text.strip():
         raise ProviderError("The payload is empty; a provider's JSON body is wanted.")
     try:

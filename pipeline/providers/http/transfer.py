@@ -58,22 +58,11 @@ def one_connection(trust: ssl.SSLContext, silence: httpx.Timeout) -> httpx.Async
     )
 
 
-async def receive(
-    client: httpx.AsyncClient, url: str, headers: Mapping[str, str], content: bytes, method: str = "POST"
-) -> RawResponse:
-    async with opened(client, url, headers, content, method) as response:
-        return await read_whole(response)
-
-
 @asynccontextmanager
 async def opened(
     client: httpx.AsyncClient, url: str, headers: Mapping[str, str], content: bytes = b"", method: str = "GET"
 ) -> AsyncIterator[httpx.Response]:
-    """A response of which only the head was read; the block may read its body with one of the functions below.
-
-    Raises:
-        ProviderError: nobody answered (`network`), not in time (`timeout`), or the body broke off (`network`).
-    """
+    """A response of which only the head was read; the block may read its body with one of the functions below."""
     host = httpx.URL(url).host
     has_begun = False
     try:
@@ -107,11 +96,7 @@ async def read_whole(response: httpx.Response) -> RawResponse:
 
 
 async def read_lines(response: httpx.Response) -> AsyncIterator[str]:
-    """The lines of a body of any length, one after the other, without those that are blank.
-
-    Raises:
-        ProviderError: a line is longer than any answer, or the body cannot be unpacked.
-    """
+    """The lines of a body of any length, one after the other, without those that are blank."""
     rest = bytearray()
     async for piece in _unpacked(response):
         if b"\n" in piece:
