@@ -188,9 +188,12 @@ class ApiClient:
             headers.setdefault("content-type", "application/json")
         try:
             url = self.endpoint.url(request)
-            async with asyncio.timeout(max(0.0, seconds)), self.connection() as client:
-                async with opened(client, url, headers, content, request.method) as response:
-                    received = await read_whole(response)
+            async with (
+                asyncio.timeout(max(0.0, seconds)),
+                self.connection() as client,
+                opened(client, url, headers, content, request.method) as response,
+            ):
+                received = await read_whole(response)
         except TimeoutError:
             within = f"within the {self.policy.total_seconds:.0f} seconds"
             words = f"{self.endpoint.host} did not finish its answer {within}."
