@@ -17,7 +17,7 @@ _PHRASES = {
     name: re.compile(form, re.I | re.X)
     for name, form in tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8")).items()
 }
-_NOT_FOUND = _PHRASES["not_found"]
+_NOT_FOUND = _PHRASES["soft_404"]
 # WordPress's `body_class()`, Shopify's template class, and others' that say the same; a page of number 404 says `-404`.
 # https://developer.wordpress.org/reference/functions/body_class/, https://shopify.dev/docs/storefronts/themes, 2026-11.
 _CLASS_OF_404 = re.compile(
@@ -98,9 +98,9 @@ _SHOWN = 80
 _SIGNS_OF_NO_USE: tuple[tuple[Reason, str, bool, int], ...] = (
     ("captcha", "captcha_title", True, _WALL_WORDS),
     ("captcha", "captcha", False, _WALL_WORDS),
-    ("soft_404", "not_found", True, _WALL_WORDS),
+    ("soft_404", "soft_404", True, _WALL_WORDS),
     ("parked", "parked", True, _WALL_WORDS),
-    ("soft_404", "not_found", False, _WALL_WORDS),
+    ("soft_404", "soft_404", False, _WALL_WORDS),
     ("parked", "parked", False, _WALL_WORDS),
     ("error_page", "error_title", True, _WALL_WORDS),
     ("error_page", "error", False, _WALL_WORDS),
@@ -187,8 +187,8 @@ def _verdict_by_own_text(page: PageSigns, address: Address, otherwise: Verdict) 
     if words > _WALL_WORDS:
         return otherwise
     said = f"{page.headings}\n{own}"[:_LOOKED_AT]
-    for reason, phrases in (("soft_404", "not_found"), ("parked", "parked")):
-        if found := _PHRASES[phrases].search(said):
+    for reason in _GONE:
+        if found := _PHRASES[reason].search(said):
             return _verdict_of(reason, found)
     if address.ends_above():
         return Verdict("home_page", "its redirect ends at an overview above it")
