@@ -6,10 +6,7 @@ its resamples is measured and scaled up. Median of interleaved rounds; progress 
 """
 
 import statistics
-import sys
-import time
 import tracemalloc
-from collections.abc import Callable
 
 import krippendorff
 import numpy as np
@@ -17,6 +14,7 @@ import numpy as np
 from annotation.argilla.labels import LABELS
 from exports.statistics.agreement import measure_figures
 from exports.statistics.ratings import IntArray, LabelArray, Ratings
+from tests.benchmarks.measure import log, report, seconds
 
 GOALS = {1: 20.0, 5: 60.0}
 """By units a record."""
@@ -68,12 +66,6 @@ def resample_with_krippendorff(counts: list[IntArray], resamples: int) -> None:
             krippendorff.alpha(value_counts=label[drawn], level_of_measurement="nominal")
 
 
-def seconds(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
-
-
 def measure_row(units_a_record: int) -> None:
     ratings = make_ratings(units_a_record)
     assert ratings.values.shape == (UNITS * ANNOTATORS, len(LABELS[ratings.task]))
@@ -82,16 +74,15 @@ def measure_row(units_a_record: int) -> None:
     for _ in range(ROUNDS):
         theirs = seconds(lambda: resample_with_krippendorff(counts, RESAMPLES // SCALE)) * SCALE
         ours = statistics.median(seconds(lambda: measure_figures(ratings, RESAMPLES, 0)) for _ in range(ROUNDS))
-        sys.stderr.write(f"krippendorff {theirs:.2f} s (scaled up), citejury {ours:.3f} s\n")
+        log(f"krippendorff {theirs:.2f} s (scaled up), citejury {ours:.3f} s")
         ratios.append(theirs / ours)
     tracemalloc.start()
     measure_figures(ratings, RESAMPLES, 0)
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
-    sys.stderr.write(f"traced peak {peak:.0f} MiB, goal below {MEMORY_MIB}\n")
-    ratio, goal = statistics.median(ratios), GOALS[units_a_record]
+    log(f"traced peak {peak:.0f} MiB, goal below {MEMORY_MIB}")
     name = "agreement" if units_a_record == 1 else f"agreement_{units_a_record}_units"
-    sys.stdout.write(f"{name}\t{ratio:.2f}\t>={goal:.2f}\t{'ok' if ratio >= goal else 'short'}\n")
+    report(name, statistics.median(ratios), GOALS[units_a_record], is_at_least=True)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,9 @@ the first's an answer in ms; beside them on stderr the most memory, and the disk
 
 `python tests/benchmarks/ask_again.py ANSWERS [PAYLOADS]` takes another number, and bodies from a folder as `--replay`
 has it.
-
-Source: CONTRIBUTING.md#speed.
 """
 
 import asyncio
-import csv
 import json
 import random
 import subprocess
@@ -31,10 +28,9 @@ from pipeline.asking.run import ask_narratives
 from pipeline.core.errors import ProviderError
 from pipeline.core.schema import PROVIDERS, ProviderName
 from pipeline.providers import get_provider, read_payload
+from tests.benchmarks.measure import log, report, write_narratives
 from tests.support.peak_memory import peak_bytes
 
-AGAIN, GOAL_AGAIN = "pipeline_ask_again", 0.10
-ANSWER, GOAL_ANSWER = "pipeline_ask_answer_ms", 5.0
 ANSWERS = 1_000
 DISTINCT = 7
 """Bodies of each provider."""
@@ -77,88 +73,49 @@ def pages(chance: random.Random, number: int) -> list[tuple[str, str, str]]:
 
 def openai(chance: random.Random) -> Any:
     """A response with annotations and many listed sources."""
-    words = text(chance, 600)
-    found = pages(chance, 10)
     notes = [
         {"type": "url_citation", "url": url, "title": title, "start_index": 40 * n, "end_index": 40 * n + 30}
-        for n, (url, title, _) in enumerate(found)
+        for n, (url, title, _) in enumerate(pages(chance, 10))
     ]
+    said = {"type": "output_text", "text": text(chance, 600), "annotations": notes}
     sources = [{"type": "url", "url": url} for url, _, _ in pages(chance, 60)]
-    return {
-        "object": "response",
-        "status": "completed",
-        "model": "model-1",
-        "output": [
-            {"type": "web_search_call", "status": "completed", "action": {"type": "search", "sources": sources}},
-            {"type": "message", "content": [{"type": "output_text", "text": words, "annotations": notes}]},
-        ],
-        "usage": {"input_tokens": 9000, "output_tokens": 400, "total_tokens": 9400},
-    }
+    search = {"type": "web_search_call", "status": "completed", "action": {"type": "search", "sources": sources}}
+    output = [search, {"type": "message", "content": [said]}]
+    usage = {"input_tokens": 9000, "output_tokens": 400, "total_tokens": 9400}
+    return {"object": "response", "status": "completed", "model": "model-1", "output": output, "usage": usage}
 
 
 def claude(chance: random.Random) -> Any:
     """A message whose search results are encrypted."""
-    found = pages(chance, 10)
-    results = [
-        {"type": "web_search_result", "url": url, "title": title, "encrypted_content": hidden(chance, 1500)}
-        for url, title, _ in found
-    ]
-    blocks = [
-        {
-            "type": "text",
-            "text": text(chance, 50),
-            "citations": [
-                {
-                    "type": "web_search_result_location",
-                    "url": url,
-                    "title": title,
-                    "cited_text": excerpt[:140],
-                    "encrypted_index": hidden(chance, 100),
-                }
-            ],
-        }
-        for url, title, excerpt in found
-    ]
-    search = {"type": "web_search_tool_result", "tool_use_id": "s", "content": results}
+    results, blocks = [], []
+    for url, title, excerpt in pages(chance, 10):
+        place = {"url": url, "title": title}
+        results.append({"type": "web_search_result", **place, "encrypted_content": hidden(chance, 1500)})
+        cited = {"cited_text": excerpt[:140], "encrypted_index": hidden(chance, 100)}
+        citations = [{"type": "web_search_result_location", **place, **cited}]
+        blocks.append({"type": "text", "text": text(chance, 50), "citations": citations})
+    content = [{"type": "web_search_tool_result", "tool_use_id": "s", "content": results}, *blocks]
     usage = {"input_tokens": 20000, "output_tokens": 900, "server_tool_use": {"web_search_requests": 2}}
-    return {
-        "type": "message",
-        "model": "model-2",
-        "stop_reason": "end_turn",
-        "content": [search, *blocks],
-        "usage": usage,
-    }
+    return {"type": "message", "model": "model-2", "stop_reason": "end_turn", "content": content, "usage": usage}
 
 
 def gemini(chance: random.Random) -> Any:
     """Grounded content: redirects, and supports by bytes."""
     words = text(chance, 500)
-    chunks = [
-        {
-            "web": {
-                "uri": f"https://vertexaisearch.cloud.google.com/grounding-api-redirect/{hidden(chance, 180)}",
-                "title": "a.example",
-            }
-        }
-        for _ in range(12)
-    ]
-    supports = [
-        {
-            "segment": {"startIndex": 60 * n, "endIndex": 60 * n + 50, "text": words[60 * n : 60 * n + 50]},
-            "groundingChunkIndices": [n],
-        }
-        for n in range(12)
-    ]
-    grounding = {"groundingChunks": chunks, "groundingSupports": supports, "webSearchQueries": [text(chance, 5)]}
-    padding = {"renderedContent": text(chance, 1500)}
+    redirect = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/"
+    supports = []
+    for n in range(12):
+        segment = {"startIndex": 60 * n, "endIndex": 60 * n + 50, "text": words[60 * n : 60 * n + 50]}
+        supports.append({"segment": segment, "groundingChunkIndices": [n]})
+    grounding = {
+        "groundingChunks": [{"web": {"uri": redirect + hidden(chance, 180), "title": "a.example"}} for _ in range(12)],
+        "groundingSupports": supports,
+        "webSearchQueries": [text(chance, 5)],
+        "searchEntryPoint": {"renderedContent": text(chance, 1500)},
+    }
+    content = {"parts": [{"text": words}], "role": "model"}
     return {
-        "candidates": [
-            {
-                "content": {"parts": [{"text": words}], "role": "model"},
-                "finishReason": "STOP",
-                "groundingMetadata": {**grounding, "searchEntryPoint": padding},
-            }
-        ],
+        "candidates": [{"content": content, "finishReason": "STOP", "groundingMetadata": grounding}],
         "modelVersion": "model-3",
         "usageMetadata": {"promptTokenCount": 900, "candidatesTokenCount": 700},
     }
@@ -170,20 +127,13 @@ def grok(chance: random.Random) -> Any:
 
 
 def perplexity(chance: random.Random) -> Any:
-    """A chat completion with search results, which stand beside each citation in the table."""
+    """A chat completion with search results, which are beside each citation in the table."""
     found = pages(chance, 8)
+    said = {"role": "assistant", "content": " ".join(f"{text(chance, 40)} [{n}]." for n in range(1, 9))}
     return {
         "object": "chat.completion",
         "model": "sonar",
-        "choices": [
-            {
-                "finish_reason": "stop",
-                "message": {
-                    "role": "assistant",
-                    "content": " ".join(f"{text(chance, 40)} [{n}]." for n in range(1, 9)),
-                },
-            }
-        ],
+        "choices": [{"finish_reason": "stop", "message": said}],
         "citations": [url for url, _, _ in found],
         "search_results": [{"url": url, "title": title, "snippet": excerpt} for url, title, excerpt in found],
         "usage": {"prompt_tokens": 60, "completion_tokens": 700, "cost": {"total_cost": 0.006}},
@@ -230,35 +180,24 @@ def start(narratives: Path, out: Path, payloads: str, compress: bool) -> Any:
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
-def disk(out: Path) -> int:
-    """The bytes of the folder's files."""
-    return sum(path.stat().st_size for path in out.iterdir())
-
-
 def main(answers: int = ANSWERS, payloads: str = "") -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
-        rows = (
-            (f"N{number}", f"Narrative {number}: ワクチンは危険である。") for number in range(answers // len(PROVIDERS))
-        )
-        with open(folder / "narratives.csv", "w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([("narrative_id", "prompt"), *rows])
-        told = {}
+        narratives = write_narratives(folder, answers // len(PROVIDERS))
+        taken = {}
         for form in ("plain", "compressed"):
-            first, again = (
-                start(folder / "narratives.csv", folder / form, payloads, form == "compressed") for _ in range(2)
+            out = folder / form
+            first, again = (start(narratives, out, payloads, form == "compressed") for _ in range(2))
+            taken[form] = (1000 * first["seconds"] / first["answers"], again["seconds"] / first["seconds"])
+            disk = sum(path.stat().st_size for path in out.iterdir()) / first["answers"] / 1000
+            log(
+                f"{form}: {first['answers']:,} answers, each {taken[form][0]:.2f} ms, then {taken[form][1]:.3f} of it, "
+                f"{first['memory'] / 1e6:.0f} and {again['memory'] / 1e6:.0f} MB of memory; {disk:.1f} kB an answer"
             )
-            told[form] = (1000 * first["seconds"] / first["answers"], again["seconds"] / first["seconds"])
-            kilobytes = disk(folder / form) / first["answers"] / 1000
-            sys.stderr.write(
-                f"{form}: {first['answers']:,} answers, {told[form][0]:.2f} ms each, again {told[form][1]:.3f} of it; "
-                f"{first['memory'] / 1e6:.0f} and {again['memory'] / 1e6:.0f} MB of memory; {kilobytes:.1f} kB of disk "
-                "an answer\n"
-            )
-            rmtree(folder / form)
-    each, ratio = told["plain"]
-    sys.stdout.write(f"{AGAIN}\t{ratio:.3f}\t<={GOAL_AGAIN:.2f}\t{'ok' if ratio <= GOAL_AGAIN else 'short'}\n")
-    sys.stdout.write(f"{ANSWER}\t{each:.2f}\t<={GOAL_ANSWER:.2f}\t{'ok' if each <= GOAL_ANSWER else 'short'}\n")
+            rmtree(out)
+    each, ratio = taken["plain"]
+    report("pipeline_ask_again", ratio, 0.1)
+    report("pipeline_ask_answer_ms", each, 5.0)
 
 
 if __name__ == "__main__":

@@ -21,14 +21,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from annotation.server.home.folder import read_or_make_secrets
 from annotation.server.launch import start_server
 from tests.benchmarks.bare_server import unpatched_server
+from tests.benchmarks.measure import log, report
 
-GOALS = {"log-in loops": 5.0}
-GOAL = 3.0
 REQUESTS = 80
 PAUSE_SECONDS = 0.05
 LONGEST_SECONDS = 5.0
@@ -44,16 +41,12 @@ def main() -> None:
         with few_open_files():
             guarded = servers.enter_context(start_server(Path(folder) / "guarded", port=0))
             bare = servers.enter_context(unpatched_server(Path(folder) / "bare", script=__file__, settings={}))
-        ours, theirs = (
-            place(guarded.url, guarded.owner_api_key),
-            place(bare.api_url, read_or_make_secrets(Path(folder) / "bare").owner_api_key),
-        )
+        key = read_or_make_secrets(Path(folder) / "bare").owner_api_key
+        ours, theirs = place(guarded.url, guarded.owner_api_key), place(bare.api_url, key)
         for name in sys.argv[1:] or ATTACKS:
             with_guard, without = (ratio(name, *each) for each in (ours, theirs))
-            sys.stderr.write(f"{name}: {with_guard:.2f} with the guard, {without:.2f} without\n")
-            goal = GOALS.get(name, GOAL)
-            sys.stdout.write(f"{name}\t{with_guard:.2f}\t<={goal:.2f}\t{'ok' if with_guard <= goal else 'short'}\n")
-            sys.stdout.flush()
+            log(f"{name}: {with_guard:.2f} with the guard, {without:.2f} without")
+            report(name, with_guard, 5.0 if name == "log-in loops" else 3.0)
 
 
 def place(url: str, key: str) -> tuple[Place, str]:
@@ -88,7 +81,7 @@ def ratio(name: str, server: Place, key: str) -> float:
     # What the attack has left behind is no part of the next one.
     while taken(server, key, 1)[0] > max(LONGEST_SECONDS / 5, 3 * idle):
         pass
-    sys.stderr.write(f"  {name}: {1000 * idle:.0f} ms idle, {1000 * during:.0f} ms under attack\n")
+    log(f"  {name}: {1000 * idle:.0f} ms idle, {1000 * during:.0f} ms under attack")
     return during / idle
 
 
@@ -123,38 +116,12 @@ def send(server: Place, *pieces: bytes, endless: bytes = b"") -> None:
 
 
 def head(path: str, method: str = "GET", **headers: str) -> bytes:
-    """The head of a request."""
     lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close"]
-    return "\r\n".join(
-        [*lines, *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items()), "", ""]
-    ).encode()
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
-def ask_for_ranges(server: Place) -> None:
-    """A file in 57,000 pieces of two bytes."""
-    send(server, head("/favicon.ico", Range="bytes=" + "0-1," * 57_000 + "2-3"))
-
-
-def send_large_body(server: Place) -> None:
-    """256 MB to a route that needs a log-in."""
-    send(server, head("/api/v1/workspaces", "POST", Content_Length=str(4096 * 65536)), endless=b"a" * 65536)
-
-
-def send_large_header(server: Place) -> None:
-    """A header of 4 MB."""
-    send(server, head("/api/v1/version")[:-2], b"X-Long: ", *[b"a" * 65536] * 64, b"\r\n\r\n")
-
-
-def log_in(server: Place) -> None:
-    """A wrong password of a user that there is."""
-    body = b"username=owner&password=wrong-password"
-    form = "application/x-www-form-urlencoded"
-    send(server, head("/api/v1/token", "POST", Content_Length=str(len(body)), Content_Type=form) + body)
-
-
-def log_in_with_fields(server: Place) -> None:
-    """A form of 20,000 fields without a name and a password."""
-    body = b"a=&" * 20_000
+def post_form(server: Place, body: bytes) -> None:
     form = "application/x-www-form-urlencoded"
     send(server, head("/api/v1/token", "POST", Content_Length=str(len(body)), Content_Type=form) + body)
 
@@ -203,14 +170,27 @@ def opening(server: Place) -> socket.socket:
 
 
 ATTACKS: dict[str, tuple[Callable[[Place], None], int]] = {
-    "Range": (ask_for_ranges, 1),
-    "large body": (send_large_body, 1),
+    # A file in 57,000 pieces of two bytes.
+    "Range": (lambda server: send(server, head("/favicon.ico", Range="bytes=" + "0-1," * 57_000 + "2-3")), 1),
+    # 256 MB to a route that needs a log-in.
+    "large body": (
+        lambda server: send(
+            server, head("/api/v1/workspaces", "POST", Content_Length=str(4096 * 65536)), endless=b"a" * 65536
+        ),
+        1,
+    ),
     "slow headers": (lambda server: dribble(server, b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "), 1),
     "slow body": (lambda server: dribble(server, head("/api/v1/token", "POST", Content_Length="60000")), 1),
     "half-open": (hold_open, 1),
-    "large header": (send_large_header, 1),
-    "log-in loops": (log_in, 10),
-    "long forms": (log_in_with_fields, 10),
+    # 4 MB.
+    "large header": (
+        lambda server: send(server, head("/api/v1/version")[:-2], b"X-Long: ", *[b"a" * 65536] * 64, b"\r\n\r\n"),
+        1,
+    ),
+    # A wrong password of a user that there is.
+    "log-in loops": (lambda server: post_form(server, b"username=owner&password=wrong-password"), 10),
+    # 20,000 fields without a name and a password.
+    "long forms": (lambda server: post_form(server, b"a=&" * 20_000), 10),
 }
 """What each does, again and again, and in how many threads."""
 

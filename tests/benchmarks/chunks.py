@@ -1,7 +1,7 @@
-"""500 pages from loopback to chunks, against trafilatura alone on the same bytes (CONTRIBUTING.md#speed).
+"""500 pages from loopback to chunks, against trafilatura alone on the same bytes.
 
-Ours is the way of the commands, with a parser process a core; trafilatura has one process. Prints one line: name,
-ratio, goal, `ok` or `short`; on stderr the same with one parser process, and how well the articles' text is found.
+Ours is the way of the commands, with a parser process a core; trafilatura has one process. On stderr is
+the same with one parser process, and how well the articles' text is found.
 """
 
 import asyncio
@@ -21,10 +21,9 @@ from pipeline.sources.chunk import tokenize_chunk
 from pipeline.sources.extract import Extracted, Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.schema import Document, SourceMeta
+from tests.benchmarks.measure import log, report
 from tests.support.web import Page, Web
 
-NAME = "pages_to_chunks"
-GOAL = 1.3
 PAGES = 500
 ROUNDS = 5
 ARTICLES = Path(__file__).parents[3] / "shared" / "corpora" / "articles"
@@ -112,12 +111,11 @@ def main() -> None:
         ours += seconds
         found += read
         single += asyncio.run(seconds_with_chunks(part, 1))[0]
-    ratio = ours / alone
-    sys.stderr.write(
+    log(
         f"alone {alone:.1f} s, to chunks {ours:.1f} s, with one parser process {single:.1f} s ({single / alone:.2f}), "
-        f"{PAGES} pages; F1 of the text {f1(found):.4f}\n"
+        f"{PAGES} pages; F1 of the text {f1(found):.4f}"
     )
-    sys.stdout.write(f"{NAME}\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")
+    report("pages_to_chunks", ours / alone, 1.3)
 
 
 if __name__ == "__main__":

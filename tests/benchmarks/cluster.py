@@ -6,16 +6,14 @@ processors is. Seconds go to stderr.
 """
 
 import asyncio
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import httpx
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pipeline.asking.cluster import Cluster, fetch_on_cluster
 from pipeline.asking.gather import Wanted, gather_pages
@@ -23,24 +21,14 @@ from pipeline.sources.extract import Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.store import Store, open_store
+from tests.benchmarks.measure import bees, log, report
 from tests.support.dask_cluster import dask_cluster
-from tests.support.web import Asked, Page, Web
+from tests.support.web import Web
 
-GOAL = 2.0
 SITES = 24
 PAGES = 10
 WORKERS = 3
-SECONDS = 1.0
 POLICY = FetchPolicy(delay=0.0, concurrency=8)
-
-
-def page(asked: Asked) -> Page:
-    """One of the pages: 6 kB of text that no other page has."""
-    if asked.path == "/robots.txt":
-        return Page(status=404)
-    text = "".join(f"Page {asked.path} tells in sentence {number} what bees do with nectar. " for number in range(90))
-    body = f"<html><head><title>{asked.path}</title></head><body><article><p>{text}</p></article></body></html>"
-    return Page(body, seconds=SECONDS)
 
 
 async def alone(first: Sequence[str], urls: Sequence[str], client: httpx.AsyncClient, store: Store) -> float:
@@ -71,7 +59,7 @@ def main() -> None:
     with ExitStack() as opened:
         folders = [Path(opened.enter_context(tempfile.TemporaryDirectory())) for _ in range(3)]
         hosts = [f"127.0.0.{number + 2}" for number in range(SITES)]
-        webs = [opened.enter_context(Web({host: page}, host)) for host in hosts]
+        webs = [opened.enter_context(Web({host: partial(bees, seconds=1.0)}, host)) for host in hosts]
         first, *rest = ([web.url(web.host, f"/{web.host}/{number}") for web in webs] for number in range(PAGES + 1))
         urls = [url for some in rest for url in some]
         allowed = tuple(web.address for web in webs)
@@ -82,9 +70,8 @@ def main() -> None:
         with open_store(folders[2] / "store.db") as store:
             three = together(first, urls, Cluster(running.address, POLICY, allowed), store)
             check(store)
-    sys.stderr.write(f"{SITES * PAGES} pages: one machine {one:.1f} s, {WORKERS} workers {three:.1f} s\n")
-    ratio = one / three
-    sys.stdout.write(f"cluster\t{ratio:.2f}\t>={GOAL:.2f}\t{'ok' if ratio >= GOAL else 'short'}\n")
+    log(f"{SITES * PAGES} pages: one machine {one:.1f} s, {WORKERS} workers {three:.1f} s")
+    report("cluster", one / three, 2.0, is_at_least=True)
 
 
 if __name__ == "__main__":

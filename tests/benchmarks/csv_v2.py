@@ -1,29 +1,19 @@
-"""CSV v2 written, read and checked, against csv.writer and csv.reader alone on the same 200,000 rows.
-
-Prints one line: name, ratio, goal, `ok` or `short`.
-
-Source: CONTRIBUTING.md#speed.
-"""
+"""CSV v2 written, read and checked, against csv.writer and csv.reader alone on the same 200,000 rows."""
 
 import csv
 import gc
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from uuid import UUID
 
 from pipeline.citations.addresses import source_domain
 from pipeline.core.schema import CSV_COLUMNS, PROVIDERS, SearchResult, StoredAnswer
 from pipeline.csv.file import read_answers, write_answers
 from pipeline.csv.rows import answer_cells
+from tests.benchmarks.measure import log, medians, report, seconds
 from tests.support.csv_check import check_file
 
-NAME = "csv_v2_write_read_check"
-GOAL = 3.0
 ROWS = 200_000
 REPEATS = 3
 
@@ -56,63 +46,48 @@ def made_up_answer(number: int) -> StoredAnswer:
     )
 
 
-def made_up_answers() -> list[StoredAnswer]:
-    """Answers of exactly 200,000 rows: 40 for each round of the five providers."""
-    return [made_up_answer(number) for number in range(ROWS // 40 * len(PROVIDERS))]
-
-
 def plain_rows(answer: StoredAnswer) -> list[list[str]]:
     """The answer's rows as lists of cells, ready for csv.writer."""
     cells = answer_cells(answer)
     return [[*cells.shared, *source, *result] for source in cells.sources for result in cells.results]
 
 
-def with_csv_alone(path: Path, rows: list[list[str]]) -> int:
-    """How many rows were written and read again with nothing but `csv`."""
+def with_csv_alone(path: Path, rows: list[list[str]]) -> None:
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(CSV_COLUMNS)
         writer.writerows(rows)
     with open(path, encoding="utf-8", newline="") as file:
-        return sum(1 for _ in csv.reader(file)) - 1
+        check(sum(1 for _ in csv.reader(file)) - 1, len(rows))
 
 
-def with_csv_v2(path: Path, answers: list[StoredAnswer]) -> int:
-    """How many answers were written, read again and found right."""
+def with_csv_v2(path: Path, answers: list[StoredAnswer]) -> None:
     write_answers(path, answers)
-    read = sum(1 for _ in read_answers(path))
-    violations = check_file(path)
-    if violations:
+    check(sum(1 for _ in read_answers(path)), len(answers))
+    if violations := check_file(path):
         raise SystemExit(f"the made-up file is not right: {violations[0]}")
-    return read
 
 
-def seconds(work: Callable[[], int], wanted: int) -> float:
-    """How long the work took; it must have come to the number that is wanted."""
-    start = perf_counter()
-    found = work()
-    taken = perf_counter() - start
+def check(found: int, wanted: int) -> None:
     if found != wanted:
         raise SystemExit(f"{found} instead of {wanted}")
-    return taken
 
 
 def main() -> None:
-    answers = made_up_answers()
+    answers = [made_up_answer(number) for number in range(ROWS // 40 * len(PROVIDERS))]  # 40 rows a round of the five
     rows = [row for answer in answers for row in plain_rows(answer)]
+    check(len(rows), ROWS)
     gc.freeze()  # the rows of the baseline, held for it alone, are not to slow down either side
-    alone: list[float] = []
-    ours: list[float] = []
     with TemporaryDirectory() as folder:
         baseline, file = Path(folder, "alone.csv"), Path(folder, "answers.csv")
-        for _ in range(REPEATS):
-            alone.append(seconds(lambda: with_csv_alone(baseline, rows), ROWS))
-            ours.append(seconds(lambda: with_csv_v2(file, answers), len(answers)))
+        alone, ours = medians(
+            (seconds(lambda: with_csv_alone(baseline, rows)), seconds(lambda: with_csv_v2(file, answers)))
+            for _ in range(REPEATS)
+        )
         if baseline.read_bytes() != file.read_bytes():
             raise SystemExit("the two files differ")
-    ratio = median(ours) / median(alone)
-    sys.stderr.write(f"alone {median(alone):.2f} s, CSV v2 {median(ours):.2f} s, {ROWS:,} rows\n")
-    sys.stdout.write(f"{NAME}\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")
+    log(f"alone {alone:.2f} s, CSV v2 {ours:.2f} s, {ROWS:,} rows")
+    report("csv_v2_write_read_check", ours / alone, 3.0)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,9 @@ other word, all with the forms that were compared. Median of interleaved rounds;
 
 import random
 import statistics
-import sys
-import time
 
-from pipeline.models.evidence import Validated, aggregate_context, read_context, validate_and_normalize_evidence
+from pipeline.models.evidence import aggregate_context, read_context, validate_and_normalize_evidence
+from tests.benchmarks.measure import log, report, seconds
 
 GOAL = 4.5
 SIZES = (500_000, 2_000_000)
@@ -40,25 +39,21 @@ def make_context(size: int) -> tuple[str, list[dict[str, str]]]:
     return aggregate_context(pages), items
 
 
-def seconds_of(context: str, items: list[dict[str, str]]) -> tuple[float, Validated]:
-    started = time.perf_counter()
-    checked = validate_and_normalize_evidence(read_context(context), items, max_items=ITEMS, explain=True)
-    return time.perf_counter() - started, checked
-
-
 def main() -> None:
     contexts = {size: make_context(size) for size in SIZES}
     times: dict[int, list[float]] = {size: [] for size in SIZES}
     for _ in range(ROUNDS):
         for size, (context, items) in contexts.items():
-            taken, checked = seconds_of(context, items)
-            if len(checked.errors) != ITEMS // 2:
-                raise SystemExit(f"{len(checked.errors)} quotes were not found, not {ITEMS // 2}.")
-            times[size].append(taken)
+
+            def check(context: str = context, items: list[dict[str, str]] = items) -> None:
+                found = validate_and_normalize_evidence(read_context(context), items, max_items=ITEMS, explain=True)
+                if len(found.errors) != ITEMS // 2:
+                    raise SystemExit(f"{len(found.errors)} quotes were not found, not {ITEMS // 2}.")
+
+            times[size].append(seconds(check))
     small, large = (statistics.median(times[size]) for size in SIZES)
-    sys.stderr.write(f"{ITEMS} items: {small:.2f} s on 0.5 MB, {large:.2f} s on 2 MB\n")
-    verdict = "ok" if large / small <= GOAL else "short"
-    sys.stdout.write(f"evidence, 2 MB against 0.5 MB\t{large / small:.2f}\t<={GOAL:.2f}\t{verdict}\n")
+    log(f"{ITEMS} items: {small:.2f} s on 0.5 MB, {large:.2f} s on 2 MB")
+    report("evidence, 2 MB against 0.5 MB", large / small, GOAL)
 
 
 if __name__ == "__main__":

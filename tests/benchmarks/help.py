@@ -1,27 +1,17 @@
 """`citejury --help` against `python -c "import click"`: medians of interleaved runs."""
 
-import statistics
 import subprocess
 import sys
-import time
 
-GOAL = 1.5
-ROUNDS = 15
-HELP = [sys.executable, "-c", "import sys; sys.argv = ['citejury', '--help']; from exports.cli import main; main()"]
-CLICK = [sys.executable, "-c", "import click"]
+from tests.benchmarks.measure import medians, report, seconds
+
+HELP = "import sys; sys.argv = ['citejury', '--help']; from exports.cli import main; main()"
 
 
-def seconds(command: list[str]) -> float:
-    begun = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    return time.perf_counter() - begun
-
-
-def main() -> None:
-    pairs = [(seconds(HELP), seconds(CLICK)) for _ in range(ROUNDS)]
-    ratio = statistics.median(ours for ours, _ in pairs) / statistics.median(theirs for _, theirs in pairs)
-    sys.stdout.write(f"help\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")
+def taken(code: str) -> float:
+    return seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True, capture_output=True))
 
 
 if __name__ == "__main__":
-    main()
+    ours, theirs = medians((taken(HELP), taken("import click")) for _ in range(15))
+    report("help", ours / theirs, 1.5)

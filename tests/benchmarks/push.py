@@ -4,14 +4,9 @@ Ours is the whole way, from canonical records on, to the embedded server. The ba
 comes, on SQLite too, with a search engine that does nothing; its bodies are made beforehand.
 """
 
-import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
-
-from bare_server import unpatched_server
-from seeding import made_up
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.display import to_records
@@ -20,10 +15,11 @@ from annotation.argilla.wording import read_wording
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.push.push import push_records
-from annotation.server.launch import start_server
 from pipeline.records.schema import QueryResponse
+from tests.benchmarks.bare_server import unpatched_server
+from tests.benchmarks.measure import embedded, log, report, seconds
+from tests.benchmarks.seeding import made_up
 
-GOAL = 0.4
 RECORDS = 1250
 BODIES = 5000
 BATCH = 500
@@ -39,11 +35,12 @@ def with_two_passages(number: int) -> QueryResponse:
 
 def seconds_of_push(client: Argilla, records: list[QueryResponse]) -> float:
     set_up(client, WORKSPACE)
-    begun = time.perf_counter()
-    report = push_records(client, WORKSPACE, records)
-    taken = time.perf_counter() - begun
-    check(sum(counts.new for counts in report.tasks.values()))
-    return taken
+
+    def push() -> None:
+        report = push_records(client, WORKSPACE, records)
+        check(sum(counts.new for counts in report.tasks.values()))
+
+    return seconds(push)
 
 
 def seconds_of_put(client: Argilla, records: list[QueryResponse]) -> float:
@@ -55,12 +52,14 @@ def seconds_of_put(client: Argilla, records: list[QueryResponse]) -> float:
         for task, group in to_records(record, wording).items():
             bodies[task] += group
     check(sum(len(group) for group in bodies.values()))
-    begun = time.perf_counter()
-    for task in TASKS:
-        for first in range(0, len(bodies[task]), BATCH):
-            items = bodies[task][first : first + BATCH]
-            client.request("PUT", f"/datasets/{datasets[task].id}/records/bulk", json={"items": items})
-    return time.perf_counter() - begun
+
+    def put() -> None:
+        for task in TASKS:
+            for first in range(0, len(bodies[task]), BATCH):
+                items = bodies[task][first : first + BATCH]
+                client.request("PUT", f"/datasets/{datasets[task].id}/records/bulk", json={"items": items})
+
+    return seconds(put)
 
 
 def check(bodies: int) -> None:
@@ -70,17 +69,12 @@ def check(bodies: int) -> None:
 
 def main() -> None:
     records = [with_two_passages(number) for number in range(RECORDS)]
-    with tempfile.TemporaryDirectory() as folder:
-        with unpatched_server(Path(folder) / "bare") as client:
-            bare = seconds_of_put(client, records)
-        with (
-            start_server(Path(folder) / "ours", port=0) as server,
-            Argilla(server.url, server.owner_api_key) as client,
-        ):
-            ours = seconds_of_push(client, records)
-    sys.stderr.write(f"push {ours:.1f} s, bare PUT on an unpatched server {bare:.1f} s, {BODIES:,} records\n")
-    ratio = ours / bare
-    sys.stdout.write(f"push\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")
+    with tempfile.TemporaryDirectory() as folder, unpatched_server(Path(folder) / "bare") as client:
+        bare = seconds_of_put(client, records)
+    with embedded() as (_, _, client):
+        ours = seconds_of_push(client, records)
+    log(f"push {ours:.1f} s, bare PUT on an unpatched server {bare:.1f} s, {BODIES:,} records")
+    report("push", ours / bare, 0.4)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,12 @@
 """A deep run without a model over Debian's English manuals, 154 pages, against trafilatura alone on the same bytes.
 
 All processor time of the run counts, that of the processes which read the pages too; the median of three runs. Seconds
-go to stderr. Prints one line: name, ratio, goal, `ok` or `short`.
+go to stderr.
 """
 
 import asyncio
 import shutil
-import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
@@ -16,18 +14,13 @@ from time import process_time
 
 import trafilatura
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from pipeline.research.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.run import open_environment
 from pipeline.research.stages import research
+from tests.benchmarks.measure import log, report, seconds
 from tests.support.debian_pages import DEBIAN_REFERENCE, DEVELOPERS_REFERENCE, HANDBOOK, PLACES
 
 TOPIC = "How does Debian verify the signatures of packages, and which risks are left to administrators?"
-GOAL = 3.5
-RUNS = 3
-PAGES = 25
-CAP = 10
 BOOKS = {"handbook": f"{HANDBOOK}/en-US", "reference": DEBIAN_REFERENCE, "developers": DEVELOPERS_REFERENCE}
 
 
@@ -56,8 +49,8 @@ async def run_once(runs_dir: Path, documents: Path) -> None:
         run_id="r",
         runs_dir=runs_dir,
         depth="deep",
-        budget=PAGES,
-        per_domain_cap=CAP,
+        budget=25,
+        per_domain_cap=10,
         search="local",
         documents=documents,
         model=EXTRACTIVE,
@@ -67,29 +60,16 @@ async def run_once(runs_dir: Path, documents: Path) -> None:
             raise SystemExit("The run did not pass its audit.")
 
 
-def extracting_seconds(files: Sequence[Path]) -> float:
-    """How long trafilatura takes over the files."""
-    bodies = [file.read_bytes() for file in files]
-    trafilatura.extract(bodies[0])
-    start = process_time()
-    for body in bodies:
-        trafilatura.extract(body)
-    return process_time() - start
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         documents = Path(place, "books")
-        files = copy_books(documents)
-        alone = extracting_seconds(files)
-        used = []
-        for number in range(RUNS):
-            start = used_seconds()
-            asyncio.run(run_once(Path(place, f"runs{number}"), documents))
-            used.append(used_seconds() - start)
-    ratio = median(used) / alone
-    sys.stderr.write(f"{len(files)} pages: {median(used):.1f} s, trafilatura alone {alone:.1f} s\n")
-    sys.stdout.write(f"research\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")
+        bodies = [file.read_bytes() for file in copy_books(documents)]
+        trafilatura.extract(bodies[0])
+        alone = seconds(lambda: list(map(trafilatura.extract, bodies)), process_time)
+        runs = [Path(place, f"runs{number}") for number in range(3)]
+        used = median(seconds(lambda each=each: asyncio.run(run_once(each, documents)), used_seconds) for each in runs)
+    log(f"{len(bodies)} pages: {used:.1f} s, trafilatura alone {alone:.1f} s")
+    report("research", used / alone, 3.5)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
+from tests.benchmarks.measure import bees, log, report
 from tests.support.cited_run import cited_answer, write_run
-from tests.support.web import Asked, Page, Web
+from tests.support.web import Web
 
-GOAL = 1.15
 FEW, MANY = 100, 2000
 HOSTS = 20
 CITED = 10
-SENTENCE = "Page {page} tells in sentence {number} what bees of hive {hive} did with the nectar of that year. "
 
 # The peak of the process itself: those that read the pages have a limit of their own.
 MEASURED = """
@@ -55,14 +52,6 @@ if __name__ == "__main__":
 """
 
 
-def page(asked: Asked) -> Page:
-    """One of the pages: 6 kB of text that no other page has."""
-    if asked.path == "/robots.txt":
-        return Page(status=404)
-    text = "".join(SENTENCE.format(page=asked.path, number=number, hive=number * 7) for number in range(60))
-    return Page(f"<html><head><title>{asked.path}</title></head><body><article><p>{text}</p></article></body></html>")
-
-
 def peak_kilobytes(pages: int, web: Web, folder: Path) -> int:
     """Peak memory of one run of the command's work on so many pages."""
     urls = [web.url(f"host{number % HOSTS}.test", f"/{number}") for number in range(pages)]
@@ -77,18 +66,17 @@ def peak_kilobytes(pages: int, web: Web, folder: Path) -> int:
     measured = json.loads(done.stdout)
     if measured["read"] != pages:
         raise SystemExit(f"{measured['read']} of {pages} pages were read: {done.stderr}")
-    sys.stderr.write(f"{pages} pages in {measured['seconds']:.1f} s, peak {measured['kilobytes'] / 1024:.0f} MiB\n")
+    log(f"{pages} pages in {measured['seconds']:.1f} s, peak {measured['kilobytes'] / 1024:.0f} MiB")
     return int(measured["kilobytes"])
 
 
 def main() -> None:
-    with Web({f"host{number}.test": page for number in range(HOSTS)}) as web:
+    with Web({f"host{number}.test": bees for number in range(HOSTS)}) as web:
         peaks = []
         for pages in (FEW, MANY):
             with tempfile.TemporaryDirectory() as folder:
                 peaks.append(peak_kilobytes(pages, web, Path(folder)))
-    ratio = peaks[1] / peaks[0]
-    sys.stdout.write(f"sources\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")
+    report("sources", peaks[1] / peaks[0], 1.15)
 
 
 if __name__ == "__main__":

@@ -5,25 +5,16 @@ submits until the next record is there and its first question has the focus. The
 """
 
 import statistics
-import sys
-import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from annotation.server.launch import start_server
+from tests.benchmarks.measure import embedded, log, report
 from tests.support.page_campaign import campaign, opened
 from tests.support.page_driver import answer, forget, press, start_browser, wait
 
-if TYPE_CHECKING:
-    from selenium.webdriver import Chrome
-
-GOAL = 1.5
 RECORDS = 12
 OURS = "*/citejury/*"
 WATCH = """window.taken = [];
@@ -41,7 +32,7 @@ const look = () => {
 look();"""
 
 
-def annotate(driver: "Chrome", owner: Argilla, url: str, task: TaskName, blocked: list[str]) -> tuple[int, list[float]]:
+def annotate(driver: Chrome, owner: Argilla, url: str, task: TaskName, blocked: list[str]) -> tuple[int, list[float]]:
     """Keys a record, and seconds from each submission but the last to the record after it."""
     work = campaign(owner, records=RECORDS, annotators=1, task=task)
     forget(driver, url)
@@ -64,23 +55,18 @@ def annotate(driver: "Chrome", owner: Argilla, url: str, task: TaskName, blocked
 def main() -> None:
     ours: list[float] = []
     without: list[float] = []
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        start_server(Path(folder) / "home", port=0) as server,
-        Argilla(server.url, server.owner_api_key) as owner,
-    ):
-        driver = start_browser(Path(folder) / "profile")
+    with embedded() as (folder, server, owner):
+        driver = start_browser(folder / "profile")
         try:
             for task in TASKS:
                 _, plain = annotate(driver, owner, server.url, task, [OURS])
                 keys, mine = annotate(driver, owner, server.url, task, [])
                 ours, without = ours + mine, without + plain
                 taken = f"{statistics.median(mine):.2f} s, {statistics.median(plain):.2f} s without our scripts"
-                sys.stderr.write(f"{task}: {keys} keys a record, to the next one {taken}\n")
+                log(f"{task}: {keys} keys a record, to the next one {taken}")
         finally:
             driver.quit()
-    ratio = statistics.median(ours) / statistics.median(without)
-    sys.stdout.write(f"submit\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")
+    report("submit", statistics.median(ours) / statistics.median(without), 1.5)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,11 @@
 """200 claims checked against 25 chapters of Debian's handbook, all pages against all claims, and reading them alone.
 
 The floor is what any check has to do once: the sentences of each page, their words, and the form quotes are looked up
-in. Prints one line: name, ratio, goal, `ok` or `short`.
+in.
 """
 
-import sys
 from pathlib import Path
-from statistics import median
 from time import process_time
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pipeline.research.claims import verify
 from pipeline.text.normal_form import normal_form
@@ -17,14 +13,12 @@ from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import words_and_numbers
 from pipeline.verifying.page_text import read_page
 from pipeline.verifying.values import Claim, Page
+from tests.benchmarks.measure import log, medians, report, seconds
 from tests.support.debian_pages import HANDBOOK, PLACES
 from tests.support.debian_web import title_and_text
 
-NAME = "verify"
-GOAL = 10.0
 CHAPTERS = 25
 CLAIMS_OF_EACH = 8
-ROUNDS = 3
 
 
 def chapters(folder: Path) -> list[Page]:
@@ -48,25 +42,19 @@ def claims_of(pages: list[Page]) -> list[Claim]:
     return claims
 
 
-def floor_seconds(pages: list[Page]) -> float:
-    start = process_time()
+def read(pages: list[Page]) -> None:
     for page in pages:
         normal_form(page.text)
         for begin, end in sentence_spans(page.text, page.lang):
             words_and_numbers(page.text[begin:end], "")
-    return process_time() - start
 
 
-def verify_seconds(pages: list[Page], claims: list[Claim]) -> float:
-    """How long we take over all of it, the pages unread."""
+def check(pages: list[Page], claims: list[Claim]) -> None:
+    """All of it, the pages unread."""
     read_page.cache_clear()
-    start = process_time()
-    verified = verify(claims, pages)
-    taken = process_time() - start
-    supported = sum(each.verdict == "supported" for each in verified.claims)
+    supported = sum(each.verdict == "supported" for each in verify(claims, pages).claims)
     if supported < len(claims) - 2:
         raise SystemExit(f"{supported} of {len(claims)} sentences were found on their own pages.")
-    return taken
 
 
 def main() -> None:
@@ -75,11 +63,13 @@ def main() -> None:
         raise SystemExit("Debian's handbook is not here: `make pages` fetches it.")
     pages = chapters(folder)
     claims = claims_of(pages)
-    pairs = [(verify_seconds(pages, claims), floor_seconds(pages)) for _ in range(ROUNDS)]
-    ours, floor = (median(taken) for taken in zip(*pairs, strict=True))
+    ours, floor = medians(
+        (seconds(lambda: check(pages, claims), process_time), seconds(lambda: read(pages), process_time))
+        for _ in range(3)
+    )
     size = sum(len(page.text) for page in pages)
-    sys.stderr.write(f"{len(claims)} claims, {size:,} letters: {ours:.2f} s; reading alone {floor:.2f} s\n")
-    sys.stdout.write(f"{NAME}\t{ours / floor:.2f}\t<={GOAL:.2f}\t{'ok' if ours / floor <= GOAL else 'short'}\n")
+    log(f"{len(claims)} claims, {size:,} letters: {ours:.2f} s; reading alone {floor:.2f} s")
+    report("verify", ours / floor, 10.0)
 
 
 if __name__ == "__main__":
