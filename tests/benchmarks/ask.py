@@ -17,7 +17,6 @@ import httpx
 from pipeline.asking.ask_live import ask_providers, select_providers
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Limits
-from pipeline.asking.selection import ProviderSelection
 from pipeline.core.schema import AskOptions
 from tests.benchmarks.measure import answering, log, report, write_narratives
 
