@@ -14,11 +14,6 @@ __all__ = ["find_disagreements", "measure_agreement", "measure_results", "read_t
 
 
 def __getattr__(name: str) -> object:
-    """A function of the Python API, imported now.
-
-    Raises:
-        AttributeError: there is no such function.
-    """
     if name not in __all__:
         raise AttributeError(f"module 'exports' has no attribute {name!r}")
     from importlib import import_module
@@ -28,5 +23,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The names of the module, those of the Python API among them."""
     return sorted({*globals(), *__all__})

@@ -36,7 +36,6 @@ STUDY_FILE = "study.toml"
 
 Part = Literal["ask", "sources", "plan", "setup", "push", "csv", "results"]
 PARTS: tuple[Part, ...] = get_args(Part)
-"""The tables of the file: a command each, in the order in which a month needs them."""
 COMMANDS: Mapping[Part, tuple[str, str]] = {
     "ask": ("pipeline", "ask"),
     "sources": ("pipeline", "sources"),
@@ -46,7 +45,6 @@ COMMANDS: Mapping[Part, tuple[str, str]] = {
     "csv": ("exports", "csv"),
     "results": ("exports", "results"),
 }
-"""The words of each command."""
 _PLACES = frozenset(("workspace", "locale", "api-url"))
 OWN: Mapping[Part, frozenset[str]] = {
     "ask": frozenset(("out", "dry-run", "batch-status", "batch-cancel")),
@@ -65,13 +63,11 @@ class GivenOption(Frozen):
     """An option that the file gives to a command, once."""
 
     name: str
-    """Its name, without the dashes."""
     values: tuple[str, ...]
     """What follows it; empty for a switch."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What somebody would type."""
         return (f"--{self.name}", *self.values)
 
 
@@ -83,19 +79,16 @@ class StudyFile(Frozen):
     months: str = "months"
     """The folder that gets one folder a month, as a path from the study's folder."""
     options: dict[Part, tuple[GivenOption, ...]] = Field(default_factory=dict)
-    """The options that the file gives to each command; a command without any is absent."""
 
     def words(self, part: Part) -> tuple[str, ...]:
-        """The words that the file adds to a command."""
         return tuple(word for option in self.options.get(part, ()) for word in option.words)
 
     def gives(self, part: Part, name: str) -> bool:
-        """Whether the file gives a command the option of this name."""
         return any(option.name == name for option in self.options.get(part, ()))
 
 
 def read_study_file(path: Path) -> StudyFile:
-    """The study in the file; whether each command has the options is for the commands to say.
+    """Whether each command has the options is for the commands to say.
 
     Raises:
         InputError: it is missing, is no TOML in UTF-8, names no narratives, or has a key that no study has.
@@ -132,7 +125,7 @@ def _path(value: object, name: str, file: Path) -> str:
 
 
 def _options(part: Part, table: object, file: Path) -> Iterator[GivenOption]:
-    """The options of a table; a list is an option that is given several times, false is one that is not."""
+    """A list is an option that is given several times, false is one that is not."""
     if not isinstance(table, dict):
         raise InputError(f"`{part}` in `{file}` is no table. Write `[{part}]`, and its options below.")
     for name, value in table.items():
@@ -147,7 +140,7 @@ def _options(part: Part, table: object, file: Path) -> Iterator[GivenOption]:
 
 
 def _values(where: str, name: str, value: Any) -> tuple[str, ...]:
-    """What follows the option on a command line; a list is one that takes several words, such as `add`."""
+    """A list is an option that takes several words, such as `add`."""
     name = printable(name)
     if value is True:
         return ()
@@ -177,17 +170,14 @@ class Month(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The month, which is the name of its round in Argilla too."""
         return self.path.name
 
     @property
     def answers(self) -> Path:
-        """The run folder."""
         return self.path / "answers"
 
     @property
     def records(self) -> Path:
-        """The records of all answers."""
         return self.path / "records.jsonl"
 
     @property
@@ -197,31 +187,22 @@ class Month(NamedTuple):
 
     @property
     def export(self) -> Path:
-        """What people answered."""
         return self.path / "export"
 
     @property
     def results(self) -> Path:
-        """What the jury found."""
         return self.path / "results"
 
     @property
     def finished(self) -> bool:
-        """Whether the month has its results."""
         return (self.results / RESULTS_FILE).is_file()
 
 
 def month_now() -> str:
-    """The present month, in UTC."""
     return datetime.now(UTC).strftime("%Y-%m")
 
 
 def checked_month(name: str, now: str) -> str:
-    """The name of a month that may be worked at.
-
-    Raises:
-        InputError: it is no month, or a later one than the present.
-    """
     if not _MONTH.fullmatch(name):
         raise InputError(f"{name!r} is no month. Write year and month, such as {now}.")
     if name > now:
@@ -230,7 +211,6 @@ def checked_month(name: str, now: str) -> str:
 
 
 def begun_months(study: StudyFile) -> list[Month]:
-    """The months that have a folder, in their order."""
     folder = Path(study.months)
     names = sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
     return [Month(folder / name) for name in names if _MONTH.fullmatch(name)]
@@ -263,7 +243,7 @@ def command_words(study: StudyFile, part: Part, month: Month) -> Words:
 
 
 def _overlap(study: StudyFile, part: Part) -> Words:
-    """How many annotators a record waits for: what the file says of the set-up, else the largest of the campaign's."""
+    """What the file says of the set-up, else the largest of the campaign's."""
     if study.gives(part, "overlap"):
         return ()
     told = [option.words for option in study.options.get("setup", ()) if option.name == "overlap"]
@@ -274,7 +254,6 @@ def _overlap(study: StudyFile, part: Part) -> Words:
 
 
 def _known(study: StudyFile) -> Words:
-    """An answer that an earlier month had word for word is an answer of this month too, and labelled again."""
     return () if study.gives("push", "known") else ("--known", "push")
 
 
@@ -290,31 +269,17 @@ class CommandFailedError(Exception):
 
 
 class Incomplete(NamedTuple):
-    """What a month waits for."""
-
     said: str
-    """What is wanting, in plain sentences."""
     as_is: str
-    """What `--as-is` would do, in a sentence."""
     next_step: str
-    """What to do about it."""
 
 
 def work_at(study: StudyFile, month: Month, run: Callable[[Words], None], as_is: bool = False) -> Incomplete | None:
     """Do all that can be done for a month now; what it waits for then, None where it has its results.
 
     Killed at any moment and called again, it goes on: a sample that is there ends the asking, results end the month,
-    and every command before them may be given again.
-
-    Args:
-        study: The study.
-        month: The month.
-        run: Runs a command, or raises what stops the month, `CommandFailedError` where only the exit code says so.
-        as_is: Whether nothing that may still come is waited for: neither calls that failed nor annotators.
-
-    Raises:
-        CommandFailedError: a command failed, and has said why.
-        CitejuryError: a file or Argilla does not tell how far the month is.
+    and every command before them may be given again. With `as_is` it waits neither for calls that failed nor for
+    annotators. `run` raises what stops the month, `CommandFailedError` where only the exit code says so.
     """
     if not month.sample.exists():
         try:
@@ -356,7 +321,6 @@ def _unanswered(month: Month, as_is: bool) -> str:
 
 
 def _unlabelled(month: Month) -> str:
-    """How much people have still to label, in sentences; empty where nothing is wanting."""
     settings = read_settings()
     with open_argilla(settings) as argilla:
         where = standing_workspaces(argilla, read_campaign(), settings.workspace)
@@ -408,7 +372,7 @@ def measure_trend(months: Sequence[Month], options: ResultsOptions) -> Results:
 
 
 def _by_month(read: ReadStudy, months: Sequence[Month]) -> Study:
-    """The study in which every record has its month and the probability with which that month's sample drew it."""
+    """With the probability with which each month's sample drew the record."""
     sampled = {month.name: read_weights(month.sample, ()).sampled for month in months}
     month_of = {record: name for name, records in sampled.items() for record in records}
     probabilities = {record: p for records in sampled.values() for record, p in records.items()}
@@ -422,7 +386,6 @@ def _by_month(read: ReadStudy, months: Sequence[Month]) -> Study:
 
 
 def _other_juries(study: Study) -> Iterator[str]:
-    """A sentence where not the same people labelled in every month: what changed may be the jury."""
     juries: dict[str, set[str]] = {}
     for table in study.tables:
         records = np.asarray(table.unit_records)[table.units]
@@ -436,7 +399,6 @@ def _other_juries(study: Study) -> Iterator[str]:
 
 
 def _other_guidelines(months: Sequence[Month]) -> Iterator[str]:
-    """A sentence where annotators read other guidelines or questions in some month than in another."""
     told: dict[str, str] = {}
     for month in months:
         versions = {f"{each.get('task')} {each.get('guideline_version')}" for each in exported_datasets(month.export)}
@@ -448,7 +410,6 @@ def _other_guidelines(months: Sequence[Month]) -> Iterator[str]:
 
 
 def _other_questions(months: Sequence[Month]) -> Iterator[str]:
-    """A sentence where something else was asked, or of other models, in some month than in another."""
     told = {month.name: read_manifest(month.answers) for month in months}
     asked = _by_value({name: _asked(manifest) for name, manifest in told.items()})
     if len(asked) > 1:
@@ -463,7 +424,7 @@ def _other_questions(months: Sequence[Month]) -> Iterator[str]:
 
 
 def _asked(manifest: RunManifest) -> str:
-    """What was asked, in a text that is the same where the same was asked."""
+    """The same text where the same was asked."""
     models = {provider: counts.model_asked for provider, counts in sorted(manifest.providers.items())}
     return repr((manifest.narratives.sha256, manifest.repeats, models, manifest.options, manifest.asked_arms()))
 
@@ -477,7 +438,6 @@ def _models_answered(manifest: RunManifest) -> str:
 
 
 def _by_value(told: Mapping[str, str]) -> dict[str, list[str]]:
-    """The months by what is told of them, in the order of the first of each."""
     found: dict[str, list[str]] = {}
     for month, value in told.items():
         found.setdefault(value, []).append(month)
@@ -485,5 +445,4 @@ def _by_value(told: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _listed(told: Mapping[str, Sequence[str]]) -> str:
-    """What is told of the months, the months in front."""
     return "; ".join(f"{', '.join(months)}: {value or 'not known'}" for value, months in told.items())

@@ -34,12 +34,10 @@ _NOTE_LENGTH = 2000
 
 
 class UnitId(NamedTuple):
-    """One unit that an adjudicator may settle."""
-
     task: TaskName
     record_uuid: str
     chunk_id: str
-    """Id of its passage in retrieval; empty in the other tasks."""
+    """Empty in tasks other than retrieval."""
 
     @property
     def external_id(self) -> str:
@@ -47,33 +45,23 @@ class UnitId(NamedTuple):
         return f"{self.record_uuid}:{self.chunk_id}" if self.chunk_id else self.record_uuid
 
     def __str__(self) -> str:
-        """Task and id in Argilla."""
         return f"{self.task} {self.external_id}"
 
 
 class Undecided(NamedTuple):
-    """A unit and label on which adjudicators differ."""
-
     unit: UnitId
     label: str
     votes: dict[str, bool]
-    """What each adjudicator said, by name."""
+    """By name."""
 
 
 class Outcome(NamedTuple):
-    """What adjudicators said."""
-
     decisions: Decisions
-    """Where they agree, or one alone decided."""
     undecided: list[Undecided]
-    """Where they differ: there is no decision."""
 
 
 def adjudication_workspace(workspace: str, kind: AdjudicationKind) -> str:
-    """The workspace of its own for one kind of adjudication: who works blind must not see the votes in another dataset.
-
-    Argilla has no assignment: whoever is a member of a workspace sees all its datasets.
-    """
+    """A workspace for each kind: its members see all its datasets, and who works blind must not see the votes."""
     return f"{workspace}-{ROUND}" if kind == "blind" else f"{workspace}-{ROUND}-{kind}"
 
 
@@ -84,10 +72,7 @@ def define_adjudication(
     min_submitted: int = 1,
     lacking: Collection[str] = (),
 ) -> DatasetDefinition:
-    """The dataset of a task for adjudicators: as its annotators have it, with a field of its kind unless it is blind.
-
-    `lacking` names fields that one of an earlier version goes without.
-    """
+    """The dataset of a task for adjudicators; `lacking` names fields that one of an earlier version goes without."""
     added: dict[str, str] = {} if kind == "blind" else {kind: wording.adjudication[kind]}
     return define_dataset(task, wording, min_submitted, ROUND, added, lacking)
 
@@ -102,11 +87,10 @@ def to_adjudicate(
     lacking: Collection[str] = (),
     beside: str = "",
 ) -> dict[str, Any]:
-    """The body of an Argilla record for adjudicators: fields, hidden metadata and external id of the one it is from.
+    """The body of an Argilla record for adjudicators; what the record was for before annotators stays behind.
 
-    `labels` are what she is to decide, `own` the ids of adjudicators who labelled the unit themselves, `lacking` the
-    names of fields that the adjudicators' dataset goes without, `beside` the text of the field `quotes`. What the
-    record was for before annotators stays behind.
+    `own` are ids of adjudicators who labelled the unit themselves, `lacking` fields that their dataset goes without,
+    `beside` the text of the field `quotes`.
     """
     shown = shown_anew(record)
     fields = {name: text for name, text in shown["fields"].items() if name not in lacking}
@@ -123,9 +107,7 @@ def to_adjudicate(
 def votes_text(
     responses: Iterable[Mapping[str, Any]], task: TaskName, wording: Wording, labels: Collection[str] | None = None
 ) -> str:
-    """How often each question was answered yes and no, and the notes, escaped for a field without Markdown.
-
-    `labels` are the questions to decide; all of the task where it is None.
+    """How often each of the questions was answered yes and no, and the notes, escaped for a field without Markdown.
 
     Nobody is named, yes comes before no, and notes are sorted by their text: no order tells who said what.
     """
@@ -174,10 +156,10 @@ class Asked(NamedTuple):
 
 
 def decide(tables: Sequence[Ratings], asked: Mapping[UnitId, Asked]) -> Outcome:
-    """What adjudicators decided on every label that they were asked for, from their responses to the tasks.
+    """What adjudicators decided on every label that they were asked for.
 
-    Where several answered and agree, all of them are named; where they differ, there is no decision. What they answered
-    besides, as they have to on stock Argilla, decides nothing.
+    Where several agree, all of them are named; where they differ, there is no decision. What they answered besides, as
+    they have to on stock Argilla, decides nothing.
     """
     rows: list[Decision] = []
     undecided: list[Undecided] = []
@@ -213,10 +195,6 @@ def _responses_by_unit(ratings: Ratings) -> list[list[int]]:
 def _to_decision(
     unit: UnitId, label: str, votes: Mapping[str, bool], moment: int, own: bool, disputed: bool
 ) -> Decision:
-    """The decision that all votes agree on; `moment` is the last of them, in microseconds since 1970 UTC.
-
-    `own` says whether one of those who decided had labelled the unit, `disputed` whether a judge and the jury differ.
-    """
     return Decision(
         task=unit.task,
         record_uuid=unit.record_uuid,
@@ -234,17 +212,12 @@ class Home(NamedTuple):
     """Annotators' workspaces whose split units go to one workspace of adjudicators."""
 
     workspace: str
-    """The one that gives it its name."""
     sources: tuple[str, ...]
-    """All of them."""
     adjudicators: tuple[str, ...]
-    """User names of those whom the campaign has for it."""
 
 
 def find_homes(argilla: Argilla, campaign: Campaign | None, workspace: str) -> tuple[Home, ...]:
     """Where the split units of a campaign as it stands go: one home, or one for each language with its workspace.
-
-    Without a campaign it is the workspace itself.
 
     Raises:
         SettingsError: the campaign is another than Argilla's.
@@ -272,12 +245,9 @@ def _is_at(name: str, home: str, homes: Collection[str]) -> bool:
 
 
 class Members(NamedTuple):
-    """Who adjudicates, and who of them is new."""
-
     names: dict[str, str]
-    """User names by id, of members and of those who are to be."""
+    """By id, with those who are to be members."""
     new: tuple[str, ...]
-    """Names of those who are to be."""
 
 
 def find_members(
@@ -291,7 +261,7 @@ def find_members(
     """The adjudicators there are, with those who are named and those of the campaign.
 
     Raises:
-        InputError: there are none, a user does not exist, or she is no annotator and the adjudication is blind.
+        InputError: there are none, a user does not exist, or is no annotator and the adjudication is blind.
     """
     names = [*dict.fromkeys([*checked_names(annotators), *of_campaign])]
     users = {user["username"]: user for user in argilla.users()} if names else {}
@@ -322,10 +292,10 @@ def find_members(
 
 
 def refuse_annotators(campaign: Campaign | None, named: Collection[str]) -> None:
-    """Refuse annotators of the campaign as its adjudicators.
+    """Refuse annotators of the campaign as its adjudicators: nobody settles what they have labelled themselves.
 
     Raises:
-        InputError: one of those who are named is one; nobody settles what she has labelled herself.
+        InputError: one of those who are named is one.
     """
     people = campaign.annotators if campaign else ()
     listed = {each.name for each in people if each.role == "annotator" and not each.left}
@@ -338,11 +308,7 @@ def refuse_annotators(campaign: Campaign | None, named: Collection[str]) -> None
 
 
 def refuse_both_kinds(argilla: Argilla, home: Home, kind: AdjudicationKind, members: Members) -> None:
-    """Refuse adjudicators who are in a workspace where the votes are shown, or must not be.
-
-    Raises:
-        InputError: one of them is; it does not matter for which units, as the next push may bring any.
-    """
+    """Refuse adjudicators of the workspace of the other kind, for whatever units: the next push may bring any."""
     known = argilla.workspaces()
     unfit: tuple[AdjudicationKind, ...] = ("blind", "quotes") if kind == "votes" else ("votes",)
     for other in (adjudication_workspace(home.workspace, each) for each in unfit):
@@ -360,14 +326,10 @@ _MOST_QUOTES = 3
 
 
 class Disputes(NamedTuple):
-    """Where a judge and the jury differ."""
-
     units: Split
     """The labels on which they differ, by unit, in an order that has nothing to do with either side."""
     quotes: Mapping[UnitId, tuple[str, ...]]
-    """The words to look at, by unit."""
     n_without_quote: int
-    """Units on which they differ without a quote of the judge: they are left out."""
     n_unknown: int
     """Usable judgements of units that neither the export nor its controls hold."""
 
@@ -408,7 +370,6 @@ def find_disputes(
 def _majorities(
     tables: Sequence[Ratings], controls: Mapping[ControlLabel, ControlVotes]
 ) -> Iterable[tuple[tuple[UnitId, str], bool | None]]:
-    """What most say of each unit and label, controls too; None where they tie or nobody answered."""
     for ratings in tables:
         units = [
             UnitId(ratings.task, ratings.records[record], chunk)

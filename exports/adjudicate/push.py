@@ -51,14 +51,9 @@ _QUOTED: dict[TaskName, str] = {"retrieval": "chunk", "grounding": "context_set"
 
 
 class PushedUnits(NamedTuple):
-    """What became of the units."""
-
     adjudicators: dict[str, tuple[str, ...]]
-    """The members of each workspace of adjudicators that units are for."""
     new: tuple[UnitId, ...]
-    """Units that are in it now."""
     kept: tuple[UnitId, ...]
-    """Units that were in it before."""
     refused: tuple[str, ...]
     """A line for each unit that is not: which, and why."""
     knowing: tuple[tuple[str, str], ...]
@@ -66,13 +61,10 @@ class PushedUnits(NamedTuple):
 
 
 class _SourceRecord(NamedTuple):
-    """One record that annotators work on."""
-
     unit: UnitId
     workspace: str
     locale: str
     record: dict[str, Any]
-    """The record as the server returns it, with its responses."""
 
     @property
     def answered_by(self) -> set[str]:
@@ -81,26 +73,17 @@ class _SourceRecord(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What a push does in one workspace of adjudicators, before anything is changed."""
-
     target: str
     target_id: str | None
-    """Its id; None where it is to be made."""
+    """None where it is to be made."""
     members: Members
     there: Mapping[UnitId, "_Copy"]
-    """The records that are there."""
     existing: Mapping[str, Mapping[str, Any]]
-    """Its datasets by name, as the server describes them."""
     needed: "_Needed"
-    """Its datasets that the records need."""
     sources: tuple[_SourceRecord, ...]
-    """The records to copy, the weightiest unit first."""
     kept: tuple[UnitId, ...]
-    """Units that are there already."""
     refused: tuple[str, ...]
-    """A line for each unit that is refused."""
     knowing: tuple[str, ...]
-    """User names of those who have answered some of these before."""
 
 
 def push_units(
@@ -114,15 +97,12 @@ def push_units(
     allow_own: bool = False,
     quotes: Mapping[UnitId, Sequence[str]] | None = None,
 ) -> PushedUnits:
-    """What became of each unit: new before the adjudicators, there already, or refused.
+    """Put units before adjudicators, who are asked for the labels of `units` only; pushing again adds what is new.
 
     The adjudicators of a home are the members of its workspace of adjudication, those of the campaign, and those named
-    in `annotators`, who become members. They are asked for the labels of `units` only. A unit is refused that one of
-    them has answered or drafted before, unless `allow_own`; one that is in no dataset of the homes is refused too.
-    Pushing again adds what is new, and labels to units that nobody has answered yet, and changes nothing else.
-
-    Of the kind `quotes`, `quotes` are the words to look at by unit; a unit is refused of which none stands in what
-    annotators saw. Controls are then put before adjudicators too, as units like all others.
+    in `annotators`, who become members. A unit is refused that one of them has answered or drafted before, unless
+    `allow_own`; so is one that is in no dataset of the homes. Of the kind `quotes`, `quotes` are the words to look at
+    by unit; a unit is refused of which none stands in what annotators saw, and controls are units like all others.
 
     Raises:
         InputError: nobody is named or a member, a named user does not exist or may read everybody's responses, an
@@ -203,7 +183,6 @@ def push_units(
 
 
 def _standing(sources: Sequence[_SourceRecord], quotes: Sequence[str]) -> tuple[str, ...]:
-    """Those of the quotes that stand in the text that annotators saw beside the question or the answer."""
     texts = {
         original_text(source.record, source.unit.task, column)
         for source in sources
@@ -216,7 +195,6 @@ def _standing(sources: Sequence[_SourceRecord], quotes: Sequence[str]) -> tuple[
 def _apply(
     argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split, quotes: Mapping[UnitId, Sequence[str]]
 ) -> None:
-    """Make what the plan says in one workspace: it, its datasets, its members, and the records in them."""
     target_id = plan.target_id or create_workspace(argilla, plan.target)
     for definition, _ in plan.needed.values():
         make_dataset(argilla, target_id, definition, plan.existing.get(definition.name))
@@ -226,20 +204,16 @@ def _apply(
 
 
 class _Copy(NamedTuple):
-    """A record that is before adjudicators."""
-
     unit: UnitId
     record_id: str
     labels: tuple[str, ...] | None
-    """What they are asked for; None for all labels, as in adjudications of earlier versions."""
+    """None for all labels, as in adjudications of earlier versions."""
     own: tuple[str, ...]
-    """Ids of those among them who labelled it themselves."""
     is_answered: bool
     """Whether one of them has answered or drafted it."""
 
 
 def _copies(argilla: Argilla, described: Mapping[str, Any]) -> Iterator[_Copy]:
-    """The records of one of the adjudicators' datasets; none where it is somebody else's."""
     task = task_of(described)
     if task is not None:
         for _, page in argilla.record_pages(described["id"]):
@@ -262,10 +236,7 @@ def _unit_of(task: TaskName, record: Mapping[str, Any]) -> UnitId:
 def _read_sources(
     argilla: Argilla, workspaces: Sequence[str], units: set[UnitId], purposes: Collection[Purpose]
 ) -> dict[UnitId, list[_SourceRecord]]:
-    """The records of these units in the datasets that annotators work in: several rounds or languages may have them.
-
-    Only those that serve one of the `purposes` count: controls, repeats and practice are no units of the study.
-    """
+    """Several rounds or languages may have a unit; of controls, repeats and practice only what `purposes` name."""
     tasks = {unit.task for unit in units}
     datasets = [
         (task, workspace, item)
@@ -297,7 +268,6 @@ def _read_sources(
 def _refuse_known_units(
     sources: Mapping[UnitId, Sequence[_SourceRecord]], there: Collection[UnitId], members: Members, target: str
 ) -> None:
-    """Refuse new adjudicators who have answered a unit that is before the others already."""
     for name in members.new:
         known = sum(name in _answerers(sources.get(unit, ()), members) for unit in there)
         if known:
@@ -310,7 +280,6 @@ def _refuse_known_units(
 def _refuse_most(
     sources: Mapping[UnitId, Sequence[_SourceRecord]], units: Collection[UnitId], members: Members, names: Sequence[str]
 ) -> None:
-    """Refuse those of the names because of whom more than half of the units would be refused."""
     for name in names:
         known = sum(name in _answerers(sources.get(unit, ()), members) for unit in units)
         if known > len(units) / 2:
@@ -321,7 +290,6 @@ def _refuse_most(
 
 
 def _answerers(sources: Sequence[_SourceRecord], members: Members) -> list[str]:
-    """Names of the adjudicators who have answered one of the records, sorted."""
     answered = {user for source in sources for user in source.answered_by}
     return sorted(name for user, name in members.names.items() if user in answered)
 
@@ -367,7 +335,6 @@ def _needed_datasets(
     kind: AdjudicationKind,
     min_submitted: int,
 ) -> _Needed:
-    """The adjudicators' datasets that these records need, given those that are there by their names."""
     needed: _Needed = {}
     for task, locale in dict.fromkeys((source.unit.task, source.locale) for source in sources):
         there = existing.get(dataset_name(task, locale, ROUND))
@@ -379,7 +346,6 @@ def _needed_datasets(
 def _copy_records(
     argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split, quotes: Mapping[UnitId, Sequence[str]]
 ) -> None:
-    """Put the records into the adjudicators' datasets, in their order; those that are there get further labels."""
     found = (jury_dataset(each, plan.target) for each in argilla.datasets(argilla.find_workspace(plan.target)))
     datasets = {dataset.name: dataset for dataset in found if dataset}
     for (task, locale), (definition, lacking) in plan.needed.items():

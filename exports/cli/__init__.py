@@ -55,13 +55,6 @@ class _ErrorBoundary(click.Group):
     """The one place that turns the project's errors into output: one plain line on stderr and exit 1."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """What the command returns.
-
-        Raises:
-            click.UsageError: there is no such command; the message names those that may be meant.
-            click.ClickException: a command met an error of the project, the system refused a file, or a command asks
-                something and nobody is here to answer.
-        """
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -125,7 +118,6 @@ def _unknown_command(name: str, root: click.Context, here: click.Context) -> str
 
 
 def _command_paths(ctx: click.Context, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The words that lead to each command and group below, the path itself first."""
     yield path
     if isinstance(ctx.command, click.Group):
         for name in ctx.command.list_commands(ctx):
@@ -141,24 +133,20 @@ class LazyRoot(_ErrorBoundary):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in order of the alphabet."""
         return sorted({*(lazy.name for lazy in COMMANDS), *self.commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of the name; None where there is none."""
         for lazy in COMMANDS:
             if lazy.name == cmd_name and cmd_name not in self.commands:
                 self.add_command(getattr(importlib.import_module(lazy.module), lazy.name))
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the names with their first sentences."""
         with formatter.section("Commands"):
             formatter.write_dl([(lazy.name, lazy.summary) for lazy in COMMANDS])
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """Print the version and the folders that the three packages were imported from."""
     if not wanted or ctx.resilient_parsing:
         return
     from importlib.metadata import version

@@ -267,7 +267,6 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
 
 
 def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
-    """The ratings of the files; remarks on rows that do not count go to stderr."""
     from exports.reading.read import export_files, read_tables
 
     read_files = read_tables(export_files(paths))
@@ -277,7 +276,6 @@ def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
 
 
 def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequence[str]) -> "list[Disagreement]":
-    """The disagreements in the files that the options choose, ranked."""
     from exports.statistics.disagreements import find_disagreements, rank_together
     from pipeline.core.errors import InputError
 
@@ -291,7 +289,6 @@ def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Seq
 
 
 def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Sequence[str]) -> "Disputes":
-    """Where the one judge of the file and most annotators differ; what does not count is told on stderr."""
     from exports.adjudicate.adjudication import find_disputes
     from exports.reading.controls import read_control_votes
     from exports.reading.judgements import read_judges
@@ -354,7 +351,7 @@ def _disagreement_rows(found: "Sequence[Disagreement]") -> list[Row]:
 
 
 def pattern_rows(found: "Sequence[Disagreement]") -> list[Row]:
-    """The head and the most frequent patterns as cells; empty where none comes twice, since one unit is no pattern."""
+    """Empty where none comes twice, since one unit is no pattern."""
     from exports.report.disagreement_files import count_patterns
 
     repeated = [each for each in count_patterns(found) if each.n_units > 1]
@@ -363,7 +360,6 @@ def pattern_rows(found: "Sequence[Disagreement]") -> list[Row]:
 
 
 def _score_rows(scores: "Sequence[AnnotatorScore]") -> list[Row]:
-    """The head and a line for each annotator and task, over all labels."""
     totals: dict[tuple[str, str], list[int]] = {}
     for score in scores:
         counts = totals.setdefault((score.task, score.annotator), [0] * 6)

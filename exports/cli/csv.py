@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
-    """The moment that an option names in ISO 8601, UTC without offset; None where the option was not given."""
+    """The moment of an option in ISO 8601, UTC without offset."""
     from exports.csv.schema import utc
 
     try:
@@ -42,7 +42,6 @@ def _read_moment(ctx: click.Context, param: click.Parameter, value: str | None) 
 
 
 def _refuse_since(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    """Say what there is instead of `--since`, wherever it is given."""
     if value is not None:
         raise click.UsageError(
             "`--since` is gone: parts put together by it kept responses that had been withdrawn or deleted. Export "
@@ -58,7 +57,6 @@ SINCE = click.Option(
     callback=_refuse_since,
     help="Gone: bring an export up to date with --update.",
 )
-"""The former option, which tells what to do now."""
 
 
 @click.command(
@@ -187,7 +185,6 @@ def csv_command(
 
 
 def _allow_changes(changes: "Changes", out: Path, yes: bool) -> None:
-    """Say what changes in the folder, and ask where rows would vanish whose responses are gone."""
     from pipeline.core.errors import OutputError
 
     click.echo(_change_table(changes, out), err=True)
@@ -205,7 +202,6 @@ def _allow_changes(changes: "Changes", out: Path, yes: bool) -> None:
 
 
 def _change_table(changes: "Changes", out: Path) -> str:
-    """What came, changed and went, by annotator, for those whose rows did; a line where nobody's did."""
     from exports.csv.compare import KINDS
 
     if not changes.by_annotator:
@@ -217,7 +213,6 @@ def _change_table(changes: "Changes", out: Path) -> str:
 
 
 def _summary(manifest: "Manifest") -> str:
-    """A small table: rows, annotators and records of each file; and what is in none."""
     from exports.csv.folder import CONTROLS_FILE
 
     rows = [(file.file, file.rows, file.annotators, file.records) for file in manifest.files]
@@ -296,7 +291,6 @@ def history(
 
 
 def _history_summary(changes: "Mapping[tuple[TaskName, str], int]") -> str:
-    """A small table: how many responses were given, changed and deleted in each task; a line where none was."""
     if not changes:
         return "No response was given, changed or deleted."
     tasks = sorted({task for task, _ in changes})

@@ -164,7 +164,6 @@ def source_of(
 
 
 def _summary(written: "WrittenDataset") -> str:
-    """A small table: responses, units and records of each task, and responses in each split."""
     from exports.dataset.splits import SPLITS
 
     rows = [

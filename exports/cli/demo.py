@@ -45,8 +45,6 @@ _DISCARD_SHARE = 0.015
 
 
 class _Unit(NamedTuple):
-    """One thing to judge: an answer of the demo, or one of its passages."""
-
     task: TaskName
     provider: str
     narrative_id: str
@@ -55,8 +53,6 @@ class _Unit(NamedTuple):
 
 
 class _Juror(NamedTuple):
-    """One demo annotator."""
-
     username: str
     first_name: str
     last_name: str
@@ -65,8 +61,6 @@ class _Juror(NamedTuple):
 
 
 class Jury(NamedTuple):
-    """The demo's annotators, the verdicts they are drawn from and the notes they leave."""
-
     jurors: tuple[_Juror, ...]
     verdicts: Mapping[str, Any]
     notes: Mapping[tuple[str, str], str]
@@ -74,7 +68,6 @@ class Jury(NamedTuple):
 
 
 def read_jury(folder: Traversable) -> Jury:
-    """The jury that the demo's data folder describes."""
     people = json.loads((folder / "annotators.json").read_text(encoding="utf-8"))
     return Jury(
         jurors=tuple(_Juror(**each) for each in people["annotators"]),
@@ -84,7 +77,6 @@ def read_jury(folder: Traversable) -> Jury:
 
 
 def _answers_unit(juror: _Juror, unit: _Unit, jurors: Sequence[_Juror]) -> bool:
-    """Whether this annotator judges this unit: three of four do, and nobody the units that are left over."""
     if _chance("left", *map(str, unit)) < _LEFT_SHARE:
         return False
     absent = int(_chance("absent", *map(str, unit)) * len(jurors))
@@ -117,7 +109,6 @@ def _note(jury: Jury, juror: _Juror, unit: _Unit) -> str:
 
 
 def _chance(*words: str) -> float:
-    """A number from 0 up to 1 that depends on the words alone, evenly spread."""
     digest = hashlib.sha256("\0".join(words).encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
@@ -126,15 +117,10 @@ _RUN_ID = "butter_or_cool_water"
 _ANSWERS_ID = "5f3f9f0e-6d0c-4b53-9a62-0d0c1e6f2a11"
 """Id of the run whose answers every demo has: figures that are resampled by the order of ids come out the same."""
 ANSWER = f"{RESEARCH_RUN}/{_RUN_ID}"
-"""The run's place among the demo's verdicts."""
 
 
 def research_library(library: Path, runs_dir: Path) -> QueryResponse:
-    """The record of the demo's research run, which is done where it is not there yet.
-
-    Raises:
-        CitejuryError: as `research` raises.
-    """
+    """The record of the demo's research run, which is done where it is not there yet."""
     run = runs_dir / _RUN_ID
     if not (run / f"{RESEARCH_RUN}.csv").is_file():
         options = ResearchOptions(
@@ -154,7 +140,6 @@ def research_library(library: Path, runs_dir: Path) -> QueryResponse:
 
 
 async def _researched(options: ResearchOptions) -> None:
-    """Do the run; its files are in its folder."""
     async with open_environment(options, {}) as environment:
         await research(options, environment)
 
@@ -169,7 +154,6 @@ def with_research(jury: Jury, record: QueryResponse) -> Jury:
 
 
 def document_name(url: str) -> str:
-    """The file that a document's URL stands for, without its ending."""
     return Path(urlsplit(url).path).stem
 
 
@@ -183,19 +167,11 @@ ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, _LOGINS = _OURS
 
 
 class DemoReport(NamedTuple):
-    """What the demo made."""
-
     measured: Measured
     logins: dict[str, str]
-    """Passwords by user name."""
 
 
 def check_home(home: Path) -> None:
-    """Refuse a home that is neither absent, nor empty, nor an earlier demo's.
-
-    Raises:
-        OutputError: it holds something else, or is a file.
-    """
     if home.exists() and not home.is_dir():
         raise OutputError(f"`{home}` is a file. Name a folder for the demo with `--home`.")
     names = {entry.name for entry in home.iterdir()} if home.exists() else set()
@@ -209,13 +185,7 @@ def check_home(home: Path) -> None:
 
 
 def run_demo(home: Path, server: "ServerHandle", say: Callable[[str], None]) -> DemoReport:
-    """What the demo made in `home`: answers, a report, records, annotations in Argilla, an export, agreement.
-
-    Run again on the same home, every step keeps what is there. `say` hears a line before each step.
-
-    Raises:
-        CitejuryError: as the steps raise.
-    """
+    """Make all of the demo in `home`; run again, every step keeps what is there. `say` hears a line before each."""
     data = Path(str(files("exports") / "demo_data"))
     say("1/6  Five providers answer twelve narratives (from stored payloads).")
     manifest = replay_narratives(data / "narratives.csv", home / ANSWERS, data / "payloads", run_id=_ANSWERS_ID)
@@ -241,10 +211,7 @@ def run_demo(home: Path, server: "ServerHandle", say: Callable[[str], None]) -> 
 
 
 def _set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, str]:
-    """Passwords by user name, after the workspace, its datasets and its people are there.
-
-    The demo keeps the passwords in a file of its own, mode 600: a person who runs it again wants to log in again.
-    """
+    """Passwords by user name, in a file of our own, mode 600: a person who runs it again wants to log in again."""
     logins: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
     def remember(user: NewUser) -> None:
@@ -279,7 +246,6 @@ def _answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury, progress: Pr
 def _responses_of(
     jury: Jury, juror: _Juror, dataset: JuryDataset, records: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """The annotator's responses to those of the records that she judges, as Argilla takes them."""
     for record in records:
         hidden = hidden_metadata(record)
         provenance = hidden["provenance"]

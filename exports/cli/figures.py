@@ -32,11 +32,7 @@ safe_tables_option = click.option(
 
 
 def _schema_option(file: str, module: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
-    """An option that prints the schema of `file`, such as `results.json`, and ends.
-
-    Its model is the class `Results` of the module, which is loaded only then; `OPTIONAL` there has the names of fields
-    that are not always written.
-    """
+    """`OPTIONAL` of the module, which is loaded only then, has the names of fields that are not always written."""
 
     def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
         if not wanted or ctx.resilient_parsing:

@@ -28,18 +28,12 @@ _ARMS = ("neutral", "leading", "malicious")
 
 
 class Started(NamedTuple):
-    """What the folder holds now."""
-
     written: tuple[Path, ...]
-    """Files that are new."""
     kept: tuple[Path, ...]
-    """Files that were there with the same content, as after an interruption."""
 
 
 def start_project(folder: Path) -> Started:
-    """Write the files of a new project into the folder, which is made where it is missing.
-
-    Run again, it finishes what was interrupted.
+    """Write the files of a new project into the folder; run again, it finishes what was interrupted.
 
     Raises:
         OutputError: the folder holds a file of one of the names with another content, or cannot be written; nothing was
@@ -64,7 +58,6 @@ def start_project(folder: Path) -> Started:
 
 
 def project_files() -> dict[str, bytes]:
-    """The content of each file of a new project, by its path in the folder."""
     demo = files("exports") / "demo_data"
     lines = (demo / "narratives.csv").read_text(encoding="utf-8").splitlines()[: _NARRATIVES + 1]
     ids = [line.partition(",")[0] for line in lines[1:]]
@@ -95,18 +88,14 @@ State = Literal["ok", "note", "missing"]
 
 
 class Check(NamedTuple):
-    """One thing that was looked at."""
-
     name: str
     state: State
     """`ok`; `note` where something is absent that not everybody needs; `missing` where something needed is."""
     found: str
     to_do: str = ""
-    """What to do about it; empty where nothing is to do."""
 
 
 def examine() -> list[Check]:
-    """Everything that was looked at here, in this folder and this environment; nothing is changed."""
     checks = [_check_python(), *map(_check_extra, _EXTRAS), _check_wording(), _check_folder(), _check_home()]
     try:
         settings = read_settings()
@@ -152,7 +141,6 @@ def _check_folder() -> Check:
 
 
 def _check_home() -> Check:
-    """Whether the embedded server's secrets, where it has been started here, are for their owner only."""
     secrets = _HOME / "secrets.json"
     if not secrets.exists():
         return Check("server's home", "note", f"no {_HOME} here", "`citejury annotation serve` makes it")
@@ -175,12 +163,11 @@ def _check_campaign() -> Check:
 
 
 def has_keys(environment: Mapping[str, str]) -> bool:
-    """Whether any provider can be asked."""
     return any(environment.get(name) for provider in every_provider() for name in provider.key_variables)
 
 
 def _check_keys(environment: Mapping[str, str]) -> list[Check]:
-    """Which providers can be asked; keys are named, never shown."""
+    """Keys are named, never shown."""
     given = [name for provider in every_provider() for name in provider.key_variables if environment.get(name)]
     absent = [each.name for each in every_provider() if not any(map(environment.get, each.key_variables))]
     if not absent:
@@ -190,7 +177,6 @@ def _check_keys(environment: Mapping[str, str]) -> list[Check]:
 
 
 def _check_argilla(settings: Settings) -> list[Check]:
-    """Whether Argilla answers and takes the key; where none answers, whether one can be started here."""
     port = port_of(settings.api_url)
     if settings.api_key is None:
         to_do = _KEY_FROM_HOME if _HOME_ENV.is_file() else "set ARGILLA_API_KEY; `citejury annotation serve` says how"
@@ -216,7 +202,7 @@ def _check_role(role: str) -> Check:
 
 
 def check_clock(date: str, now: datetime) -> Check:
-    """Whether this machine's clock and the server's, told by its `Date` header, agree: filters by time compare them."""
+    """Whether this machine's clock and the server's `Date` header agree: filters by time compare them."""
     try:
         apart = abs(now - parsedate_to_datetime(date))
     except (ValueError, TypeError):  # no date at all, or one without an offset
@@ -227,7 +213,6 @@ def check_clock(date: str, now: datetime) -> Check:
 
 
 def _check_startable(port: int) -> Check:
-    """Whether `citejury annotation serve` would start here, at this port."""
     try:
         check_has_server()
         from annotation.server.launch import check_installed

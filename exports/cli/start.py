@@ -65,7 +65,6 @@ def demo(home: Path, port: int, end: bool) -> None:
 
 
 def _show(home: Path, server: "ServerHandle") -> "DemoReport":
-    """Run the demo, print what its jury found and how far it agrees on stdout, and say where everything is."""
     from exports.cli.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, RESEARCH, run_demo
     from exports.report.agreement_page import short_sections
     from exports.report.files import REPORT_FILE
@@ -84,7 +83,7 @@ def _show(home: Path, server: "ServerHandle") -> "DemoReport":
 
 
 def _tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_home: Path | None) -> None:
-    """Print the address and the logins, and how to export; `stopped_home` is the home where the page goes down now."""
+    """Print address, logins and how to export; `stopped_home` is the home where the page goes down now."""
     from exports.cli.demo import WORKSPACE, YOU
 
     others = ", ".join(name for name in report.logins if name != YOU)
@@ -148,7 +147,6 @@ def doctor(as_json: bool) -> None:
 
 
 def table_lines(checks: "Sequence[Check]") -> Iterator[str]:
-    """The lines of the table, none wider than a narrow terminal; what to do stands under what was found."""
     name_width, state_width = (
         max(len(text) for text in column) + 2 for column in zip(*(each[:2] for each in checks), strict=True)
     )

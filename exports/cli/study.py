@@ -119,7 +119,6 @@ def _work(
 
 
 def _run(ctx: click.Context, words: "Words") -> None:
-    """Show the command as somebody would type it, and run it."""
     from exports.study import CommandFailedError
 
     root = ctx.find_root()
@@ -144,7 +143,6 @@ def _run(ctx: click.Context, words: "Words") -> None:
 
 
 def _trend_is_due(told: "StudyFile", finished: "list[Month]") -> bool:
-    """Whether there are two months, and results of one that are newer than the last trend."""
     from exports.report.files import RESULTS_FILE
     from exports.study import TREND
 
@@ -203,7 +201,7 @@ def trend(path: Path) -> None:
 
 @contextmanager
 def _folder_of(path: Path) -> Iterator[Path]:
-    """The study's file, as seen from its folder, in which the commands run; a `cd` is shown where that is another."""
+    """The study's file as seen from its folder, in which the commands run; a `cd` is shown where that is another."""
     from pipeline.core.errors import InputError
 
     if not path.parent.is_dir():
@@ -215,7 +213,6 @@ def _folder_of(path: Path) -> Iterator[Path]:
 
 
 def _results_options(told: "StudyFile") -> "ResultsOptions":
-    """What the table [results] says of every month: groups, consensus, decisions, seed."""
     from exports.cli.figures import results
     from exports.report.files import ResultsOptions
     from exports.study import Month, command_words

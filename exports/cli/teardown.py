@@ -110,7 +110,6 @@ def _agree(workspace: str, yes: bool) -> None:
 
 
 def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
-    """Export what was answered, and hold the files against what the server has; say so where there is nothing."""
     from annotation.campaign.teardown import check_exported
     from exports.csv.folder import HISTORY_FILE
     from exports.csv.history import export_history, has_history
@@ -133,14 +132,13 @@ def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
 
 
 def new_folder(folder: Path, workspace: str, now: datetime) -> Path:
-    """A folder that does not exist yet, named for workspace and time."""
     name = f"{re.sub(r'[^A-Za-z0-9_-]+', '-', workspace)}-{now:%Y%m%dT%H%M%SZ}"
     numbered = (folder / (name if number == 1 else f"{name}-{number}") for number in range(1, sys.maxsize))
     return next(path for path in numbered if not path.exists())
 
 
 def _exported_rows(out: Path) -> Mapping[tuple[str, str], int]:
-    """How many rows the export has for each dataset id and response status, as the files on disk say."""
+    """Rows by dataset id and response status."""
     from exports.csv.folder import CONTROLS_FILE, HISTORY_FILE, PROVENANCE_FILE
 
     csv.field_size_limit(sys.maxsize)

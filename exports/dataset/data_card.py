@@ -20,20 +20,14 @@ from pipeline.core.tables import Table, escape_markdown
 
 
 class TaskFacts(NamedTuple):
-    """Counts of one task."""
-
     task: TaskName
     n_units: int
     """Units with a response."""
     n_records: int
-    """Records with a response."""
     annotators: dict[str, int]
-    """Responses by annotator, by name."""
     languages: dict[str, int]
-    """Units by language, by code."""
     split_records: dict[str, int]
     split_rows: dict[str, int]
-    """Responses in each split."""
     split_units: dict[str, int]
     n_incomplete: int
     """Responses that leave a label out: their vector is null."""
@@ -42,7 +36,6 @@ class TaskFacts(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """Responses."""
         return sum(self.split_rows.values())
 
 
@@ -53,7 +46,6 @@ def count_facts(
     split_rows: dict[str, int],
     split_units: dict[str, int],
 ) -> TaskFacts:
-    """The counts of a task with these ratings, units by the cell of `<label>_source`, rows and units by split."""
     responses = np.bincount(ratings.response_annotators, minlength=len(ratings.annotators))
     records = Counter(places[record].split for record in ratings.records)
     by_source = {
@@ -75,7 +67,6 @@ def count_facts(
 
 
 def warnings_about(facts: Sequence[TaskFacts], places: Mapping[str, Placed], shares: SplitShares) -> Iterator[str]:
-    """Plain sentences about splits without rows and responses without a vector."""
     groups = len({place.group for place in places.values()})
     for split in SPLITS:
         empty = [each.task for each in facts if not each.split_rows[split]]
@@ -100,13 +91,9 @@ _TOLD_DEPARTURE = 0.05
 def split_sentences(
     places: Mapping[str, Placed], shares: SplitShares, earlier: Mapping[str, SplitName], common: tuple[int, str]
 ) -> Iterator[str]:
-    """Plain sentences about splits that are not as wanted, and about records that were in another split.
+    """Sentences about splits that are not as wanted, and about records that were in another split `earlier`.
 
-    Args:
-        places: Split and group of each record.
-        shares: The wanted shares.
-        earlier: Splits of the dataset that is replaced, by record.
-        common: How many records share the passage that most of them share, and the first of them.
+    `common` is how many records share the passage that most of them share, and the first of them.
     """
     counts = Counter(place.split for place in places.values())
     parts = {split: counts[split] / len(places) for split in SPLITS}
@@ -130,7 +117,6 @@ def split_sentences(
 
 
 def _percents(parts: Iterable[float]) -> str:
-    """The shares of the three splits in percent, such as `80, 10 and 10 %`."""
     *first, last = (f"{100 * part:.1f}".removesuffix(".0") for part in parts)
     return f"{', '.join(first)} and {last} %"
 
@@ -141,7 +127,6 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000
 
 
 def data_card(manifest: DatasetManifest, facts: Sequence[TaskFacts], agreement: Agreement) -> str:
-    """The whole card, ending in a line break; tasks in the order of `facts`."""
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
@@ -170,7 +155,6 @@ def data_card(manifest: DatasetManifest, facts: Sequence[TaskFacts], agreement: 
 
 
 def _count_tables(facts: Sequence[TaskFacts]) -> list[str]:
-    """Counts by task, by split, by language and by annotator."""
     columns = ("responses", "units", "records", "annotators", "with a label left out")
     tasks = [
         (each.task, each.n_rows, each.n_units, each.n_records, len(each.annotators), each.n_incomplete)
@@ -193,7 +177,6 @@ def _count_tables(facts: Sequence[TaskFacts]) -> list[str]:
 
 
 def _sentences(figures: TaskAgreement) -> list[str]:
-    """What to mind of one task's figures, and how often annotators discarded."""
     if figures.discards is None:
         discarded = "The export does not tell how many answers were discarded."
     else:
@@ -202,7 +185,6 @@ def _sentences(figures: TaskAgreement) -> list[str]:
 
 
 def _figure_table(figures: TaskAgreement) -> str:
-    """The figures of each label of one task."""
     columns = columns_at("card")
     rows = [
         (label, str(found.n_pairable_items), *(figure_text(found, name) for name, _, _ in columns))
@@ -213,7 +195,6 @@ def _figure_table(figures: TaskAgreement) -> str:
 
 
 def _source_table(facts: Sequence[TaskFacts]) -> str:
-    """Units by where the consensus on each label comes from."""
     kinds = sorted({kind for each in facts for counts in each.sources.values() for kind in counts})
     rows = [
         (label, *(str(each.sources[label].get(kind, 0)) for kind in kinds))

@@ -42,18 +42,13 @@ Row = Mapping[str, Any]
 
 
 def row_features(task: TaskName, columns: Sequence[str]) -> Features:
-    """The types of the per-annotator rows with these columns, then the label vector, its names, split and group."""
     return Features(
         {name: Value(_column_type(task, name)) for name in columns} | _vector_features(task) | _PLACE_FEATURES
     )
 
 
 def consensus_features(task: TaskName, columns: Sequence[str]) -> Features:
-    """The types of the consensus rows of a task whose rows have these columns.
-
-    Texts, unit, number of responses, each label with its vote share, posterior and source, the label vector, its
-    names, split and group.
-    """
+    """Texts, unit, number of responses, each label with vote share, posterior and source, vector, split and group."""
     unit = ("record_uuid", *(("chunk_id", "doc_id", "chunk_rank") if task == "retrieval" else ()))
     provenance = [name for name in Provenance.model_fields if name in columns]
     names = (*PAIR_COLUMNS, *unit, "task", "language", *provenance, "n_ratings")
@@ -89,7 +84,7 @@ def description(task: TaskName, row: str, vector: str) -> str:
 
 
 def label_columns(task: TaskName, labels: Mapping[str, bool | None], vector: Sequence[float | None]) -> dict[str, Any]:
-    """The vector and the labels that are yes; None each where a label is missing, never NaN."""
+    """None each where a label is missing, never NaN."""
     values = [labels[name] for name in LABELS[task]]
     return {
         _VECTOR: None if None in vector else list(vector),
@@ -98,7 +93,7 @@ def label_columns(task: TaskName, labels: Mapping[str, bool | None], vector: Seq
 
 
 def _parquet_schema(features: Features) -> pa.Schema:
-    """The features as Arrow's schema, with what pandas needs to read nullable Booleans and whole numbers as such."""
+    """With what pandas needs to read nullable Booleans and whole numbers as such."""
     schema = features.arrow_schema
     columns = [
         {
@@ -116,7 +111,7 @@ def _parquet_schema(features: Features) -> pa.Schema:
 
 
 def write_parquet(path: Path, features: Features, rows: Iterable[Row]) -> int:
-    """How many rows were written to `path`, in their order."""
+    """How many rows were written."""
     schema, coming, count = _parquet_schema(features), iter(rows), 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         while some := list(islice(coming, _BATCH_ROWS)):
@@ -144,8 +139,7 @@ def count_values(path: Path, columns: Sequence[str]) -> dict[str, dict[str | Non
 def write_splits(parquet: Path, features: Features, description: str, work: Path, out: Path) -> dict[str, int]:
     """The rows of each split, saved to the folder `out` as a `DatasetDict`; an empty split is saved too.
 
-    The rows of the Parquet file go through Arrow files in `work`, which is made, so nothing is held in memory and
-    nothing is written to the cache of `datasets`.
+    Rows go through Arrow files in `work`: nothing is held in memory or written to the cache of `datasets`.
     """
     work.mkdir()
     schema = features.arrow_schema
@@ -165,16 +159,12 @@ def write_splits(parquet: Path, features: Features, description: str, work: Path
 
 
 def _open_arrow(path: Path, info: DatasetInfo) -> Dataset:
-    """The rows of an Arrow file, which stay on disk; the same rows have the same fingerprint wherever they are.
-
-    `Dataset.from_file` would make the fingerprint of the file's place and time.
-    """
+    """`Dataset.from_file` would make the fingerprint of the file's place and time."""
     return Dataset(MemoryMappedTable.from_file(str(path)), info=info, fingerprint=sha256_of(path)[:16])
 
 
 @contextmanager
 def _quiet_datasets() -> Iterator[None]:
-    """Within the block `datasets` draws no bars of its own."""
     drawn = datasets.is_progress_bar_enabled()
     datasets.disable_progress_bars()
     try:
@@ -217,12 +207,9 @@ class DatasetManifest(Frozen):
 
 
 def check_dataset_folder(folder: Path) -> None:
-    """Refuse a folder that may not be replaced: it is neither absent, nor empty, nor only an earlier dataset of ours.
+    """Refuse a folder that is neither absent, nor empty, nor an earlier dataset of ours, or is the user's own place.
 
     Files that `datasets` keeps beside its data when somebody maps over them do not count.
-
-    Raises:
-        OutputError: it holds something else, is a file, or is the folder that the user stands in.
     """
     if not folder_names(folder):
         return
@@ -240,10 +227,7 @@ def check_dataset_folder(folder: Path) -> None:
 
 
 def earlier_splits(folder: Path, options: DatasetOptions) -> dict[str, SplitName]:
-    """The split of each record of the earlier dataset in the folder, by `record_uuid`.
-
-    Empty where there is none, where it was made with another seed or other shares, or where it cannot be read.
-    """
+    """By `record_uuid`; empty where there is none, it was made with another seed or shares, or it cannot be read."""
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
         made = DatasetOptions.model_validate(manifest["options"])
@@ -256,11 +240,10 @@ def earlier_splits(folder: Path, options: DatasetOptions) -> dict[str, SplitName
 
 
 def file_digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file in the folder, by its path there, in order."""
+    """SHA-256 by path in the folder, in order."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): sha256_of(path) for path in paths}
 
 
 def write_dataset_manifest(manifest: DatasetManifest, folder: Path) -> None:
-    """Write the manifest into the folder, a work folder that takes the place of the dataset as a whole."""
     (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")

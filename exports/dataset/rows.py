@@ -43,7 +43,6 @@ _TEXTS: Mapping[TaskName, Mapping[str, str]] = {
 
 _QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
 _LINKING_COLUMNS = ("record_uuid", "narrative_id", "input_query", "query", "chunk_id", "doc_id", "chunk", "context_set")
-"""All that `_links` reads."""
 TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
 _KNOWN_VALUES: Mapping[int, bool | None] = {YES: True, NO: False, MISSING: None}
 
@@ -78,16 +77,12 @@ class RowStore:
     """
 
     def __init__(self, path: Path, provenance: ReadProvenance) -> None:
-        """Make the file, which must not exist; whoever made its folder removes it.
-
-        `provenance` is what is known of records beside their rows; a cell that a row has itself comes before it.
-        """
+        """Make the file, which must not exist; a cell that a row has itself comes before `provenance` by record."""
         self.provenance = provenance
         self._linked: tuple[str, ...] = ()
         self.differing: list[str] = []
         """Cells of rows that say something else than `provenance.csv`, in words."""
         self.columns: dict[TaskName, tuple[str, ...]] = {}
-        """The columns of each task that has a file, in their order."""
         self.unknown: dict[str, list[str]] = {}
         """Columns that no export has, by file; they are left out."""
         self._database = sqlite3.connect(path, isolation_level=None)
@@ -130,7 +125,7 @@ class RowStore:
             self._linked = linking
 
     def with_provenance(self, row: Row, place: str) -> Row:
-        """The row with what is told of its record where it has nothing itself; what differs is noted with its place."""
+        """What is told of its record stands where the row has nothing itself; what differs is noted with its place."""
         told = self.provenance.rows.get(row["record_uuid"], {})
         for name in Provenance.model_fields:
             value = told.get(name)
@@ -141,11 +136,6 @@ class RowStore:
         return row
 
     def check_columns(self, path: Path, task: TaskName, header: Sequence[str]) -> None:
-        """Note which columns of a file are known.
-
-        Raises:
-            InputError: a text or the rank is missing.
-        """
         for column in (*TEXT_COLUMNS[task], *(("chunk_rank",) if task == "retrieval" else ())):
             if column not in header:
                 raise InputError(f"`{path}` has no column `{column}`, which a dataset needs. Export it again.")
@@ -158,7 +148,6 @@ class RowStore:
         self.columns[task] = (*PAIR_COLUMNS, *COLUMNS[task], *extended)
 
     def warnings(self) -> list[str]:
-        """Sentences about columns that no export has, and about rows that say something else than `provenance.csv`."""
         found = [
             f"{file}: the columns {', '.join(f'`{name}`' for name in names)} are no part of an export and are left out."
             for file, names in self.unknown.items()
@@ -171,12 +160,10 @@ class RowStore:
         return found
 
     def count(self, task: TaskName) -> int:
-        """How many rows the task has."""
         found = self._database.execute("SELECT count(*) FROM rows WHERE task = ? AND NOT discarded", (task,))
         return int(found.fetchone()[0])
 
     def links(self) -> Iterator[RecordLink]:
-        """What ties each record to others, over all tasks."""
         found = self._database.execute(f"SELECT * FROM links WHERE {_COUNTED_RECORDS}")
         yield from (RecordLink(*values) for values in found)
 
@@ -189,7 +176,7 @@ class RowStore:
         return (0, "") if found is None else (int(found[0]), str(found[1]))
 
     def rows(self, task: TaskName) -> Iterator[dict[str, Any]]:
-        """The rows of a task by column, sorted by record, rank, passage and annotator (exports/contracts/csv.md).
+        """Sorted by record, rank, passage and annotator (exports/contracts/csv.md).
 
         A text is never None; a label that was not answered is, and so is a time that the file does not have.
         """
@@ -206,7 +193,6 @@ class RowStore:
 
 
 def _typed_row(task: TaskName, header: Sequence[str], response: Response, place: str) -> Row:
-    """One submitted response of the file by column; labels and rank have their types, times are checked."""
     row: Row = dict(zip(header, response.cells, strict=True))
     row["text"], row["text_pair"] = (row[column] for column in TEXT_COLUMNS[task])
     row |= {label: _KNOWN_VALUES[value] for label, value in zip(LABELS[task], response.labels, strict=True)}
@@ -226,10 +212,7 @@ def _typed_row(task: TaskName, header: Sequence[str], response: Response, place:
 
 
 def _links(task: TaskName, row: Row) -> Iterator[RecordLink]:
-    """What ties the record of a row to others: its narrative and query, and each passage by its text and its ids.
-
-    The passages of grounding are the parts of the context; those without words tie nothing.
-    """
+    """Its narrative and query, and each passage by text and ids; parts of the context without words tie nothing."""
     query = row[_QUERY_COLUMNS[task]] if task in _QUERY_COLUMNS else ""
     yield RecordLink(row["record_uuid"], row.get("narrative_id", ""), query)
     texts: list[str] = []
@@ -256,8 +239,8 @@ def consensus_rows(
 ) -> Iterator[tuple[Row, list[ConsensusLabel]]]:
     """One row a unit with texts, ids and the consensus on each label, beside that consensus; one record is held.
 
-    Both `rows` and `found`, which are of the same units, are sorted by record; labels are in the order of the task.
-    Within a record the units come in the order of their first rows.
+    `rows` and `found` are of the same units, sorted by record; within a record units come in the order of their first
+    rows.
     """
     responses = groupby(rows, key=itemgetter("record_uuid"))
     said = groupby(found, key=attrgetter("record_uuid"))
@@ -273,7 +256,6 @@ def consensus_rows(
 
 
 def _label_cells(found: Iterable[ConsensusLabel]) -> Row:
-    """The columns of each label of one unit."""
     cells: Row = {}
     for said in found:
         cells |= {said.label: said.consensus, f"{said.label}_vote_share": said.vote_share}
@@ -282,7 +264,7 @@ def _label_cells(found: Iterable[ConsensusLabel]) -> Row:
 
 
 def merged_columns() -> dict[str, str]:
-    """The columns of the merged view with their types: always all, whichever tasks there are."""
+    """With their types: always all, whichever tasks there are."""
     names = ("record_uuid", "language", *Provenance.model_fields, "query", "answer", "context_set")
     types = dict.fromkeys(names, "string") | {f"{task}_ratings": "int64" for task in TASKS} | dict(_RETRIEVAL_COLUMNS)
     for task in TASKS:
@@ -317,7 +299,6 @@ class UnknownProvenance:
     """Counts in how many rows of the merged view it is not known where the record comes from."""
 
     def __init__(self) -> None:
-        """Begin with no row."""
         self.rows = 0
         self.null: dict[str, int] = {}
         """Rows in which a column is null, by its name: no file has it."""
@@ -325,7 +306,6 @@ class UnknownProvenance:
         """Records whose cell is empty though a file has the column."""
 
     def counted(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The same rows."""
         for row in rows:
             self.rows += 1
             for name in Provenance.model_fields:
@@ -336,7 +316,6 @@ class UnknownProvenance:
             yield row
 
     def sentences(self) -> Iterator[str]:
-        """What is not known, and of how many records; nothing where all is."""
         for count in sorted(set(self.null.values()), reverse=True):
             names = ", ".join(f"`{name}`" for name, nulls in self.null.items() if nulls == count)
             yield (
@@ -349,7 +328,6 @@ class UnknownProvenance:
 
 
 def _task_cells(task: TaskName, rows: Sequence[Row]) -> Row:
-    """What one task says of a record; `rows` are its units, in order of rank."""
     first = rows[0]
     shared = {name: first[name] for name in ("language", "split", "group") if name in first}
     texts = {name: first[column] for name, column in _TEXTS[task].items()}
@@ -374,7 +352,7 @@ def _passages(rows: Sequence[Row]) -> Row:
 
 
 def _any_true(values: Sequence[bool | None]) -> bool | None:
-    """Whether one is true; None where none is and one is not known."""
+    """None where none is true and one is not known."""
     if any(values):
         return True
     return None if None in values else False

@@ -18,14 +18,9 @@ _ROUNDING = 1e-6
 
 
 class SplitShares(Frozen):
-    """How much of the records each split is meant to get; together 1."""
-
     train: float
-    """Share of the train split."""
     validation: float
-    """Share of the validation split."""
     test: float
-    """Share of the test split."""
 
 
 class RecordLink(NamedTuple):
@@ -33,15 +28,12 @@ class RecordLink(NamedTuple):
 
     record_uuid: str
     narrative_id: str
-    """Id of its narrative; empty where nothing tells."""
     query: str
     passage: str = ""
     """What stands for one of its passages; empty without one."""
 
 
 class Placed(NamedTuple):
-    """Where a record belongs."""
-
     split: SplitName
     group: str
     """16 hexadecimal digits, the same for all records that must stay together."""
@@ -91,7 +83,7 @@ def group_records(links: Iterable[RecordLink]) -> dict[str, str]:
 
 
 def digest(text: str) -> str:
-    """16 hexadecimal digits that stand for the text."""
+    """16 hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -120,7 +112,7 @@ def place_records(
 
 
 def _hashed_split(group: str, shares: SplitShares, seed: int) -> SplitName:
-    """The split that the group's hash points to, when the splits share the numbers from 0 to 1 as wanted."""
+    """When the splits share the numbers from 0 to 1 as wanted."""
     place = int.from_bytes(hashlib.sha256(f"{seed} {group}".encode()).digest()[:8], "big") / 2**64
     if place < shares.test:
         return "test"
@@ -147,12 +139,8 @@ def _dealings(
 ) -> Iterator["_Dealing"]:
     """Ways to deal all groups, the one that moves the fewest first; the last is always fair.
 
-    Args:
-        sizes: Records of each group.
-        shares: The wanted shares.
-        order: The groups, the largest first.
-        wishes: The split that each group is to have if there is room.
-        known: The split that each group of the earlier dataset had.
+    `order` has the largest group first, `wishes` the split that each is to have if there is room, `known` the one that
+    each group of the earlier dataset had.
     """
     if known:
         keeping = _Dealing(sizes, shares)
@@ -169,10 +157,7 @@ def _dealings(
 
 
 class _Dealing:
-    """Groups being dealt to splits."""
-
     def __init__(self, sizes: Mapping[str, int], shares: SplitShares) -> None:
-        """Begin with nothing in any split that is to get something."""
         total = sum(sizes.values())
         self.sizes = sizes
         self.room: dict[SplitName, float] = {
@@ -185,13 +170,12 @@ class _Dealing:
         """The split of each group so far."""
 
     def put(self, group: str, split: SplitName) -> None:
-        """Put a group into a split."""
         self.splits[group] = split
         self.room[split] -= self.sizes[group]
         self.smallest[split] = min(self.smallest.get(split, self.sizes[group]), self.sizes[group])
 
     def fit(self, group: str, split: SplitName) -> bool:
-        """Put a group into a split if there is room for all of it; whether there was."""
+        """Whether there was room for all of it."""
         fits = self.room[split] > self.sizes[group] - _ROUNDING
         if fits:
             self.put(group, split)

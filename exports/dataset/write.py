@@ -55,27 +55,19 @@ Source = Callable[[Path], Sequence[Path]]
 
 
 class WrittenDataset(NamedTuple):
-    """What was written, and what to mind."""
-
     manifest: DatasetManifest
     facts: list[TaskFacts]
-    """Counts of each task, in the order of the tasks."""
     warnings: list[str]
-    """Plain sentences about what is missing or was left out; empty where nothing is."""
 
 
 class _Writing(NamedTuple):
-    """What writing the tables of a task needs."""
-
     store: RowStore
     places: Mapping[str, Placed]
     work: Path
     out: Path
-    """The folder that becomes the dataset."""
     progress: Progress
 
     def rows(self, task: TaskName) -> Iterator[Row]:
-        """The rows of a task with the label vector and their place; `progress` hears of them now and then."""
         total = self.store.count(task)
         for done, row in enumerate(self.store.rows(task)):
             if done % _REPORTED_ROWS == 0:
@@ -85,13 +77,11 @@ class _Writing(NamedTuple):
         self.progress(f"{task} rows", total, total)
 
     def units(self, task: TaskName, found: Iterable[ConsensusLabel]) -> Iterator[Row]:
-        """The consensus rows of a task with the label vector and their place."""
         for row, labels in consensus_rows(self.store.rows(task), task, found):
             vector = [soft_label(label) for label in labels]
             yield self.placed(row | label_columns(task, row, vector))
 
     def placed(self, row: Row) -> Row:
-        """The row with the split and group of its record."""
         return row | self.places[row["record_uuid"]]._asdict()
 
 
@@ -103,15 +93,13 @@ def write_dataset(
     decisions: Path | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> WrittenDataset:
-    """What was written to the folder `out`, which is replaced as a whole where it is an earlier dataset.
+    """Write the folder `out`, which is replaced as a whole where it is an earlier dataset.
 
     An earlier dataset of the same seed and shares lends its splits, as `place_records` says.
 
-    `progress` is told how far the writing is.
-
     Raises:
-        InputError: a file is no export, has no submitted response, or was written for spreadsheets; or
-            `provenance.csv` cannot be read.
+        InputError: a file is no export, has no submitted response, or was written for spreadsheets; or `provenance.csv`
+            cannot be read.
         BadRowsError: cells cannot be read; every one of them is listed.
         OutputError: `out` holds something else, or cannot be written.
     """
@@ -158,7 +146,7 @@ def write_dataset(
 
 
 def _guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]]:
-    """Versions of the guidelines by task, sorted; only of tasks for which a manifest beside the files has one."""
+    """Sorted; only of tasks for which a manifest beside the files has one."""
     found: dict[str, set[str]] = {}
     for dataset in (each for folder in {file.parent for file in files} for each in exported_datasets(folder)):
         task, version = dataset.get("task"), dataset.get("guideline_version")
@@ -198,7 +186,6 @@ def _write_tables(
 
 
 def _write_task(writing: _Writing, task: TaskName, found: Iterable[ConsensusLabel]) -> dict[str, dict[str, int]]:
-    """Rows in each split of the two tables of a task, by name: each annotator's rows, then the consensus."""
     columns, of_units = writing.store.columns[task], f"{task}_consensus"
     about_rows = description(task, "one row for each annotator's response.", "is 1 for yes and 0 for no")
     about_units = description(
@@ -212,14 +199,12 @@ def _write_task(writing: _Writing, task: TaskName, found: Iterable[ConsensusLabe
 
 
 def _write_table(writing: _Writing, name: str, features: Features, rows: Iterable[Row], about: str) -> dict[str, int]:
-    """Rows in each split of one table, which is written as Parquet and as a dataset with splits."""
     parquet = writing.out / "parquet" / f"{name}.parquet"
     write_parquet(parquet, features, rows)
     return write_splits(parquet, features, about, writing.work / name, writing.out / "datasets" / name)
 
 
 def _unused_sentences(tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool]) -> Iterator[str]:
-    """A sentence for each task with decisions on units that have no response here."""
     unused = unused_decisions(tables, decided)
     for task in TASKS:
         of_task = [key for key in unused if key[2] in LABELS[task]]

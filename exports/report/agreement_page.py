@@ -89,7 +89,6 @@ def _coverage_sentence(found: JudgedTask) -> str:
 
 
 def left_out_sentences(found: JudgedTask) -> Iterator[str]:
-    """What of the judgements or of the units does not count, and figures that are undefined, with the reason."""
     if found.n_unknown:
         yield f"{counted(found.n_unknown, 'judgement')} of units that the export does not hold."
     if found.statuses:
@@ -123,13 +122,11 @@ def _other_task_sentences(judge: JudgeAgreement) -> Iterator[str]:
 
 
 def conclusion_sentences(found: JudgedTask) -> Iterator[str]:
-    """What may be concluded of the judge on each label."""
     for label, figures in found.labels.items():
         yield f"{label}: {conclusion(figures.alt_test)}"
 
 
 def conclusion(found: AltTest) -> str:
-    """What may be concluded of the judge on one label."""
     counting = found.counting
     beaten = [each.annotator for each in counting if each.won_by_record]
     rest = [each.annotator for each in counting if not each.won_by_record]
@@ -170,7 +167,6 @@ def shown_alt_test(found: AltTest) -> tuple[float | None, float | None]:
 
 
 def difference_sentences(differences: Sequence[JudgeDifference]) -> Iterator[str]:
-    """Which judge agrees with the jury more often than another, and of which pairs no difference is shown."""
     for each in differences:
         if each.differs:
             ahead, behind = (each.model_a, each.model_b)[:: 1 if each.difference > 0 else -1]
@@ -198,7 +194,6 @@ _Label = tuple[str, LabelAgreement]
 
 
 def _label_table(figures: TaskAgreement, place: Place, left: int | None = 1) -> Table:
-    """The labels of a task as the place shows them; their statistics are those of the table of statistics."""
     columns = [Column[_Label]("", lambda row: row[0])]
     if place != "terminal":
         columns.append(Column("n", lambda row: f"{row[1].n_pairable_items:,}"))
@@ -262,7 +257,6 @@ HEADING = "Before and after the audit"
 
 
 def short_sections(agreement: Agreement, results: Results | None = None) -> Iterator[Section]:
-    """What the jury found, where that is known, and for each label α and its verdict: for a terminal."""
     people = {name for figures in agreement.tasks.values() for name in figures.annotators}
     if results:
         yield short_section(results, len(people))
@@ -284,7 +278,6 @@ def short_sections(agreement: Agreement, results: Results | None = None) -> Iter
 def agreement_sections(
     agreement: Agreement, results: Results | None = None, controls: Sequence[AnnotatorScores] = ()
 ) -> Iterator[Section]:
-    """The whole page: what the jury found, where that is known, agreement by task, judges, audit, controls."""
     people = {name for figures in agreement.tasks.values() for name in figures.annotators}
     if results:
         yield from opening_sections(results, len(people))
@@ -319,7 +312,6 @@ def _task_sections(agreement: Agreement, task: TaskName, figures: TaskAgreement)
 
 
 def paper_sections(agreement: Agreement) -> Iterator[Section]:
-    """A table for each task, with how its first label was computed."""
     for task, figures in agreement.tasks.items():
         cited = [f"{label}: {label_sentence(agreement, task, label)}." for label in figures.labels]
         yield Section(
@@ -339,7 +331,6 @@ def judge_sections(agreement: Agreement, place: Place) -> Iterator[Section]:
 
 
 def judge_section(model: str, task: TaskName, found: JudgedTask, place: Place) -> Section:
-    """One judge on one task."""
     return Section(
         title=f"{model} against the jury: {task}",
         lead=(*marked("= ", [_coverage_sentence(found)]), *marked("! ", left_out_sentences(found))),
@@ -349,7 +340,6 @@ def judge_section(model: str, task: TaskName, found: JudgedTask, place: Place) -
 
 
 def closing_sections(agreement: Agreement) -> Iterator[Section]:
-    """What is known of all judges together; nothing where there are none."""
     others = [sentence for judge in agreement.judges for sentence in _other_task_sentences(judge)]
     if others:
         yield Section(points=marked("! ", others))
@@ -361,13 +351,11 @@ def closing_sections(agreement: Agreement) -> Iterator[Section]:
 
 
 def audit_sections(audit: Audit | None) -> Iterator[Section]:
-    """What an audit did to the labels; nothing where there was none."""
     if audit:
         yield Section(HEADING, points=marked("= ", audit_sentences(audit)), depth=2)
 
 
 def control_sections(controls: Sequence[AnnotatorScores]) -> Iterator[Section]:
-    """Of whom something is said, everybody's figures, then each one's label by label; nothing without any answer."""
     if not controls:
         return
     notices = [f"{each.annotator} {notice}." for each in controls for notice in each.notices]
@@ -415,14 +403,12 @@ def _confusion(found: JudgedLabel) -> str:
 
 
 def _share(found: Share | None) -> str:
-    """A share with its interval, and of how many; a dash without any."""
     return (
         f"{percent(found.value)} [{percent(found.low)}, {percent(found.high)}] of {found.of:,}" if found else UNDEFINED
     )
 
 
 def audit_sentences(audit: Audit) -> Iterator[str]:
-    """Which version of the labels is meant, and on each label how many controls are right before and after."""
     disputed = f", {audit.n_disputed:,} of them where a judge and the jury differ" if audit.n_disputed else ""
     yield (
         f"Labels {audit.version_after}: {counted(audit.n_decisions, 'decision')} of adjudicators{disputed}, before the "

@@ -56,7 +56,6 @@ _QUERY_COLUMNS: dict[TaskName, str] = {"retrieval": "input_query", "generation":
 _MARKS_COLUMN = "marks"
 """The last column, only where somebody has marked words, so that a list without marks stays as it was."""
 _VOTE_COLUMN = "vote of "
-"""What stands before an annotator's name in the head of the column with her votes."""
 
 
 class Pattern(NamedTuple):
@@ -65,14 +64,10 @@ class Pattern(NamedTuple):
     task: TaskName
     label: str
     pattern: str
-    """Who said what."""
     n_units: int
-    """On how many units."""
 
 
 class _ExportOrigin(NamedTuple):
-    """Where an export was read from."""
-
     server: str
     """Address of Argilla; empty where it is not known, or is no http(s) address."""
     datasets: Mapping[TaskName, str]
@@ -80,10 +75,7 @@ class _ExportOrigin(NamedTuple):
 
 
 class _UnitDetails:
-    """What the rows of one unit say."""
-
     def __init__(self) -> None:
-        """Begin without rows."""
         self.texts = ("", "")
         self.record_id = ""
         self.link = ""
@@ -109,10 +101,7 @@ class _UnitDetails:
 def with_details(
     disagreements: Sequence[Disagreement], paths: Sequence[Path], frames: Sequence[TableRows] = ()
 ) -> list[Disagreement]:
-    """The same disagreements with texts, notes, record ids and links, from export folders, CSV files and data frames.
-
-    Marks come from the `evidence.jsonl` beside a CSV file of grounding. The files are read once, row by row; only the
-    units that are asked for are kept.
+    """The same with texts, notes, record ids and links, and marks of the `evidence.jsonl` beside a file.
 
     Raises:
         InputError: a path names no export, or a file cannot be read.
@@ -152,11 +141,6 @@ def _add_details(found: Mapping[_UnitKey, _UnitDetails], queries: dict[str, str]
 
 
 def _add_marks(found: Mapping[_UnitKey, _UnitDetails], path: Path) -> None:
-    """Add what was marked in submitted responses to the units in `found`.
-
-    Raises:
-        InputError: a line is no mark of an export.
-    """
     for number, line in numbered_lines(path):
         try:
             mark = EvidenceRow.model_validate_json(line)
@@ -175,7 +159,6 @@ def _add_rows(
     responses: Iterable[Response],
     origin: _ExportOrigin,
 ) -> None:
-    """Add what the submitted ones of the responses say about the units in `found`, and the records' queries."""
     for response in responses:
         if queries.get(response.record_uuid) == "" and task in _QUERY_COLUMNS:
             row = dict(zip(header, response.cells, strict=True))
@@ -194,7 +177,6 @@ def _add_rows(
 
 
 def _read_origin(manifest: Path) -> _ExportOrigin:
-    """Where the export beside this manifest was read from; nothing is known where there is no manifest of ours."""
     try:
         read = json.loads(manifest.read_bytes())
         server, datasets = str(read["server"]), [(entry["task"], str(entry["id"])) for entry in read["datasets"]]
@@ -231,9 +213,7 @@ def count_patterns(disagreements: Sequence[Disagreement]) -> list[Pattern]:
 def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], spreadsheet_safe: bool = False) -> None:
     """Write the list as CSV (RFC 4180, UTF-8) in its order, with a column of votes for each annotator, and of marks.
 
-    A vote is `True`, `False`, or empty where the annotator gave none. What is undefined is empty. Cells are data as
-    they are; with `spreadsheet_safe` those that a spreadsheet takes for formulas begin with an apostrophe, and the file
-    with a BOM.
+    A vote is `True`, `False`, or empty where the annotator gave none; what is undefined is empty.
 
     Raises:
         OutputError: the file cannot be written, or holds something else than a list of disagreements.
@@ -247,11 +227,6 @@ def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], s
 
 
 def _check_replaceable(path: Path) -> None:
-    """Refuse to replace a file that is no list of disagreements of ours.
-
-    Raises:
-        OutputError: it is one.
-    """
     if not path.is_file():  # a pipe or a device holds nothing, and whoever reads it waits for ever
         return
     with path.open("rb") as file:

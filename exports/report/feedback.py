@@ -31,15 +31,10 @@ from pipeline.records.schema import CONTEXT_SEPARATOR
 
 
 class Difference(NamedTuple):
-    """One answer that differs."""
-
     record_uuid: str
     chunk_id: str
-    """Id of the passage in retrieval; empty in the other tasks."""
     given: bool
-    """Her answer; what it differs from is the opposite."""
     others: int
-    """How many others answered the question about this unit."""
     agreed: int
     """How many of them answered otherwise than she did."""
     decided: bool
@@ -47,21 +42,15 @@ class Difference(NamedTuple):
 
 
 class LabelFeedback(NamedTuple):
-    """One annotator's answers to one question, compared."""
-
     task: TaskName
     label: str
     compared: int
-    """Her answers that could be compared."""
     differences: tuple[Difference, ...]
     """Those that differ: decided ones first, then those with most others against her."""
 
 
 class Feedback(NamedTuple):
-    """What comes of comparing everybody with the others."""
-
     by_annotator: dict[str, tuple[LabelFeedback, ...]]
-    """Each annotator's questions in the order of tasks and labels; those without a comparison are missing."""
     too_few: int
     """Answers that differ from those of fewer others than wanted, and are in nobody's page."""
 
@@ -72,11 +61,11 @@ def compare(
     fewest: int,
     left_out: Collection[tuple[str, str]] = (),
 ) -> Feedback:
-    """Everybody's answers beside those of the others.
+    """Everybody's answers beside those of the others; a decision comes before all votes.
 
-    A decision comes before all votes. Without one, an answer is compared where at least `fewest` others answered the
-    question and they do not tie. `left_out` are units, by record and passage, that are no part of the study; responses
-    of the round of practice are none either.
+    Without one, an answer is compared where at least `fewest` others answered the question and they do not tie.
+    `left_out` are units, by record and passage, that are no part of the study; nor are responses of the round of
+    practice.
     """
     found: defaultdict[str, list[LabelFeedback]] = defaultdict(list)
     too_few = 0
@@ -123,7 +112,6 @@ def compare(
 
 
 _SHOWN = 20
-"""So many differences of one question are shown, the clearest ones."""
 _TEXTS = ("title", "intro", "count", "yours", "others", "decided", "more", "none", "rule")
 _OURS = '<meta name="generator" content="citejury exports feedback">'
 _NAME = re.compile(r"feedback-.*\.html")
@@ -134,10 +122,7 @@ _Unit = tuple[str, str]
 
 
 class WrittenFeedback(NamedTuple):
-    """What was written."""
-
     pages: dict[str, Path]
-    """The page of each annotator, by name."""
     feedback: Feedback
     alone: tuple[str, ...]
     """Annotators none of whose answers could be compared; they have no page."""
@@ -150,11 +135,10 @@ def write_feedback(
     decisions: Path | None = None,
     fewest: int = 2,
 ) -> WrittenFeedback:
-    """The pages that were written into the folder; pages of earlier calls that are no longer wanted are gone.
+    """Write a page for each annotator into the folder; pages of earlier calls that are no longer wanted go.
 
-    `source` is given a work folder and names what to read; it may make it there. The campaign says in which languages
-    people read; None takes the language of most of what each answered. `fewest` others have to have answered for their
-    majority to count.
+    `source` is given a work folder and names what to read; it may make it there. Without a campaign the language is
+    that of most of what each answered.
 
     Raises:
         InputError: no answer could be compared, or a file cannot be read.
@@ -204,7 +188,6 @@ def _check_practice(files: Iterable[Path]) -> None:
 
 
 def _texts_of(files: Iterable[Path], wanted: Collection[_Unit]) -> dict[tuple[TaskName, _Unit], tuple[str, str]]:
-    """The two texts of each wanted unit, by task and unit."""
     found: dict[tuple[TaskName, _Unit], tuple[str, str]] = {}
     for path in files:
         task = task_of(path)
@@ -224,7 +207,7 @@ def _texts_of(files: Iterable[Path], wanted: Collection[_Unit]) -> dict[tuple[Ta
 
 
 def _locale_of(name: str, campaign: Campaign | None, tables: Iterable[Ratings]) -> str:
-    """The language of her page: hers in the campaign, else that of most of her answers that there are words in."""
+    """The campaign's language of them, else that of most of their answers that there are words in."""
     known = locales()
     for person in campaign.annotators if campaign else ():
         if campaign and person.name == name and campaign.locales_of(person):
@@ -242,7 +225,6 @@ def _page(
     labels: Sequence[LabelFeedback],
     texts: Mapping[tuple[TaskName, _Unit], tuple[str, str]],
 ) -> str:
-    """Her page in one language; whatever comes from people and models is text in it."""
     wording = read_wording(locale)
     path = LOCALES / f"{locale}.toml"
     words = read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("feedback",), _TEXTS, path)

@@ -50,12 +50,8 @@ _ALWAYS = "model_name"
 
 
 class OwnFiles(NamedTuple):
-    """What one command writes to a folder, and how it knows what it wrote earlier."""
-
     command: str
-    """The command, such as `exports agreement`."""
     work_folder: str
-    """Name of the folder within in which the files are written first."""
     marks: Mapping[str, bytes | tuple[str, ...]]
     """By what a file of this name is one of ours, whatever version wrote it: its beginning, or keys of its JSON."""
 
@@ -110,11 +106,6 @@ def _is_ours(path: Path, mark: bytes | tuple[str, ...]) -> bool:
 
 
 def _check_own_files(folder: Path, own: OwnFiles) -> None:
-    """Refuse a folder in which somebody else's file stands in the way of ours.
-
-    Raises:
-        OutputError: a file that has the name of one of ours is somebody else's.
-    """
     for name, mark in own.marks.items():
         path = folder / name
         if path.exists() and not (path.is_file() and _is_ours(path, mark)):
@@ -125,11 +116,8 @@ def _check_own_files(folder: Path, own: OwnFiles) -> None:
 def _replaced_files(folder: Path, own: OwnFiles) -> Iterator[Path]:
     """An empty folder to write to; its files take their places in `folder` when the block ends well.
 
-    `folder` is made, and files of ours in it that are not written anew are removed. After an error nothing in it has
-    changed. The work folder has the same name each time, so that what a killed run left is mended by the next.
-
-    Raises:
-        OutputError: a file of such a name is not ours, another run is writing to the folder, or it cannot be written.
+    Files of ours that are not written anew are removed. After an error nothing has changed. The work folder has the
+    same name each time, so that what a killed run left is mended by the next.
     """
     try:
         with (
@@ -154,26 +142,17 @@ def _replaced_files(folder: Path, own: OwnFiles) -> Iterator[Path]:
 
 
 class ResultsOptions(Frozen):
-    """How `exports results` measures."""
-
     by: tuple[str, ...] = (_ALWAYS,)
     """Columns of provenance that group the records."""
     consensus: Consensus = "share"
-    """How the votes on a unit become its value."""
     runs: tuple[Path, ...] = ()
-    """Run folders and files of records that the answers come from."""
     weights: Path | None = None
-    """A file with inclusion probabilities."""
     decisions: Path | None = None
-    """A `decisions.csv`; needed for `adjudicated`."""
     judge: tuple[Path, ...] = ()
     """Files of judgements of a judge that helps; they need `records`."""
     judge_name: str | None = None
-    """The judge, where the files have several."""
     records: tuple[Path, ...] = ()
-    """Files of records: all that the judge judged, labelled or not."""
     seed: int = 0
-    """Seed of the sign flips."""
 
 
 def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: ReadTables | None = None) -> Results:
@@ -212,11 +191,6 @@ def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: Rea
 
 
 def _check_columns(study: Study, by: Sequence[str]) -> None:
-    """Refuse to group by a column that no record has.
-
-    Raises:
-        InputError: one of them is such a column.
-    """
     there = dict.fromkeys(name for known in study.provenance.values() for name in known)
     for name in by:
         if name != _ALWAYS and name not in there:
@@ -225,11 +199,6 @@ def _check_columns(study: Study, by: Sequence[str]) -> None:
 
 
 def check_results_folder(folder: Path) -> None:
-    """Refuse a folder in which somebody else's file stands in the way of results.
-
-    Raises:
-        OutputError: a file that has the name of one of ours is somebody else's.
-    """
     _check_own_files(folder, _RESULTS)
 
 
@@ -249,7 +218,6 @@ def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False
 
 
 def results_json(results: Results) -> str:
-    """The text of `results.json`: the same figures give the same text."""
     from pydantic_core import to_json
 
     return to_json(_without_judge(results.model_dump()), indent=2).decode() + "\n"
@@ -262,46 +230,27 @@ def _without_judge(value: object) -> object:
 
 
 class AgreementOptions(Frozen):
-    """How `exports agreement` measures and writes."""
-
     resamples: int = RESAMPLES
-    """Resamples behind each interval."""
     seed: int = 0
-    """Seed of the resampling."""
     spreadsheet_safe: bool = False
-    """Whether cells of CSV tables that a spreadsheet takes for a formula begin with an apostrophe, and files with a
-    BOM."""
     judges: tuple[Path, ...] = ()
-    """Files of judgements, which are measured against the jury."""
     epsilon: float = EPSILON
     """What a judge may be worse than a person and still stand in for them."""
     decisions: Path | None = None
-    """A `decisions.csv` of adjudicators, whose audit on controls is reported."""
     runs: tuple[Path, ...] = ()
-    """Run folders and files of records that the answers come from."""
 
 
 class Measured(NamedTuple):
-    """Agreement, and what of the files did not count."""
-
     agreement: Agreement
-    """The figures."""
     tables: Sequence[Ratings]
-    """The ratings that they were computed from, one for each task that has a file."""
     remarks: Sequence[str]
     """Plain sentences about rows that were left out; empty where all count."""
     results: Results | None = None
-    """What the jury found, with the provenance beside the files; None where it was not or cannot be measured."""
+    """With the provenance beside the files; None where it was not or cannot be measured."""
     controls: Sequence[AnnotatorScores] = ()
-    """What controls and repeats tell about each annotator, by the `controls.csv` beside the files."""
 
 
 def measure_tables(found: ReadTables, resamples: int, seed: int) -> Measured:
-    """Agreement on what was read.
-
-    Raises:
-        InputError: nobody submitted anything in any of it, or there would be no resample or a negative seed.
-    """
     if resamples < 1 or seed < 0:
         raise InputError(f"`resamples` is {resamples} and `seed` {seed}; expected 1 or more, and 0 or more.")
     if not any(len(table.units) for table in found.tables):
@@ -314,8 +263,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
 
     Raises:
-        InputError: as `measure_tables` raises; a file of judges, decisions or controls cannot be used; or what the jury
-            found cannot be measured with the runs that are named.
+        InputError: nobody submitted anything, or a file of judges, decisions, controls or runs cannot be used.
         BadRowsError: cells of decisions or all lines of judges cannot be read.
         OutputError: as `write_results`; a file in the way is found before anything is measured.
     """
@@ -349,7 +297,6 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
 
 
 def _audit(paths: Sequence[Path], decisions: Path) -> Audit:
-    """What the decisions of this file did to the labels of the controls beside the exports."""
     found = read_decisions(decisions)
     disputed = sum(row.disputed for row in found.rows)
     digest = hashlib.sha256(decisions.read_bytes()).hexdigest()
@@ -357,11 +304,7 @@ def _audit(paths: Sequence[Path], decisions: Path) -> Audit:
 
 
 def collect_disagreements(tables: Sequence[Ratings], paths: Sequence[Path]) -> tuple[list[Disagreement], list[str]]:
-    """The disagreements of all tasks with their texts, and a sentence for each task that has more than are kept.
-
-    Raises:
-        InputError: a file cannot be read any more.
-    """
+    """The disagreements of all tasks with their texts, and a sentence for each task that has more than are kept."""
     found: list[Disagreement] = []
     remarks: list[str] = []
     for ratings in tables:
@@ -392,6 +335,5 @@ def _write_agreement(
 
 
 def agreement_json(agreement: Agreement) -> str:
-    """The text of `agreement.json`: the same figures give the same text."""
     whole = {str(task): AGREEMENT_OPTIONAL for task, each in agreement.tasks.items() if not each.pairs_left_out}
     return agreement.model_dump_json(indent=2, exclude={"tasks": whole}) + "\n"

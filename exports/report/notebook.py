@@ -42,11 +42,8 @@ if TYPE_CHECKING:
 
 _DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
 _SHOWN = 20
-"""Disagreements that are shown."""
 _EXCERPT = 160
-"""Characters of a text that are shown."""
 _DETAIL_COLUMNS = (*dict.fromkeys(name for pair in TEXT_COLUMNS.values() for name in pair), "notes", "record_id")
-"""What a disagreement shows of a frame beside the votes."""
 _ROW_MODELS = (
     TaskAgreement,
     figures.LabelAgreement,
@@ -65,7 +62,6 @@ _RESULTS_TYPES = {
     **{n: field.annotation for model in _RESULT_MODELS for n, field in model.model_fields.items()},
     **{f"ppi_{n}": field.annotation for n, field in JudgeHelp.model_fields.items()},
 }
-"""The type of each field by name."""
 
 
 def _excerpt(text: str) -> str:
@@ -82,7 +78,6 @@ class AgreementResult:
     """Agreement between annotators: figures as a model, as data frames, as JSON, and as a table in a notebook."""
 
     def __init__(self, agreement: Agreement, remarks: Sequence[str]) -> None:
-        """Hold the figures and what was left out of them."""
         self.agreement = agreement
         """Every figure, as in `agreement.json`."""
         self.remarks = tuple(remarks)
@@ -109,7 +104,6 @@ class AgreementResult:
         return agreement_json(self.agreement)
 
     def __repr__(self) -> str:
-        """Each task with its size and mean alpha."""
         parts = [
             f"{task}: {found.n_units} units, mean α {estimate(found.macro_alpha, found.macro_interval)}"
             for task, found in self.agreement.tasks.items()
@@ -117,7 +111,6 @@ class AgreementResult:
         return f"<AgreementResult {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: warnings in words, then a line for each label."""
         return _notebook_html(map(section_parts, agreement_sections(self.agreement)))
 
 
@@ -125,22 +118,18 @@ class DisagreementResult(Sequence[Disagreement]):
     """Where annotators differ, the weightiest first: a sequence, a data frame, and a table in a notebook."""
 
     def __init__(self, disagreements: Iterable[Disagreement]) -> None:
-        """Hold the disagreements in their order."""
         self.disagreements = tuple(disagreements)
-        """All of them."""
 
     @overload
     def __getitem__(self, place: int) -> Disagreement: ...
     @overload
     def __getitem__(self, place: slice) -> "DisagreementResult": ...
     def __getitem__(self, place: int | slice) -> "Disagreement | DisagreementResult":
-        """One disagreement, or several as a result of their own."""
         if isinstance(place, slice):
             return DisagreementResult(self.disagreements[place])
         return self.disagreements[place]
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.disagreements)
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -151,11 +140,9 @@ class DisagreementResult(Sequence[Disagreement]):
         )
 
     def __repr__(self) -> str:
-        """How many there are."""
         return f"<DisagreementResult {len(self)} disagreements>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the first ones, their texts cut."""
         rows: list[tuple[str, ...]] = [
             (
                 found.task,
@@ -237,7 +224,6 @@ class ResultsResult:
     """What the jury found: figures as a model, as data frames, as JSON, and as tables in a notebook."""
 
     def __init__(self, results: Results) -> None:
-        """Hold the figures."""
         self.results = results
         """Every figure, as in `results.json`; `remarks` says what cannot be told."""
 
@@ -262,7 +248,6 @@ class ResultsResult:
         return results_json(self.results)
 
     def __repr__(self) -> str:
-        """The composite findings with what they are of."""
         parts = [
             f"{finding.title} {rate_estimate(finding)} of {basis(finding, 'answer')}"
             for finding in self.results.findings.values()
@@ -270,7 +255,6 @@ class ResultsResult:
         return f"<ResultsResult {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: composite findings, what differs, the labels of each task, and what to mind."""
         return _notebook_html(map(section_parts, results_sections(self.results)))
 
 
@@ -330,13 +314,7 @@ def measure_results(
 def _typed_frame(
     columns: Mapping[str, list[Any]], types: Mapping[str, Any], objects: Collection[str] = ()
 ) -> "pandas.DataFrame":
-    """A data frame of the columns.
-
-    Args:
-        columns: The cells of each column by name; None where there is nothing.
-        types: The types of the fields; of what was spread over several columns the name tells it.
-        objects: Columns whose cells stay as they are, such as dicts.
-    """
+    """A data frame of columns by name; columns in `objects` keep their cells as they are, such as dicts."""
     import pandas
 
     return pandas.DataFrame(

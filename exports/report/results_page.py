@@ -63,10 +63,7 @@ _REASONS: Mapping[NoHelp, str] = {
 
 
 def _judge_blocks(results: Results, narrow: bool = False) -> Iterator[Section]:
-    """The rates with the judge's help beside those of people alone; nothing where no judge was named.
-
-    With `narrow` the table is for few columns, and of many groups none is shown.
-    """
+    """With `narrow` the table is for few columns, and of many groups none is shown."""
     groups = not narrow or shows_groups(results)
     shown = [
         (name, rate, rate.judge_help)
@@ -98,7 +95,6 @@ def _judge_blocks(results: Results, narrow: bool = False) -> Iterator[Section]:
 
 
 def _helped_estimate(rate: Rate) -> str:
-    """The rate with the judge's help and its interval; a dash without."""
     return f"{share(rate.rate_ppi)} {span(rate.interval_ppi)}".rstrip()
 
 
@@ -129,11 +125,7 @@ _CONTEXTS_MEANING: Mapping[Contexts, str] = {
 
 
 def landscape_blocks(results: Results, narrow: bool = False) -> Iterator[Section]:
-    """What is there of: rates with a judge's help, questions, citations, verdicts on the narrative, passages.
-
-    With `narrow` tables are for few columns: states have no intervals, and of many groups and pairs only the first are
-    shown.
-    """
+    """With `narrow` states have no intervals, and of many groups and pairs only the first are shown."""
     yield from _judge_blocks(results, narrow)
     if results.runs:
         yield _questions(results, narrow)
@@ -304,7 +296,6 @@ def _scale(name: str) -> Scale:
 
 
 def _differences(figures: Sequence[tuple[str, LabelResults, Scale]]) -> Iterator[str]:
-    """What differs beyond chance among these figures; whether anything could have where nothing does."""
     compared = [
         (title, each, scale) for title, found, scale in figures for each in found.differences if each.p is not None
     ]
@@ -327,7 +318,6 @@ _FIRST = 1
 
 
 def results_sections(results: Results, place: Place = "page") -> Iterator[Section]:
-    """All of it: composite findings, the labels of each task, what runs tell, what differs, what cannot be told."""
     shown = list(figures(results))
     findings = [figure for figure in shown if figure.task is None]
     tasks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
@@ -356,10 +346,7 @@ def results_sections(results: Results, place: Place = "page") -> Iterator[Sectio
 
 
 def opening_sections(results: Results, people: int) -> Iterator[Section]:
-    """What opens a page on agreement: composite findings by group, what differs, what cannot be told.
-
-    `people` is how many annotators there are.
-    """
+    """What opens a page on agreement of so many people: findings by group, what differs, what cannot be told."""
     yield Section(_CAPTION, notes=(extent(results, people),), depth=2)
     yield from (_finding_section(figure) for figure in figures(results) if figure.task is None)
     points = (*marked("* ", difference_sentences(results)), *marked("! ", incomparable_sentences(results)))
@@ -367,7 +354,6 @@ def opening_sections(results: Results, people: int) -> Iterator[Section]:
 
 
 def short_section(results: Results, people: int) -> Section:
-    """The same in some ten lines for one finding."""
     shown = [figure for figure in figures(results) if figure.task is None]
     rows = [row for figure in shown for row in _short_rows(figure, tuple(results.by[:1]))]
     star = "* " if any(standing_out(results)) else ""
@@ -387,7 +373,6 @@ def short_section(results: Results, people: int) -> Section:
 
 
 def _short_rows(figure: Figure, by: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
-    """The rate over all answers and in each group, and in one row the groups that have none."""
     assert isinstance(figure.found, Finding)
     left_out = f", {figure.found.n_incomplete:,} left out" if figure.found.n_incomplete else ""
     yield figure.title, rate_estimate(figure.found), f"of {counted(figure.found.n_units, figure.unit)}{left_out}"
@@ -403,7 +388,6 @@ def _short_rows(figure: Figure, by: tuple[str, ...]) -> Iterator[tuple[str, str,
 
 
 def _finding_section(figure: Figure, behind: Sequence[str] = ()) -> Section:
-    """A composite finding by group, what makes an answer count, and what stands behind it."""
     assert isinstance(figure.found, Finding)
     notes = (f"Yes: {definition(figure.found)}.", left_out_sentence(figure.found), *behind)
     table = _rate_table([figure], figure.unit)
@@ -411,7 +395,6 @@ def _finding_section(figure: Figure, behind: Sequence[str] = ()) -> Section:
 
 
 def _rate_table(shown: Sequence[Figure], unit: str, groups: bool = True) -> Table:
-    """A line for each label or finding, and one for each of its groups below it."""
     rows: list[tuple[str, ...]] = [("", "yes [95 %]", f"{unit}s", "narratives")]
     for name, depth, rate in rate_rows(shown, groups):
         rows.append((PART * depth + name, rate_estimate(rate), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
@@ -482,7 +465,6 @@ def _months(results: Results, column: str) -> list[str]:
 
 
 def _months_section(figure: Figure, results: Results, months: list[str]) -> Section:
-    """A line for all answers and one for each group: the first month, the one before the last, and the last."""
     column, others = results.by[0], tuple(results.by[1:])
     shown = list(dict.fromkeys((months[0], *months[-2:])))
     rates: dict[tuple[str, ...], dict[str, GroupRate]] = {}

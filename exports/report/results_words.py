@@ -17,11 +17,8 @@ from exports.statistics.study import Consensus
 from pipeline.core.terminal import counted
 
 UNITS: dict[TaskName, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer"}
-"""What one unit of each task is."""
 GROUPS_SHOWN = 12
-"""With more groups than these, labels are shown without them in terminal and paper."""
 NOT_KNOWN = "(not known)"
-"""How a group is called whose value is empty."""
 _VALUES: dict[Consensus, str] = {
     "share": "An answer or passage counts by the share of its annotators who say yes.",
     "majority": "An answer or passage counts by the majority of its annotators; ties are left out.",
@@ -51,17 +48,12 @@ class Figure(NamedTuple):
     task: TaskName | None
     """The task of a label; None for a composite finding."""
     name: str
-    """Name in `results.json`."""
     title: str
-    """What people read: the title of a finding, the name of a label."""
     unit: str
-    """What one unit is: `answer` or `passage`."""
     found: LabelResults
-    """The figures."""
 
 
 def figures(results: Results) -> Iterator[Figure]:
-    """All that was measured in the order in which people read it: composite findings, then the labels of each task."""
     for name, finding in results.findings.items():
         yield Figure(None, name, finding.title, "answer", finding)
     for task, measured in results.tasks.items():
@@ -98,19 +90,16 @@ def _is_one_unknown(found: LabelResults) -> bool:
 
 
 def shows_groups(results: Results) -> bool:
-    """Whether labels are shown by group where people read them; of hundreds of lines nobody reads any."""
     return all(len(figure.found.groups) <= GROUPS_SHOWN for figure in figures(results))
 
 
 def summary_sentence(results: Results) -> str:
-    """What all of it is about, with `60 answers to 12 narratives` and the columns that group them."""
     answers, narratives = counted(results.n_records, "answer"), counted(results.n_narratives, "narrative")
     weighted = ", weighted by inclusion probability" if results.weighted else ""
     return f"What the jury found about {answers} to {narratives}, by {', '.join(results.by)}{weighted}."
 
 
 def extent(results: Results, people: int) -> str:
-    """How much was judged by so many people, such as `60 answers of 5 models to 12 narratives, judged by 4 people.`."""
     first = next((figure.found for figure in figures(results)), None)
     by = tuple(results.by[:1])
     groups = sum(tuple(group.by) == by and any(group.by.values()) for group in first.groups) if first and by else 0
@@ -121,12 +110,10 @@ def extent(results: Results, people: int) -> str:
 
 
 def column_name(column: str) -> str:
-    """What a column of groups is called, such as `model`; the others by their names."""
     return _COLUMNS.get(column, column)
 
 
 def rate_meaning(results: Results) -> str:
-    """What a rate and its interval are."""
     return (
         f"Each figure is the share of yes, with its 95 % interval. {_VALUES[results.consensus]} "
         f"{FINDING_VALUES[results.consensus] + ' ' if results.findings else ''}Intervals take "
@@ -154,14 +141,9 @@ def span(interval: RateInterval | None) -> str:
 
 
 class Scale(NamedTuple):
-    """How figures of a kind are told."""
-
     value: Callable[[float | None], str]
-    """One figure."""
     interval: Callable[[RateInterval | None], str]
-    """An interval; empty where there is none."""
     apart: Callable[[float], str]
-    """How far two of them lie from each other."""
 
 
 SHARES = Scale(share, span, lambda difference: f"{_hundredths(difference)} points")
@@ -173,17 +155,14 @@ COEFFICIENTS = Scale(
 
 
 def rate_estimate(rate: Rate, scale: Scale = SHARES) -> str:
-    """The rate with its interval, such as `41 % [30, 53]`; without one the rate alone."""
     return f"{scale.value(rate.rate)} {scale.interval(rate.interval)}".rstrip()
 
 
 def group_name(by: Mapping[str, str]) -> str:
-    """What a group is called: its values, such as `perplexity` or `perplexity, de`."""
     return ", ".join(value or NOT_KNOWN for value in by.values()) or "all"
 
 
 def basis(rate: Rate, unit: str) -> str:
-    """What a rate is of, such as `60 answers, 12 narratives`."""
     return f"{counted(rate.n_units, unit)}, {counted(rate.n_narratives, 'narrative')}"
 
 
@@ -201,7 +180,6 @@ def definition(finding: Finding) -> str:
 
 
 def left_out_sentence(finding: Finding) -> str:
-    """How many answers a composite finding leaves out because a part was not judged; empty where none is."""
     if not finding.n_incomplete:
         return ""
     parts = ", ".join(f"{label} {count:,}" for label, count in finding.missing.items() if count)
@@ -250,7 +228,6 @@ def _answers(found: Denominators) -> str:
 
 
 def _hundredths(value: float) -> str:
-    """A share in per cent or points: whole, with a decimal where it would be 0 or 100 and is not."""
     size = abs(value)
     if 0.01 <= size <= 0.99 or min(size, abs(1 - size)) < _ROUNDING:
         return f"{100 * value:.0f}" if size > _ROUNDING else "0"
@@ -290,7 +267,6 @@ def standing_out(results: Results) -> Iterator[tuple[Figure, Difference]]:
 
 
 def difference_sentences(results: Results) -> Iterator[str]:
-    """What differs beyond chance, a sentence each; where nothing does, one that says whether anything could have."""
     told = [difference_sentence(figure.title, found) for figure, found in standing_out(results)]
     compared = [found for figure in figures(results) for found in figure.found.differences if found.p is not None]
     if told:
@@ -307,7 +283,7 @@ def difference_sentences(results: Results) -> Iterator[str]:
 
 
 def no_difference_sentence(compared: Sequence[Difference]) -> str:
-    """That none of the differences is beyond chance, or that none could have been: they are one or more, with a p."""
+    """That none of the differences, of which each has a p, is beyond chance, or that none could have been."""
     reached = sum(within_reach(compared))
     if not reached:
         most, needed = max(found.n_narratives for found in compared), narratives_needed(compared)
@@ -321,7 +297,6 @@ def no_difference_sentence(compared: Sequence[Difference]) -> str:
 
 _NAMES_SHOWN = 6
 NOT_IN_EVERY_PART = "not judged in every part"
-"""Why a composite finding has no figure where labels may have one."""
 _REASONS: dict[NoFigure, str] = {
     "no_units": "the jury judged none",
     "one_narrative": "all of it is on one narrative",
@@ -331,7 +306,6 @@ _REASONS: dict[NoFigure, str] = {
 
 
 def incomparable_sentences(results: Results) -> Iterator[str]:
-    """What cannot be compared or has no figure, and why; then what the measuring remarked."""
     yield from _without_difference(results)
     yield from _without_figure(results)
     yield from _unknown_denominators(results)
@@ -368,7 +342,7 @@ def _levels(levels: Sequence[str]) -> str:
 
 
 def _reasons_by_pair(results: Results) -> dict[tuple[str, str, str], dict[str, NoFigure | None]]:
-    """For each two groups and level why they cannot be compared, by the label's title; None where they can."""
+    """By the label's title; None where they can."""
     pairs: dict[tuple[str, str, str], dict[str, NoFigure | None]] = {}
     for figure in figures(results):
         for found in figure.found.differences:
@@ -390,7 +364,6 @@ def _by_most_frequent(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, l
 
 
 def _without_figure(results: Results) -> Iterator[str]:
-    """For each reason the groups that have no rate on some labels, or a rate without an interval."""
     lacking: dict[tuple[str, bool, str], list[str]] = {}
     for figure in figures(results):
         parts = [("all", figure.found), *((group_name(group.by), group) for group in figure.found.groups)]
@@ -418,20 +391,17 @@ def _reason(figure: Figure, reason: NoFigure) -> str:
 
 
 def _named(titles: Sequence[str], total: int) -> str:
-    """The labels by name, or how many they are where they are many."""
     if len(titles) == total:
         return "any label" if total > 1 else titles[0]
     return _some(titles)
 
 
 def _some(names: Sequence[str]) -> str:
-    """The names as a list in words, the first of them where they are many."""
     more = len(names) - _NAMES_SHOWN
     return _joined([*names[:_NAMES_SHOWN], f"{more:,} more"] if more > 0 else names)
 
 
 def _unknown_denominators(results: Results) -> Iterator[str]:
-    """One sentence where the files do not tell all that stands behind the rates."""
     shown = list(figures(results))
     known = [figure.found.denominators for figure in shown]
     of_groups = [group.denominators for figure in shown for group in figure.found.groups]

@@ -14,9 +14,7 @@ Place = Literal["terminal", "page", "paper"]
 """Where a table is shown: on 80 columns, on a page as wide as it needs, in a column of a paper."""
 _Row = TypeVar("_Row")
 _WIDTH = 80
-"""Columns of a terminal."""
 _PAPER = 70
-"""Columns that a paper has room for in `\\small`."""
 _WARNING = "! "
 _KEPT = re.compile(r"\d %|\bp [<=] [.\d]+")
 """Where no line may end."""
@@ -26,15 +24,11 @@ class Column(NamedTuple, Generic[_Row]):
     """One column of a table, for every place that shows it."""
 
     head: str
-    """Its name."""
     cell: Callable[[_Row], str]
-    """What it says of a row."""
     places: tuple[Place, ...] = ("terminal", "page", "paper")
-    """The places that have room for it."""
 
 
 def described(columns: Sequence[Column[_Row]], rows: Iterable[_Row], place: Place, left: int | None = 1) -> Table:
-    """The table of these columns that the place has room for."""
     shown = [column for column in columns if place in column.places]
     return Table([[column.head for column in shown], *([column.cell(row) for column in shown] for row in rows)], left)
 
@@ -47,23 +41,16 @@ class Section(NamedTuple):
     """Tables that belong together, and what to know of them."""
 
     title: str = ""
-    """Its heading; empty where it goes on under the one above."""
     lead: tuple[Point, ...] = ()
-    """A list of sentences above the tables."""
     tables: tuple[Table, ...] = ()
-    """The tables; the first row of each is its heading."""
     notes: tuple[str, ...] = ()
-    """Sentences below the tables."""
     points: tuple[Point, ...] = ()
-    """A list of sentences below the notes."""
     name: str = ""
-    """A word that names it in LaTeX."""
     caption: str = ""
     """Its heading where it is shown without the other sections, as in a paper; the title where empty."""
     alone: tuple[str, ...] = ()
     """What its table needs below it there."""
     depth: int = 3
-    """How deep its heading is in Markdown."""
     folded: bool = False
     """Whether Markdown shows it on a click only."""
     widths: tuple[int, ...] = ()
@@ -71,17 +58,14 @@ class Section(NamedTuple):
 
 
 def marked(mark: str, sentences: Iterable[str]) -> tuple[Point, ...]:
-    """The sentences, each behind the mark."""
     return tuple((mark, sentence) for sentence in sentences)
 
 
 def terminal_text(sections: Iterable[Section]) -> str:
-    """The sections with a blank line between them, at most 80 columns wide, without colour."""
     return "\n\n".join("\n".join(_terminal_lines(section)) for section in sections)
 
 
 def _terminal_lines(section: Section) -> Iterator[str]:
-    """The lines of one section; notes stand below its title or table by two columns."""
     if section.title:
         yield _wrapped(section.title)
     yield from (_wrapped(sentence, mark) for mark, sentence in section.lead)
@@ -116,7 +100,6 @@ def markdown_mark(command: str) -> str:
 
 
 def latex_mark(command: str) -> str:
-    """The first line of tables in LaTeX, by which they are known as a file of this command."""
     return f"% citejury {command}"
 
 

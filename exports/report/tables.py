@@ -59,12 +59,10 @@ _TASK_COLUMNS = (
 
 
 def _tidy_table(columns: Sequence[str], rows: Iterable[Cells]) -> Table:
-    """The table of these columns, the same whatever the figures are; a row has a value for each of them."""
     return Table([columns, *([row[column] for column in columns] for row in rows)])
 
 
 def agreement_tables(agreement: Agreement) -> dict[str, Table]:
-    """The seven tables by file name."""
     tasks = agreement.tasks.items()
     return {
         "tasks.csv": _tidy_table(
@@ -111,7 +109,6 @@ def _slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[Cells]:
 
 
 def _task_cells(figures: TaskAgreement) -> Cells:
-    """The figures of a task as a whole; empty discards mean that the files do not tell."""
     discards = figures.discards
     return {
         "n_units": figures.n_units,
@@ -194,11 +191,9 @@ _HELPED_COLUMNS = (
     *(name.replace("interval", "interval_ppi") for name in _INTERVAL_COLUMNS),
     *(f"ppi_{name}" for name in JudgeHelp.model_fields),
 )
-"""Those of a judge, where one was named."""
 
 
 def results_tables(results: Results) -> dict[str, Table]:
-    """The tables by file name; those of runs only where there are runs."""
     shown = [*figures(results), *more_figures(results)]
     groups = tuple(f"by_{name}" for name in results.by)
     helped = _HELPED_COLUMNS if any(figure.found.judge_help for figure in shown) else ()
@@ -273,7 +268,6 @@ def _run_tables(results: Results, groups: tuple[str, ...]) -> dict[str, Table]:
 
 
 def _with_interval(model: type[Frozen]) -> tuple[str, ...]:
-    """The fields of a model as columns, its interval as three of them."""
     return tuple(
         column for name in model.model_fields for column in (_INTERVAL_COLUMNS if name == "interval" else (name,))
     )
@@ -284,7 +278,6 @@ def _name(figure: Figure) -> Cells:
 
 
 def _group_cells(results: Results, by: Mapping[str, str]) -> Cells:
-    """A cell for each column that groups; those by which the row is not grouped are empty."""
     return {f"by_{name}": by.get(name) for name in results.by}
 
 
@@ -301,7 +294,6 @@ def _rate_cells(rate: Rate) -> Cells:
 
 
 def _helped_cells(rate: Rate, columns: tuple[str, ...]) -> Cells:
-    """The cells of a rate with the judge's help; all empty where there is none."""
     told = dict(rate.judge_help) if rate.judge_help else {}
     interval = _interval_cells("interval_ppi", rate.interval_ppi).values()
     values = (rate.rate_ppi, *interval, *(told.get(name) for name in JudgeHelp.model_fields))
@@ -309,7 +301,7 @@ def _helped_cells(rate: Rate, columns: tuple[str, ...]) -> Cells:
 
 
 def _difference_cells(found: Difference | SiteOverlap) -> Cells:
-    """The cells of one difference or overlap; names of groups may hold any character, so `within` is JSON."""
+    """Names of groups may hold any character, so `within` is JSON."""
     within = json.dumps(found.within, ensure_ascii=False) if found.within else None
     values: Cells = {**dict(found), **_interval_cells("interval", found.interval), "within": within}
     return {name: values[name] for name in _with_interval(type(found))}

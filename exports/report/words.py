@@ -62,7 +62,6 @@ FITNESS: dict[Fitness, str] = {
     "unfit": "Not fit for use",
     "unknown": "Cannot be told",
 }
-"""What each verdict on a label is called, the best first."""
 FITNESS_MEANING = (
     "Fit for use: α is .800 or more, down to the lower end of its interval; for tentative conclusions: .667 or more "
     "(Krippendorff's thresholds). Not fit: α is below .667, up to the upper end. Not shown yet: the interval holds "
@@ -73,7 +72,6 @@ _TOO_FEW = {"FEW_ITEMS", "RARE_CLASS"}
 """Warnings of so few ratings that neither is shown: that a label is fit, and that it is not."""
 
 _ANNOTATORS_TOLD = 5
-"""So many annotators who stand out on a label are told of a task."""
 
 _NOBODY_TOLD = (
     "Whether an annotator stands out cannot be told: where two differ, only a third who answered the same units of the "
@@ -84,7 +82,6 @@ _EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}
 
 
 def percent(value: float | None) -> str:
-    """A share as a whole percentage; a dash where it is undefined."""
     return UNDEFINED if value is None else f"{value:.0%}"
 
 
@@ -109,7 +106,6 @@ def estimate(value: float | None, interval: Interval | None) -> str:
 
 
 def figure_text(found: LabelAgreement, name: str) -> str:
-    """The statistic of this name as tables print it; α with its interval."""
     if name == "krippendorff_alpha":
         return estimate(found.krippendorff_alpha, found.intervals.get("krippendorff_alpha"))
     value = getattr(found, name)
@@ -122,7 +118,6 @@ def _named(labels: Sequence[str], figures: TaskAgreement) -> str:
 
 
 def fitness(found: LabelAgreement) -> Fitness:
-    """Whether the label is fit for use, as its α shows by the interval; what it means is in `FITNESS_MEANING`."""
     interval = found.intervals.get("krippendorff_alpha")
     if found.krippendorff_alpha is None or interval is None:
         return "unknown"
@@ -134,7 +129,6 @@ def fitness(found: LabelAgreement) -> Fitness:
 
 
 def fitness_sentences(figures: TaskAgreement) -> Iterator[str]:
-    """A line for each verdict that some label has, such as `Fit for use: helpful.`, the best first."""
     for verdict in FITNESS:
         labels = [name for name, found in figures.labels.items() if fitness(found) == verdict]
         if labels:
@@ -142,7 +136,7 @@ def fitness_sentences(figures: TaskAgreement) -> Iterator[str]:
 
 
 def undefined_sentences(figures: TaskAgreement, explaining: Collection[str] = ()) -> Iterator[str]:
-    """For each reason the labels whose α is undefined, without those of which a warning among `explaining` says why."""
+    """Without labels of which a warning among `explaining` says why."""
     for reason, meaning in _REASONS.items():
         labels = [
             name
@@ -186,13 +180,11 @@ def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
 
 
 def _rule_counts(figures: TaskAgreement) -> str:
-    """How many responses break each rule, behind a space; rules that nobody broke are left out."""
     broken = (f"{rule} {count:,}" for rule, count in figures.constraint_violations.items() if count)
     return f" Found: {', '.join(broken)}."
 
 
 def _needed_units(labels: Sequence[str], figures: TaskAgreement) -> str:
-    """How many units rated twice each label needs, behind a space."""
     needed = (f"{label} {figures.labels[label].required_items or UNDEFINED}" for label in labels)
     return f" Needed: {', '.join(needed)}."
 
@@ -210,7 +202,7 @@ def left_out_pairs(agreement: Agreement) -> Iterator[str]:
 
 
 def discard_sentence(discards: Discards | None) -> str:
-    """How often annotators discarded, those with most first; empty where the files do not tell or nobody did."""
+    """Empty where the files do not tell or nobody did."""
     if discards is None or not discards.n_responses:
         return ""
     order = sorted(discards.by_annotator.items(), key=lambda entry: (-entry[1], entry[0]))
@@ -228,12 +220,10 @@ def finding_sentences(figures: TaskAgreement) -> Iterator[str]:
 
 
 def change_sentences(figures: TaskAgreement) -> Iterator[str]:
-    """Changes of α from round to round and week to week that are more than chance."""
     yield from (_change_sentence(change) for change in figures.changes if change.p_holm < SIGNIFICANT)
 
 
 def annotator_sentences(figures: TaskAgreement) -> Iterator[str]:
-    """Annotators who stand out on a label: those with the smallest p, and how many more there are."""
     found = sorted((each for each in figures.annotators_vs_rest if each.stands_out), key=lambda each: each.p_holm or 0)
     yield from map(_annotator_sentence, found[:_ANNOTATORS_TOLD])
     more = len(found) - _ANNOTATORS_TOLD
@@ -256,7 +246,6 @@ def decimal_p(value: float) -> str:
 
 
 def p_phrase(value: float) -> str:
-    """A p behind its sign, such as `p = .003` or `p < .001`."""
     text = decimal_p(value)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
@@ -277,11 +266,7 @@ def _absolute(interval: Interval | None, difference: float) -> Interval | None:
 
 
 def label_sentence(agreement: Agreement, task: TaskName, label: str) -> str:
-    """α of a label with interval, method, sizes, seed and version; where α is undefined, why.
-
-    Such as `α = .74 [.62, .83] (Krippendorff, nominal; 95 % BCa bootstrap over 43 records / 169 passages, B = 2,000,
-    seed 0; 3 annotators; citejury 0.1.0)`.
-    """
+    """Such as `α = .74 [.62, .83] (Krippendorff, nominal; …; 3 annotators; citejury 0.1.0)`, or why it is undefined."""
     figures = agreement.tasks[task]
     found = figures.labels[label]
     people = counted(len(figures.annotators), "annotator")
@@ -301,7 +286,7 @@ def label_sentence(agreement: Agreement, task: TaskName, label: str) -> str:
 
 
 def macro_sentence(agreement: Agreement, task: TaskName) -> str:
-    """The mean α of a task's labels with interval and method; empty where no label has an α."""
+    """Empty where no label has an α."""
     figures = agreement.tasks[task]
     if figures.macro_alpha is None:
         return ""
@@ -325,15 +310,10 @@ def _interval_source(agreement: Agreement, interval: Interval, units: str) -> st
 def gate_failures(
     agreement: Agreement, threshold: float, on: GateEnd = "lower", labels: Sequence[str] = ()
 ) -> list[str]:
-    """A sentence for each label that does not reach the threshold; empty where all do.
-
-    They are in the order of the tasks; labels that are in no file come last.
+    """A sentence for each label that does not reach the threshold, in the order of the tasks; empty where all do.
 
     A label without an α, or without the interval that is asked for, has not shown that it reaches the threshold, and
-    fails. So does a label that is named and not in any file.
-
-    `on` asks it of the `lower` end of α's 95 % interval or of α itself (`point`). Where labels are named, only these
-    count.
+    fails; so does a label that is named and in no file. Where labels are named, only these count.
     """
     found = [
         f"{task} {label}: {shortfall}"
@@ -347,7 +327,6 @@ def gate_failures(
 
 
 def _label_failure(found: LabelAgreement, threshold: float, on: GateEnd) -> str:
-    """Why the label does not reach the threshold; empty where it does."""
     alpha, interval = found.krippendorff_alpha, found.intervals.get("krippendorff_alpha")
     if alpha is None:
         return f"α is undefined: {_REASONS[found.undefined['krippendorff_alpha']]}."

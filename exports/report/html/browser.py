@@ -42,13 +42,10 @@ class _Choice(NamedTuple):
     name: str
     """Its name in the form, and after `data-` in each entry."""
     title: str
-    """What the reader sees."""
     options: Sequence[tuple[str, str]]
-    """Value and text of each option."""
 
 
 def browser_section(disagreements: Sequence[Disagreement]) -> Element:
-    """Patterns, the form, and the disagreements that weigh most."""
     heading = element("h2", "Where annotators differ", id="disagreements")
     if not disagreements:
         return element("section", heading, element("p", "Nowhere: all ratings of each unit and label are the same."))
@@ -70,7 +67,6 @@ def browser_section(disagreements: Sequence[Disagreement]) -> Element:
 
 
 def _most_weighty(disagreements: Sequence[Disagreement]) -> list[Disagreement]:
-    """Those that weigh most, and some of each task: without which α is undefined, then by influence and share."""
     ranked = sorted(disagreements, key=lambda item: (-_weight(item), -item.contribution))
     first = [item for task in TASKS for item in [each for each in ranked if each.task == task][:_OF_EACH_TASK]]
     chosen = {id(item) for item in first}
@@ -96,7 +92,7 @@ def _extent(disagreements: Sequence[Disagreement], shown: Sequence[Disagreement]
 
 
 def _pattern_table(patterns: Sequence[Pattern]) -> Element:
-    """Who says what against whom, the most frequent first: gaps in the guidelines show here before anywhere else."""
+    """The most frequent first: gaps in the guidelines show here before anywhere else."""
     repeated = [found for found in patterns if found.n_units > 1]
     if not repeated:
         return element("p", "No two units show the same votes by the same annotators.", class_="note")
@@ -114,7 +110,6 @@ def _pattern_table(patterns: Sequence[Pattern]) -> Element:
 
 
 def _filters(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> Element:
-    """The form; it appears only where its script runs."""
     fields = [_select(choice) for choice in _choices(shown, patterns) if len(choice.options) > 1]
     order = element("select", (element("option", text, value=value) for value, text in _ORDERS.items()), name="order")
     return element(
@@ -159,7 +154,7 @@ def _select(choice: _Choice) -> Element:
 
 
 def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:
-    """One disagreement; what it can be filtered and sorted by is in its `data-` attributes, as JSON."""
+    """What it can be filtered and sorted by is in its `data-` attributes, as JSON."""
     key = (item.task, item.label, item.pattern)
     place = next(i for i, found in enumerate(patterns) if (found.task, found.label, found.pattern) == key)
     query = item.query if item.task == "grounding" else item.text
@@ -231,7 +226,6 @@ def _text_block(title: Child, text: str, kind: str = "block") -> Element | None:
 
 
 def _source_line(item: Disagreement) -> Element:
-    """The ids to find the unit by, and its page in Argilla where the address is known."""
     named = {"record": item.record_uuid, "passage": item.chunk_id, "in Argilla": item.record_id}
     ids: list[Child] = []
     for name, value in named.items():

@@ -44,13 +44,10 @@ Attribute = str | int | float | bool | None
 
 
 def element(tag: str, *children: Child, **attributes: Attribute) -> Element:
-    """An element of HTML or SVG.
+    """An element of HTML or SVG; children may be nested as one likes, None is nothing.
 
-    Args:
-        tag: Its name.
-        children: Elements and texts in their order, nested as one likes; None is nothing.
-        attributes: By name, `_` for `-` and one more at the end where the name is a word of Python; None and False are
-            left out, True is an attribute without a value.
+    In names of attributes `_` stands for `-`, and one more at the end goes; None and False are left out, True is an
+    attribute without a value.
 
     Raises:
         ValueError: it is a script or a style, or links to something that is not of the web; both are our own mistakes.
@@ -89,7 +86,6 @@ def _add_text(parent: Element, text: str) -> None:
 
 
 def _attribute_text(value: str | int | float | bool) -> str:
-    """The value of an attribute; numbers have at most two decimals."""
     if value is True:
         return ""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else clean(str(value))
@@ -106,7 +102,6 @@ def quoted(text: str, tag: str = "bdi", **attributes: Attribute) -> Element:
 
 
 def is_web_address(address: str) -> bool:
-    """Whether the address is http(s) with a host."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -123,32 +118,26 @@ def embedded(tag: Literal["script", "style"], name: str) -> tuple[Element, str]:
 
 
 def to_html(root: Element) -> str:
-    """The element and all it holds as HTML."""
     return tostring(root, encoding="unicode", method="html")
 
 
 def coefficient(value: float | None) -> str:
-    """A coefficient as it is printed, such as `.74` or `−.05`; a dash where it is undefined."""
     return decimal(value).replace("-", "−")
 
 
 def ends(interval: Interval | None) -> str:
-    """An interval such as `[−.02, .83]`; empty where there is none."""
     return bounds(interval).replace("-", "−")
 
 
 def missing(reason: str = "") -> list[Child]:
-    """A dash with its reason beside it."""
     return [UNDEFINED, element("small", f" {reason}", class_="why") if reason else None]
 
 
 def number(value: float | None, reason: UndefinedReason | None = None) -> Child:
-    """A coefficient, or a dash with its reason."""
     return missing(SHORT_REASONS[reason] if reason else "") if value is None else coefficient(value)
 
 
 def signed(value: float | None) -> str:
-    """A difference with its sign, such as `+.05`; a dash where it is undefined."""
     if value is None:
         return UNDEFINED
     text = coefficient(value)
@@ -171,27 +160,17 @@ def estimated(
 
 
 def cell(*children: Child) -> Element:
-    """A cell with a number."""
     return element("td", *children)
 
 
 def head(*children: Child) -> Element:
-    """The cell that names its row."""
     return element("th", *children, scope="row")
 
 
 def table(
     caption: str, columns: Sequence[Child], rows: Iterable[Child], kind: str = "", meaning: Child = None
 ) -> Element:
-    """A table with a caption and a row of column names; where it is too wide, it scrolls by itself.
-
-    Args:
-        caption: What it shows.
-        columns: The names of the columns, that of the rows' names first.
-        rows: Its `tr` elements, or `tbody` elements of them.
-        kind: A class for its looks.
-        meaning: What its columns mean; it stands beneath the table.
-    """
+    """A table that scrolls by itself where it is too wide; `rows` are `tr` or `tbody`, the `meaning` stands below."""
     names = element("thead", element("tr", (element("th", name, scope="col") for name in columns)))
     inner = element("table", element("caption", caption), names, rows, class_=kind or None)
     scroll = element("div", inner, class_="scroll", tabindex=0, role="group", aria_label=f"Table: {caption}")
@@ -199,12 +178,10 @@ def table(
 
 
 def row(*cells: Child) -> Element:
-    """One row."""
     return element("tr", *cells)
 
 
 def folded(summary: Child, *children: Child, **attributes: str) -> Element:
-    """What is shown on a click."""
     return element("details", element("summary", summary), *children, **attributes)
 
 
@@ -215,7 +192,6 @@ def sentence(text: str) -> Element:
 
 
 def bullets(sentences: Iterable[str]) -> Element:
-    """A list of sentences."""
     return element("ul", (element("li", sentence(text)) for text in sentences))
 
 
@@ -267,56 +243,47 @@ _ROW, _MIDDLE = 30, 15
 
 
 class Axis(NamedTuple):
-    """A scale between two values."""
-
     low: float
-    """The value at the left end."""
     high: float
-    """The value at the right end."""
 
     def place(self, value: float) -> float:
-        """Where the value is, as a share of the axis; what lies beyond an end is put on it."""
+        """As a share of the axis; what lies beyond an end is put on it."""
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def percent(self, value: float) -> str:
-        """The same as a coordinate of SVG."""
         return f"{100 * self.place(value):.2f}%"
 
     def ticks(self, step: float) -> list[float]:
-        """The multiples of the step on the axis."""
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [round(number * step, 6) for number in range(first, last + 1)]
 
 
 def alpha_axis(values: Iterable[float | None]) -> Axis:
-    """An axis for coefficients: from 0, or below it where a value is, to 1."""
+    """From 0, or below it where a value is, to 1."""
     lowest = min((value for value in values if value is not None), default=0.0)
     return Axis(max(-1.0, min(0.0, math.floor(lowest * 5 - 1e-9) / 5)), 1.0)
 
 
 def difference_axis(values: Iterable[float | None]) -> Axis:
-    """An axis for differences with 0 in the middle, at least from -.1 to .1."""
+    """With 0 in the middle, at least from -.1 to .1."""
     reach = max((abs(value) for value in values if value is not None), default=0.0)
     return Axis(-(end := max(0.1, math.ceil(reach * 10 - 1e-9) / 10)), end)
 
 
 def figure_svg(title: str, description: str, *marks: Child, **attributes: Attribute) -> Element:
-    """A drawing with what screen readers say of it: a title, and a description with its numbers."""
     return element("svg", element("title", title), element("desc", description), *marks, role="img", **attributes)
 
 
 def strip(title: str, description: str, *marks: Child) -> Element:
-    """A drawing of one row's height, as wide as its place."""
     return figure_svg(title, description, *marks, class_="strip", width="100%", height=_ROW)
 
 
 def rule(axis: Axis, value: float, kind: str = "grid") -> Element:
-    """A line across the row at a value; kinds are `grid`, `zero` and `threshold`."""
+    """Kinds are `grid`, `zero` and `threshold`."""
     return element("line", x1=axis.percent(value), x2=axis.percent(value), y1=0, y2=_ROW, class_=kind)
 
 
 def thresholds(axis: Axis) -> list[Element]:
-    """Lines across the row at 0 and at both thresholds."""
     return [rule(axis, 0.0, "zero"), *(rule(axis, value, "threshold") for value in THRESHOLDS)]
 
 
@@ -332,19 +299,16 @@ def whisker(axis: Axis, low: float, high: float) -> list[Element]:
 
 
 def dot(axis: Axis, value: float) -> Element:
-    """The estimate itself: a filled circle."""
     return element("circle", cx=axis.percent(value), cy=_MIDDLE, r=5, class_="estimate")
 
 
 def diamond(axis: Axis, value: float) -> Element:
-    """A lighter mark: an open diamond."""
     return _shape(
         axis, value, element("path", d=f"M0 {_MIDDLE - 5}L5 {_MIDDLE}L0 {_MIDDLE + 5}L-5 {_MIDDLE}Z", class_="light")
     )
 
 
 def square(axis: Axis, value: float) -> Element:
-    """Another lighter mark: an open square."""
     return _shape(axis, value, element("rect", x=-4, y=_MIDDLE - 4, width=8, height=8, class_="light"))
 
 

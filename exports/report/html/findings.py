@@ -72,7 +72,6 @@ _By = tuple[str, ...]
 
 
 def findings_section(results: Results, agreement: Agreement) -> Element:
-    """One screen: what was found, by group, what differs beyond chance, what cannot be compared, and what is behind."""
     first = [_finding_figure(finding, results) for finding in results.findings.values()]
     people = {name for task in agreement.tasks.values() for name in task.annotators}
     latest = results.latest_response
@@ -160,7 +159,6 @@ def _sentences(sentences: Sequence[str]) -> list[Child]:
 
 
 def _behind_table(results: Results) -> Element | None:
-    """What stands behind the rates, as far as it is known: how many were asked, refused, failed, judged."""
     found = next((figure.found for figure in figures(results)), None)
     if found is None:
         return None
@@ -189,7 +187,6 @@ def _count(found: Denominators, name: str) -> str:
 
 
 def labels_section(results: Results) -> Element | None:
-    """Every label by the groups of the first column, and on a click by those of the others."""
     shown = [figure for figure in figures(results) if figure.task is not None]
     if not shown:
         return None

@@ -88,7 +88,6 @@ _MEANING = (
 
 
 def forest_plot(agreement: Agreement) -> Element:
-    """α of each label with its interval, lighter marks for AC1 and percent agreement, the share of yes, the verdict."""
     labels = [found for figures in agreement.tasks.values() for found in figures.labels.values()]
     axis = alpha_axis(value for found in labels for value in _drawn_values(found))
     ticks = [(value, coefficient(value)) for value in axis.ticks(0.2) if abs(value - THRESHOLDS[1]) > 1e-9]
@@ -114,7 +113,6 @@ def _task_rows(task: TaskName, figures: TaskAgreement, axis: Axis) -> Element:
 
 
 def label_section(figures: TaskAgreement) -> list[Child]:
-    """The table of every label, and the discards beside it."""
     rows = (_label_row(name, found) for name, found in figures.labels.items())
     return [table("Figures of each label", _COLUMNS, rows, "figures whole", _MEANING), _discard_note(figures)]
 
@@ -221,7 +219,6 @@ def _discard_note(figures: TaskAgreement) -> Element:
 
 
 def conditional_section(figures: TaskAgreement) -> list[Child]:
-    """The figures of each rule, and how many responses break it; nothing in tasks without rules."""
     if not figures.conditional:
         return []
     return [element("h3", "Labels bound by a rule"), _conditional_table(figures, figures.conditional)]
@@ -265,29 +262,19 @@ _ALPHA = "krippendorff_alpha"
 
 
 class _Week(NamedTuple):
-    """α of one label in one week."""
-
     name: str
-    """ISO week such as `2025-W10`."""
     monday: date
-    """Its first day."""
     found: SliceLabel
-    """The figures."""
 
 
 class _Point(NamedTuple):
-    """A week that has an α, where it is drawn."""
-
     x: float
-    """Pixels from the left."""
     week: _Week
     alpha: float
     interval: Interval | None
-    """α's interval."""
 
 
 def time_section(figures: TaskAgreement) -> list[Child]:
-    """Weeks, rounds and languages; nothing of a kind of which there are fewer than two."""
     parts: list[Child] = []
     if len(figures.weeks) > 1:
         parts += [
@@ -310,7 +297,6 @@ def time_section(figures: TaskAgreement) -> list[Child]:
 
 
 def week_panel(label: str, weeks: Sequence[AgreementSlice]) -> Element:
-    """α of one label by week."""
     shown = [_Week(part.name, _monday(part.name), part.labels[label]) for part in weeks if label in part.labels]
     days = Axis(float(shown[0].monday.toordinal()), float(shown[-1].monday.toordinal()))
     runs = list(_runs_of_points(shown, days))
@@ -384,7 +370,7 @@ def _week_ticks(weeks: Sequence[_Week], days: Axis) -> Iterator[Element]:
 
 
 def _run_marks(run: Sequence[_Point], axis: Axis) -> Iterator[Element]:
-    """The ribbon, the line and the points of weeks without a gap between them; no ribbon beside a missing interval."""
+    """No ribbon beside a missing interval."""
     for bounded, points in groupby(run, key=lambda point: point.interval is not None):
         if bounded:
             yield from _ribbon(list(points), axis)
@@ -395,7 +381,6 @@ def _run_marks(run: Sequence[_Point], axis: Axis) -> Iterator[Element]:
 
 
 def _ribbon(points: Sequence[_Point], axis: Axis) -> Iterator[Element]:
-    """The intervals of weeks in a row: a line for each, and the ground between the first and the last."""
     ends = [(p.x, _down(axis, p.interval.high), _down(axis, p.interval.low)) for p in points if p.interval]
     if len(ends) > 1:
         outline = [(x, high) for x, high, _ in ends] + [(x, low) for x, _, low in reversed(ends)]
@@ -415,7 +400,6 @@ def _spoken(point: _Point) -> str:
 
 
 def _change_note(changes: Sequence[AlphaChange]) -> Element | None:
-    """The steps from week to week that are more than chance; nothing where none was tested."""
     tested = [change for change in changes if change.kind == "week"]
     certain = [change for change in tested if change.p_holm < SIGNIFICANT]
     if not tested:

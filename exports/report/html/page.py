@@ -113,7 +113,6 @@ def _differences_table(differences: Sequence[JudgeDifference]) -> Element:
 
 
 def _judge_details(found: JudgedTask) -> list[Child]:
-    """What only the report has of one judge on one task: calibration, and each annotator on a click."""
     plots = (_reliability_figure(label, figures.calibration) for label, figures in found.labels.items())
     return [
         element("div", plots, class_="panels"),
@@ -173,7 +172,6 @@ def _spoken(found: ReliabilityBin) -> str:
 
 
 def _frame() -> Iterator[Element]:
-    """Lines at the halves, the diagonal, and the names of both axes."""
     for value in (0.0, 0.5, 1.0):
         x, y = _across(value), _down(value)
         yield element("line", x1=x, x2=x, y1=_down(0), y2=_down(1), class_="grid")
@@ -207,7 +205,6 @@ _HASH_SHOWN = 12
 
 
 def _methods_of_statistics() -> Iterator[tuple[str, str]]:
-    """What each statistic means; α first."""
     for name in dict.fromkeys(("krippendorff_alpha", *STATISTICS)):
         if method := STATISTICS[name].method:
             yield method
@@ -269,9 +266,6 @@ def write_report(
 
     `disagreements` are those that weigh most first in each task, `remarks` sentences about rows that were left out of
     the figures. The report begins with agreement where no results are known.
-
-    Raises:
-        OutputError: the file cannot be written.
     """
     text = render_report(agreement, disagreements, remarks=remarks, results=results, controls=controls)
     try:
@@ -289,7 +283,6 @@ def render_report(
     results: Results | None = None,
     controls: Sequence[AnnotatorScores] = (),
 ) -> str:
-    """The report as HTML; the same figures give the same text."""
     style, style_hash = embedded("style", "style.css")
     script, script_hash = embedded("script", "browser.js")
     policy = (
@@ -351,7 +344,6 @@ def _told(name: str, sections: Iterable[Section]) -> Element | None:
 
 
 def _agreement_head(agreement: Agreement, remarks: Sequence[str]) -> list[Child]:
-    """Which labels are fit for use, what to mind about each task, and the files that all of it was read from."""
     counting = bullets(remarks) if remarks else element("p", "Every row counts.", class_="note")
     return [
         element("h2", "How far the annotators agree", id="agreement"),
@@ -375,7 +367,6 @@ def _files_table(inputs: Sequence[InputFile]) -> Element:
 
 
 def _cautions(agreement: Agreement) -> Child:
-    """What to mind before reading a figure, by task, under how many things these are."""
     told = {task: list(warning_sentences(figures)) for task, figures in agreement.tasks.items()}
     if not any(told.values()):
         return element("p", "No warning applies.", class_="note")
@@ -419,7 +410,6 @@ def _coverage(figures: TaskAgreement) -> list[Child]:
 
 
 def _pairs_sentence(figures: TaskAgreement) -> str:
-    """How many pairs of annotators share no unit; empty where all share one."""
     apart, pairs = figures.overlap.pairs_apart, math.comb(len(figures.annotators), 2)
     return f"{apart:,} of {counted(pairs, 'pair')} of annotators share no unit and cannot be compared." if apart else ""
 

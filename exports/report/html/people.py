@@ -50,21 +50,16 @@ _Key = tuple[str, str]
 
 
 class _Map(NamedTuple):
-    """The pairs of one label, with the annotators in the order in which they are drawn."""
-
     label: str
     names: Mapping[str, str]
     """The annotators, each with the form of the name that stands beside the map."""
     pairs: Mapping[_Key, PairAgreement]
     """The pairs by both names, in either order."""
     left: float
-    """Room for the names of the rows, in pixels."""
     top: float
-    """Room for the turned names of the columns, in pixels."""
 
 
 def pair_section(figures: TaskAgreement) -> list[Child]:
-    """The maps of a task, their legend, and all pairs as a table; nothing where fewer than two annotators answered."""
     if len(figures.annotators) < 2 or not figures.pairs:
         return []
     names = similar_order(most_shared(figures), figures.pairs)
@@ -95,7 +90,7 @@ def pair_section(figures: TaskAgreement) -> list[Child]:
 
 
 def most_shared(figures: TaskAgreement) -> list[str]:
-    """Annotators, at most as many as a map can show: of more, those of the pairs that share most units.
+    """At most as many as a map can show: of more, those of the pairs that share most units.
 
     In a crowd hardly any two share more than a few units: those who answered most need not have answered the same.
     """
@@ -193,7 +188,7 @@ def _heads(shown: _Map) -> Iterator[Element]:
 
 
 def _map_cell(shown: _Map, names: Sequence[str], line: int, column: int) -> Element | None:
-    """One cell: kappa above the diagonal, shared units below it, nothing on it."""
+    """Kappa above the diagonal, shared units below it, nothing on it."""
     pair = shown.pairs.get((names[line], names[column]))
     if line == column or pair is None:
         return None
@@ -302,15 +297,12 @@ _CHANCE = "Beyond chance: were all annotators interchangeable, at most one repor
 
 
 class _Panel(NamedTuple):
-    """What the rows of all labels share."""
-
     differences: Axis
     pooled: dict[str, float | None]
     """The share of yes among all ratings, by label."""
 
 
 def people_section(agreement: Agreement) -> Element:
-    """Who stands out, by task, and on a click the figures of everybody."""
     told = {task: list(annotator_sentences(figures)) for task, figures in agreement.tasks.items()}
     named = [
         element("li", element("b", f"{task.capitalize()}: "), sentence(text))
@@ -358,7 +350,6 @@ def _reach(found: AnnotatorAgreement) -> list[float | None]:
 
 
 def _label_rows(label: str, rows: Sequence[AnnotatorAgreement], panel: _Panel) -> Element:
-    """The rows of one label; of very many annotators those with the most ratings."""
     shown = sorted(rows, key=lambda found: -found.n_ratings)[:_MOST_ANNOTATORS]
     kept = [found for found in rows if found in shown] if len(shown) < len(rows) else rows
     more = f" ({len(kept)} of {len(rows)} annotators; annotators.csv has all)" if len(kept) < len(rows) else ""
@@ -383,7 +374,6 @@ def _annotator_row(found: AnnotatorAgreement, panel: _Panel) -> Element:
 
 
 def _difference(found: AnnotatorAgreement) -> Child:
-    """Δα with its interval, or why there is none."""
     if found.delta_alpha is None:
         reason = found.undefined.get("delta_alpha") or found.undefined.get("alpha_without")
         return missing(SHORT_REASONS[reason] if reason else "")
@@ -393,7 +383,7 @@ def _difference(found: AnnotatorAgreement) -> Child:
 
 
 def _rate_strip(found: AnnotatorAgreement, panel: _Panel) -> Child:
-    """Her share of yes with Wilson's interval; the line is that of all ratings."""
+    """With Wilson's interval; the line is that of all ratings."""
     if found.positive_rate is None:
         return missing("no ratings")
     pooled, interval = panel.pooled[found.label], found.positive_rate_interval
@@ -428,7 +418,6 @@ def _axis_row(panel: _Panel) -> Element:
 
 
 def _conduct_table(figures: TaskAgreement) -> Element | None:
-    """Discards and broken rules by annotator; nothing where there is neither."""
     discards = figures.discards.by_annotator if figures.discards else {}
     broken = figures.constraint_violations_by_annotator
     rules = [name for name, count in figures.constraint_violations.items() if count]
