@@ -21,7 +21,7 @@ from annotation.quality.summary import read_status
 from exports.csv.folder import exported_datasets
 from exports.reading.definitions import read_findings
 from exports.reading.read import export_files, read_tables
-from exports.reading.study import ReadStudy, read_study, read_weights
+from exports.reading.study import read_study, read_weights
 from exports.report.files import RESULTS_FILE, ResultsOptions
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Results
@@ -157,41 +157,22 @@ def _values(where: str, name: str, value: Any) -> tuple[str, ...]:
 
 TREND = "trend"
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
-_FOR_GOOD = frozenset(("bad_response", "not_recorded"))
-"""Errors of calls that the same command does not ask again by itself."""
 
 Words = tuple[str, ...]
 
 
-class Month(NamedTuple):
+class Month:
     """The folder of a month, as a path from the study's folder; its name is the month's, such as `2026-11`."""
 
-    path: Path
-
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    @property
-    def answers(self) -> Path:
-        return self.path / "answers"
-
-    @property
-    def records(self) -> Path:
-        return self.path / "records.jsonl"
-
-    @property
-    def sample(self) -> Path:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.name
+        self.answers = path / "answers"
+        self.records = path / "records.jsonl"
+        self.sample = path / "plan" / SAMPLE_FILE
         """Who is in the sample, and with what probability; it is there once nothing more is asked."""
-        return self.path / "plan" / SAMPLE_FILE
-
-    @property
-    def export(self) -> Path:
-        return self.path / "export"
-
-    @property
-    def results(self) -> Path:
-        return self.path / "results"
+        self.export = path / "export"
+        self.results = path / "results"
 
     @property
     def finished(self) -> bool:
@@ -226,17 +207,20 @@ def months_to_do(study: StudyFile, now: str, only: str | None = None) -> list[Mo
 
 def command_words(study: StudyFile, part: Part, month: Month) -> Words:
     """What somebody would type to do this part of the month, without `citejury`."""
+    # An answer that an earlier month had word for word is an answer of this month too, and labelled again.
+    known = () if study.gives("push", "known") else ("--known", "push")
+    by_arm = study.gives("ask", "arm") and not study.gives("results", "by")
     own: dict[Part, Sequence[object]] = {
         "ask": (study.narratives, "--out", month.answers),
         "sources": (month.answers, "--out", month.records),
         "plan": (month.records, "--out", month.sample.parent, "--round", month.name, *_overlap(study, "plan")),
         "setup": ("--round", month.name, *_overlap(study, "setup")),
-        "push": (month.records, "--sample", month.sample, "--round", month.name, *_known(study)),
+        "push": (month.records, "--sample", month.sample, "--round", month.name, *known),
         "csv": (month.export, "--round", month.name),
         "results": (
             month.export,
             *("--weights", month.sample, "--runs", month.answers, "--runs", month.records, "--out", month.results),
-            *_groups(study),
+            *(("--by", "model_name,arm") if by_arm else ()),
         ),
     }
     return (*COMMANDS[part], *map(str, own[part]), *study.words(part))
@@ -251,17 +235,6 @@ def _overlap(study: StudyFile, part: Part) -> Words:
     if told or campaign is None:
         return told[-1] if told else ()
     return ("--overlap", str(max(campaign.overlap.values(), default=1)))
-
-
-def _known(study: StudyFile) -> Words:
-    return () if study.gives("push", "known") else ("--known", "push")
-
-
-def _groups(study: StudyFile) -> Words:
-    """Answers are grouped by who gave them, and where arms are asked by arm as well."""
-    if study.gives("results", "by") or not study.gives("ask", "arm"):
-        return ()
-    return ("--by", "model_name,arm")
 
 
 class CommandFailedError(Exception):
@@ -313,7 +286,8 @@ def _unanswered(month: Month, as_is: bool) -> str:
     if told.finished is None or told.stopped or told.unsettled:
         return f"{month.name}: not every call is answered yet."
     errors = told.last.errors if told.last else told.errors  # not those of calls that nobody asks for any more
-    failed = {kind: count for kind, count in errors.items() if kind not in _FOR_GOOD}
+    # These two the same command does not ask again by itself.
+    failed = {kind: count for kind, count in errors.items() if kind not in ("bad_response", "not_recorded")}
     if failed and not as_is:
         kinds = ", ".join(f"{count} {kind}" for kind, count in failed.items())
         return f"{month.name}: {counted(sum(failed.values()), 'call')} failed ({kinds}) and may succeed later."
@@ -338,7 +312,6 @@ def _unlabelled(month: Month) -> str:
 
 MONTH = "month"
 """The column that a trend adds to the provenance of each record."""
-_FEWEST = 2
 
 
 def measure_trend(months: Sequence[Month], options: ResultsOptions) -> Results:
@@ -351,14 +324,22 @@ def measure_trend(months: Sequence[Month], options: ResultsOptions) -> Results:
         BadRowsError: cells cannot be read; every one of them is listed.
         SettingsError: `citejury.toml` defines a finding that cannot be used.
     """
-    if len(months) < _FEWEST:
+    if len(months) < 2:
         raise InputError(
             f"A trend needs two months with results, and there {'is one' if months else 'are none'}. "
             "`citejury study run` goes on with the months that have begun."
         )
     paths = [month.export for month in months]
     read = read_study(paths, read_tables(export_files(paths)), decisions=options.decisions)
-    study = _by_month(read, months)
+    sampled = {month.name: read_weights(month.sample, ()).sampled for month in months}
+    month_of = {record: name for name, records in sampled.items() for record in records}
+    provenance = read.study.provenance.items()
+    study = read.study._replace(
+        provenance={record: {**known, MONTH: month_of.get(record, "")} for record, known in provenance},
+        # With the probability with which each month's sample drew the record.
+        probabilities={record: p for records in sampled.values() for record, p in records.items()},
+        successive=frozenset((MONTH,)),
+    )
     found = measure_results(
         study,
         by=(MONTH, *(column for column in options.by if column != MONTH)),
@@ -369,20 +350,6 @@ def measure_trend(months: Sequence[Month], options: ResultsOptions) -> Results:
     )
     minded = (*_other_juries(study), *_other_guidelines(months), *_other_questions(months))
     return found.model_copy(update={"remarks": (*read.remarks, *minded, *found.remarks)})
-
-
-def _by_month(read: ReadStudy, months: Sequence[Month]) -> Study:
-    """With the probability with which each month's sample drew the record."""
-    sampled = {month.name: read_weights(month.sample, ()).sampled for month in months}
-    month_of = {record: name for name, records in sampled.items() for record in records}
-    probabilities = {record: p for records in sampled.values() for record, p in records.items()}
-    return read.study._replace(
-        provenance={
-            record: {**told, MONTH: month_of.get(record, "")} for record, told in read.study.provenance.items()
-        },
-        probabilities=probabilities,
-        successive=frozenset((MONTH,)),
-    )
 
 
 def _other_juries(study: Study) -> Iterator[str]:
@@ -418,7 +385,15 @@ def _other_questions(months: Sequence[Month]) -> Iterator[str]:
             f"Not the same was asked in every month: {groups}. Narratives, options and models asked for stand in "
             "answers/manifest.json of each."
         )
-    models = _by_value({name: _models_answered(manifest) for name, manifest in told.items()})
+    answered = {
+        name: ", ".join(
+            f"{provider} {' and '.join(sorted(counts.models_answered))}"
+            for provider, counts in sorted(manifest.providers.items())
+            if counts.models_answered
+        )
+        for name, manifest in told.items()
+    }
+    models = _by_value(answered)
     if len(models) > 1:
         yield f"The models that answered were not the same in every month: {_listed(models)}."
 
@@ -427,14 +402,6 @@ def _asked(manifest: RunManifest) -> str:
     """The same text where the same was asked."""
     models = {provider: counts.model_asked for provider, counts in sorted(manifest.providers.items())}
     return repr((manifest.narratives.sha256, manifest.repeats, models, manifest.options, manifest.asked_arms()))
-
-
-def _models_answered(manifest: RunManifest) -> str:
-    return ", ".join(
-        f"{provider} {' and '.join(sorted(counts.models_answered))}"
-        for provider, counts in sorted(manifest.providers.items())
-        if counts.models_answered
-    )
 
 
 def _by_value(told: Mapping[str, str]) -> dict[str, list[str]]:

@@ -30,7 +30,6 @@ AdjudicationKind = Literal["blind", "votes", "quotes"]
 ROUND = "adjudication"
 OWN = "citejury_own"
 """Hidden metadata of a record: ids of the adjudicators who labelled its unit themselves."""
-_NOTE_LENGTH = 2000
 
 
 class UnitId(NamedTuple):
@@ -66,11 +65,7 @@ def adjudication_workspace(workspace: str, kind: AdjudicationKind) -> str:
 
 
 def define_adjudication(
-    task: TaskName,
-    wording: Wording,
-    kind: AdjudicationKind,
-    min_submitted: int = 1,
-    lacking: Collection[str] = (),
+    task: TaskName, wording: Wording, kind: AdjudicationKind, min_submitted: int = 1, lacking: Collection[str] = ()
 ) -> DatasetDefinition:
     """The dataset of a task for adjudicators; `lacking` names fields that one of an earlier version goes without."""
     added: dict[str, str] = {} if kind == "blind" else {kind: wording.adjudication[kind]}
@@ -117,9 +112,7 @@ def votes_text(
         votes = Counter(value[label]["value"] for value in values if label in value)
         counted = " · ".join(f"{wording.answers[answer]}: {votes[answer]}" for answer in ANSWERS)
         lines.append(f"{wording.questions[task][label].title}\n{counted}")
-    notes = sorted(
-        note for value in values if (note := one_line((value.get(NOTES) or {}).get("value") or "", _NOTE_LENGTH))
-    )
+    notes = sorted(note for value in values if (note := one_line((value.get(NOTES) or {}).get("value") or "", 2000)))
     if notes:
         lines.append("\n".join([wording.adjudication[NOTES], *(f"– {note}" for note in notes)]))
     return plain_text("\n\n".join(lines))
@@ -164,48 +157,35 @@ def decide(tables: Sequence[Ratings], asked: Mapping[UnitId, Asked]) -> Outcome:
     rows: list[Decision] = []
     undecided: list[Undecided] = []
     for ratings in tables:
-        for unit, responses in enumerate(_responses_by_unit(ratings)):
+        by_unit: list[list[int]] = [[] for _ in ratings.unit_chunks]
+        for response, unit in enumerate(ratings.units.tolist()):
+            by_unit[unit].append(response)
+        for unit, responses in enumerate(by_unit):
             named = UnitId(ratings.task, ratings.records[ratings.unit_records[unit]], ratings.unit_chunks[unit])
             wanted = asked.get(named) or Asked(frozenset(LABELS[ratings.task]), frozenset())
             for column, label in enumerate(LABELS[ratings.task]):
-                if label not in wanted.labels:
-                    continue
                 given = [at for at in responses if ratings.values[at, column] != MISSING]
                 votes = {
                     ratings.annotators[ratings.response_annotators[at]]: bool(ratings.values[at, column] == YES)
                     for at in given
                 }
+                if not votes or label not in wanted.labels:
+                    continue
                 if len(set(votes.values())) > 1:
                     undecided.append(Undecided(named, label, votes))
-                elif votes:
-                    moment = max(int(ratings.moments[at]) for at in given)
-                    own = not wanted.own.isdisjoint(votes)
-                    rows.append(_to_decision(named, label, votes, moment, own, label in wanted.disputed))
+                    continue
+                last = max(int(ratings.moments[at]) for at in given)
+                decision = Decision(
+                    **named._asdict(),
+                    label=label,
+                    decision=next(iter(votes.values())),
+                    adjudicator="; ".join(sorted(votes)),
+                    created_at=(EPOCH + timedelta(microseconds=last)).isoformat(),
+                    own=not wanted.own.isdisjoint(votes),
+                    disputed=label in wanted.disputed,
+                )
+                rows.append(decision)
     return Outcome(Decisions(tuple(rows)), undecided)
-
-
-def _responses_by_unit(ratings: Ratings) -> list[list[int]]:
-    """The numbers of the responses to each unit, in order."""
-    found: list[list[int]] = [[] for _ in ratings.unit_chunks]
-    for response, unit in enumerate(ratings.units.tolist()):
-        found[unit].append(response)
-    return found
-
-
-def _to_decision(
-    unit: UnitId, label: str, votes: Mapping[str, bool], moment: int, own: bool, disputed: bool
-) -> Decision:
-    return Decision(
-        task=unit.task,
-        record_uuid=unit.record_uuid,
-        chunk_id=unit.chunk_id,
-        label=label,
-        decision=next(iter(votes.values())),
-        adjudicator="; ".join(sorted(votes)),
-        created_at=(EPOCH + timedelta(microseconds=moment)).isoformat(),
-        own=own,
-        disputed=disputed,
-    )
 
 
 class Home(NamedTuple):
@@ -230,18 +210,14 @@ def find_homes(argilla: Argilla, campaign: Campaign | None, workspace: str) -> t
     for locale in standing.locales:
         people = [person.name for person in standing.adjudicators(locale)]
         homes.setdefault(language_workspace(standing, workspace, locale), []).extend(people)
+    of_home: dict[str, list[str]] = {home: [] for home in homes}
+    for name in sources:
+        fitting = [home for home in homes if name == home or name.startswith(f"{home}-")]
+        if fitting:  # a home or a group's workspace beside it, the longest name of a home deciding
+            of_home[max(fitting, key=len)].append(name)
     return tuple(
-        Home(
-            home, tuple(each for each in sources if _is_at(each, home, homes)) or (home,), tuple(dict.fromkeys(people))
-        )
-        for home, people in homes.items()
+        Home(home, tuple(of_home[home]) or (home,), tuple(dict.fromkeys(people))) for home, people in homes.items()
     )
-
-
-def _is_at(name: str, home: str, homes: Collection[str]) -> bool:
-    """Whether the workspace is a home or a group's beside it, the longest name of a home deciding."""
-    fitting = [each for each in homes if name == each or name.startswith(f"{each}-")]
-    return max(fitting, key=len, default="") == home
 
 
 class Members(NamedTuple):
@@ -321,7 +297,6 @@ def refuse_both_kinds(argilla: Argilla, home: Home, kind: AdjudicationKind, memb
             )
 
 
-_QUOTE_LENGTH = 400
 _MOST_QUOTES = 3
 
 
@@ -358,7 +333,8 @@ def find_disputes(
                 if majorities.get((unit, label)) not in (None, said[label][0]):
                     found.setdefault(unit, []).append(label)
     quotes = {unit: judged[unit.task].quotes.get(unit[1:], ())[:_MOST_QUOTES] for unit in found}
-    order = sorted((unit for unit in found if quotes[unit]), key=_order)
+    # An order that is the same each time and tells nothing of the units.
+    order = sorted((unit for unit in found if quotes[unit]), key=lambda unit: sha256(str(unit).encode()).digest())
     return Disputes(
         {unit: tuple(found[unit]) for unit in order},
         {unit: quotes[unit] for unit in order},
@@ -383,11 +359,6 @@ def _majorities(
         yield (UnitId(task, record_uuid, chunk_id), label), found.majority
 
 
-def _order(unit: UnitId) -> str:
-    """A place that is the same each time and tells nothing of the unit."""
-    return sha256(str(unit).encode()).hexdigest()
-
-
 def standing_quotes(text: str, quotes: Iterable[str]) -> tuple[str, ...]:
     """Those of the quotes that stand in the text, but for white space, case, quotation marks and dashes, once each.
 
@@ -404,6 +375,6 @@ def dispute_text(quotes: Sequence[str], task: TaskName, wording: Wording, labels
     """
     answers = " · ".join(wording.answers[answer] for answer in ANSWERS)
     lines = [f"{wording.questions[task][label].title}\n{answers}" for label in LABELS[task] if label in labels]
-    shown = sorted(one_line(quote, _QUOTE_LENGTH) for quote in quotes)
+    shown = sorted(one_line(quote, 400) for quote in quotes)
     lines.append("\n".join([wording.adjudication["look"], *(f"– {quote}" for quote in shown)]))
     return plain_text("\n\n".join(lines))

@@ -72,18 +72,28 @@ class _SourceRecord(NamedTuple):
         return {str(response["user_id"]) for response in self.record["responses"] or ()}
 
 
-class _Plan(NamedTuple):
-    target: str
-    target_id: str | None
+class _Place(NamedTuple):
+    """A workspace of adjudicators as it is before anything is changed."""
+
+    home: Home
+    name: str
+    id: str | None
     """None where it is to be made."""
-    members: Members
-    there: Mapping[UnitId, "_Copy"]
     existing: Mapping[str, Mapping[str, Any]]
-    needed: "_Needed"
-    sources: tuple[_SourceRecord, ...]
+    """Its datasets by name."""
+    there: Mapping[UnitId, "_Copy"]
+
+
+class _Plan(NamedTuple):
+    place: _Place
+    members: Members
+    needed: Mapping[tuple[TaskName, str], tuple[DatasetDefinition, frozenset[str]]]
+    """The adjudicators' datasets by task and language, each with the fields that one of an earlier version lacks."""
+    chosen: tuple[_SourceRecord, ...]
+    """The records to copy, in the order of their units; one to which labels are added is among them again."""
     kept: tuple[UnitId, ...]
     refused: tuple[str, ...]
-    knowing: tuple[str, ...]
+    knowing: frozenset[str]
 
 
 def push_units(
@@ -113,94 +123,52 @@ def push_units(
         NotAllowedError: the key may not do it; workspaces need an owner's.
     """
     known = argilla.workspaces()
-    targets = {home: adjudication_workspace(home.workspace, kind) for home in homes}
-    described = {home: argilla.datasets(known[name]) if name in known else [] for home, name in targets.items()}
-    there = {
-        home: {copy.unit: copy for dataset in datasets for copy in _copies(argilla, dataset)}
-        for home, datasets in described.items()
-    }
-    looked_for = {*units, *(unit for copies in there.values() for unit in copies)}
+    places = [_read_place(argilla, home, adjudication_workspace(home.workspace, kind), known) for home in homes]
+    looked_for = {*units, *(unit for place in places for unit in place.there)}
     purposes: tuple[Purpose, ...] = ("label", "control") if kind == "quotes" else ("label",)
     sources = _read_sources(argilla, [name for home in homes for name in home.sources], looked_for, purposes)
     standing = {unit: _standing(sources.get(unit, ()), each) for unit, each in (quotes or {}).items()}
-    if kind == "quotes":
-        unfounded = [unit for unit in units if unit in sources and not standing.get(unit)]
-        units = {unit: labels for unit, labels in units.items() if unit not in unfounded}
-    else:
-        unfounded = []
-    lost = [unit for unit in units if unit not in sources and all(unit not in copies for copies in there.values())]
+    unfounded = [unit for unit in units if kind == "quotes" and unit in sources and not standing.get(unit)]
+    units = {unit: labels for unit, labels in units.items() if unit not in unfounded}
+    lost = [unit for unit in units if unit not in sources and all(unit not in place.there for place in places)]
     plans: list[_Plan] = []
-    for home, target in targets.items():
-        hers = {
+    for place in places:
+        own = {
             unit: found
             for unit, each in sources.items()
-            if (found := [at for at in each if at.workspace in home.sources])
+            if (found := [at for at in each if at.workspace in place.home.sources])
         }
-        wanted = {unit: labels for unit, labels in units.items() if unit in hers or unit in there[home]}
-        if not wanted and (len(homes) > 1 or not lost):
-            continue
-        members = find_members(argilla, target, known.get(target), annotators, home.adjudicators, kind)
-        refuse_both_kinds(argilla, home, kind, members)
-        if not allow_own:
-            _refuse_known_units(hers, there[home], members, target)
-            fresh = [unit for unit in wanted if unit not in there[home]]
-            _refuse_most(hers, fresh, members, [name for name in members.new if name in annotators])
-        chosen, kept, refused = _sort_units(wanted, hers, there[home], members, allow_own)
-        existing = {item["name"]: item for item in described[home]}
-        needed = _needed_datasets(argilla, chosen, existing, kind, min_submitted)
-        for definition, _ in needed.values():
-            if definition.name in existing:
-                refuse_other_dataset(argilla, existing[definition.name], definition)
-        settled = {each.unit for each in chosen} | {*kept}
-        knowing = {name for unit in wanted if unit not in settled for name in _answerers(hers.get(unit, ()), members)}
-        plans.append(
-            _Plan(
-                target,
-                known.get(target),
-                members,
-                there[home],
-                existing,
-                needed,
-                chosen,
-                kept,
-                refused,
-                tuple(sorted(knowing)),
-            )
-        )
+        wanted = {unit: labels for unit, labels in units.items() if unit in own or unit in place.there}
+        if wanted or (lost and len(homes) == 1):
+            members = find_members(argilla, place.name, place.id, annotators, place.home.adjudicators, kind)
+            refuse_both_kinds(argilla, place.home, kind, members)
+            if not allow_own:
+                _refuse_own(own, wanted, place, members, annotators)
+            plans.append(_plan(argilla, place, kind, own, wanted, members, min_submitted, allow_own))
     for plan in plans:
         _apply(argilla, plan, kind, units, standing)
     return PushedUnits(
-        {plan.target: tuple(sorted(plan.members.names.values())) for plan in plans},
-        tuple(each.unit for plan in plans for each in plan.sources if each.unit not in plan.there),
+        {plan.place.name: tuple(sorted(plan.members.names.values())) for plan in plans},
+        tuple(each.unit for plan in plans for each in plan.chosen if each.unit not in plan.place.there),
         tuple(unit for plan in plans for unit in plan.kept),
         (
             *(line for plan in plans for line in plan.refused),
             *(f"{unit}: there is no such record in the workspace." for unit in lost),
             *(f"{unit}: no quote stands in what annotators saw." for unit in unfounded),
         ),
-        tuple((name, plan.target) for plan in plans for name in plan.knowing),
+        tuple((name, plan.place.name) for plan in plans for name in sorted(plan.knowing)),
     )
 
 
+def _read_place(argilla: Argilla, home: Home, name: str, known: Mapping[str, str]) -> _Place:
+    described = argilla.datasets(known[name]) if name in known else []
+    there = {copy.unit: copy for dataset in described for copy in _copies(argilla, dataset)}
+    return _Place(home, name, known.get(name), {item["name"]: item for item in described}, there)
+
+
 def _standing(sources: Sequence[_SourceRecord], quotes: Sequence[str]) -> tuple[str, ...]:
-    texts = {
-        original_text(source.record, source.unit.task, column)
-        for source in sources
-        for column in (_QUOTED[source.unit.task],)
-        if column
-    }
+    texts = {original_text(at.record, at.unit.task, column) for at in sources if (column := _QUOTED[at.unit.task])}
     return tuple(dict.fromkeys(quote for text in sorted(texts) for quote in standing_quotes(text, quotes)))
-
-
-def _apply(
-    argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split, quotes: Mapping[UnitId, Sequence[str]]
-) -> None:
-    target_id = plan.target_id or create_workspace(argilla, plan.target)
-    for definition, _ in plan.needed.values():
-        make_dataset(argilla, target_id, definition, plan.existing.get(definition.name))
-    new = [user_id for user_id, name in plan.members.names.items() if name in plan.members.new]
-    add_members(argilla, target_id, new)
-    _copy_records(argilla, plan, kind, units, quotes)
 
 
 class _Copy(NamedTuple):
@@ -265,26 +233,27 @@ def _read_sources(
     return found
 
 
-def _refuse_known_units(
-    sources: Mapping[UnitId, Sequence[_SourceRecord]], there: Collection[UnitId], members: Members, target: str
+def _refuse_own(
+    sources: Mapping[UnitId, Sequence[_SourceRecord]],
+    wanted: Collection[UnitId],
+    place: _Place,
+    members: Members,
+    named: Collection[str],
 ) -> None:
+    """Refuse new adjudicators who know what is there already, or are named and know most of the rest."""
     for name in members.new:
-        known = sum(name in _answerers(sources.get(unit, ()), members) for unit in there)
+        known = sum(name in _answerers(sources.get(unit, ()), members) for unit in place.there)
         if known:
             raise InputError(
-                f"{name!r} has answered {known} of the units that are in the workspace {target!r} already, and nobody "
-                "settles what she has labelled herself. Name somebody else, or add `--allow-own`."
+                f"{name!r} has answered {known} of the units that are in the workspace {place.name!r} already, and "
+                "nobody settles what she has labelled herself. Name somebody else, or add `--allow-own`."
             )
-
-
-def _refuse_most(
-    sources: Mapping[UnitId, Sequence[_SourceRecord]], units: Collection[UnitId], members: Members, names: Sequence[str]
-) -> None:
-    for name in names:
-        known = sum(name in _answerers(sources.get(unit, ()), members) for unit in units)
-        if known > len(units) / 2:
+    fresh = [unit for unit in wanted if unit not in place.there]
+    for name in (each for each in members.new if each in named):
+        known = sum(name in _answerers(sources.get(unit, ()), members) for unit in fresh)
+        if known > len(fresh) / 2:
             raise InputError(
-                f"{name!r} has answered {known} of the {counted(len(units), 'unit')} to adjudicate, and nobody settles "
+                f"{name!r} has answered {known} of the {counted(len(fresh), 'unit')} to adjudicate, and nobody settles "
                 "what she has labelled herself. Name somebody else, or add `--allow-own`. Nothing was done."
             )
 
@@ -294,23 +263,23 @@ def _answerers(sources: Sequence[_SourceRecord], members: Members) -> list[str]:
     return sorted(name for user, name in members.names.items() if user in answered)
 
 
-def _sort_units(
-    units: Split,
+def _plan(
+    argilla: Argilla,
+    place: _Place,
+    kind: AdjudicationKind,
     sources: Mapping[UnitId, Sequence[_SourceRecord]],
-    there: Mapping[UnitId, _Copy],
+    units: Split,
     members: Members,
+    min_submitted: int,
     allow_own: bool,
-) -> tuple[tuple[_SourceRecord, ...], tuple[UnitId, ...], tuple[str, ...]]:
-    """The records to copy, the units that are there, and a line for each refused one, all in the order of the units.
-
-    A copy to which labels are added is among the records again.
-    """
+) -> _Plan:
     chosen: list[_SourceRecord] = []
     kept: list[UnitId] = []
     refused: list[str] = []
+    knowing: set[str] = set()
     for unit, labels in units.items():
         known = [] if allow_own else _answerers(sources.get(unit, ()), members)
-        copy = there.get(unit)
+        copy = place.there.get(unit)
         more = [] if copy is None or copy.labels is None else [each for each in labels if each not in copy.labels]
         if copy and more and copy.is_answered:
             refused.append(f"{unit}: decided on before {', '.join(more)} came; whoever did is not asked again.")
@@ -318,45 +287,41 @@ def _sort_units(
             kept.append(unit)
         elif known:
             refused.append(f"{unit}: answered before by {', '.join(known)}, who would settle her own answer.")
+            knowing.update(known)
         else:
             chosen.append(max(sources[unit], key=lambda source: len(source.answered_by)))
             kept += [unit] if copy else []
-    return tuple(chosen), tuple(kept), tuple(refused)
-
-
-_Needed = dict[tuple[TaskName, str], tuple[DatasetDefinition, frozenset[str]]]
-"""The adjudicators' datasets by task and language, each with the fields that one of an earlier version goes without."""
-
-
-def _needed_datasets(
-    argilla: Argilla,
-    sources: Sequence[_SourceRecord],
-    existing: Mapping[str, Mapping[str, Any]],
-    kind: AdjudicationKind,
-    min_submitted: int,
-) -> _Needed:
-    needed: _Needed = {}
-    for task, locale in dict.fromkeys((source.unit.task, source.locale) for source in sources):
-        there = existing.get(dataset_name(task, locale, ROUND))
+    needed = {}
+    for task, locale in dict.fromkeys((source.unit.task, source.locale) for source in chosen):
+        there = place.existing.get(dataset_name(task, locale, ROUND))
         lacking = lacking_fields(task, parts_of(argilla, there["id"], "fields")) if there else frozenset()
-        needed[task, locale] = define_adjudication(task, read_wording(locale), kind, min_submitted, lacking), lacking
-    return needed
+        definition = define_adjudication(task, read_wording(locale), kind, min_submitted, lacking)
+        if there:
+            refuse_other_dataset(argilla, there, definition)
+        needed[task, locale] = definition, lacking
+    return _Plan(place, members, needed, tuple(chosen), tuple(kept), tuple(refused), frozenset(knowing))
 
 
-def _copy_records(
+def _apply(
     argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split, quotes: Mapping[UnitId, Sequence[str]]
 ) -> None:
-    found = (jury_dataset(each, plan.target) for each in argilla.datasets(argilla.find_workspace(plan.target)))
+    """Make workspace, datasets and members of the plan, and copy its records or give those there further labels."""
+    place, members = plan.place, plan.members
+    target_id = place.id or create_workspace(argilla, place.name)
+    for definition, _ in plan.needed.values():
+        make_dataset(argilla, target_id, definition, place.existing.get(definition.name))
+    add_members(argilla, target_id, [user_id for user_id, name in members.names.items() if name in members.new])
+    found = (jury_dataset(each, place.name) for each in argilla.datasets(argilla.find_workspace(place.name)))
     datasets = {dataset.name: dataset for dataset in found if dataset}
     for (task, locale), (definition, lacking) in plan.needed.items():
         dataset, wording = datasets[definition.name], read_wording(locale)
         show_property(argilla, dataset.id, DISPUTED, wording.adjudication["disputed"])
         batch = Batch(argilla, dataset)
-        for source in plan.sources:
+        for source in plan.chosen:
             if (source.unit.task, source.locale) == (task, locale):
-                copy = plan.there.get(source.unit)
+                copy = place.there.get(source.unit)
                 labels = {*units[source.unit], *((copy.labels or ()) if copy else ())}
-                own = source.answered_by & plan.members.names.keys()
+                own = source.answered_by & members.names.keys()
                 beside = dispute_text(quotes.get(source.unit, ()), task, wording, tuple(labels)) if quotes else ""
                 body = to_adjudicate(source.record, task, wording, kind, labels, own, lacking, beside)
                 batch.add(body | ({"id": copy.record_id} if copy else {}))
@@ -364,9 +329,7 @@ def _copy_records(
 
 
 def read_outcome(
-    argilla: Argilla,
-    workspaces: str | Sequence[str],
-    progress: Progress = lambda name, read, total: None,
+    argilla: Argilla, workspaces: str | Sequence[str], progress: Progress = lambda name, read, total: None
 ) -> Outcome:
     """What adjudicators submitted, in all kinds of adjudication of the homes; nothing on the server changes.
 

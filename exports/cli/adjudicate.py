@@ -16,15 +16,13 @@ from pipeline.core.tables import Table
 from pipeline.core.terminal import ProgressBars, counted, printable
 
 if TYPE_CHECKING:
-    from exports.adjudicate.adjudication import AdjudicationKind, Disputes, Undecided, UnitId
-    from exports.reading.decisions import AnnotatorScore, Decisions
+    from exports.adjudicate.adjudication import AdjudicationKind, Disputes, UnitId
+    from exports.reading.decisions import AnnotatorScore
     from exports.statistics.disagreements import Disagreement
     from exports.statistics.ratings import Ratings
 
 _SHOWN = 10
 """Rows of each table at the terminal; the file has them all."""
-_EXAMPLES = 3
-"""Units that are named for each reason why some are refused."""
 Row = tuple[object, ...]
 
 _label_option = click.option(
@@ -192,14 +190,12 @@ def refused_by_reason(refused: Sequence[str]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for line in refused:
         reasons.setdefault(line.rpartition(": ")[2], []).append(line)
-    return [
-        line
-        for why, lines in reasons.items()
-        for line in (
-            *lines[:_EXAMPLES],
-            *([f"and {counted(len(lines) - _EXAMPLES, 'unit')} more: {why}"] if len(lines) > _EXAMPLES else ()),
-        )
-    ]
+    shown: list[str] = []
+    for why, lines in reasons.items():
+        shown += lines[:3]
+        if len(lines) > 3:
+            shown.append(f"and {counted(len(lines) - 3, 'unit')} more: {why}")
+    return shown
 
 
 @adjudicate.command()
@@ -240,6 +236,8 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
     from exports.adjudicate.adjudication import find_homes
     from exports.adjudicate.push import read_outcome
     from exports.reading.decisions import score_annotators, write_decisions, write_scores
+    from exports.statistics.consensus import unused_decisions
+    from exports.statistics.disagreements import pattern
     from pipeline.settings import read_settings
 
     if scores is not None and export is None:
@@ -250,13 +248,17 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
         homes = find_homes(argilla, None if workspace else read_campaign(), settings.workspace)
         outcome = read_outcome(argilla, [home.workspace for home in homes], bars.report)
     write_decisions(out, outcome.decisions)
-    _tell_undecided(outcome.undecided)
+    if count := len(outcome.undecided):
+        click.echo(f"Adjudicators differ on {count} labels of units, which have no decision:", err=True)
+    for item in outcome.undecided:
+        click.echo(f"  {item.unit} {item.label}: {pattern(item.votes)}", err=True)
     if export is not None:
         found = [score for ratings in tables for score in score_annotators(ratings, outcome.decisions)]
         scores = scores or out.with_name("scores.csv")
         write_scores(scores, found)
         click.echo(Table(_score_rows(found)).terminal())
-        _tell_unused(tables, outcome.decisions)
+        if unused := len(unused_decisions(tables, outcome.decisions.by_unit)):
+            click.echo(f"{unused} decisions are on units that the export does not hold; they score nobody.", err=True)
         click.echo(f"Scores by label: {scores}.", err=True)
     own = sum(row.own for row in outcome.decisions.rows)
     if own:
@@ -318,25 +320,7 @@ def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Seque
     return found
 
 
-def _tell_undecided(undecided: "Sequence[Undecided]") -> None:
-    if undecided:
-        from exports.statistics.disagreements import pattern
-
-        click.echo(f"Adjudicators differ on {len(undecided)} labels of units, which have no decision:", err=True)
-        for item in undecided:
-            click.echo(f"  {item.unit} {item.label}: {pattern(item.votes)}", err=True)
-
-
-def _tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
-    from exports.statistics.consensus import unused_decisions
-
-    unused = len(unused_decisions(tables, decisions.by_unit))
-    if unused:
-        click.echo(f"{unused} decisions are on units that the export does not hold; they score nobody.", err=True)
-
-
 def _disagreement_rows(found: "Sequence[Disagreement]") -> list[Row]:
-    head = ("influence", "yes:no", "label", "record", "pattern")
     rows = [
         (
             "–" if item.influence is None else f"{item.influence:+.4f}",
@@ -347,7 +331,7 @@ def _disagreement_rows(found: "Sequence[Disagreement]") -> list[Row]:
         )
         for item in found[:_SHOWN]
     ]
-    return [head, *rows]
+    return [("influence", "yes:no", "label", "record", "pattern"), *rows]
 
 
 def pattern_rows(found: "Sequence[Disagreement]") -> list[Row]:
@@ -362,12 +346,11 @@ def pattern_rows(found: "Sequence[Disagreement]") -> list[Row]:
 def _score_rows(scores: "Sequence[AnnotatorScore]") -> list[Row]:
     totals: dict[tuple[str, str], list[int]] = {}
     for score in scores:
-        counts = totals.setdefault((score.task, score.annotator), [0] * 6)
         figures = (score.n, score.n_agree, score.yes_when_no, score.n_no, score.no_when_yes, score.n_yes)
+        counts = totals.get((score.task, score.annotator), [0] * 6)
         totals[score.task, score.annotator] = [before + more for before, more in zip(counts, figures, strict=True)]
-    head = ("task", "annotator", "ratings", "agree", "yes when no", "no when yes")
     rows = [
         (task, name, n, f"{agree / n:.0%}", f"{wrong_yes} of {n_no}", f"{wrong_no} of {n_yes}")
         for (task, name), (n, agree, wrong_yes, n_no, wrong_no, n_yes) in totals.items()
     ]
-    return [head, *rows]
+    return [("task", "annotator", "ratings", "agree", "yes when no", "no when yes"), *rows]

@@ -8,7 +8,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from annotation.argilla.client import Argilla
@@ -35,13 +35,8 @@ from pipeline.research.stages import research
 if TYPE_CHECKING:
     from annotation.server.launch import ServerHandle
 
-# How often an annotator departs from the verdict on a label that people honestly see differently.
-_HARD_SHARE = 0.3
-# One unit in so many is left to whoever tries the demo.
-_LEFT_SHARE = 1 / 9
-# As people do, one in so many is left as a draft, and one in so many is discarded.
-_DRAFT_SHARE = 0.015
-_DISCARD_SHARE = 0.015
+_DRAFT_SHARE = _DISCARD_SHARE = 0.015
+"""As people do, one in so many is left as a draft, and one in so many is discarded."""
 
 
 class _Unit(NamedTuple):
@@ -77,17 +72,10 @@ def read_jury(folder: Traversable) -> Jury:
 
 
 def _answers_unit(juror: _Juror, unit: _Unit, jurors: Sequence[_Juror]) -> bool:
-    if _chance("left", *map(str, unit)) < _LEFT_SHARE:
+    if _chance("left", *map(str, unit)) < 1 / 9:  # left to whoever tries the demo
         return False
     absent = int(_chance("absent", *map(str, unit)) * len(jurors))
     return jurors.index(juror) != absent
-
-
-def _status(juror: _Juror, unit: _Unit) -> Literal["submitted", "draft", "discarded"]:
-    drawn = _chance("status", juror.username, *map(str, unit))
-    if drawn < _DRAFT_SHARE:
-        return "draft"
-    return "discarded" if drawn < _DRAFT_SHARE + _DISCARD_SHARE else "submitted"
 
 
 def _judge(jury: Jury, juror: _Juror, unit: _Unit) -> dict[str, bool]:
@@ -96,7 +84,7 @@ def _judge(jury: Jury, juror: _Juror, unit: _Unit) -> dict[str, bool]:
     if unit.task == "retrieval":
         verdict, hard = verdict[unit.chunk_rank - 1], (hard[unit.chunk_rank - 1] if hard else [])
     departs = {
-        label: _chance(juror.username, label, *map(str, unit)) < (_HARD_SHARE if label in hard else 1 - juror.care)
+        label: _chance(juror.username, label, *map(str, unit)) < (0.3 if label in hard else 1 - juror.care)
         for label in LABELS[unit.task]
     }
     return {label: verdict[label] ^ departs[label] for label in LABELS[unit.task]}
@@ -135,13 +123,13 @@ def research_library(library: Path, runs_dir: Path) -> QueryResponse:
             documents=library,
             offline=True,
         )
-        asyncio.run(_researched(options))
+
+        async def run_once() -> None:
+            async with open_environment(options, {}) as environment:
+                await research(options, environment)
+
+        asyncio.run(run_once())
     return next(read_records(run))
-
-
-async def _researched(options: ResearchOptions) -> None:
-    async with open_environment(options, {}) as environment:
-        await research(options, environment)
 
 
 def with_research(jury: Jury, record: QueryResponse) -> Jury:
@@ -159,7 +147,6 @@ def document_name(url: str) -> str:
 
 WORKSPACE = "demo"
 YOU = "you"
-_OVERLAP = 3
 _RESPONSES_PER_CALL = 20  # argilla-server 2.8.0 takes 100 in POST /me/responses/bulk; fewer let the bar move
 
 _OURS = ("answers", "research", "records.jsonl", "export", "agreement", "server", "logins.json")
@@ -218,7 +205,7 @@ def _set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, st
         logins[user.username] = user.password
         write_private(path, json.dumps(logins, indent=2))
 
-    set_up(owner, WORKSPACE, annotators=names, min_submitted=_OVERLAP, announce=remember)
+    set_up(owner, WORKSPACE, annotators=names, min_submitted=3, announce=remember)
     return logins
 
 
@@ -237,7 +224,9 @@ def _answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury, progress: Pr
         with Argilla(owner.api_url, people[username]["api_key"]) as herself:
             for first in range(0, len(responses), _RESPONSES_PER_CALL):
                 batch = responses[first : first + _RESPONSES_PER_CALL]
-                _submit(herself, batch)
+                for result in herself.request("POST", "/me/responses/bulk", json={"items": batch})["items"]:
+                    if result.get("error"):
+                        raise ArgillaError(f"Argilla refused a response of the demo: {result['error'].get('detail')}.")
                 given += len(batch)
                 progress(dataset.name, given, total)
     return given
@@ -258,10 +247,8 @@ def _responses_of(
         values: dict[str, Any] = {label: {"value": "yes" if yes else "no"} for label, yes in labels.items()}
         if text := _note(jury, juror, unit):
             values["notes"] = {"value": text}
-        yield {"record_id": record["id"], "status": _status(juror, unit), "values": values}
-
-
-def _submit(herself: Argilla, items: list[dict[str, Any]]) -> None:
-    for result in herself.request("POST", "/me/responses/bulk", json={"items": items})["items"]:
-        if result.get("error"):
-            raise ArgillaError(f"Argilla refused a response of the demo: {result['error'].get('detail')}.")
+        drawn = _chance("status", juror.username, *map(str, unit))
+        status = "draft" if drawn < _DRAFT_SHARE else "submitted"
+        if _DRAFT_SHARE <= drawn < _DRAFT_SHARE + _DISCARD_SHARE:
+            status = "discarded"
+        yield {"record_id": record["id"], "status": status, "values": values}

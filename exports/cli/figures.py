@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from exports.statistics.agreement_schema import Agreement
 
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-"""What pydantic writes: https://docs.pydantic.dev/latest/concepts/json_schema/."""
-
-
 safe_tables_option = click.option(
     "--spreadsheet-safe",
     is_flag=True,
@@ -43,7 +39,9 @@ def _schema_option(file: str, module: str) -> Callable[[click.decorators.FC], cl
             if "properties" in model:
                 # Those with a default are always written too, save a few.
                 model["required"] = [name for name in model["properties"] if name not in loaded.OPTIONAL]
-        click.echo(json.dumps({"$schema": _DIALECT, **schema}, indent=2, ensure_ascii=False))
+        # What pydantic writes: https://docs.pydantic.dev/latest/concepts/json_schema/.
+        dialect = "https://json-schema.org/draft/2020-12/schema"
+        click.echo(json.dumps({"$schema": dialect, **schema}, indent=2, ensure_ascii=False))
         ctx.exit()
 
     return click.option(
@@ -82,13 +80,7 @@ def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | N
     show_default=True,
     help="Resamples behind each interval; 10000 for figures to be published.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the resampling.",
-)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the resampling.")
 @safe_tables_option
 @click.option(
     "--judge",
@@ -185,7 +177,9 @@ def agreement(
         citejury exports agreement export --fail-under 0.667 --fail-label helpful
         citejury exports agreement export --judge judgements.jsonl --epsilon 0.1
     """
-    _check_gate_options(ctx, fail_under, fail_labels)
+    on_given = ctx.get_parameter_source("on") is ParameterSource.COMMANDLINE
+    if fail_under is None and (fail_labels or on_given):
+        raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")
     from exports.report.agreement_page import audit_sections, judge_sections, short_sections
     from exports.report.files import REPORT_FILE, AgreementOptions, measure_and_write
     from exports.report.sections import terminal_text
@@ -206,13 +200,6 @@ def agreement(
     )
     if fail_under is not None:
         _end_below(measured.agreement, fail_under, on, fail_labels)
-
-
-def _check_gate_options(ctx: click.Context, fail_under: float | None, fail_labels: tuple[str, ...]) -> None:
-    if fail_under is not None:
-        return
-    if fail_labels or ctx.get_parameter_source("on") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")
 
 
 def _end_below(
@@ -292,11 +279,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
     metavar="RECORDS.jsonl",
     help="The records that were judged, labelled or not; with --judge; may be given more than once.",
 )
-@click.option(
-    "--judge-name",
-    metavar="NAME",
-    help="Which judge helps, where the judgements are of several.",
-)
+@click.option("--judge-name", metavar="NAME", help="Which judge helps, where the judgements are of several.")
 @click.option(
     "--weights",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -322,11 +305,7 @@ def _check_together(given: Mapping[str, Any]) -> None:
 @safe_tables_option
 @_schema_option("results.json", "exports.statistics.results_schema")
 def results(
-    paths: tuple[Path, ...],
-    out: Path | None,
-    by: tuple[str, ...],
-    spreadsheet_safe: bool,
-    **wanted: object,
+    paths: tuple[Path, ...], out: Path | None, by: tuple[str, ...], spreadsheet_safe: bool, **wanted: object
 ) -> None:
     """Say what the jury found: rates of every label, by provider or anything else, and what differs beyond chance.
 

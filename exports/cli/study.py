@@ -14,7 +14,6 @@ from pipeline.cli.options import STUDY, tell_next
 from pipeline.core.terminal import SIGNAL_EXITS, counted, printable
 
 if TYPE_CHECKING:
-    from exports.report.files import ResultsOptions
     from exports.study import Incomplete, Month, Part, StudyFile, Words
 
 _WIDTH = 80
@@ -181,17 +180,23 @@ def trend(path: Path) -> None:
     Example:
         citejury study trend study.toml
     """
-    from exports.report.files import check_results_folder, write_results
+    from exports.cli.figures import results
+    from exports.report.files import ResultsOptions, check_results_folder, write_results
     from exports.report.results_page import trend_sections
     from exports.report.sections import terminal_text
-    from exports.study import TREND, Month, begun_months, measure_trend, month_now, read_study_file
+    from exports.study import TREND, Month, begun_months, command_words, measure_trend, month_now, read_study_file
 
     with _folder_of(path) as file:
         told = read_study_file(file)
         _check_options(told, file, Month(Path(told.months) / month_now()))
         out = Path(told.months) / TREND
         check_results_folder(out)
-        found = measure_trend([month for month in begun_months(told) if month.finished], _results_options(told))
+        words = command_words(told, "results", Month(Path(told.months)))[2:]
+        given = results.make_context("results", list(words)).params
+        options = ResultsOptions.model_validate(
+            {name: given[name] for name in ("by", "consensus", "decisions", "seed")}
+        )
+        found = measure_trend([month for month in begun_months(told) if month.finished], options)
         write_results(found, out, told.gives("results", "spreadsheet-safe"))
     click.echo(terminal_text(trend_sections(found)))
     tell_next(
@@ -210,16 +215,6 @@ def _folder_of(path: Path) -> Iterator[Path]:
         click.echo(f"$ cd {printable(shlex.quote(os.fspath(path.parent)))}", err=True)
     with chdir(path.parent):
         yield Path(path.name)
-
-
-def _results_options(told: "StudyFile") -> "ResultsOptions":
-    from exports.cli.figures import results
-    from exports.report.files import ResultsOptions
-    from exports.study import Month, command_words
-
-    words = command_words(told, "results", Month(Path(told.months)))[2:]
-    params = results.make_context("results", list(words)).params
-    return ResultsOptions.model_validate({name: params[name] for name in ("by", "consensus", "decisions", "seed")})
 
 
 def _check_options(told: "StudyFile", file: Path, month: "Month") -> None:

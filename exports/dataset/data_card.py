@@ -84,10 +84,6 @@ def warnings_about(facts: Sequence[TaskFacts], places: Mapping[str, Placed], sha
             )
 
 
-_TOLD_DEPARTURE = 0.05
-"""Splits that are further from their shares are reported."""
-
-
 def split_sentences(
     places: Mapping[str, Placed], shares: SplitShares, earlier: Mapping[str, SplitName], common: tuple[int, str]
 ) -> Iterator[str]:
@@ -98,7 +94,7 @@ def split_sentences(
     counts = Counter(place.split for place in places.values())
     parts = {split: counts[split] / len(places) for split in SPLITS}
     wanted = {split: getattr(shares, split) for split in SPLITS}
-    if any(abs(parts[split] - wanted[split]) > _TOLD_DEPARTURE for split in SPLITS):
+    if any(abs(parts[split] - wanted[split]) > 0.05 for split in SPLITS):
         ((_, largest),) = Counter(place.group for place in places.values()).most_common(1)
         sharing, record = common
         hub = f" The most common passage is in {sharing} records, such as {record}." if sharing > 1 else ""
@@ -136,6 +132,13 @@ def data_card(manifest: DatasetManifest, facts: Sequence[TaskFacts], agreement: 
     filled = {name: each.split_rows for each in facts for name in (each.task, f"{each.task}_consensus")}
     filled["merged"] = {split: sum(each.split_rows[split] for each in facts) for split in SPLITS}
     shares = manifest.options.shares
+    sentences = {}
+    for each in facts:
+        figures = agreement.tasks[each.task]
+        discarded = "The export does not tell how many answers were discarded."
+        if figures.discards is not None:
+            discarded = discard_sentence(figures.discards) or "No answer was discarded."
+        sentences[each.task] = [*warning_sentences(figures), discarded]
     return environment.from_string(text).render(
         manifest=manifest,
         facts=facts,
@@ -146,7 +149,7 @@ def data_card(manifest: DatasetManifest, facts: Sequence[TaskFacts], agreement: 
         # `load_dataset` refuses files without a row; `load_from_disk` reads them
         filled={name: [split for split in SPLITS if counts[split]] for name, counts in filled.items()},
         tables=_count_tables(facts),
-        sentences={each.task: _sentences(agreement.tasks[each.task]) for each in facts},
+        sentences=sentences,
         figures={each.task: _figure_table(agreement.tasks[each.task]) for each in facts},
         sources=_source_table(facts),
         files=[*manifest.sources, *([manifest.decisions] if manifest.decisions else [])],
@@ -174,14 +177,6 @@ def _count_tables(facts: Sequence[TaskFacts]) -> list[str]:
         [("task", "annotator", "responses"), *people],
     ]
     return [Table(rows, left=1).markdown() for rows in tables]
-
-
-def _sentences(figures: TaskAgreement) -> list[str]:
-    if figures.discards is None:
-        discarded = "The export does not tell how many answers were discarded."
-    else:
-        discarded = discard_sentence(figures.discards) or "No answer was discarded."
-    return [*warning_sentences(figures), discarded]
 
 
 def _figure_table(figures: TaskAgreement) -> str:

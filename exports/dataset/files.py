@@ -29,8 +29,6 @@ from pipeline.records.schema import Provenance
 
 _KIND: Literal["citejury dataset"] = "citejury dataset"
 _BATCH_ROWS = 1000
-_GROUP_ROWS = 10_000
-_SHARD_BYTES = 500_000_000
 _VECTOR = "labels"
 _VECTOR_NAMES = "labels_yes"
 _PANDAS_TYPES = {"bool": "boolean", "int64": "Int64"}
@@ -110,14 +108,11 @@ def _parquet_schema(features: Features) -> pa.Schema:
     return schema.with_metadata({**(schema.metadata or {}), b"pandas": pandas.encode()})
 
 
-def write_parquet(path: Path, features: Features, rows: Iterable[Row]) -> int:
-    """How many rows were written."""
-    schema, coming, count = _parquet_schema(features), iter(rows), 0
+def write_parquet(path: Path, features: Features, rows: Iterable[Row]) -> None:
+    schema, coming = _parquet_schema(features), iter(rows)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         while some := list(islice(coming, _BATCH_ROWS)):
-            writer.write_batch(pa.RecordBatch.from_pylist(some, schema=schema), row_group_size=_GROUP_ROWS)
-            count += len(some)
-    return count
+            writer.write_batch(pa.RecordBatch.from_pylist(some, schema=schema), row_group_size=10_000)
 
 
 def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
@@ -150,17 +145,17 @@ def write_splits(parquet: Path, features: Features, description: str, work: Path
                 for split, writer in writers.items():
                     writer.write_batch(batch.filter(pc.equal(batch["split"], split)).cast(schema))
     info = DatasetInfo(description=description, features=features)
-    found = DatasetDict({split: _open_arrow(work / f"{split}.arrow", info) for split in SPLITS})
+    found = DatasetDict()
+    for split in SPLITS:
+        path = work / f"{split}.arrow"
+        # `Dataset.from_file` would make the fingerprint of the file's place and time.
+        table = MemoryMappedTable.from_file(str(path))
+        found[split] = Dataset(table, info=info, fingerprint=sha256_of(path)[:16])
     # As many files as `datasets` would take, but one for an empty split, which it cannot load else.
-    shards = {split: max(1, -(-rows.data.nbytes // _SHARD_BYTES)) for split, rows in found.items()}
+    shards = {split: max(1, -(-rows.data.nbytes // 500_000_000)) for split, rows in found.items()}
     with _quiet_datasets():
         found.save_to_disk(str(out), num_shards=shards)
     return {split: rows.num_rows for split, rows in found.items()}
-
-
-def _open_arrow(path: Path, info: DatasetInfo) -> Dataset:
-    """`Dataset.from_file` would make the fingerprint of the file's place and time."""
-    return Dataset(MemoryMappedTable.from_file(str(path)), info=info, fingerprint=sha256_of(path)[:16])
 
 
 @contextmanager
@@ -237,13 +232,3 @@ def earlier_splits(folder: Path, options: DatasetOptions) -> dict[str, SplitName
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
         return {}
     return {row["record_uuid"]: row["split"] for row in rows if row["split"] in SPLITS}
-
-
-def file_digests(folder: Path) -> dict[str, str]:
-    """SHA-256 by path in the folder, in order."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in paths}
-
-
-def write_dataset_manifest(manifest: DatasetManifest, folder: Path) -> None:
-    (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")

@@ -42,9 +42,7 @@ _TEXTS: Mapping[TaskName, Mapping[str, str]] = {
 
 
 _QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
-_LINKING_COLUMNS = ("record_uuid", "narrative_id", "input_query", "query", "chunk_id", "doc_id", "chunk", "context_set")
 TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
-_KNOWN_VALUES: Mapping[int, bool | None] = {YES: True, NO: False, MISSING: None}
 
 _SCHEMA = """
     PRAGMA journal_mode = OFF;
@@ -119,7 +117,8 @@ class RowStore:
 
     def add_links(self, task: TaskName, row: Row) -> None:
         """Note what ties the record of a row to others, once for the annotators of a unit, who follow each other."""
-        linking = (task, *(row.get(name, "") for name in _LINKING_COLUMNS))
+        names = ("record_uuid", "narrative_id", "input_query", "query", "chunk_id", "doc_id", "chunk", "context_set")
+        linking = (task, *(row.get(name, "") for name in names))
         if linking != self._linked:
             self._database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", _links(task, row))
             self._linked = linking
@@ -195,7 +194,10 @@ class RowStore:
 def _typed_row(task: TaskName, header: Sequence[str], response: Response, place: str) -> Row:
     row: Row = dict(zip(header, response.cells, strict=True))
     row["text"], row["text_pair"] = (row[column] for column in TEXT_COLUMNS[task])
-    row |= {label: _KNOWN_VALUES[value] for label, value in zip(LABELS[task], response.labels, strict=True)}
+    row |= {
+        label: {YES: True, NO: False, MISSING: None}[value]
+        for label, value in zip(LABELS[task], response.labels, strict=True)
+    }
     row |= {"record_uuid": response.record_uuid, "annotator_id": response.annotator_id, "task": task}
     for name in TIME_COLUMNS:
         if row.get(name):
@@ -243,8 +245,8 @@ def consensus_rows(
     rows.
     """
     responses = groupby(rows, key=itemgetter("record_uuid"))
-    said = groupby(found, key=attrgetter("record_uuid"))
-    for (_, of_rows), (_, of_labels) in zip(responses, said, strict=True):
+    by_record = groupby(found, key=attrgetter("record_uuid"))
+    for (_, of_rows), (_, of_labels) in zip(responses, by_record, strict=True):
         units: dict[str, list[Row]] = {}
         for row in of_rows:
             units.setdefault(row["chunk_id"] if task == "retrieval" else "", []).append(row)
@@ -252,15 +254,11 @@ def consensus_rows(
         for label in of_labels:
             labels.setdefault(label.chunk_id, []).append(label)
         for chunk_id, answered in units.items():
-            yield answered[0] | {"n_ratings": len(answered)} | _label_cells(labels[chunk_id]), labels[chunk_id]
-
-
-def _label_cells(found: Iterable[ConsensusLabel]) -> Row:
-    cells: Row = {}
-    for said in found:
-        cells |= {said.label: said.consensus, f"{said.label}_vote_share": said.vote_share}
-        cells |= {f"{said.label}_posterior": said.posterior, f"{said.label}_source": said.consensus_source}
-    return cells
+            row = answered[0] | {"n_ratings": len(answered)}
+            for said in labels[chunk_id]:
+                row |= {said.label: said.consensus, f"{said.label}_vote_share": said.vote_share}
+                row |= {f"{said.label}_posterior": said.posterior, f"{said.label}_source": said.consensus_source}
+            yield row, labels[chunk_id]
 
 
 def merged_columns() -> dict[str, str]:

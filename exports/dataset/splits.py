@@ -103,9 +103,14 @@ def place_records(
     """
     sizes = Counter(groups.values())
     order = sorted(sizes, key=lambda group: (-sizes[group], digest(f"{seed} {group}")))
-    known = _earlier_splits(
-        groups, {record: split for record, split in (earlier or {}).items() if getattr(shares, split)}
-    )
+    votes: dict[str, Counter[SplitName]] = {}
+    for record, group in groups.items():
+        if earlier and record in earlier and getattr(shares, earlier[record]):
+            votes.setdefault(group, Counter())[earlier[record]] += 1
+    # The earlier split of a group is that of most of its records.
+    known = {
+        group: max(SPLITS, key=lambda split: (found[split], -SPLITS.index(split))) for group, found in votes.items()
+    }
     wishes = {group: _hashed_split(group, shares, seed) for group in order} | known
     dealing = next(dealing for dealing in _dealings(sizes, shares, order, wishes, known) if dealing.is_fair())
     return {record: Placed(dealing.splits[group], group) for record, group in groups.items()}
@@ -117,17 +122,6 @@ def _hashed_split(group: str, shares: SplitShares, seed: int) -> SplitName:
     if place < shares.test:
         return "test"
     return "validation" if place < shares.test + shares.validation else "train"
-
-
-def _earlier_splits(groups: Mapping[str, str], earlier: Mapping[str, SplitName]) -> dict[str, SplitName]:
-    """The split in which most records of a group were; groups without one are left out."""
-    votes: dict[str, Counter[SplitName]] = {}
-    for record, group in groups.items():
-        if record in earlier:
-            votes.setdefault(group, Counter())[earlier[record]] += 1
-    return {
-        group: max(SPLITS, key=lambda split: (found[split], -SPLITS.index(split))) for group, found in votes.items()
-    }
 
 
 def _dealings(

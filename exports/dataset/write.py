@@ -8,7 +8,7 @@ from datasets import Features, Value
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.fetch import Progress
-from exports.csv.folder import exported_datasets, has_filter, staged_folder
+from exports.csv.folder import MANIFEST_FILE, exported_datasets, has_filter, staged_folder
 from exports.dataset.data_card import TaskFacts, count_facts, data_card, split_sentences, warnings_about
 from exports.dataset.files import (
     DatasetManifest,
@@ -18,11 +18,9 @@ from exports.dataset.files import (
     count_values,
     description,
     earlier_splits,
-    file_digests,
     label_columns,
     read_parquet,
     row_features,
-    write_dataset_manifest,
     write_parquet,
     write_splits,
 )
@@ -45,10 +43,7 @@ from exports.statistics.agreement import RESAMPLES
 from exports.statistics.consensus import ConsensusLabel, UnitLabel, consensus, unused_decisions
 from exports.statistics.ratings import Ratings
 from pipeline.core.errors import InputError
-
-_REPORTED_ROWS = 1000
-"""Enough to read at the terminal; figures to be published want 10,000."""
-
+from pipeline.core.files import sha256_of
 
 Source = Callable[[Path], Sequence[Path]]
 """Given a work folder, names the export folders and CSV files to read; it may make them there."""
@@ -70,7 +65,7 @@ class _Writing(NamedTuple):
     def rows(self, task: TaskName) -> Iterator[Row]:
         total = self.store.count(task)
         for done, row in enumerate(self.store.rows(task)):
-            if done % _REPORTED_ROWS == 0:
+            if done % 1000 == 0:
                 self.progress(f"{task} rows", done, total)
             vector = [None if row[label] is None else float(row[label]) for label in LABELS[task]]
             yield self.placed(row | label_columns(task, row, vector))
@@ -139,9 +134,12 @@ def write_dataset(
             files={},
         )
         card = data_card(manifest, facts, agreement)
-        (work / "export" / "README.md").write_text(card, encoding="utf-8", newline="\n")
-        manifest = manifest.model_copy(update={"files": file_digests(work / "export")})
-        write_dataset_manifest(manifest, work / "export")
+        folder = work / "export"
+        (folder / "README.md").write_text(card, encoding="utf-8", newline="\n")
+        written = sorted(path for path in folder.rglob("*") if path.is_file())
+        files_of = {path.relative_to(folder).as_posix(): sha256_of(path) for path in written}
+        manifest = manifest.model_copy(update={"files": files_of})
+        (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")
     return WrittenDataset(manifest, facts, warnings)
 
 
@@ -174,28 +172,27 @@ def _write_tables(
     for ratings in tables:
         if len(ratings.units):
             task = ratings.task
-            by_split = _write_task(writing, task, consensus(ratings, decided, options.rule))
-            rows |= {f"parquet/{name}.parquet": sum(splits.values()) for name, splits in by_split.items()}
-            sources = count_values(parquet / f"{task}_consensus.parquet", [f"{label}_source" for label in LABELS[task]])
-            facts.append(count_facts(ratings, sources, writing.places, *by_split.values()))
+            columns, of_units = writing.store.columns[task], f"{task}_consensus"
+            about = description(task, "one row for each annotator's response.", "is 1 for yes and 0 for no")
+            by_row = _write_table(writing, task, row_features(task, columns), writing.rows(task), about)
+            about = description(
+                task,
+                "one row for each unit.",
+                "is the share of yes among the votes, or what an adjudicator or model says",
+            )
+            units = writing.units(task, consensus(ratings, decided, options.rule))
+            by_unit = _write_table(writing, of_units, consensus_features(task, columns), units, about)
+            rows |= {
+                f"parquet/{task}.parquet": sum(by_row.values()),
+                f"parquet/{of_units}.parquet": sum(by_unit.values()),
+            }
+            sources = count_values(parquet / f"{of_units}.parquet", [f"{label}_source" for label in LABELS[task]])
+            facts.append(count_facts(ratings, sources, writing.places, by_row, by_unit))
     features = Features({name: Value(kind) for name, kind in merged_columns().items()})
     merged = merged_rows([read_parquet(parquet / f"{each.task}_consensus.parquet") for each in facts])
     about = "citejury: one row for each record with all tasks, retrieval summed up over the passages of its query."
     records = _write_table(writing, "merged", features, unknown.counted(merged), about)
     return facts, rows | {"parquet/merged.parquet": sum(records.values())}
-
-
-def _write_task(writing: _Writing, task: TaskName, found: Iterable[ConsensusLabel]) -> dict[str, dict[str, int]]:
-    columns, of_units = writing.store.columns[task], f"{task}_consensus"
-    about_rows = description(task, "one row for each annotator's response.", "is 1 for yes and 0 for no")
-    about_units = description(
-        task, "one row for each unit.", "is the share of yes among the votes, or what an adjudicator or model says"
-    )
-    features, units = consensus_features(task, columns), writing.units(task, found)
-    return {
-        task: _write_table(writing, task, row_features(task, columns), writing.rows(task), about_rows),
-        of_units: _write_table(writing, of_units, features, units, about_units),
-    }
 
 
 def _write_table(writing: _Writing, name: str, features: Features, rows: Iterable[Row], about: str) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A judge against the jury in plain sentences: what was compared, and what may be concluded.
+"""Agreement, judges against the jury, audit and controls as sections of sentences and tables.
 
 Sentences hold names of judges and annotators as they are: whoever puts one into HTML, Markdown or LaTeX escapes it
 whole.
@@ -28,19 +28,9 @@ from exports.report.words import (
     undefined_sentences,
     warning_sentences,
 )
-from exports.statistics.agreement_schema import (
-    Agreement,
-    JudgeAgreement,
-    JudgeDifference,
-    JudgedLabel,
-    JudgedTask,
-    JudgeReason,
-    LabelAgreement,
-    RefusedInterval,
-    TaskAgreement,
-)
+from exports.statistics import agreement_schema as schema
 from exports.statistics.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
-from exports.statistics.consensus import Audit, AuditedLabel, RightShare
+from exports.statistics.consensus import Audit, RightShare
 from exports.statistics.results_schema import Results
 from exports.statistics.table import columns_at, legends_at
 from pipeline.core.tables import Table
@@ -60,7 +50,7 @@ ALT_TEST_MEANING = (
     "concluded rests on the variance between whole records. Where people hardly agree with each other, it is easy to "
     "be as good as they are: look at α first."
 )
-_JUDGE_REASONS: dict[JudgeReason, str] = {
+_JUDGE_REASONS: dict[schema.JudgeReason, str] = {
     "no_compared_units": "no unit has an answer of the judge and a majority of the jury",
     "judge_never_says_yes": "the judge never says yes",
     "jury_never_says_yes": "the jury never says yes",
@@ -68,14 +58,8 @@ _JUDGE_REASONS: dict[JudgeReason, str] = {
     "constant_both_raters": "both give the same answer everywhere",
     "jury_is_constant": "the jury gives the same answer everywhere",
 }
-_NAMES = {
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
-    "accuracy": "accuracy",
-    "cohen_kappa": "κ",
-}
-_REFUSED_INTERVALS: dict[RefusedInterval, str] = {
+_NAMES = {"precision": "precision", "recall": "recall", "f1": "F1", "accuracy": "accuracy", "cohen_kappa": "κ"}
+_REFUSED_INTERVALS: dict[schema.RefusedInterval, str] = {
     "few_units": "fewer than 20 units are compared",
     "undefined_resamples": "it is undefined in more than 5 % of the resamples",
     "single_record": "all compared units belong to one record",
@@ -84,11 +68,7 @@ _REFUSED_INTERVALS: dict[RefusedInterval, str] = {
 }
 
 
-def _coverage_sentence(found: JudgedTask) -> str:
-    return f"{found.n_judged:,} of {counted(found.n_units, 'unit')} judged, {found.n_not_judged:,} not."
-
-
-def left_out_sentences(found: JudgedTask) -> Iterator[str]:
+def left_out_sentences(found: schema.JudgedTask) -> Iterator[str]:
     if found.n_unknown:
         yield f"{counted(found.n_unknown, 'judgement')} of units that the export does not hold."
     if found.statuses:
@@ -116,12 +96,7 @@ def left_out_sentences(found: JudgedTask) -> Iterator[str]:
             yield f"κ without an interval, since {meaning}: {', '.join(without)}."
 
 
-def _other_task_sentences(judge: JudgeAgreement) -> Iterator[str]:
-    for task, count in judge.other_tasks.items():
-        yield f"{judge.model}: {counted(count, 'judgement')} of {task}, which has no file in the export."
-
-
-def conclusion_sentences(found: JudgedTask) -> Iterator[str]:
+def conclusion_sentences(found: schema.JudgedTask) -> Iterator[str]:
     for label, figures in found.labels.items():
         yield f"{label}: {conclusion(figures.alt_test)}"
 
@@ -166,34 +141,31 @@ def shown_alt_test(found: AltTest) -> tuple[float | None, float | None]:
     return found.winning_rate, found.advantage_probability
 
 
-def difference_sentences(differences: Sequence[JudgeDifference]) -> Iterator[str]:
+def difference_sentences(differences: Sequence[schema.JudgeDifference]) -> Iterator[str]:
+    same: list[str] = []
     for each in differences:
-        if each.differs:
-            ahead, behind = (each.model_a, each.model_b)[:: 1 if each.difference > 0 else -1]
-            shares = (each.agreement_a, each.agreement_b)[:: 1 if each.difference > 0 else -1]
-            yield (
-                f"{each.label}: {ahead} agrees with the jury more often than {behind}, on {percent(shares[0])} against "
-                f"{percent(shares[1])} of {counted(each.n_units, 'unit')} (difference {_points(each)}, p "
-                f"{each.p_holm:.3f} after Holm)."
-            )
-    same = [
-        f"{each.label} ({each.model_a}, {each.model_b}: {_points(each)})" for each in differences if not each.differs
-    ]
+        ahead, behind = (each.model_a, each.agreement_a), (each.model_b, each.agreement_b)
+        interval = each.interval
+        if each.difference <= 0:
+            ahead, behind = behind, ahead
+            interval = interval and (-interval[1], -interval[0])
+        points = f"{abs(each.difference):.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+        if not each.differs:
+            same.append(f"{each.label} ({each.model_a}, {each.model_b}: {points})")
+            continue
+        shares = f"{percent(ahead[1])} against {percent(behind[1])} of {counted(each.n_units, 'unit')}"
+        yield (
+            f"{each.label}: {ahead[0]} agrees with the jury more often than {behind[0]}, on {shares} "
+            f"(difference {points}, p {each.p_holm:.3f} after Holm)."
+        )
     if same:
         yield f"No difference between judges is shown: {'; '.join(same)}."
 
 
-def _points(found: JudgeDifference) -> str:
-    if found.interval is None:
-        return f"{abs(found.difference):.2f}"
-    low, high = found.interval if found.difference > 0 else (-found.interval[1], -found.interval[0])
-    return f"{abs(found.difference):.2f} [{low:.2f}, {high:.2f}]"
+_Label = tuple[str, schema.LabelAgreement]
 
 
-_Label = tuple[str, LabelAgreement]
-
-
-def _label_table(figures: TaskAgreement, place: Place, left: int | None = 1) -> Table:
+def _label_table(figures: schema.TaskAgreement, place: Place, left: int | None = 1) -> Table:
     columns = [Column[_Label]("", lambda row: row[0])]
     if place != "terminal":
         columns.append(Column("n", lambda row: f"{row[1].n_pairable_items:,}"))
@@ -219,14 +191,17 @@ _SHORT_LEGEND = (
     "α: Krippendorff's alpha with its 95 % interval over records; –: undefined. Fit for use: the whole interval is at "
     ".800 or above, for tentative conclusions at .667."
 )
-_STARRED = " *: beyond chance."
 _WIDTHS = (27, 16, 29)
 
-_Judged = tuple[str, JudgedLabel]
+_Judged = tuple[str, schema.JudgedLabel]
 _JUDGED: tuple[Column[_Judged], ...] = (
     Column("", lambda row: row[0]),
     Column("n", lambda row: f"{row[1].n_compared:,}"),
-    Column("tp / fp / fn / tn", lambda row: _confusion(row[1]), ("page",)),
+    Column(
+        "tp / fp / fn / tn",
+        lambda row: " / ".join(f"{getattr(row[1].confusion, cell):,}" for cell in ("tp", "fp", "fn", "tn")),
+        ("page",),
+    ),
     Column("κ [95 %]", lambda row: estimate(row[1].confusion.cohen_kappa, row[1].interval)),
     Column("ω", lambda row: decimal(shown_alt_test(row[1].alt_test)[0])),
     Column("ρ", lambda row: decimal(shown_alt_test(row[1].alt_test)[1])),
@@ -253,10 +228,9 @@ _CONTROLS_LEGEND = (
     "of answers to repeats that are what they said before. Intervals of 95 % (Wilson), as if answers were independent."
 )
 _CHANCE = "How often each of these sentences is said of somebody who looks: annotation/contracts/controls.md#notices."
-HEADING = "Before and after the audit"
 
 
-def short_sections(agreement: Agreement, results: Results | None = None) -> Iterator[Section]:
+def short_sections(agreement: schema.Agreement, results: Results | None = None) -> Iterator[Section]:
     people = {name for figures in agreement.tasks.values() for name in figures.annotators}
     if results:
         yield short_section(results, len(people))
@@ -272,11 +246,11 @@ def short_sections(agreement: Agreement, results: Results | None = None) -> Iter
         sentence = f"{counted(cautions, 'caution')} to read first: report.html and agreement.md."
         yield Section(points=marked("! ", [sentence]))
     is_starred = any(True for figures in agreement.tasks.values() for _ in finding_sentences(figures))
-    yield Section(notes=(_SHORT_LEGEND + (_STARRED if is_starred else ""),))
+    yield Section(notes=(_SHORT_LEGEND + (" *: beyond chance." if is_starred else ""),))
 
 
 def agreement_sections(
-    agreement: Agreement, results: Results | None = None, controls: Sequence[AnnotatorScores] = ()
+    agreement: schema.Agreement, results: Results | None = None, controls: Sequence[AnnotatorScores] = ()
 ) -> Iterator[Section]:
     people = {name for figures in agreement.tasks.values() for name in figures.annotators}
     if results:
@@ -292,26 +266,31 @@ def agreement_sections(
     yield from control_sections(controls)
 
 
-def _task_sections(agreement: Agreement, task: TaskName, figures: TaskAgreement) -> Iterator[Section]:
-    discarded = filter(None, (discard_sentence(figures.discards),))
+def _task_sections(agreement: schema.Agreement, task: TaskName, figures: schema.TaskAgreement) -> Iterator[Section]:
+    discarded = discard_sentence(figures.discards)
     yield Section(
         title=f"{task}: {_sizes(figures)}",
         lead=(
             *marked("= ", fitness_sentences(figures)),
             *marked("! ", warning_sentences(figures)),
-            *marked("! ", discarded),
+            *marked("! ", [discarded] if discarded else ()),
         ),
         tables=(_label_table(figures, "page"),),
         notes=() if figures.macro_alpha is None else (f"{macro_sentence(agreement, task)}.",),
         points=marked("* ", finding_sentences(figures)),
     )
     if len(figures.rounds) > 1:
-        yield Section(tables=(_rounds_table(figures),))
+        rows = [("α by round", *(part.name for part in figures.rounds))]
+        for label in figures.labels:
+            found = [part.labels[label] for part in figures.rounds]
+            estimates = (f"{estimate(p.krippendorff_alpha, p.interval)}, n = {p.n_pairable_items:,}" for p in found)
+            rows.append((label, *estimates))
+        yield Section(tables=(Table(rows, left=1),))
     cited = [f"{label}: {label_sentence(agreement, task, label)}." for label in figures.labels]
     yield Section("To cite", points=marked("", cited), folded=True)
 
 
-def paper_sections(agreement: Agreement) -> Iterator[Section]:
+def paper_sections(agreement: schema.Agreement) -> Iterator[Section]:
     for task, figures in agreement.tasks.items():
         cited = [f"{label}: {label_sentence(agreement, task, label)}." for label in figures.labels]
         yield Section(
@@ -322,7 +301,7 @@ def paper_sections(agreement: Agreement) -> Iterator[Section]:
         )
 
 
-def judge_sections(agreement: Agreement, place: Place) -> Iterator[Section]:
+def judge_sections(agreement: schema.Agreement, place: Place) -> Iterator[Section]:
     """Each judge on each task, what tells judges apart, then the legend; nothing where there are none."""
     for judge in agreement.judges:
         for task, found in judge.tasks.items():
@@ -330,17 +309,22 @@ def judge_sections(agreement: Agreement, place: Place) -> Iterator[Section]:
     yield from closing_sections(agreement)
 
 
-def judge_section(model: str, task: TaskName, found: JudgedTask, place: Place) -> Section:
+def judge_section(model: str, task: TaskName, found: schema.JudgedTask, place: Place) -> Section:
+    coverage = f"{found.n_judged:,} of {counted(found.n_units, 'unit')} judged, {found.n_not_judged:,} not."
     return Section(
         title=f"{model} against the jury: {task}",
-        lead=(*marked("= ", [_coverage_sentence(found)]), *marked("! ", left_out_sentences(found))),
+        lead=(*marked("= ", [coverage]), *marked("! ", left_out_sentences(found))),
         tables=(described(_JUDGED, list(found.labels.items()), place),) if found.labels else (),
         points=marked("* ", conclusion_sentences(found)) if found.labels else (),
     )
 
 
-def closing_sections(agreement: Agreement) -> Iterator[Section]:
-    others = [sentence for judge in agreement.judges for sentence in _other_task_sentences(judge)]
+def closing_sections(agreement: schema.Agreement) -> Iterator[Section]:
+    others = [
+        f"{judge.model}: {counted(count, 'judgement')} of {task}, which has no file in the export."
+        for judge in agreement.judges
+        for task, count in judge.other_tasks.items()
+    ]
     if others:
         yield Section(points=marked("! ", others))
     if agreement.judge_differences:
@@ -352,7 +336,7 @@ def closing_sections(agreement: Agreement) -> Iterator[Section]:
 
 def audit_sections(audit: Audit | None) -> Iterator[Section]:
     if audit:
-        yield Section(HEADING, points=marked("= ", audit_sentences(audit)), depth=2)
+        yield Section("Before and after the audit", points=marked("= ", audit_sentences(audit)), depth=2)
 
 
 def control_sections(controls: Sequence[AnnotatorScores]) -> Iterator[Section]:
@@ -368,44 +352,25 @@ def control_sections(controls: Sequence[AnnotatorScores]) -> Iterator[Section]:
         depth=2,
     )
     for each in controls:
-        labels = [_scored(label, found) for found_of in each.labels.values() for label, found in found_of.items()]
+        labels = [
+            (label, found, sum(part.of for part in (found.sensitivity, found.specificity) if part), repeats)
+            for of_task in each.labels.values()
+            for label, found in of_task.items()
+            for repeats in [found.consistency.of if found.consistency else 0]
+        ]
         table = described(_CONTROLS, labels, "page")
         yield Section(f"Label by label: {each.annotator}", tables=(table,), folded=True)
 
 
-def _scored(label: str, found: Scores) -> _Scored:
-    known = sum(each.of for each in (found.sensitivity, found.specificity) if each)
-    return label, found, known, found.consistency.of if found.consistency else 0
-
-
-def _sizes(figures: TaskAgreement) -> str:
-    sizes = (
-        counted(figures.n_units, "unit"),
-        counted(figures.n_records, "record"),
-        counted(len(figures.annotators), "annotator"),
-    )
-    return ", ".join(sizes)
-
-
-def _rounds_table(figures: TaskAgreement) -> Table:
-    rows: list[tuple[str, ...]] = [("α by round", *(part.name for part in figures.rounds))]
-    for label in figures.labels:
-        parts = [part.labels[label] for part in figures.rounds]
-        rows.append(
-            (label, *(f"{estimate(p.krippendorff_alpha, p.interval)}, n = {p.n_pairable_items:,}" for p in parts))
-        )
-    return Table(rows, left=1)
-
-
-def _confusion(found: JudgedLabel) -> str:
-    confusion = found.confusion
-    return " / ".join(f"{cell:,}" for cell in (confusion.tp, confusion.fp, confusion.fn, confusion.tn))
+def _sizes(figures: schema.TaskAgreement) -> str:
+    people = counted(len(figures.annotators), "annotator")
+    return f"{counted(figures.n_units, 'unit')}, {counted(figures.n_records, 'record')}, {people}"
 
 
 def _share(found: Share | None) -> str:
-    return (
-        f"{percent(found.value)} [{percent(found.low)}, {percent(found.high)}] of {found.of:,}" if found else UNDEFINED
-    )
+    if not found:
+        return UNDEFINED
+    return f"{percent(found.value)} [{percent(found.low)}, {percent(found.high)}] of {found.of:,}"
 
 
 def audit_sentences(audit: Audit) -> Iterator[str]:
@@ -417,16 +382,13 @@ def audit_sentences(audit: Audit) -> Iterator[str]:
     if not audit.labels:
         yield "Whether the labels are better for it cannot be told: nobody has answered a control."
     for each in audit.labels:
-        yield _audited_sentence(each)
-
-
-def _audited_sentence(found: AuditedLabel) -> str:
-    ties = f", {found.n_ties:,} left out because annotators tie" if found.n_ties else ""
-    before = f"{found.label}: {_right(found.before)} of {counted(found.before.n, 'control')} right before the audit"
-    if not found.n_decided:
-        return f"{before}; adjudicators decided on none of them{ties}."
-    changed = f"{found.n_changed:,} of {found.n_decided:,} decided against the majority"
-    return f"{before}, {_right(found.after)} after; {changed}{ties}."
+        ties = f", {each.n_ties:,} left out because annotators tie" if each.n_ties else ""
+        before = f"{each.label}: {_right(each.before)} of {counted(each.before.n, 'control')} right before the audit"
+        if each.n_decided:
+            changed = f"{each.n_changed:,} of {each.n_decided:,} decided against the majority"
+            yield f"{before}, {_right(each.after)} after; {changed}{ties}."
+        else:
+            yield f"{before}; adjudicators decided on none of them{ties}."
 
 
 def _right(found: RightShare) -> str:

@@ -29,33 +29,12 @@ _UnitKey = tuple[TaskName, str, str]
 """Task, `record_uuid` and `chunk_id`."""
 
 _COLUMNS = (
-    "task",
-    "label",
-    "record_uuid",
-    "chunk_id",
-    "language",
-    "n_yes",
-    "n_no",
-    "influence",
-    "contribution",
-    "pattern",
-    "pattern_count",
-    "lone_dissenter",
-    "dissenter_reliability",
-    "posterior",
-    "entropy",
-    "other_labels",
-    "notes",
-    "text",
-    "text_pair",
-    "record_id",
-    "link",
+    *("task", "label", "record_uuid", "chunk_id", "language", "n_yes", "n_no", "influence", "contribution"),
+    *("pattern", "pattern_count", "lone_dissenter", "dissenter_reliability", "posterior", "entropy", "other_labels"),
+    *("notes", "text", "text_pair", "record_id", "link"),
 )
 _QUERY_COLUMNS: dict[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
 """Where the query of a record stands, which the rows of grounding lack."""
-_MARKS_COLUMN = "marks"
-"""The last column, only where somebody has marked words, so that a list without marks stays as it was."""
-_VOTE_COLUMN = "vote of "
 
 
 class Pattern(NamedTuple):
@@ -65,13 +44,6 @@ class Pattern(NamedTuple):
     label: str
     pattern: str
     n_units: int
-
-
-class _ExportOrigin(NamedTuple):
-    server: str
-    """Address of Argilla; empty where it is not known, or is no http(s) address."""
-    datasets: Mapping[TaskName, str]
-    """The id of each task's dataset; without those tasks that have several."""
 
 
 class _UnitDetails:
@@ -110,34 +82,29 @@ def with_details(
     found = {(item.task, item.record_uuid, item.chunk_id): _UnitDetails() for item in disagreements}
     queries = {item.record_uuid: "" for item in disagreements if item.task == "grounding"}
     for path in export_files(paths):
-        _add_details(found, queries, path)
+        task, marks = task_of(path), path.parent / EVIDENCE_FILE
+        _, header = next(csv_rows(path))
+        origin = _read_origin(path.parent / MANIFEST_FILE, task)
+        _add_rows(found, queries, task, header, read_responses(path, task), *origin)
+        if task == "grounding" and marks.is_file():
+            _add_marks(found, marks)
     for frame in frames:
         responses = ResponseReader(frame.task, frame.header, frame.source, []).read(enumerate(frame.rows))
-        _add_rows(found, queries, frame.task, frame.header, responses, _ExportOrigin("", {}))
-    return [_detailed(item, found[item.task, item.record_uuid, item.chunk_id], queries) for item in disagreements]
-
-
-def _detailed(disagreement: Disagreement, details: _UnitDetails, queries: Mapping[str, str]) -> Disagreement:
-    return disagreement.model_copy(
-        update={
+        _add_rows(found, queries, frame.task, frame.header, responses)
+    described: list[Disagreement] = []
+    for item in disagreements:
+        details = found[item.task, item.record_uuid, item.chunk_id]
+        update = {
             "notes": {name: note for name, (_, note) in sorted(details.notes.items()) if note},
             "marks": {name: tuple(marks) for name, (_, marks) in sorted(details.marks.items())},
             "text": details.texts[0],
             "text_pair": details.texts[1],
-            "query": queries[disagreement.record_uuid] if disagreement.task == "grounding" else "",
+            "query": queries[item.record_uuid] if item.task == "grounding" else "",
             "record_id": details.record_id,
             "link": details.link,
         }
-    )
-
-
-def _add_details(found: Mapping[_UnitKey, _UnitDetails], queries: dict[str, str], path: Path) -> None:
-    task = task_of(path)
-    _, header = next(csv_rows(path))
-    _add_rows(found, queries, task, header, read_responses(path, task), _read_origin(path.parent / MANIFEST_FILE))
-    marks = path.parent / EVIDENCE_FILE
-    if task == "grounding" and marks.is_file():
-        _add_marks(found, marks)
+        described.append(item.model_copy(update=update))
+    return described
 
 
 def _add_marks(found: Mapping[_UnitKey, _UnitDetails], path: Path) -> None:
@@ -157,7 +124,8 @@ def _add_rows(
     task: TaskName,
     header: Sequence[str],
     responses: Iterable[Response],
-    origin: _ExportOrigin,
+    server: str = "",
+    dataset: str = "",
 ) -> None:
     for response in responses:
         if queries.get(response.record_uuid) == "" and task in _QUERY_COLUMNS:
@@ -170,20 +138,19 @@ def _add_rows(
         first, second = TEXT_COLUMNS[task]
         details.texts = row.get(first, ""), row.get(second, "")
         details.record_id = row.get("record_id", "") or details.record_id
-        dataset_id = row.get("dataset_id") or origin.datasets.get(task, "")
         unit = ":".join(filter(None, (response.record_uuid, response.chunk_id)))
-        details.link = _record_link(origin.server, dataset_id, unit) or details.link
+        details.link = _record_link(server, row.get("dataset_id") or dataset, unit) or details.link
         details.add_note(response, row.get("notes", ""))
 
 
-def _read_origin(manifest: Path) -> _ExportOrigin:
+def _read_origin(manifest: Path, task: TaskName) -> tuple[str, str]:
+    """Address of Argilla and id of the task's dataset; empty where the manifest does not tell, or has several."""
     try:
         read = json.loads(manifest.read_bytes())
-        server, datasets = str(read["server"]), [(entry["task"], str(entry["id"])) for entry in read["datasets"]]
+        server, ids = str(read["server"]), [str(each["id"]) for each in read["datasets"] if each["task"] == task]
     except (OSError, ValueError, KeyError, TypeError):
-        return _ExportOrigin("", {})
-    count = Counter(task for task, _ in datasets)
-    return _ExportOrigin(server, {task: name for task, name in datasets if task in TASKS and count[task] == 1})
+        return "", ""
+    return server, ids[0] if len(ids) == 1 else ""
 
 
 def _record_link(server: str, dataset_id: str, unit: str) -> str:
@@ -219,26 +186,23 @@ def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], s
         OutputError: the file cannot be written, or holds something else than a list of disagreements.
     """
     try:
-        _check_replaceable(path)
+        if path.is_file():  # a pipe or a device holds nothing, and whoever reads it waits for ever
+            with path.open("rb") as file:
+                head = file.readline().removeprefix(codecs.BOM_UTF8)
+            if not head.startswith(Table([_COLUMNS]).csv().rstrip()):
+                raise OutputError(
+                    f"`{path}` holds something else than a list of disagreements. Choose another `--out`."
+                )
         with staged_file(path) as file:
             file.write(Table(list(_table_rows(disagreements))).csv(spreadsheet_safe))
     except OSError as error:
         raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
 
 
-def _check_replaceable(path: Path) -> None:
-    if not path.is_file():  # a pipe or a device holds nothing, and whoever reads it waits for ever
-        return
-    with path.open("rb") as file:
-        head = file.readline().removeprefix(codecs.BOM_UTF8)
-    if not head.startswith(Table([_COLUMNS]).csv().rstrip()):
-        raise OutputError(f"`{path}` holds something else than a list of disagreements. Choose another `--out`.")
-
-
 def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | float | bool | None]]:
     names = sorted({name for item in disagreements for name in item.votes})
-    marked = any(item.marks for item in disagreements)
-    yield [*_COLUMNS, *(f"{_VOTE_COLUMN}{name}" for name in names), *([_MARKS_COLUMN] if marked else [])]
+    marked = any(item.marks for item in disagreements)  # without a column, a list without marks stays as it was
+    yield [*_COLUMNS, *(f"vote of {name}" for name in names), *(["marks"] if marked else [])]
     for item in disagreements:
         values = item.model_dump(include=set(_COLUMNS)) | {
             "other_labels": ";".join(item.other_labels),

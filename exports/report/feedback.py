@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -28,6 +28,9 @@ from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file
 from pipeline.core.tables import unescaped
 from pipeline.records.schema import CONTEXT_SEPARATOR
+
+_Unit = tuple[str, str]
+"""Record and passage."""
 
 
 class Difference(NamedTuple):
@@ -56,10 +59,7 @@ class Feedback(NamedTuple):
 
 
 def compare(
-    tables: Sequence[Ratings],
-    decisions: Mapping[UnitLabel, bool],
-    fewest: int,
-    left_out: Collection[tuple[str, str]] = (),
+    tables: Sequence[Ratings], decisions: Mapping[UnitLabel, bool], fewest: int, left_out: Collection[_Unit] = ()
 ) -> Feedback:
     """Everybody's answers beside those of the others; a decision comes before all votes.
 
@@ -78,26 +78,16 @@ def compare(
         practice = ratings.rounds.index(PRACTICE) if PRACTICE in ratings.rounds else None
         of_study = counts[ratings.units] & (ratings.response_rounds != practice)
         for column, label in enumerate(LABELS[ratings.task]):
-            decided = {at: decisions[*unit, label] for at, unit in enumerate(units) if (*unit, label) in decisions}
             values = np.where(of_study, ratings.values[:, column], MISSING)
-            yes, no = (np.bincount(ratings.units[values == each], minlength=len(units)) for each in (YES, NO))
             compared: defaultdict[int, int] = defaultdict(int)
             differing: defaultdict[int, list[Difference]] = defaultdict(list)
-            rows = zip(ratings.units.tolist(), ratings.response_annotators.tolist(), values.tolist(), strict=True)
-            for unit, annotator, value in rows:
-                if value == MISSING:
-                    continue
-                others_yes, others_no = int(yes[unit]) - (value == YES), int(no[unit]) - (value == NO)
-                against = others_no if value == YES else others_yes
-                record_uuid, chunk_id = units[unit]
-                others = others_yes + others_no
-                difference = Difference(record_uuid, chunk_id, value == YES, others, against, unit in decided)
-                if unit in decided:
-                    differs = decided[unit] is not difference.given
-                elif others_yes == others_no:
+            for annotator, difference, decision in _answers(ratings, units, values, label, decisions):
+                if decision is not None:
+                    differs = decision is not difference.given
+                elif difference.agreed * 2 == difference.others:
                     continue
                 else:
-                    differs = against * 2 > difference.others
+                    differs = difference.agreed * 2 > difference.others
                     if difference.others < fewest:
                         too_few += differs
                         continue
@@ -111,14 +101,24 @@ def compare(
     return Feedback(dict(sorted((name, tuple(each)) for name, each in found.items())), too_few)
 
 
+def _answers(
+    ratings: Ratings, units: Sequence[_Unit], values: np.ndarray, label: str, decisions: Mapping[UnitLabel, bool]
+) -> Iterator[tuple[int, Difference, bool | None]]:
+    """Each answer to a question, by the annotator's number, beside what others answered and what was decided."""
+    yes, no = (np.bincount(ratings.units[values == each], minlength=len(units)) for each in (YES, NO))
+    for unit, annotator, value in zip(ratings.units, ratings.response_annotators, values.tolist(), strict=True):
+        if value != MISSING:
+            others_yes, others_no = int(yes[unit]) - (value == YES), int(no[unit]) - (value == NO)
+            against = others_no if value == YES else others_yes
+            decision = decisions.get((*units[unit], label))
+            found = Difference(*units[unit], value == YES, others_yes + others_no, against, decision is not None)
+            yield int(annotator), found, decision
+
+
 _SHOWN = 20
 _TEXTS = ("title", "intro", "count", "yours", "others", "decided", "more", "none", "rule")
 _OURS = '<meta name="generator" content="citejury exports feedback">'
 _NAME = re.compile(r"feedback-.*\.html")
-
-
-_Unit = tuple[str, str]
-"""Record and passage."""
 
 
 class WrittenFeedback(NamedTuple):
@@ -193,16 +193,13 @@ def _texts_of(files: Iterable[Path], wanted: Collection[_Unit]) -> dict[tuple[Ta
         task = task_of(path)
         rows = csv_rows(path)
         _, header = next(rows)
-        first, second = (header.index(column) for column in TEXT_COLUMNS[task])
-        record = header.index("record_uuid")
-        chunk = header.index("chunk_id") if "chunk_id" in header else None
+        columns = ("record_uuid", *TEXT_COLUMNS[task], *(("chunk_id",) if task == "retrieval" else ()))
+        places = [header.index(column) for column in columns]
         for _, cells in rows:
-            unit = (
-                unescaped(cells[record]),
-                unescaped(cells[chunk]) if chunk is not None and task == "retrieval" else "",
-            )
+            record, first, second, *chunk = (unescaped(cells[place]) for place in places)
+            unit = (record, "".join(chunk))
             if unit in wanted:
-                found[task, unit] = (unescaped(cells[first]), unescaped(cells[second]))
+                found[task, unit] = (first, second)
     return found
 
 
@@ -220,11 +217,7 @@ def _locale_of(name: str, campaign: Campaign | None, tables: Iterable[Ratings]) 
     return next((locale for locale, _ in said.most_common() if locale in known), "en")
 
 
-def _page(
-    locale: str,
-    labels: Sequence[LabelFeedback],
-    texts: Mapping[tuple[TaskName, _Unit], tuple[str, str]],
-) -> str:
+def _page(locale: str, labels: Sequence[LabelFeedback], texts: Mapping[tuple[TaskName, _Unit], tuple[str, str]]) -> str:
     wording = read_wording(locale)
     path = LOCALES / f"{locale}.toml"
     words = read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("feedback",), _TEXTS, path)

@@ -19,7 +19,7 @@ from exports.reading.read import ReadTables, export_files, read_tables
 from exports.reading.study import Judging, read_study
 from exports.report.agreement_page import agreement_sections, paper_sections
 from exports.report.disagreement_files import with_details, write_disagreements_csv
-from exports.report.html.page import write_report
+from exports.report.html.page import render_report
 from exports.report.results_page import results_sections
 from exports.report.sections import latex_mark, latex_text, markdown_mark, markdown_text
 from exports.report.tables import agreement_tables, results_tables
@@ -28,19 +28,18 @@ from exports.statistics.agreement import RESAMPLES, measure_agreement
 from exports.statistics.agreement_schema import OPTIONAL as AGREEMENT_OPTIONAL
 from exports.statistics.agreement_schema import Agreement
 from exports.statistics.alt_test import EPSILON
-from exports.statistics.consensus import Audit, measure_audit
+from exports.statistics.consensus import measure_audit
 from exports.statistics.disagreements import Disagreement, find_disagreements
 from exports.statistics.judge import compare_judges, measure_judges
 from exports.statistics.ratings import Ratings
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import OPTIONAL as RESULTS_OPTIONAL
 from exports.statistics.results_schema import Results
-from exports.statistics.study import Consensus, Study
+from exports.statistics.study import Consensus
 from pipeline.core.errors import InputError, OutputError, SettingsError
 from pipeline.core.files import locked_folder
 from pipeline.core.schema import Frozen
 
-_HEAD = 4096
 _DISAGREEMENTS_FILE, REPORT_FILE, RESULTS_FILE = "disagreements.csv", "report.html", "results.json"
 WORK_FOLDER = ".agreement.citejury"
 DISAGREEMENTS_KEPT = 10_000
@@ -101,7 +100,7 @@ def _is_ours(path: Path, mark: bytes | tuple[str, ...]) -> bool:
             return False
         return isinstance(found, dict) and set(mark) <= found.keys()
     with path.open("rb") as file:
-        head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf")
+        head = file.read(4096).removeprefix(b"\xef\xbb\xbf")
     return mark in head if path.name == REPORT_FILE else head.startswith(mark)
 
 
@@ -120,10 +119,7 @@ def _replaced_files(folder: Path, own: OwnFiles) -> Iterator[Path]:
     same name each time, so that what a killed run left is mended by the next.
     """
     try:
-        with (
-            made_parents(folder / own.work_folder),
-            locked_folder(folder / own.work_folder, own.command) as work,
-        ):
+        with made_parents(folder / own.work_folder), locked_folder(folder / own.work_folder, own.command) as work:
             try:
                 for left in work.iterdir():
                     left.unlink()
@@ -178,24 +174,15 @@ def results_of_files(paths: Sequence[Path], options: ResultsOptions, tables: Rea
     read = read_study(
         paths, tables, runs=options.runs, weights=options.weights, decisions=options.decisions, judging=judging
     )
-    _check_columns(read.study, options.by)
+    there = dict.fromkeys((_ALWAYS, *(name for known in read.study.provenance.values() for name in known)))
+    for name in options.by:
+        if name not in there:
+            columns = ", ".join(f"`{column}`" for column in there)
+            raise InputError(f"No record has a column `{name}` to group by. There are {columns}.")
     found = measure_results(
-        read.study,
-        by=options.by,
-        consensus=options.consensus,
-        findings=findings,
-        inputs=read.inputs,
-        seed=options.seed,
+        read.study, by=options.by, consensus=options.consensus, findings=findings, inputs=read.inputs, seed=options.seed
     )
     return found.model_copy(update={"remarks": (*read.remarks, *found.remarks)})
-
-
-def _check_columns(study: Study, by: Sequence[str]) -> None:
-    there = dict.fromkeys(name for known in study.provenance.values() for name in known)
-    for name in by:
-        if name != _ALWAYS and name not in there:
-            known = ", ".join(f"`{column}`" for column in dict.fromkeys((_ALWAYS, *there)))
-            raise InputError(f"No record has a column `{name}` to group by. There are {known}.")
 
 
 def check_results_folder(folder: Path) -> None:
@@ -209,12 +196,11 @@ def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False
         OutputError: a file of such a name is not ours, another run is writing to the folder, or it cannot be written.
     """
     with _replaced_files(folder, _RESULTS) as work:
-        (work / RESULTS_FILE).write_text(results_json(results), encoding="utf-8", newline="\n")
+        (work / RESULTS_FILE).write_bytes(results_json(results).encode())
+        (work / "results.md").write_bytes(markdown_text(_RESULTS.command, results_sections(results)).encode())
+        (work / "results.tex").write_bytes(latex_text(_RESULTS.command, results_sections(results, "paper")).encode())
         for name, table in results_tables(results).items():
             (work / name).write_bytes(table.csv(spreadsheet_safe))
-        page, paper = results_sections(results, "page"), results_sections(results, "paper")
-        (work / "results.md").write_bytes(markdown_text(_RESULTS.command, page).encode())
-        (work / "results.tex").write_bytes(latex_text(_RESULTS.command, paper).encode())
 
 
 def results_json(results: Results) -> str:
@@ -271,12 +257,18 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     read = read_tables(export_files(paths))
     agreement, tables, remarks, _, _ = measure_tables(read, options.resamples, options.seed)
     judges = read_judges(options.judges)
+    audit = None
+    if options.decisions:
+        decided = read_decisions(options.decisions)
+        disputed = sum(row.disputed for row in decided.rows)
+        digest = hashlib.sha256(options.decisions.read_bytes()).hexdigest()
+        audit = measure_audit(read_control_votes(paths), decided.by_unit, disputed, digest)
     agreement = agreement.model_copy(
         update={
             "judge_files": tuple(judges.files),
             "judges": measure_judges(tables, judges.judges, options.resamples, options.seed, options.epsilon),
             "judge_differences": compare_judges(tables, judges.judges),
-            "audit": options.decisions and _audit(paths, options.decisions),
+            "audit": audit,
         }
     )
     remarks = [*remarks, *judges.remarks]
@@ -294,13 +286,6 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     measured = Measured(agreement, tables, remarks, results, scores)
     _write_agreement(measured, disagreements, folder, options.spreadsheet_safe)
     return measured
-
-
-def _audit(paths: Sequence[Path], decisions: Path) -> Audit:
-    found = read_decisions(decisions)
-    disputed = sum(row.disputed for row in found.rows)
-    digest = hashlib.sha256(decisions.read_bytes()).hexdigest()
-    return measure_audit(read_control_votes(paths), found.by_unit, disputed, digest)
 
 
 def collect_disagreements(tables: Sequence[Ratings], paths: Sequence[Path]) -> tuple[list[Disagreement], list[str]]:
@@ -323,15 +308,15 @@ def _write_agreement(
 ) -> None:
     agreement, _, remarks, results, controls = measured
     with _replaced_files(folder, _AGREEMENT) as work:
-        (work / "agreement.json").write_text(agreement_json(agreement), encoding="utf-8", newline="\n")
+        page = markdown_text(_AGREEMENT.command, agreement_sections(agreement, results, controls))
+        (work / "agreement.json").write_bytes(agreement_json(agreement).encode())
+        (work / "agreement.md").write_bytes(page.encode())
+        (work / "agreement.tex").write_bytes(latex_text(_AGREEMENT.command, paper_sections(agreement)).encode())
         for name, table in agreement_tables(agreement).items():
             (work / name).write_bytes(table.csv(spreadsheet_safe))
-        page, paper = agreement_sections(agreement, results, controls), paper_sections(agreement)
-        (work / "agreement.md").write_bytes(markdown_text(_AGREEMENT.command, page).encode())
-        (work / "agreement.tex").write_bytes(latex_text(_AGREEMENT.command, paper).encode())
         write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
-        report = work / REPORT_FILE
-        write_report(report, agreement, disagreements, remarks=remarks, results=results, controls=controls)
+        report = render_report(agreement, disagreements, remarks=remarks, results=results, controls=controls)
+        (work / REPORT_FILE).write_bytes(report.encode())
 
 
 def agreement_json(agreement: Agreement) -> str:

@@ -1,6 +1,7 @@
 """The Python API: agreement, disagreements and results as objects that a notebook shows."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin, overload
@@ -17,21 +18,11 @@ from exports.report.results_words import basis, rate_estimate
 from exports.report.tables import agreement_tables, results_tables
 from exports.report.words import decimal, estimate
 from exports.statistics import agreement_schema as figures
-from exports.statistics.agreement_schema import Agreement, TaskAgreement
+from exports.statistics import results_schema
+from exports.statistics.agreement_schema import Agreement
 from exports.statistics.disagreements import Disagreement, rank_together
 from exports.statistics.disagreements import find_disagreements as disagreements_of_task
 from exports.statistics.groups import Denominators
-from exports.statistics.results_schema import (
-    CitationGroup,
-    Difference,
-    Finding,
-    JudgeHelp,
-    Rate,
-    Results,
-    RunTotals,
-    SiteCount,
-    SiteOverlap,
-)
 from exports.statistics.study import Consensus
 from pipeline.core.errors import InputError
 from pipeline.core.tables import Table
@@ -40,27 +31,19 @@ if TYPE_CHECKING:
     import pandas
 
 
-_DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
 _SHOWN = 20
 _EXCERPT = 160
 _DETAIL_COLUMNS = (*dict.fromkeys(name for pair in TEXT_COLUMNS.values() for name in pair), "notes", "record_id")
-_ROW_MODELS = (
-    TaskAgreement,
-    figures.LabelAgreement,
-    figures.PairAgreement,
-    figures.AnnotatorAgreement,
-    figures.SliceLabel,
-    figures.AlphaChange,
-    figures.ConditionalAgreement,
-    Disagreement,
-)
-_OBJECT_COLUMNS = ("votes", "notes", "other_labels")
 _Path: TypeAlias = str | PathLike[str]
-_RESULT_MODELS = (Rate, Denominators, Difference, Finding, RunTotals, CitationGroup, SiteCount, SiteOverlap)
-_FIELD_TYPES = {n: field.annotation for model in _ROW_MODELS for n, field in model.model_fields.items()}
-_RESULTS_TYPES = {
-    **{n: field.annotation for model in _RESULT_MODELS for n, field in model.model_fields.items()},
-    **{f"ppi_{n}": field.annotation for n, field in JudgeHelp.model_fields.items()},
+_ROW_MODELS = (
+    *(figures.TaskAgreement, figures.LabelAgreement, figures.PairAgreement, figures.AnnotatorAgreement),
+    *(figures.SliceLabel, figures.AlphaChange, figures.ConditionalAgreement, Disagreement),
+    *(results_schema.Rate, Denominators, results_schema.Difference, results_schema.Finding),
+    *(results_schema.RunTotals, results_schema.CitationGroup, results_schema.SiteCount, results_schema.SiteOverlap),
+)
+_TYPES = {
+    **{n: field.annotation for model in _ROW_MODELS for n, field in model.model_fields.items()},
+    **{f"ppi_{n}": field.annotation for n, field in results_schema.JudgeHelp.model_fields.items()},
 }
 
 
@@ -74,14 +57,14 @@ def _notebook_html(*parts: Child) -> str:
     return to_html(element("div", *parts)).replace("$", "&#36;")
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class AgreementResult:
     """Agreement between annotators: figures as a model, as data frames, as JSON, and as a table in a notebook."""
 
-    def __init__(self, agreement: Agreement, remarks: Sequence[str]) -> None:
-        self.agreement = agreement
-        """Every figure, as in `agreement.json`."""
-        self.remarks = tuple(remarks)
-        """Plain sentences about rows that were left out; empty where all count."""
+    agreement: Agreement
+    """Every figure, as in `agreement.json`."""
+    remarks: tuple[str, ...]
+    """Plain sentences about rows that were left out; empty where all count."""
 
     def to_pandas(self, table: str = "labels") -> "pandas.DataFrame":
         """One of the tables that `exports agreement` writes as CSV, with types; what is undefined is NA.
@@ -93,11 +76,7 @@ class AgreementResult:
         Raises:
             InputError: there is no such table.
         """
-        tables = agreement_tables(self.agreement)
-        if f"{table}.csv" not in tables:
-            there = ", ".join(name.removesuffix(".csv") for name in tables)
-            raise InputError(f"There is no table {table!r}; the tables are {there}.")
-        return _frame_of_table(tables[f"{table}.csv"], _FIELD_TYPES)
+        return _frame_of_table(agreement_tables(self.agreement), table)
 
     def to_json(self) -> str:
         """The text of `agreement.json`."""
@@ -134,10 +113,8 @@ class DisagreementResult(Sequence[Disagreement]):
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A row for each disagreement in their order; `votes` and `notes` are dicts by annotator."""
-        rows = [dict(found) for found in self.disagreements]
-        return _typed_frame(
-            {name: [row[name] for row in rows] for name in Disagreement.model_fields}, _FIELD_TYPES, _OBJECT_COLUMNS
-        )
+        columns = {name: [getattr(found, name) for found in self] for name in Disagreement.model_fields}
+        return _typed_frame(columns, ("votes", "notes", "other_labels"))
 
     def __repr__(self) -> str:
         return f"<DisagreementResult {len(self)} disagreements>"
@@ -157,7 +134,8 @@ class DisagreementResult(Sequence[Disagreement]):
             for found in self.disagreements[:_SHOWN]
         ]
         more = len(self) - len(rows)
-        table = text_table("Disagreements", Table([_DISAGREEMENT_HEAD, *rows], left=len(_DISAGREEMENT_HEAD)))
+        head = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
+        table = text_table("Disagreements", Table([head, *rows], left=len(head)))
         return _notebook_html(table, element("p", f"and {more:,} more") if more else None)
 
 
@@ -179,7 +157,7 @@ def measure_agreement(source: "Source | Sequence[Source]", *, resamples: int = 2
         BadRowsError: cells cannot be read; every one of them is listed.
     """
     measured = measure_tables(sort_sources(source).read(), resamples, seed)
-    return AgreementResult(measured.agreement, measured.remarks)
+    return AgreementResult(measured.agreement, tuple(measured.remarks))
 
 
 def find_disagreements(
@@ -220,12 +198,12 @@ def find_disagreements(
     return DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(_DETAIL_COLUMNS)))
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class ResultsResult:
     """What the jury found: figures as a model, as data frames, as JSON, and as tables in a notebook."""
 
-    def __init__(self, results: Results) -> None:
-        self.results = results
-        """Every figure, as in `results.json`; `remarks` says what cannot be told."""
+    results: results_schema.Results
+    """Every figure, as in `results.json`; `remarks` says what cannot be told."""
 
     def to_pandas(self, table: str = "groups") -> "pandas.DataFrame":
         """One of the tables that `exports results` writes as CSV, with types; what has no figure is NA.
@@ -237,11 +215,8 @@ class ResultsResult:
         Raises:
             InputError: there is no such table.
         """
-        tables = {name.removesuffix(".csv"): found for name, found in results_tables(self.results).items()}
-        tables = {"groups": tables.pop("results"), **tables}
-        if table not in tables:
-            raise InputError(f"There is no table {table!r}; the tables are {', '.join(tables)}.")
-        return _frame_of_table(tables[table], _RESULTS_TYPES)
+        tables = results_tables(self.results)
+        return _frame_of_table({"groups.csv": tables.pop("results.csv"), **tables}, table)
 
     def to_json(self) -> str:
         """The text of `results.json`."""
@@ -300,9 +275,9 @@ def measure_results(
     options = ResultsOptions(
         by=(by,) if isinstance(by, str) else tuple(by),
         runs=tuple(map(Path, runs)),
-        weights=None if weights is None else Path(weights),
+        weights=weights and Path(weights),
         consensus=consensus,
-        decisions=None if decisions is None else Path(decisions),
+        decisions=decisions and Path(decisions),
         judge=tuple(map(Path, judge)),
         records=tuple(map(Path, records)),
         judge_name=judge_name,
@@ -311,28 +286,25 @@ def measure_results(
     return ResultsResult(results_of_files(list(map(Path, paths)), options))
 
 
-def _typed_frame(
-    columns: Mapping[str, list[Any]], types: Mapping[str, Any], objects: Collection[str] = ()
-) -> "pandas.DataFrame":
+def _frame_of_table(tables: Mapping[str, Table], name: str) -> "pandas.DataFrame":
+    if f"{name}.csv" not in tables:
+        there = ", ".join(each.removesuffix(".csv") for each in tables)
+        raise InputError(f"There is no table {name!r}; the tables are {there}.")
+    head, *rows = tables[f"{name}.csv"].rows
+    return _typed_frame({str(column): [row[at] for row in rows] for at, column in enumerate(head)})
+
+
+def _typed_frame(columns: Mapping[str, list[Any]], objects: Collection[str] = ()) -> "pandas.DataFrame":
     """A data frame of columns by name; columns in `objects` keep their cells as they are, such as dicts."""
     import pandas
 
-    return pandas.DataFrame(
-        {
-            name: pandas.Series(cells, dtype="object" if name in objects else _column_type(name, types))
-            for name, cells in columns.items()
-        }
-    )
+    types = {name: "object" if name in objects else _column_type(name) for name in columns}
+    return pandas.DataFrame({name: pandas.Series(cells, dtype=types[name]) for name, cells in columns.items()})
 
 
-def _frame_of_table(table: Table, types: Mapping[str, Any]) -> "pandas.DataFrame":
-    names, *rows = table.rows
-    return _typed_frame({str(name): [row[at] for row in rows] for at, name in enumerate(names)}, types)
-
-
-def _column_type(name: str, types: Mapping[str, Any]) -> str:
-    """The pandas type of a column, told by its field in the models or, where an interval was spread, by its name."""
-    annotation = types.get(name)
+def _column_type(name: str) -> str:
+    """The pandas type of a column by its field in the models or, where an interval was spread, by its name."""
+    annotation = _TYPES.get(name)
     kinds = set() if get_origin(annotation) in (dict, tuple) else {annotation, *get_args(annotation)}
     if bool in kinds:
         return "boolean"

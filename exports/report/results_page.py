@@ -1,4 +1,4 @@
-"""Rates with a judge's help, as a short table with the sentences that belong to it, for every output."""
+"""What the jury found as sections of tables and sentences, for every output."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,30 +31,13 @@ from exports.report.results_words import (
     summary_sentence,
 )
 from exports.report.sections import Place, Point, Section, marked
-from exports.report.words import UNDEFINED, decimal, p_phrase
-from exports.statistics.results_schema import (
-    CitationGroup,
-    Contexts,
-    Difference,
-    Finding,
-    GroupRate,
-    JudgeHelp,
-    LabelResults,
-    Landscape,
-    NarrativeVerdicts,
-    NoHelp,
-    Passages,
-    Rate,
-    RateInterval,
-    Results,
-    SiteOverlap,
-)
+from exports.report.words import UNDEFINED, decimal, p_phrase, turned
+from exports.statistics import results_schema as schema
 from exports.statistics.study import STATES, VERDICTS
 from pipeline.core.tables import PART, Table, cut
 from pipeline.core.terminal import counted
 
-TITLE = "Rates with the judge's help (people's labels correct it)"
-_REASONS: Mapping[NoHelp, str] = {
+_REASONS: Mapping[schema.NoHelp, str] = {
     "few_narratives": "in fewer than 30 narratives people labelled what the judge judged",
     "not_a_random_part": "what people labelled is no random part of what the judge judged",
     "all_labelled": "people labelled all that the judge judged",
@@ -62,7 +45,7 @@ _REASONS: Mapping[NoHelp, str] = {
 }
 
 
-def _judge_blocks(results: Results, narrow: bool = False) -> Iterator[Section]:
+def _judge_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Section]:
     """With `narrow` the table is for few columns, and of many groups none is shown."""
     groups = not narrow or shows_groups(results)
     shown = [
@@ -80,7 +63,8 @@ def _judge_blocks(results: Results, narrow: bool = False) -> Iterator[Section]:
     rows: list[tuple[str, ...]] = [("", "people [95 %]", "+ judge [95 %]", *counts, "λ")]
     for name, rate, told in shown:
         if told.undefined in (None, "few_narratives"):
-            rows.append((name, rate_estimate(rate), _helped_estimate(rate), *_counts(told, narrow)))
+            helped = f"{share(rate.rate_ppi)} {span(rate.interval_ppi)}".rstrip()
+            rows.append((name, rate_estimate(rate), helped, *_counts(told, narrow), decimal(told.weight)))
     reasons = Counter(told.undefined for _, _, told in shown if told.undefined)
     notes = [
         f"{shown[0][2].judge} judged what people did not label too. The rate is people's, moved by what the judge says "
@@ -91,44 +75,42 @@ def _judge_blocks(results: Results, narrow: bool = False) -> Iterator[Section]:
     if narrow and len(rows) > 1:
         notes.insert(0, "both/judged: what people labelled and the judge judged, of all that it judged.")
     tables = (Table(rows, left=1),) if len(rows) > 1 else ()
-    yield Section(TITLE, tables=tables, notes=tuple(notes), name="judge")
+    title = "Rates with the judge's help (people's labels correct it)"
+    yield Section(title, tables=tables, notes=tuple(notes), name="judge")
 
 
-def _helped_estimate(rate: Rate) -> str:
-    return f"{share(rate.rate_ppi)} {span(rate.interval_ppi)}".rstrip()
-
-
-def _counts(told: JudgeHelp, narrow: bool) -> tuple[str, ...]:
-    weight = UNDEFINED if told.weight is None else decimal(told.weight)
+def _counts(told: schema.JudgeHelp, narrow: bool) -> tuple[str, ...]:
     if narrow:
-        return f"{told.n_labelled:,}/{told.n_judged:,}", weight
-    return f"{told.n_labelled:,}", f"{told.n_judged:,}", f"{told.n_narratives:,}", weight
+        return (f"{told.n_labelled:,}/{told.n_judged:,}",)
+    return f"{told.n_labelled:,}", f"{told.n_judged:,}", f"{told.n_narratives:,}"
 
 
-_NARROW, _SITE = 16, 24
-"""Columns for the name of one of two groups, and for that of a site, where columns are few."""
 _GROUPS_SHOWN, _PAIRS_SHOWN = 12, 15
 """So many groups and pairs are shown where a page has an end."""
-_CONTEXTS: Mapping[Contexts, str] = {
-    "selected": "Passages that citejury chose",
-    "supplied": "Passages that the records came with",
-    "": "Passages of unknown origin",
-}
-_CONTEXTS_MEANING: Mapping[Contexts, str] = {
-    "selected": "citejury fetched, cut and ranked these passages of the cited pages: the figures are of its selection "
-    "and say nothing about a provider, so providers are not compared by them.",
-    "supplied": "Precision is the mean of the passages' values; a hit is a passage of which more than half of the "
-    "votes say yes; reciprocal rank is 1 ÷ the rank of the first hit (its mean is MRR); nDCG takes "
-    "topically_relevant + evidence_sufficient as gain.",
-    "": "Whether citejury chose these passages or the records came with them is not known: groups are not compared.",
+_CONTEXTS: Mapping[schema.Contexts, tuple[str, str]] = {
+    "selected": (
+        "Passages that citejury chose",
+        "citejury fetched, cut and ranked these passages of the cited pages: the figures are of its selection "
+        "and say nothing about a provider, so providers are not compared by them.",
+    ),
+    "supplied": (
+        "Passages that the records came with",
+        "Precision is the mean of the passages' values; a hit is a passage of which more than half of the "
+        "votes say yes; reciprocal rank is 1 ÷ the rank of the first hit (its mean is MRR); nDCG takes "
+        "topically_relevant + evidence_sufficient as gain.",
+    ),
+    "": (
+        "Passages of unknown origin",
+        "Whether citejury chose these passages or the records came with them is not known: groups are not compared.",
+    ),
 }
 
 
-def landscape_blocks(results: Results, narrow: bool = False) -> Iterator[Section]:
+def landscape_blocks(results: schema.Results, narrow: bool = False) -> Iterator[Section]:
     """With `narrow` states have no intervals, and of many groups and pairs only the first are shown."""
     yield from _judge_blocks(results, narrow)
     if results.runs:
-        yield _questions(results, narrow)
+        yield _questions(results)
     if results.landscape:
         yield _citations(results.landscape, narrow)
     if results.narrative_verdicts:
@@ -137,15 +119,12 @@ def landscape_blocks(results: Results, narrow: bool = False) -> Iterator[Section
         yield _passages(passages, narrow)
 
 
-def more_figures(results: Results) -> Iterator[Figure]:
+def more_figures(results: schema.Results) -> Iterator[Figure]:
     """The rates that are no label and no finding, each under a name of its own; `unit` says of what."""
-    if results.landscape:
-        yield Figure(
-            None, "without_citations", "Answers without citations", "answer", results.landscape.without_citations
-        )
-        for state, found in results.landscape.states.items():
+    if cited := results.landscape:
+        yield Figure(None, "without_citations", "Answers without citations", "answer", cited.without_citations)
+        for state, found in (*cited.states.items(), ("excerpt", cited.excerpts_only)):
             yield Figure(None, f"source_{state}", f"Sources: {state}", "citation", found)
-        yield Figure(None, "source_excerpt", "Sources: excerpt", "citation", results.landscape.excerpts_only)
     if results.narrative_verdicts:
         for verdict, found in results.narrative_verdicts.verdicts.items():
             yield Figure(None, f"narrative_{verdict}", f"Narrative: {verdict}", "answer", found)
@@ -154,17 +133,17 @@ def more_figures(results: Results) -> Iterator[Figure]:
             yield Figure(None, f"{passages.contexts or 'unknown'}_{name}", title, "record", found)
 
 
-def _questions(results: Results, narrow: bool) -> Section:
+def _questions(results: schema.Results) -> Section:
     columns = ("asked", "answered", "refused", "failed", "before_the_jury")
+    counts = {each.model_name: [int(getattr(each, name)) for name in columns] for each in results.runs}
+    totals = [sum(column) for column in zip(*counts.values(), strict=True)]
     rows: list[tuple[str, ...]] = [("", *(name.replace("_", " ") for name in columns))]
-    counts = [(each.model_name, [int(getattr(each, name)) for name in columns]) for each in results.runs]
-    counts.append(("all", [sum(column) for column in zip(*(numbers for _, numbers in counts), strict=True)]))
-    rows += [(name, *(f"{number:,}" for number in numbers)) for name, numbers in counts]
+    rows += [(name, *(f"{number:,}" for number in numbers)) for name, numbers in (*counts.items(), ("all", totals))]
     note = "asked = answered + refused + failed; refused as the provider's stop reason or error says."
     return Section("Questions, as the runs tell", tables=(Table(rows, left=1),), notes=(note,), name="questions")
 
 
-def _citations(found: Landscape, narrow: bool) -> Section:
+def _citations(found: schema.Landscape, narrow: bool) -> Section:
     groups = found.groups[:1] if narrow and len(found.groups) > _GROUPS_SHOWN + 1 else found.groups
     many = [] if len(groups) == len(found.groups) else ["The groups are in citations.csv and sites.csv."]
     sample = next((group.sample for group in groups if group.by and group.sample), 0)
@@ -193,7 +172,7 @@ def _citations(found: Landscape, narrow: bool) -> Section:
     return Section("What the answers cite", tables=tuple(tables), notes=notes, name="citations")
 
 
-def _citation_table(groups: Sequence[CitationGroup], found: Landscape, narrow: bool) -> Table:
+def _citation_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool) -> Table:
     rows: list[tuple[str, ...]] = [("", "answers", "citations", "mean", "median", "none [95 %]")]
     for group, without in zip(groups, [found.without_citations, *found.without_citations.groups], strict=False):
         mean = UNDEFINED if group.citations_mean is None else f"{group.citations_mean:.1f}"
@@ -203,21 +182,20 @@ def _citation_table(groups: Sequence[CitationGroup], found: Landscape, narrow: b
     return Table(rows, left=1)
 
 
-def _site_table(groups: Sequence[CitationGroup], sample: int, narrow: bool) -> Table:
-    heading = ("", "sites", "equal", *([f"of {sample:,}"] if sample else []), "most cited")
-    rows: list[tuple[str, ...]] = [heading]
+def _site_table(groups: Sequence[schema.CitationGroup], sample: int, narrow: bool) -> Table:
+    rows: list[tuple[str, ...]] = [("", "sites", "equal", *([f"of {sample:,}"] if sample else []), "most cited")]
     for group in groups:
         expected = UNDEFINED if group.sites_in_sample is None or not group.by else f"{group.sites_in_sample:.1f}"
         equal = UNDEFINED if group.effective_sites is None else f"{group.effective_sites:.1f}"
         total = group.n_citations - group.n_unknown_site
         shown = group.top_sites[: 1 if narrow else 5]
-        top = [f"{cut(each.site, _SITE) if narrow else each.site} {share(each.citations / total)}" for each in shown]
-        parts = [f"{group.n_sites:,}", equal, *([expected] if sample else []), ", ".join(top)]
-        rows.append((group_name(group.by), *parts))
+        top = [f"{cut(each.site, 24) if narrow else each.site} {share(each.citations / total)}" for each in shown]
+        diverse = (f"{group.n_sites:,}", equal, *([expected] if sample else []))
+        rows.append((group_name(group.by), *diverse, ", ".join(top)))
     return Table(rows, left=1)
 
 
-def _state_table(groups: Sequence[CitationGroup], found: Landscape, narrow: bool) -> Table:
+def _state_table(groups: Sequence[schema.CitationGroup], found: schema.Landscape, narrow: bool) -> Table:
     columns = [found.states[STATES[0]], found.excerpts_only, *(found.states[state] for state in STATES[1:])]
     rates = [[column, *column.groups] for column in columns]
     rows: list[tuple[str, ...]] = [("", "sources", STATES[0], "(excerpt)", *STATES[1:])]
@@ -227,18 +205,18 @@ def _state_table(groups: Sequence[CitationGroup], found: Landscape, narrow: bool
     return Table(rows, left=1)
 
 
-def _overlap_table(pairs: Sequence[SiteOverlap], narrow: bool) -> Table:
+def _overlap_table(pairs: Sequence[schema.SiteOverlap], narrow: bool) -> Table:
     rows: list[tuple[str, ...]] = [("", "narratives", "within [95 %]", "over all")]
     for pair in pairs:
         level = f" ({group_name(pair.within)})" if pair.within else ""
-        first, second = (cut(each, _NARROW) if narrow else each for each in (pair.a, pair.b))
+        first, second = (cut(each, 16) if narrow else each for each in (pair.a, pair.b))
         name = f"{first} – {second}{level}"
         within = f"{share(pair.narrative_jaccard)} {span(pair.interval)}".rstrip()
         rows.append((name, f"{pair.n_narratives:,}", within, share(pair.jaccard)))
     return Table(rows, left=1)
 
 
-def _verdicts(found: NarrativeVerdicts, narrow: bool) -> Section:
+def _verdicts(found: schema.NarrativeVerdicts, narrow: bool) -> Section:
     rates = [[found.verdicts[verdict], *found.verdicts[verdict].groups] for verdict in VERDICTS]
     few = not narrow or len(rates[0]) <= _GROUPS_SHOWN + 1
     rows: list[tuple[str, ...]] = [("", "answers", *VERDICTS)]
@@ -257,7 +235,7 @@ def _verdicts(found: NarrativeVerdicts, narrow: bool) -> Section:
     )
 
 
-def _passages(found: Passages, narrow: bool) -> Section:
+def _passages(found: schema.Passages, narrow: bool) -> Section:
     rows: list[tuple[str, ...]] = [("", "mean [95 %]", "records", "narratives")]
     figures = list(_passage_figures(found))
     for name, title, label in figures:
@@ -269,15 +247,13 @@ def _passages(found: Passages, narrow: bool) -> Section:
     notes = [f"{counted(found.n_records, 'record')}, {counted(found.n_passages, 'judged passage')}."]
     if found.n_gaps:
         notes.append(f"Precision only, since not all of their passages were judged: {counted(found.n_gaps, 'record')}.")
-    notes += [
-        _CONTEXTS_MEANING[found.contexts],
-        *_differences([(title, label, _scale(name)) for name, title, label in figures]),
-    ]
+    title, meaning = _CONTEXTS[found.contexts]
+    notes += [meaning, *_differences([(title, label, _scale(name)) for name, title, label in figures])]
     name = f"passages-{found.contexts or 'unknown'}"
-    return Section(_CONTEXTS[found.contexts], tables=(Table(rows, left=1),), notes=tuple(notes), name=name)
+    return Section(title, tables=(Table(rows, left=1),), notes=tuple(notes), name=name)
 
 
-def _passage_figures(found: Passages) -> Iterator[tuple[str, str, LabelResults]]:
+def _passage_figures(found: schema.Passages) -> Iterator[tuple[str, str, schema.LabelResults]]:
     parts = {
         "precision": ("Precision", found.precision),
         "hit_rate": ("Records with a hit", found.hit_rate),
@@ -295,7 +271,7 @@ def _scale(name: str) -> Scale:
     return COEFFICIENTS if name.startswith(("reciprocal_rank", "ndcg")) else SHARES
 
 
-def _differences(figures: Sequence[tuple[str, LabelResults, Scale]]) -> Iterator[str]:
+def _differences(figures: Sequence[tuple[str, schema.LabelResults, Scale]]) -> Iterator[str]:
     compared = [
         (title, each, scale) for title, found, scale in figures for each in found.differences if each.p is not None
     ]
@@ -307,7 +283,7 @@ def _differences(figures: Sequence[tuple[str, LabelResults, Scale]]) -> Iterator
         yield no_difference_sentence([each for _, each, _ in compared])
 
 
-def _named_rates(found: LabelResults) -> list[tuple[str, Rate]]:
+def _named_rates(found: schema.LabelResults) -> list[tuple[str, schema.Rate]]:
     return [("all", found), *((group_name(group.by), group) for group in found.groups)]
 
 
@@ -317,7 +293,7 @@ _FIRST = 1
 """So many differences, and things that cannot be compared, are in the short form; the report has all."""
 
 
-def results_sections(results: Results, place: Place = "page") -> Iterator[Section]:
+def results_sections(results: schema.Results, place: Place = "page") -> Iterator[Section]:
     shown = list(figures(results))
     findings = [figure for figure in shown if figure.task is None]
     tasks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
@@ -345,7 +321,7 @@ def results_sections(results: Results, place: Place = "page") -> Iterator[Sectio
     yield Section(notes=(DIFFERENCE_MEANING,))
 
 
-def opening_sections(results: Results, people: int) -> Iterator[Section]:
+def opening_sections(results: schema.Results, people: int) -> Iterator[Section]:
     """What opens a page on agreement of so many people: findings by group, what differs, what cannot be told."""
     yield Section(_CAPTION, notes=(extent(results, people),), depth=2)
     yield from (_finding_section(figure) for figure in figures(results) if figure.task is None)
@@ -353,7 +329,7 @@ def opening_sections(results: Results, people: int) -> Iterator[Section]:
     yield Section(points=points)
 
 
-def short_section(results: Results, people: int) -> Section:
+def short_section(results: schema.Results, people: int) -> Section:
     shown = [figure for figure in figures(results) if figure.task is None]
     rows = [row for figure in shown for row in _short_rows(figure, tuple(results.by[:1]))]
     star = "* " if any(standing_out(results)) else ""
@@ -373,7 +349,7 @@ def short_section(results: Results, people: int) -> Section:
 
 
 def _short_rows(figure: Figure, by: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
-    assert isinstance(figure.found, Finding)
+    assert isinstance(figure.found, schema.Finding)
     left_out = f", {figure.found.n_incomplete:,} left out" if figure.found.n_incomplete else ""
     yield figure.title, rate_estimate(figure.found), f"of {counted(figure.found.n_units, figure.unit)}{left_out}"
     groups = [group for group in figure.found.groups if tuple(group.by) == by]
@@ -388,7 +364,7 @@ def _short_rows(figure: Figure, by: tuple[str, ...]) -> Iterator[tuple[str, str,
 
 
 def _finding_section(figure: Figure, behind: Sequence[str] = ()) -> Section:
-    assert isinstance(figure.found, Finding)
+    assert isinstance(figure.found, schema.Finding)
     notes = (f"Yes: {definition(figure.found)}.", left_out_sentence(figure.found), *behind)
     table = _rate_table([figure], figure.unit)
     return Section(figure.title, tables=(table,), notes=tuple(filter(None, notes)), widths=_WIDTHS)
@@ -410,10 +386,11 @@ _MONTH_WIDTHS = (24, 16, 16, 16)
 _CHANGES_SHOWN = 12
 
 
-def trend_sections(results: Results) -> Iterator[Section]:
+def trend_sections(results: schema.Results) -> Iterator[Section]:
     """All of it; the months are the values of the first column of `by`."""
     column = results.by[0]
-    months = _months(results, column)
+    groups = next(figures(results)).found.groups
+    months = [group.by[column] for group in groups if tuple(group.by) == (column,) and group.by[column]]
     answers, narratives = counted(results.n_records, "answer"), counted(results.n_narratives, "narrative")
     over = f"{counted(len(months), column)}, {months[0]} to {months[-1]}"
     yield Section(notes=(f"What the jury found over {over}, about {answers} to {narratives}.",))
@@ -425,7 +402,7 @@ def trend_sections(results: Results) -> Iterator[Section]:
     yield Section(notes=(MEANING,))
 
 
-def change_sentences(results: Results) -> Iterator[str]:
+def change_sentences(results: schema.Results) -> Iterator[str]:
     """What changed from month to month beyond chance, a sentence each and the newest first, or that nothing did."""
     column = results.by[0]
     told = [(figure, found) for figure, found in standing_out(results) if found.by == column]
@@ -447,10 +424,9 @@ def change_sentences(results: Results) -> Iterator[str]:
         yield "Cannot be told: no two months have narratives in common."
 
 
-def _change_sentence(title: str, found: Difference) -> str:
+def _change_sentence(title: str, found: schema.Difference) -> str:
     change = -(found.difference or 0.0)
-    low, high = (found.interval.low, found.interval.high) if found.interval else (0.0, 0.0)
-    ends = RateInterval(low=low, high=high, method="") if change < 0 else RateInterval(low=-high, high=-low, method="")
+    ends = found.interval if change < 0 else turned(found.interval)
     level = f" ({group_name(found.within)})" if found.within else ""
     return (
         f"{title}{level}: {'rose' if change > 0 else 'fell'} from {SHARES.value(found.rate_a)} in {found.a} to "
@@ -459,15 +435,10 @@ def _change_sentence(title: str, found: Difference) -> str:
     )
 
 
-def _months(results: Results, column: str) -> list[str]:
-    first = next(figures(results)).found
-    return [group.by[column] for group in first.groups if tuple(group.by) == (column,) and group.by[column]]
-
-
-def _months_section(figure: Figure, results: Results, months: list[str]) -> Section:
+def _months_section(figure: Figure, results: schema.Results, months: list[str]) -> Section:
     column, others = results.by[0], tuple(results.by[1:])
     shown = list(dict.fromkeys((months[0], *months[-2:])))
-    rates: dict[tuple[str, ...], dict[str, GroupRate]] = {}
+    rates: dict[tuple[str, ...], dict[str, schema.GroupRate]] = {}
     for group in figure.found.groups:
         if tuple(group.by) in ((column,), (column, *others)):
             level = tuple(value for name, value in group.by.items() if name != column)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from annotation.argilla.labels import TaskName
-from exports.report.words import UNDEFINED, decimal, p_phrase
+from exports.report.words import UNDEFINED, decimal, p_phrase, turned
+from exports.statistics import results_schema as schema
 from exports.statistics.comparisons import narratives_needed, within_reach
 from exports.statistics.groups import Denominators
-from exports.statistics.results_schema import Difference, Finding, LabelResults, NoFigure, Rate, RateInterval, Results
 from exports.statistics.study import Consensus
 from pipeline.core.terminal import counted
 
@@ -50,10 +50,10 @@ class Figure(NamedTuple):
     name: str
     title: str
     unit: str
-    found: LabelResults
+    found: schema.LabelResults
 
 
-def figures(results: Results) -> Iterator[Figure]:
+def figures(results: schema.Results) -> Iterator[Figure]:
     for name, finding in results.findings.items():
         yield Figure(None, name, finding.title, "answer", finding)
     for task, measured in results.tasks.items():
@@ -61,7 +61,7 @@ def figures(results: Results) -> Iterator[Figure]:
             yield Figure(task, label, label, UNITS[task], found)
 
 
-def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[str, int, Rate]]:
+def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[str, int, schema.Rate]]:
     """For each label or finding its rate over all answers, then those of its groups: name, depth in the list, rate.
 
     Groups of which no unit was judged come last, in one row: of each label, or of all where they are the same.
@@ -84,22 +84,22 @@ def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[st
         yield f"none judged: {_joined([name for name, _ in lacking])}", 0, lacking[0][1]
 
 
-def _is_one_unknown(found: LabelResults) -> bool:
+def _is_one_unknown(found: schema.LabelResults) -> bool:
     """Whether nothing is known that could tell groups apart: a line for it would repeat that of all."""
     return len(found.groups) == 1 and not any(found.groups[0].by.values())
 
 
-def shows_groups(results: Results) -> bool:
+def shows_groups(results: schema.Results) -> bool:
     return all(len(figure.found.groups) <= GROUPS_SHOWN for figure in figures(results))
 
 
-def summary_sentence(results: Results) -> str:
+def summary_sentence(results: schema.Results) -> str:
     answers, narratives = counted(results.n_records, "answer"), counted(results.n_narratives, "narrative")
     weighted = ", weighted by inclusion probability" if results.weighted else ""
     return f"What the jury found about {answers} to {narratives}, by {', '.join(results.by)}{weighted}."
 
 
-def extent(results: Results, people: int) -> str:
+def extent(results: schema.Results, people: int) -> str:
     first = next((figure.found for figure in figures(results)), None)
     by = tuple(results.by[:1])
     groups = sum(tuple(group.by) == by and any(group.by.values()) for group in first.groups) if first and by else 0
@@ -113,7 +113,7 @@ def column_name(column: str) -> str:
     return _COLUMNS.get(column, column)
 
 
-def rate_meaning(results: Results) -> str:
+def rate_meaning(results: schema.Results) -> str:
     return (
         f"Each figure is the share of yes, with its 95 % interval. {_VALUES[results.consensus]} "
         f"{FINDING_VALUES[results.consensus] + ' ' if results.findings else ''}Intervals take "
@@ -130,7 +130,7 @@ def share(value: float | None) -> str:
     return ">99.9 %" if 0.9995 <= value < 1 else f"{_hundredths(value)} %"
 
 
-def span(interval: RateInterval | None) -> str:
+def span(interval: schema.RateInterval | None) -> str:
     """An interval in per cent or points, such as `[30, 53]`; empty where there is none."""
     if interval is None:
         return ""
@@ -142,7 +142,7 @@ def span(interval: RateInterval | None) -> str:
 
 class Scale(NamedTuple):
     value: Callable[[float | None], str]
-    interval: Callable[[RateInterval | None], str]
+    interval: Callable[[schema.RateInterval | None], str]
     apart: Callable[[float], str]
 
 
@@ -154,7 +154,7 @@ COEFFICIENTS = Scale(
 """Figures between 0 and 1 that are no shares: `.41 [.30, .53]`."""
 
 
-def rate_estimate(rate: Rate, scale: Scale = SHARES) -> str:
+def rate_estimate(rate: schema.Rate, scale: Scale = SHARES) -> str:
     return f"{scale.value(rate.rate)} {scale.interval(rate.interval)}".rstrip()
 
 
@@ -162,7 +162,7 @@ def group_name(by: Mapping[str, str]) -> str:
     return ", ".join(value or NOT_KNOWN for value in by.values()) or "all"
 
 
-def basis(rate: Rate, unit: str) -> str:
+def basis(rate: schema.Rate, unit: str) -> str:
     return f"{counted(rate.n_units, unit)}, {counted(rate.n_narratives, 'narrative')}"
 
 
@@ -173,13 +173,13 @@ def _joined(names: Sequence[str]) -> str:
     return f"{between.join(first)} and {last}" if first else last
 
 
-def definition(finding: Finding) -> str:
+def definition(finding: schema.Finding) -> str:
     """What makes an answer count, such as `contradicted_claim_present, unsafe_content or not response_on_topic`."""
     *first, last = finding.any
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def left_out_sentence(finding: Finding) -> str:
+def left_out_sentence(finding: schema.Finding) -> str:
     if not finding.n_incomplete:
         return ""
     parts = ", ".join(f"{label} {count:,}" for label, count in finding.missing.items() if count)
@@ -219,12 +219,12 @@ def _asked(found: Denominators) -> str:
 
 
 def _answers(found: Denominators) -> str:
-    parts = {
-        "without citations": found.without_citations,
-        "with a page that was not read": found.with_unread_sources,
-    }
-    told = [f"{count:,} {what}" for what, count in parts.items() if count is not None]
-    return ", ".join([f"{counted(found.answers, 'answer')} before the jury", *told])
+    told = counted(found.answers, "answer") + " before the jury"
+    if found.without_citations is not None:
+        told += f", {found.without_citations:,} without citations"
+    if found.with_unread_sources is not None:
+        told += f", {found.with_unread_sources:,} with a page that was not read"
+    return told
 
 
 def _hundredths(value: float) -> str:
@@ -241,24 +241,23 @@ DIFFERENCE_MEANING = (
 )
 
 
-def difference_sentence(title: str, found: Difference, scale: Scale = SHARES) -> str:
+def difference_sentence(title: str, found: schema.Difference, scale: Scale = SHARES) -> str:
     """A difference that has a figure, the group with the higher rate first."""
-    first, second, rates = found.a, found.b, (found.rate_a, found.rate_b)
-    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
-    difference = found.difference or 0.0
+    (first, high), (second, low) = (found.a, found.rate_a), (found.b, found.rate_b)
+    difference, interval = found.difference or 0.0, found.interval
     if difference < 0:
-        first, second, rates, difference = second, first, rates[::-1], -difference
-        low, high = (None, None) if low is None or high is None else (-high, -low)
-    interval = "" if low is None or high is None else " " + scale.interval(RateInterval(low=low, high=high, method=""))
+        first, high, second, low = second, low, first, high
+        difference, interval = -difference, turned(interval)
+    ends = f" {scale.interval(interval)}" if interval else ""
     level = f" ({group_name(found.within)})" if found.within else ""
     p = "" if found.p_holm is None else f", {p_phrase(found.p_holm)} after Holm"
     return (
-        f"{title}{level}: {first or NOT_KNOWN} {scale.value(rates[0])}, {second or NOT_KNOWN} {scale.value(rates[1])}: "
-        f"{scale.apart(difference)} apart{interval}{p}, on {counted(found.n_narratives, 'narrative')} that both have."
+        f"{title}{level}: {first or NOT_KNOWN} {scale.value(high)}, {second or NOT_KNOWN} {scale.value(low)}: "
+        f"{scale.apart(difference)} apart{ends}{p}, on {counted(found.n_narratives, 'narrative')} that both have."
     )
 
 
-def standing_out(results: Results) -> Iterator[tuple[Figure, Difference]]:
+def standing_out(results: schema.Results) -> Iterator[tuple[Figure, schema.Difference]]:
     """The differences beyond chance: composite findings first, within one the greatest difference first."""
     for figure in figures(results):
         told = [found for found in figure.found.differences if found.stands_out]
@@ -266,14 +265,12 @@ def standing_out(results: Results) -> Iterator[tuple[Figure, Difference]]:
             yield figure, found
 
 
-def difference_sentences(results: Results) -> Iterator[str]:
+def difference_sentences(results: schema.Results) -> Iterator[str]:
     told = [difference_sentence(figure.title, found) for figure, found in standing_out(results)]
     compared = [found for figure in figures(results) for found in figure.found.differences if found.p is not None]
     if told:
         reached = sum(within_reach(compared))
-        few = (
-            "" if reached == len(compared) else f", of which {reached:,} have enough narratives in common to stand out"
-        )
+        few = f", of which {reached:,} have enough narratives in common to stand out" if reached < len(compared) else ""
         yield from told
         yield f"{counted(len(told), 'difference')} of {len(compared):,} that were compared{few}."
     elif compared:
@@ -282,7 +279,7 @@ def difference_sentences(results: Results) -> Iterator[str]:
         yield "Cannot be told: no two groups could be compared."
 
 
-def no_difference_sentence(compared: Sequence[Difference]) -> str:
+def no_difference_sentence(compared: Sequence[schema.Difference]) -> str:
     """That none of the differences, of which each has a p, is beyond chance, or that none could have been."""
     reached = sum(within_reach(compared))
     if not reached:
@@ -297,7 +294,7 @@ def no_difference_sentence(compared: Sequence[Difference]) -> str:
 
 _NAMES_SHOWN = 6
 NOT_IN_EVERY_PART = "not judged in every part"
-_REASONS: dict[NoFigure, str] = {
+_REASONS: dict[schema.NoFigure, str] = {
     "no_units": "the jury judged none",
     "one_narrative": "all of it is on one narrative",
     "no_shared_narrative": "they have no narrative in common",
@@ -305,25 +302,25 @@ _REASONS: dict[NoFigure, str] = {
 }
 
 
-def incomparable_sentences(results: Results) -> Iterator[str]:
+def incomparable_sentences(results: schema.Results) -> Iterator[str]:
     yield from _without_difference(results)
     yield from _without_figure(results)
     yield from _unknown_denominators(results)
     yield from results.remarks
 
 
-def _without_difference(results: Results) -> Iterator[str]:
+def _without_difference(results: schema.Results) -> Iterator[str]:
     """For each reason the groups that cannot be compared, and on which labels; not where one of them has no rate.
 
     One that cannot be compared with several others is named once, with them.
     """
-    levels: dict[tuple[str, str, NoFigure, str], list[str]] = {}
+    levels: dict[tuple[str, str, schema.NoFigure, str], list[str]] = {}
     for (a, b, level), reasons in _reasons_by_pair(results).items():
         told = [title for title, reason in reasons.items() if reason is not None and reason != "no_units"]
         if told:
             named = "any label" if None not in reasons.values() else _named(told, 0)
             levels.setdefault((a, b, reasons[told[0]] or "not_known", named), []).append(level)
-    pairs: dict[tuple[tuple[str, ...], NoFigure, str], list[tuple[str, str]]] = {}
+    pairs: dict[tuple[tuple[str, ...], schema.NoFigure, str], list[tuple[str, str]]] = {}
     for (a, b, reason, named), own in levels.items():
         pairs.setdefault((tuple(own), reason, named), []).append((a, b))
     for (own_levels, reason, named), found in pairs.items():
@@ -341,9 +338,9 @@ def _levels(levels: Sequence[str]) -> str:
     return f" ({'nor ' if '' in levels else ''}within {_some(names)})"
 
 
-def _reasons_by_pair(results: Results) -> dict[tuple[str, str, str], dict[str, NoFigure | None]]:
+def _reasons_by_pair(results: schema.Results) -> dict[tuple[str, str, str], dict[str, schema.NoFigure | None]]:
     """By the label's title; None where they can."""
-    pairs: dict[tuple[str, str, str], dict[str, NoFigure | None]] = {}
+    pairs: dict[tuple[str, str, str], dict[str, schema.NoFigure | None]] = {}
     for figure in figures(results):
         for found in figure.found.differences:
             level = group_name(found.within) if found.within else ""
@@ -363,13 +360,14 @@ def _by_most_frequent(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, l
         left = [pair for pair in left if group not in pair]
 
 
-def _without_figure(results: Results) -> Iterator[str]:
+def _without_figure(results: schema.Results) -> Iterator[str]:
     lacking: dict[tuple[str, bool, str], list[str]] = {}
     for figure in figures(results):
         parts = [("all", figure.found), *((group_name(group.by), group) for group in figure.found.groups)]
         for name, rate in parts:
             if rate.undefined:
-                reason = _reason(figure, rate.undefined)
+                in_part = figure.task is None and rate.undefined == "no_units"
+                reason = NOT_IN_EVERY_PART if in_part else _REASONS[rate.undefined]
                 lacking.setdefault((name, rate.rate is None, reason), []).append(figure.title)
     kinds = [figure.task is None for figure in figures(results)]
     totals = {NOT_IN_EVERY_PART: 0, _REASONS["no_units"]: kinds.count(False)}
@@ -385,11 +383,6 @@ def _without_figure(results: Results) -> Iterator[str]:
         yield f"{_joined(names)}: {what} for {named}{then}: {reason}."
 
 
-def _reason(figure: Figure, reason: NoFigure) -> str:
-    """Why there is no figure; of a composite finding some parts may have been judged."""
-    return NOT_IN_EVERY_PART if figure.task is None and reason == "no_units" else _REASONS[reason]
-
-
 def _named(titles: Sequence[str], total: int) -> str:
     if len(titles) == total:
         return "any label" if total > 1 else titles[0]
@@ -401,21 +394,20 @@ def _some(names: Sequence[str]) -> str:
     return _joined([*names[:_NAMES_SHOWN], f"{more:,} more"] if more > 0 else names)
 
 
-def _unknown_denominators(results: Results) -> Iterator[str]:
+def _unknown_denominators(results: schema.Results) -> Iterator[str]:
     shown = list(figures(results))
     known = [figure.found.denominators for figure in shown]
     of_groups = [group.denominators for figure in shown for group in figure.found.groups]
-    discards = any(found.discarded is None for found in known)
-    parts = {
-        "how many questions were asked, answered, refused or failed (`--runs` tells)": any(
-            found.asked is None for found in known
-        ),
-        "how many answers cite nothing": any(found.without_citations is None for found in known),
-        "how many cite a page that was not read": any(found.with_unread_sources is None for found in known),
-        "how many responses were discarded (`exports csv --discarded` tells)": discards,
-        "how many discarded responses belong to each group (`exports csv --discarded` tells)": not discards
-        and any(found.discarded is None for found in of_groups),
-    }
-    unknown = [what for what, lacking in parts.items() if lacking]
+    unknown = []
+    if any(found.asked is None for found in known):
+        unknown.append("how many questions were asked, answered, refused or failed (`--runs` tells)")
+    if any(found.without_citations is None for found in known):
+        unknown.append("how many answers cite nothing")
+    if any(found.with_unread_sources is None for found in known):
+        unknown.append("how many cite a page that was not read")
+    if any(found.discarded is None for found in known):
+        unknown.append("how many responses were discarded (`exports csv --discarded` tells)")
+    elif any(found.discarded is None for found in of_groups):
+        unknown.append("how many discarded responses belong to each group (`exports csv --discarded` tells)")
     if unknown:
         yield f"Not known: {'; '.join(unknown)}."

@@ -5,35 +5,13 @@ that of a missing interval of a label in `refused_intervals`.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from annotation.argilla.labels import TaskName
 from exports.report.results_page import more_figures
 from exports.report.results_words import Figure, figures
-from exports.statistics.agreement_schema import (
-    Agreement,
-    AgreementSlice,
-    AlphaChange,
-    AnnotatorAgreement,
-    ConditionalAgreement,
-    Interval,
-    LabelAgreement,
-    PairAgreement,
-    SliceLabel,
-    TaskAgreement,
-)
+from exports.statistics import agreement_schema, results_schema
 from exports.statistics.groups import Denominators
-from exports.statistics.results_schema import (
-    CitationGroup,
-    Difference,
-    JudgeHelp,
-    Rate,
-    RateInterval,
-    Results,
-    RunTotals,
-    SiteCount,
-    SiteOverlap,
-)
 from exports.statistics.table import STATISTICS
 from pipeline.core.schema import Frozen
 from pipeline.core.tables import Table
@@ -41,20 +19,9 @@ from pipeline.core.tables import Table
 Cells = dict[str, object]
 _SLICE_COLUMNS = ("task", "kind", "name", "n_records", "n_units", "label")
 _TASK_COLUMNS = (
-    "n_units",
-    "n_records",
-    "n_duplicates",
-    "n_annotators",
-    "macro_alpha",
-    "macro_interval_low",
-    "macro_interval_high",
-    "macro_interval_method",
-    "n_labels_with_alpha",
-    "identical_vectors",
-    "n_discarded",
-    "discarded_share",
-    "constraint_violations",
-    "warnings",
+    *("task", "n_units", "n_records", "n_duplicates", "n_annotators"),
+    *("macro_alpha", "macro_interval_low", "macro_interval_high", "macro_interval_method", "n_labels_with_alpha"),
+    *("identical_vectors", "n_discarded", "discarded_share", "constraint_violations", "warnings"),
 )
 
 
@@ -62,66 +29,48 @@ def _tidy_table(columns: Sequence[str], rows: Iterable[Cells]) -> Table:
     return Table([columns, *([row[column] for column in columns] for row in rows)])
 
 
-def agreement_tables(agreement: Agreement) -> dict[str, Table]:
+def agreement_tables(agreement: agreement_schema.Agreement) -> dict[str, Table]:
     tasks = agreement.tasks.items()
+
+    def table_of(model: type[Frozen], rows: Callable[[agreement_schema.TaskAgreement], Iterable[Frozen]]) -> Table:
+        found = ({"task": task, **_cells(row)} for task, figures in tasks for row in rows(figures))
+        return _tidy_table(("task", *_columns(model)), found)
+
+    labels = [
+        {"task": task, "label": label, **_cells(found)}
+        for task, figures in tasks
+        for label, found in figures.labels.items()
+    ]
+    slices = [row for task, figures in tasks for row in _slice_rows(task, figures)]
     return {
-        "tasks.csv": _tidy_table(
-            ("task", *_TASK_COLUMNS), [{"task": task, **_task_cells(figures)} for task, figures in tasks]
-        ),
-        "labels.csv": _tidy_table(
-            ("task", "label", *_columns(LabelAgreement)),
-            [
-                {"task": task, "label": label, **_cells(found)}
-                for task, figures in tasks
-                for label, found in figures.labels.items()
-            ],
-        ),
-        "pairs.csv": _plain_table(PairAgreement, ((task, row) for task, figures in tasks for row in figures.pairs)),
-        "annotators.csv": _plain_table(
-            AnnotatorAgreement, ((task, row) for task, figures in tasks for row in figures.annotators_vs_rest)
-        ),
-        "slices.csv": _tidy_table(
-            (*_SLICE_COLUMNS, *_columns(SliceLabel)),
-            [row for task, figures in tasks for row in _slice_rows(task, figures)],
-        ),
-        "changes.csv": _plain_table(AlphaChange, ((task, row) for task, figures in tasks for row in figures.changes)),
-        "conditional.csv": _plain_table(
-            ConditionalAgreement, ((task, row) for task, figures in tasks for row in figures.conditional)
-        ),
+        "tasks.csv": _tidy_table(_TASK_COLUMNS, [_task_cells(task, figures) for task, figures in tasks]),
+        "labels.csv": _tidy_table(("task", "label", *_columns(agreement_schema.LabelAgreement)), labels),
+        "pairs.csv": table_of(agreement_schema.PairAgreement, lambda figures: figures.pairs),
+        "annotators.csv": table_of(agreement_schema.AnnotatorAgreement, lambda figures: figures.annotators_vs_rest),
+        "slices.csv": _tidy_table((*_SLICE_COLUMNS, *_columns(agreement_schema.SliceLabel)), slices),
+        "changes.csv": table_of(agreement_schema.AlphaChange, lambda figures: figures.changes),
+        "conditional.csv": table_of(agreement_schema.ConditionalAgreement, lambda figures: figures.conditional),
     }
 
 
-def _plain_table(model: type[Frozen], rows: Iterator[tuple[TaskName, Frozen]]) -> Table:
-    return _tidy_table(("task", *_columns(model)), [{"task": task, **_cells(row)} for task, row in rows])
-
-
-def _slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[Cells]:
-    parts: dict[str, tuple[AgreementSlice, ...]] = {
-        "round": figures.rounds,
-        "week": figures.weeks,
-        "language": figures.languages,
-    }
-    for kind, slices in parts.items():
+def _slice_rows(task: TaskName, figures: agreement_schema.TaskAgreement) -> Iterator[Cells]:
+    for kind, slices in (("round", figures.rounds), ("week", figures.weeks), ("language", figures.languages)):
         for part in slices:
-            head = (task, kind, part.name, part.n_records, part.n_units)
             for label, found in part.labels.items():
-                yield {**dict(zip(_SLICE_COLUMNS, (*head, label), strict=True)), **_cells(found)}
+                head = (task, kind, part.name, part.n_records, part.n_units, label)
+                yield {**dict(zip(_SLICE_COLUMNS, head, strict=True)), **_cells(found)}
 
 
-def _task_cells(figures: TaskAgreement) -> Cells:
+def _task_cells(task: TaskName, figures: agreement_schema.TaskAgreement) -> Cells:
     discards = figures.discards
     return {
-        "n_units": figures.n_units,
-        "n_records": figures.n_records,
-        "n_duplicates": figures.n_duplicates,
-        "n_annotators": len(figures.annotators),
-        "macro_alpha": figures.macro_alpha,
+        **dict(figures),
         **_interval_cells("macro_interval", figures.macro_interval),
-        "n_labels_with_alpha": figures.n_labels_with_alpha,
-        "identical_vectors": figures.identical_vectors,
+        **_listed("constraint_violations", figures.constraint_violations),
+        "task": task,
+        "n_annotators": len(figures.annotators),
         "n_discarded": discards and discards.n_responses,
         "discarded_share": discards and discards.share,
-        **_listed("constraint_violations", figures.constraint_violations),
         "warnings": "; ".join(figures.warnings),
     }
 
@@ -144,7 +93,7 @@ def _spread(field: str, value: object) -> Cells:
         case "intervals", dict() | None:
             found = value or {}
             return {k: v for metric in STATISTICS for k, v in _interval_cells(metric, found.get(metric)).items()}
-        case "interval" | "delta_interval", Interval() | None:
+        case "interval" | "delta_interval", agreement_schema.Interval() | None:
             return _interval_cells(field, value)
         case "positive_rate_interval", tuple() | None:
             low, high = value or (None, None)
@@ -161,7 +110,7 @@ def _spread(field: str, value: object) -> Cells:
     return {field: value}
 
 
-def _interval_cells(name: str, interval: Interval | RateInterval | None) -> Cells:
+def _interval_cells(name: str, interval: agreement_schema.Interval | results_schema.RateInterval | None) -> Cells:
     return {
         f"{name}_low": interval and interval.low,
         f"{name}_high": interval and interval.high,
@@ -189,81 +138,48 @@ _RATE_COLUMNS = (
 _HELPED_COLUMNS = (
     "rate_ppi",
     *(name.replace("interval", "interval_ppi") for name in _INTERVAL_COLUMNS),
-    *(f"ppi_{name}" for name in JudgeHelp.model_fields),
+    *(f"ppi_{name}" for name in results_schema.JudgeHelp.model_fields),
 )
 
 
-def results_tables(results: Results) -> dict[str, Table]:
+def results_tables(results: results_schema.Results) -> dict[str, Table]:
     shown = [*figures(results), *more_figures(results)]
-    groups = tuple(f"by_{name}" for name in results.by)
+    groups = ("by", *(f"by_{name}" for name in results.by))
     helped = _HELPED_COLUMNS if any(figure.found.judge_help for figure in shown) else ()
+    rates = [
+        {**_rate_cells(rate), **_name(figure), **_group_cells(results, by)}
+        for figure in shown
+        for by, rate in [({}, figure.found), *((group.by, group) for group in figure.found.groups)]
+    ]
+    differences = [
+        {**_difference_cells(found), **_name(figure)} for figure in shown for found in figure.found.differences
+    ]
+    findings: list[Cells] = [
+        {**_rate_cells(finding), "finding": name, "any": "; ".join(finding.any), **_listed("missing", finding.missing)}
+        for name, finding in results.findings.items()
+    ]
     return {
-        "results.csv": _tidy_table(
-            ("task", "label", "by", *groups, *_RATE_COLUMNS, *helped),
-            [
-                {
-                    **_name(figure),
-                    "by": ",".join(by),
-                    **_group_cells(results, by),
-                    **_rate_cells(rate),
-                    **_helped_cells(rate, helped),
-                }
-                for figure in shown
-                for by, rate in [({}, figure.found), *((group.by, group) for group in figure.found.groups)]
-            ],
-        ),
-        "differences.csv": _tidy_table(
-            ("task", "label", *_with_interval(Difference)),
-            [{**_name(figure), **_difference_cells(found)} for figure in shown for found in figure.found.differences],
-        ),
-        "findings.csv": _tidy_table(
-            ("finding", "title", "any", *_RATE_COLUMNS, "n_incomplete", "missing"),
-            [
-                {
-                    "finding": name,
-                    "title": finding.title,
-                    "any": "; ".join(finding.any),
-                    **_rate_cells(finding),
-                    "n_incomplete": finding.n_incomplete,
-                    "missing": "; ".join(f"{label}={count}" for label, count in finding.missing.items()),
-                }
-                for name, finding in results.findings.items()
-            ],
-        ),
+        "results.csv": _tidy_table(("task", "label", *groups, *_RATE_COLUMNS, *helped), rates),
+        "differences.csv": _tidy_table(("task", "label", *_with_interval(results_schema.Difference)), differences),
+        "findings.csv": _tidy_table(("finding", "title", "any", *_RATE_COLUMNS, "n_incomplete", "missing"), findings),
         **_run_tables(results, groups),
     }
 
 
-def _run_tables(results: Results, groups: tuple[str, ...]) -> dict[str, Table]:
+def _run_tables(results: results_schema.Results, groups: tuple[str, ...]) -> dict[str, Table]:
     tables: dict[str, Table] = {}
     if results.runs:
-        tables["runs.csv"] = _tidy_table(tuple(RunTotals.model_fields), [dict(each) for each in results.runs])
+        columns = tuple(results_schema.RunTotals.model_fields)
+        tables["runs.csv"] = _tidy_table(columns, [dict(each) for each in results.runs])
     if results.landscape:
-        cited = tuple(name for name in CitationGroup.model_fields if name not in ("by", "top_sites"))
+        cited = tuple(name for name in results_schema.CitationGroup.model_fields if name not in ("by", "top_sites"))
         shown = results.landscape.groups
-        tables["citations.csv"] = _tidy_table(
-            (*cited, "by", *groups),
-            [
-                {
-                    **{name: getattr(group, name) for name in cited},
-                    "by": ",".join(group.by),
-                    **_group_cells(results, group.by),
-                }
-                for group in shown
-            ],
-        )
-        tables["sites.csv"] = _tidy_table(
-            (*SiteCount.model_fields, "by", *groups),
-            [
-                {**dict(site), "by": ",".join(group.by), **_group_cells(results, group.by)}
-                for group in shown
-                for site in group.top_sites
-            ],
-        )
-        overlap_columns = _with_interval(SiteOverlap)
-        tables["overlaps.csv"] = _tidy_table(
-            overlap_columns, [_difference_cells(found) for found in results.landscape.overlaps]
-        )
+        cells = [{**dict(group), **_group_cells(results, group.by)} for group in shown]
+        sites = [{**dict(site), **_group_cells(results, group.by)} for group in shown for site in group.top_sites]
+        overlaps = map(_difference_cells, results.landscape.overlaps)
+        tables["citations.csv"] = _tidy_table((*cited, *groups), cells)
+        tables["sites.csv"] = _tidy_table((*results_schema.SiteCount.model_fields, *groups), sites)
+        tables["overlaps.csv"] = _tidy_table(_with_interval(results_schema.SiteOverlap), overlaps)
     return tables
 
 
@@ -277,31 +193,21 @@ def _name(figure: Figure) -> Cells:
     return {"task": figure.task, "label": figure.name}
 
 
-def _group_cells(results: Results, by: Mapping[str, str]) -> Cells:
-    return {f"by_{name}": by.get(name) for name in results.by}
+def _group_cells(results: results_schema.Results, by: Mapping[str, str]) -> Cells:
+    return {"by": ",".join(by), **{f"by_{name}": by.get(name) for name in results.by}}
 
 
-def _rate_cells(rate: Rate) -> Cells:
+def _rate_cells(rate: results_schema.Rate) -> Cells:
     return {
-        "rate": rate.rate,
+        **dict(rate),
         **_interval_cells("interval", rate.interval),
-        "undefined": rate.undefined,
-        "n_units": rate.n_units,
-        "n_undecided": rate.n_undecided,
-        "n_narratives": rate.n_narratives,
+        **_interval_cells("interval_ppi", rate.interval_ppi),
         **dict(rate.denominators),
+        **{f"ppi_{name}": getattr(rate.judge_help, name, None) for name in results_schema.JudgeHelp.model_fields},
     }
 
 
-def _helped_cells(rate: Rate, columns: tuple[str, ...]) -> Cells:
-    told = dict(rate.judge_help) if rate.judge_help else {}
-    interval = _interval_cells("interval_ppi", rate.interval_ppi).values()
-    values = (rate.rate_ppi, *interval, *(told.get(name) for name in JudgeHelp.model_fields))
-    return dict(zip(columns, values, strict=True)) if columns else {}
-
-
-def _difference_cells(found: Difference | SiteOverlap) -> Cells:
+def _difference_cells(found: results_schema.Difference | results_schema.SiteOverlap) -> Cells:
     """Names of groups may hold any character, so `within` is JSON."""
     within = json.dumps(found.within, ensure_ascii=False) if found.within else None
-    values: Cells = {**dict(found), **_interval_cells("interval", found.interval), "within": within}
-    return {name: values[name] for name in _with_interval(type(found))}
+    return {**dict(found), **_interval_cells("interval", found.interval), "within": within}

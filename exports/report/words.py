@@ -7,29 +7,21 @@ whole.
 import math
 from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import version
-from typing import Literal
+from typing import Literal, TypeVar
 
 from annotation.argilla.labels import TaskName
-from exports.statistics.agreement_schema import (
-    Agreement,
-    AlphaChange,
-    AnnotatorAgreement,
-    Discards,
-    Interval,
-    IntervalMethod,
-    LabelAgreement,
-    RefusedReason,
-    TaskAgreement,
-)
+from exports.statistics import agreement_schema as schema
+from exports.statistics.results_schema import RateInterval
 from exports.statistics.table import STATISTICS, UndefinedReason
 from exports.statistics.warnings import ADVICE
 from pipeline.core.terminal import counted
 
+_Interval = TypeVar("_Interval", schema.Interval, RateInterval)
 GateEnd = Literal["lower", "point"]
 """What a threshold is held against: the lower end of α's interval, or α itself."""
 
 
-_METHODS: dict[IntervalMethod, str] = {
+_METHODS: dict[schema.IntervalMethod, str] = {
     "bca": "BCa bootstrap",
     "expanded_percentile": "expanded percentile bootstrap",
     "bounded": "bootstrap, its lower end bounded by what such records could hold,",
@@ -47,7 +39,7 @@ _REASONS: dict[UndefinedReason, str] = {
     "constant_both_raters": "both annotators give the same answer everywhere",
     "no_exchange": "nobody else answered the same units of a record with a third person",
 }
-_REFUSED: dict[RefusedReason, str] = {
+_REFUSED: dict[schema.RefusedReason, str] = {
     "undefined": "α itself is undefined",
     "undefined_resamples": "α is undefined in more than 5 % of the resamples",
     "single_record": "all shared units belong to one record",
@@ -67,7 +59,8 @@ FITNESS_MEANING = (
     "(Krippendorff's thresholds). Not fit: α is below .667, up to the upper end. Not shown yet: the interval holds "
     ".667, or rests on too few ratings to be trusted. Cannot be told: α or its interval is undefined."
 )
-_USABLE, _RELIABLE = 0.667, 0.8
+THRESHOLDS = (0.667, 0.8)
+"""Krippendorff's: below the first discard, below the second draw tentative conclusions only."""
 _TOO_FEW = {"FEW_ITEMS", "RARE_CLASS"}
 """Warnings of so few ratings that neither is shown: that a label is fit, and that it is not."""
 
@@ -95,47 +88,48 @@ def decimal(value: float | None) -> str:
     return digits.replace("0.", ".", 1) if digits.startswith(("0.", "-0.")) else digits
 
 
-def bounds(interval: Interval | None) -> str:
+def bounds(interval: schema.Interval | None) -> str:
     """An interval such as `[.62, .83]`; empty where there is none."""
     return "" if interval is None else f"[{decimal(interval.low)}, {decimal(interval.high)}]"
 
 
-def estimate(value: float | None, interval: Interval | None) -> str:
+def estimate(value: float | None, interval: schema.Interval | None) -> str:
     """A coefficient with its interval, such as `.74 [.62, .83]`; without one the coefficient alone."""
     return f"{decimal(value)} {bounds(interval)}".rstrip()
 
 
-def figure_text(found: LabelAgreement, name: str) -> str:
+def figure_text(found: schema.LabelAgreement, name: str) -> str:
     if name == "krippendorff_alpha":
         return estimate(found.krippendorff_alpha, found.intervals.get("krippendorff_alpha"))
     value = getattr(found, name)
     return percent(value) if STATISTICS[name].is_share else decimal(value)
 
 
-def _named(labels: Sequence[str], figures: TaskAgreement) -> str:
+def _named(labels: Sequence[str], figures: schema.TaskAgreement) -> str:
     """The labels by name, or all of them at once."""
     return "all labels" if len(labels) == len(figures.labels) else ", ".join(labels)
 
 
-def fitness(found: LabelAgreement) -> Fitness:
+def fitness(found: schema.LabelAgreement) -> Fitness:
     interval = found.intervals.get("krippendorff_alpha")
     if found.krippendorff_alpha is None or interval is None:
         return "unknown"
     if _TOO_FEW.intersection(found.warnings):
         return "open"
-    if interval.low < _USABLE:
-        return "unfit" if interval.high < _USABLE else "open"
-    return "fit" if interval.low >= _RELIABLE else "tentative"
+    usable, reliable = THRESHOLDS
+    if interval.low < usable:
+        return "unfit" if interval.high < usable else "open"
+    return "fit" if interval.low >= reliable else "tentative"
 
 
-def fitness_sentences(figures: TaskAgreement) -> Iterator[str]:
+def fitness_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     for verdict in FITNESS:
         labels = [name for name, found in figures.labels.items() if fitness(found) == verdict]
         if labels:
             yield f"{FITNESS[verdict]}: {_named(labels, figures)}."
 
 
-def undefined_sentences(figures: TaskAgreement, explaining: Collection[str] = ()) -> Iterator[str]:
+def undefined_sentences(figures: schema.TaskAgreement, explaining: Collection[str] = ()) -> Iterator[str]:
     """Without labels of which a warning among `explaining` says why."""
     for reason, meaning in _REASONS.items():
         labels = [
@@ -147,7 +141,7 @@ def undefined_sentences(figures: TaskAgreement, explaining: Collection[str] = ()
             yield f"α is undefined for {_named(labels, figures)}: {meaning}."
 
 
-def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
+def warning_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     """What to mind about a task and what to do: undefined figures, then each warning with its labels, then intervals.
 
     A warning that says the same as an undefined figure or a missing interval stands for both.
@@ -159,10 +153,11 @@ def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
     for code, advice in ADVICE.items():
         labels = [name for name, found in figures.labels.items() if code in found.warnings]
         if labels:
-            needed = _needed_units(labels, figures) if code == "SAMPLE_SIZE" else ""
-            yield f"{_named(labels, figures)}: {advice}{needed}"
+            needed = ", ".join(f"{label} {figures.labels[label].required_items or UNDEFINED}" for label in labels)
+            yield f"{_named(labels, figures)}: {advice}" + (f" Needed: {needed}." if code == "SAMPLE_SIZE" else "")
         elif code in figures.warnings:
-            yield f"{advice}{_rule_counts(figures) if code == 'CONSTRAINT' else ''}"
+            broken = ", ".join(f"{rule} {count:,}" for rule, count in figures.constraint_violations.items() if count)
+            yield advice + (f" Found: {broken}." if code == "CONSTRAINT" else "")
     for refused, meaning in _REFUSED.items():
         labels = [
             name
@@ -179,17 +174,7 @@ def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
         yield f"α's interval is rather too wide for {_named(wide, figures)}: few records hold a disagreement."
 
 
-def _rule_counts(figures: TaskAgreement) -> str:
-    broken = (f"{rule} {count:,}" for rule, count in figures.constraint_violations.items() if count)
-    return f" Found: {', '.join(broken)}."
-
-
-def _needed_units(labels: Sequence[str], figures: TaskAgreement) -> str:
-    needed = (f"{label} {figures.labels[label].required_items or UNDEFINED}" for label in labels)
-    return f" Needed: {', '.join(needed)}."
-
-
-def left_out_pairs(agreement: Agreement) -> Iterator[str]:
+def left_out_pairs(agreement: schema.Agreement) -> Iterator[str]:
     """For each task of so many annotators that not all of their pairs are listed, how many are."""
     for task, figures in agreement.tasks.items():
         if figures.pairs_left_out:
@@ -201,7 +186,7 @@ def left_out_pairs(agreement: Agreement) -> Iterator[str]:
             )
 
 
-def discard_sentence(discards: Discards | None) -> str:
+def discard_sentence(discards: schema.Discards | None) -> str:
     """Empty where the files do not tell or nobody did."""
     if discards is None or not discards.n_responses:
         return ""
@@ -213,31 +198,39 @@ def discard_sentence(discards: Discards | None) -> str:
     )
 
 
-def finding_sentences(figures: TaskAgreement) -> Iterator[str]:
+def finding_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     """Changes of α that are more than chance, then annotators who stand out on a label; none where empty."""
     yield from change_sentences(figures)
     yield from annotator_sentences(figures)
 
 
-def change_sentences(figures: TaskAgreement) -> Iterator[str]:
-    yield from (_change_sentence(change) for change in figures.changes if change.p_holm < SIGNIFICANT)
+def change_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
+    for change in figures.changes:
+        if change.p_holm < SIGNIFICANT:
+            rose = change.difference > 0
+            by = estimate(abs(change.difference), change.interval if rose else turned(change.interval))
+            yield (
+                f"α of {change.label} {'rose' if rose else 'fell'} by {by} from {change.kind} {change.before} to "
+                f"{change.after} (permutation test, {p_phrase(change.p_holm)} after Holm)."
+            )
 
 
-def annotator_sentences(figures: TaskAgreement) -> Iterator[str]:
+def annotator_sentences(figures: schema.TaskAgreement) -> Iterator[str]:
     found = sorted((each for each in figures.annotators_vs_rest if each.stands_out), key=lambda each: each.p_holm or 0)
-    yield from map(_annotator_sentence, found[:_ANNOTATORS_TOLD])
+    for each in found[:_ANNOTATORS_TOLD]:
+        yield (
+            f"{each.rater} stands out on {each.label}: {percent(each.disagreement)} of the others' answers differ from "
+            f"theirs, {percent(each.expected_disagreement)} would if annotators were interchangeable "
+            f"(permutation test, {p_phrase(each.p_holm or 0.0)} after Holm)."
+        )
     more = len(found) - _ANNOTATORS_TOLD
     if more > 0:
         yield f"{more:,} more annotators and labels stand out: `stands_out` in annotators.csv."
 
 
-def _change_sentence(change: AlphaChange) -> str:
-    direction = "rose" if change.difference > 0 else "fell"
-    by = estimate(abs(change.difference), _absolute(change.interval, change.difference))
-    return (
-        f"α of {change.label} {direction} by {by} from {change.kind} {change.before} to {change.after} "
-        f"(permutation test, {p_phrase(change.p_holm)} after Holm)."
-    )
+def turned(interval: _Interval | None) -> _Interval | None:
+    """The interval of a difference whose sign is turned."""
+    return interval and interval.model_copy(update={"low": -interval.high, "high": -interval.low})
 
 
 def decimal_p(value: float) -> str:
@@ -250,42 +243,24 @@ def p_phrase(value: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def _annotator_sentence(found: AnnotatorAgreement) -> str:
-    return (
-        f"{found.rater} stands out on {found.label}: {percent(found.disagreement)} of the others' answers differ from "
-        f"theirs, {percent(found.expected_disagreement)} would if annotators were interchangeable "
-        f"(permutation test, {p_phrase(found.p_holm or 0.0)} after Holm)."
-    )
-
-
-def _absolute(interval: Interval | None, difference: float) -> Interval | None:
-    """The interval of a difference turned to the sign that makes the difference positive."""
-    if interval is None or difference >= 0:
-        return interval
-    return interval.model_copy(update={"low": -interval.high, "high": -interval.low})
-
-
-def label_sentence(agreement: Agreement, task: TaskName, label: str) -> str:
+def label_sentence(agreement: schema.Agreement, task: TaskName, label: str) -> str:
     """Such as `α = .74 [.62, .83] (Krippendorff, nominal; …; 3 annotators; citejury 0.1.0)`, or why it is undefined."""
     figures = agreement.tasks[task]
     found = figures.labels[label]
     people = counted(len(figures.annotators), "annotator")
+    end = f"{people}; citejury {version('citejury')})"
     if found.krippendorff_alpha is None:
-        reason = _REASONS[found.undefined["krippendorff_alpha"]]
-        return f"α is undefined: {reason} (Krippendorff, nominal; {people}; citejury {version('citejury')})"
+        return f"α is undefined: {_REASONS[found.undefined['krippendorff_alpha']]} (Krippendorff, nominal; {end}"
     interval = found.intervals.get("krippendorff_alpha")
     records = counted(found.n_cluster_records, "record")
     units = f"{records} / {counted(found.n_pairable_items, 'passage')}" if task == "retrieval" else records
     refused = found.refused_intervals.get("krippendorff_alpha")
     why = f", since {_REFUSED[refused]}" if refused else ""
     how = _interval_source(agreement, interval, units) if interval else f"{units}; no interval{why}"
-    return (
-        f"α = {estimate(found.krippendorff_alpha, interval)} (Krippendorff, nominal; {how}; {people}; "
-        f"citejury {version('citejury')})"
-    )
+    return f"α = {estimate(found.krippendorff_alpha, interval)} (Krippendorff, nominal; {how}; {end}"
 
 
-def macro_sentence(agreement: Agreement, task: TaskName) -> str:
+def macro_sentence(agreement: schema.Agreement, task: TaskName) -> str:
     """Empty where no label has an α."""
     figures = agreement.tasks[task]
     if figures.macro_alpha is None:
@@ -299,16 +274,16 @@ def macro_sentence(agreement: Agreement, task: TaskName) -> str:
     )
 
 
-def _interval_source(agreement: Agreement, interval: Interval, units: str) -> str:
+def _interval_source(agreement: schema.Agreement, interval: schema.Interval, units: str) -> str:
+    how = f"95 % {_METHODS[interval.method]} over {units}"
     if interval.method == "one-sided":
-        return f"95 % {_METHODS[interval.method]} over {units}, no disagreement"
-    return f"95 % {_METHODS[interval.method]} over {units}, B = {agreement.resamples:,}, seed {agreement.seed}" + (
-        ", rather too wide" if interval.conservative else ""
-    )
+        return f"{how}, no disagreement"
+    wide = ", rather too wide" if interval.conservative else ""
+    return f"{how}, B = {agreement.resamples:,}, seed {agreement.seed}{wide}"
 
 
 def gate_failures(
-    agreement: Agreement, threshold: float, on: GateEnd = "lower", labels: Sequence[str] = ()
+    agreement: schema.Agreement, threshold: float, on: GateEnd = "lower", labels: Sequence[str] = ()
 ) -> list[str]:
     """A sentence for each label that does not reach the threshold, in the order of the tasks; empty where all do.
 
@@ -326,7 +301,7 @@ def gate_failures(
     return found + [f"{label}: none of the files has this label." for label in absent]
 
 
-def _label_failure(found: LabelAgreement, threshold: float, on: GateEnd) -> str:
+def _label_failure(found: schema.LabelAgreement, threshold: float, on: GateEnd) -> str:
     alpha, interval = found.krippendorff_alpha, found.intervals.get("krippendorff_alpha")
     if alpha is None:
         return f"α is undefined: {_REASONS[found.undefined['krippendorff_alpha']]}."

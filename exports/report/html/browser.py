@@ -97,11 +97,7 @@ def _pattern_table(patterns: Sequence[Pattern]) -> Element:
     if not repeated:
         return element("p", "No two units show the same votes by the same annotators.", class_="note")
     rows = (
-        row(
-            head(quoted(found.pattern)),
-            element("td", found.label, class_="words"),
-            cell(f"{found.n_units:,}"),
-        )
+        row(head(quoted(found.pattern)), element("td", found.label, class_="words"), cell(f"{found.n_units:,}"))
         for found in repeated[:_PATTERNS_SHOWN]
     )
     more = len(repeated) - _PATTERNS_SHOWN

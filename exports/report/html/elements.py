@@ -7,7 +7,7 @@ page, and lets no address through but those of the web and of the page itself.
 import math
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Literal, NamedTuple
@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from annotation.argilla.rendering import harmless_characters
 from exports.report.sections import Section
-from exports.report.words import UNDEFINED, bounds, decimal
+from exports.report.words import THRESHOLDS, UNDEFINED, bounds, decimal
 from exports.statistics.agreement_schema import Interval, RefusedReason
 from exports.statistics.table import UndefinedReason
 from pipeline.core.tables import Table
@@ -60,7 +60,8 @@ def element(tag: str, *children: Child, **attributes: Attribute) -> Element:
             continue
         if name == "href" and not (str(value).startswith("#") or is_web_address(str(value))):
             raise ValueError(f"A link leads to {value!r}, which is no address of the web.")
-        found.set(name.rstrip("_").replace("_", "-"), _attribute_text(value))
+        text = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else clean(str(value))
+        found.set(name.rstrip("_").replace("_", "-"), "" if value is True else text)
     _add_children(found, children)
     return found
 
@@ -71,24 +72,14 @@ def _add_children(parent: Element, children: Iterable[Child]) -> None:
             case None:
                 continue
             case str():
-                _add_text(parent, clean(child))
+                if len(parent):
+                    parent[-1].tail = (parent[-1].tail or "") + clean(child)
+                else:
+                    parent.text = (parent.text or "") + clean(child)
             case Element():
                 parent.append(child)
             case _:
                 _add_children(parent, child)
-
-
-def _add_text(parent: Element, text: str) -> None:
-    if len(parent):
-        parent[-1].tail = (parent[-1].tail or "") + text
-    else:
-        parent.text = (parent.text or "") + text
-
-
-def _attribute_text(value: str | int | float | bool) -> str:
-    if value is True:
-        return ""
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else clean(str(value))
 
 
 def clean(text: str) -> str:
@@ -236,8 +227,6 @@ def section_parts(found: Section, name: str = "") -> list[Child]:
     return [folded(title, *parts)] if found.folded else [title, *parts]
 
 
-THRESHOLDS = (0.667, 0.8)
-"""Krippendorff's: below the first discard, below the second draw tentative conclusions only."""
 _ROW, _MIDDLE = 30, 15
 """Height of a strip and its middle, in pixels."""
 
@@ -302,18 +291,32 @@ def dot(axis: Axis, value: float) -> Element:
     return element("circle", cx=axis.percent(value), cy=_MIDDLE, r=5, class_="estimate")
 
 
-def diamond(axis: Axis, value: float) -> Element:
-    return _shape(
-        axis, value, element("path", d=f"M0 {_MIDDLE - 5}L5 {_MIDDLE}L0 {_MIDDLE + 5}L-5 {_MIDDLE}Z", class_="light")
-    )
+def diamond(axis: Axis, value: float | None) -> Element | None:
+    return _light(axis, value, element("path", d=f"M0 {_MIDDLE - 5}L5 {_MIDDLE}L0 {_MIDDLE + 5}L-5 {_MIDDLE}Z"))
 
 
-def square(axis: Axis, value: float) -> Element:
-    return _shape(axis, value, element("rect", x=-4, y=_MIDDLE - 4, width=8, height=8, class_="light"))
+def square(axis: Axis, value: float | None) -> Element | None:
+    return _light(axis, value, element("rect", x=-4, y=_MIDDLE - 4, width=8, height=8))
 
 
-def _shape(axis: Axis, value: float, mark: Element) -> Element:
-    return element("svg", mark, x=axis.percent(value), y=0, class_="mark")
+def _light(axis: Axis, value: float | None, mark: Element) -> Element | None:
+    mark.set("class", "light")
+    return None if value is None else element("svg", mark, x=axis.percent(value), y=0, class_="mark")
+
+
+def estimate_strip(
+    name: str,
+    description: str,
+    axis: Axis,
+    value: float | None,
+    ends: tuple[float, float] | None,
+    said: Callable[[float | None], str],
+    ground: Child = None,
+) -> Element:
+    """An estimate with its interval, drawn in one row on a ground and, as `said`, for screen readers."""
+    between = f" between {said(ends[0])} and {said(ends[1])}" if ends else ""
+    marks = [whisker(axis, *ends) if ends else None, None if value is None else dot(axis, value)]
+    return strip(f"{name} {said(value)}{between}", description, ground, marks)
 
 
 def bar(share: float) -> list[Element]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from annotation.argilla.labels import TaskName
 from annotation.argilla.wording import read_wording
 from exports.report.html.elements import (
     Axis,
@@ -45,12 +44,10 @@ from exports.report.results_words import (
 )
 from exports.report.words import UNDEFINED
 from exports.statistics.agreement_schema import Agreement
-from exports.statistics.groups import Denominators
 from exports.statistics.results_schema import Finding, LabelResults, Rate, Results
 from pipeline.core.terminal import counted
 
 _WHOLE = Axis(0.0, 1.0)
-_TICKS = ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %"))
 _TOLD = 5
 """So many differences, and things that cannot be told, are on the first screen; the others are a click away."""
 _READING = (
@@ -67,7 +64,6 @@ _BEHIND = {
     "with_unread_sources": "cite a page that was not read",
     "discarded": "discarded responses",
 }
-_RATE_COLUMNS = ("", "Share of answers", "[95 %]", "of")
 _By = tuple[str, ...]
 
 
@@ -88,17 +84,17 @@ def findings_section(results: Results, agreement: Agreement) -> Element:
 
 def _finding_figure(finding: Finding, results: Results) -> Element:
     body = element("tbody", (_rate_row(name, rate) for name, rate in _rates(finding, results.by[:1])))
-    foot = row(element("td"), cell(scale(_WHOLE, _TICKS)), element("td"), element("td"))
-    names = element("tr", (element("th", name, scope="col") for name in _RATE_COLUMNS))
+    ticks = scale(_WHOLE, ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %")))
+    foot = row(element("td"), cell(ticks), element("td"), element("td"))
+    names = element("tr", (element("th", name, scope="col") for name in ("", "Share of answers", "[95 %]", "of")))
     caption = element("caption", quoted(finding.title), " by group")
+    reading = f"{_READING} {FINDING_VALUES[results.consensus]} {left_out_sentence(finding)}".rstrip()
     return element(
         "section",
         element("h2", quoted(finding.title), f": {_headline(finding)}"),
         element("p", f"An answer counts if the jury says: {definition(finding).replace('_', ' ')}.", class_="note"),
         element("table", caption, element("thead", names), body, element("tbody", foot, class_="axis"), class_="rates"),
-        element(
-            "p", f"{_READING} {FINDING_VALUES[results.consensus]} {left_out_sentence(finding)}".rstrip(), class_="note"
-        ),
+        element("p", reading, class_="note"),
     )
 
 
@@ -106,8 +102,8 @@ def _headline(finding: Finding) -> str:
     left = finding.n_incomplete
     if finding.rate is None:
         return f"cannot be told; {counted(left, 'answer')} {NOT_IN_EVERY_PART}" if left else "cannot be told"
-    told = f"{share(finding.rate)} of {counted(finding.n_units, 'answer')}"
-    return f"{told}; {left:,} more {'was' if left == 1 else 'were'} {NOT_IN_EVERY_PART}" if left else told
+    found = f"{share(finding.rate)} of {counted(finding.n_units, 'answer')}"
+    return f"{found}; {left:,} more {'was' if left == 1 else 'were'} {NOT_IN_EVERY_PART}" if left else found
 
 
 def _rates(found: LabelResults, by: _By) -> list[tuple[str, Rate]]:
@@ -164,26 +160,18 @@ def _behind_table(results: Results) -> Element | None:
         return None
     by = results.by[:1]
     rates = _rates(found, by)
-    known = [name for name in _BEHIND if any(getattr(rate.denominators, name) is not None for _, rate in rates)]
+    counts = [dict(rate.denominators) for _, rate in rates]
+    known = [name for name in _BEHIND if any(each[name] is not None for each in counts)]
     rows = (
         row(
             head(quoted(name, title=name)),
-            *(cell(_count(rate.denominators, column)) for column in known),
+            *(cell(UNDEFINED if own[column] is None else f"{own[column]:,}") for column in known),
             cell(f"{rate.n_units:,}"),
         )
-        for name, rate in rates
+        for (name, rate), own in zip(rates, counts, strict=True)
     )
-    columns = (
-        column_name(by[0]).capitalize() if by else "",
-        *(_BEHIND[name] for name in known),
-        "in the chart",
-    )
+    columns = (column_name(by[0]).capitalize() if by else "", *(_BEHIND[name] for name in known), "in the chart")
     return table("What stands behind these shares", columns, rows, "figures behind")
-
-
-def _count(found: Denominators, name: str) -> str:
-    value: int | None = getattr(found, name)
-    return UNDEFINED if value is None else f"{value:,}"
 
 
 def labels_section(results: Results) -> Element | None:
@@ -207,24 +195,18 @@ def _of(by: _By) -> str:
 
 def _labels_table(shown: Sequence[Figure], by: _By) -> Element:
     names = list(dict.fromkeys(group_name(g.by) for figure in shown for g in figure.found.groups if tuple(g.by) == by))
-    tasks = dict.fromkeys(figure.task for figure in shown)
-    bodies = (
-        element(
-            "tbody",
-            row(element("th", _task_name(shown, task), colspan=len(names) + 2, scope="rowgroup", class_="group")),
-            (_label_row(figure, by, names) for figure in shown if figure.task == task),
+    bodies = []
+    for task in dict.fromkeys(figure.task for figure in shown):
+        of_task = [figure for figure in shown if figure.task == task]
+        compared = any(each.found.differences for each in of_task) or all(
+            len(each.found.groups) < 2 for each in of_task
         )
-        for task in tasks
-    )
+        # Why is in the sentences above.
+        note = None if compared else element("small", " not to be compared between groups")
+        title = element("th", str(task).capitalize(), note, colspan=len(names) + 2, scope="rowgroup", class_="group")
+        bodies.append(element("tbody", row(title), (_label_row(figure, by, names) for figure in of_task)))
     columns: list[Child] = ["Label", "all", *(quoted(name) for name in names)]
     return table(f"Share of yes{_of(by)}", columns, bodies, "figures whole shares")
-
-
-def _task_name(shown: Sequence[Figure], task: TaskName | None) -> list[Child]:
-    """The task, and that nothing compares its groups where nothing does: the sentences above say why."""
-    found = [figure.found for figure in shown if figure.task == task]
-    compared = any(label.differences for label in found) or all(len(label.groups) < 2 for label in found)
-    return [str(task).capitalize(), None if compared else element("small", " not to be compared between groups")]
 
 
 def _label_row(figure: Figure, by: _By, names: Sequence[str]) -> Element:

@@ -8,7 +8,6 @@ from xml.etree.ElementTree import Element
 
 from annotation.argilla.labels import TaskName
 from exports.report.html.elements import (
-    THRESHOLDS,
     Axis,
     Child,
     alpha_axis,
@@ -18,6 +17,7 @@ from exports.report.html.elements import (
     diamond,
     dot,
     element,
+    estimate_strip,
     estimated,
     figure_svg,
     folded,
@@ -35,9 +35,11 @@ from exports.report.html.elements import (
     thresholds,
     whisker,
 )
+from exports.report.results_words import UNITS
 from exports.report.words import (
     FITNESS,
     SIGNIFICANT,
+    THRESHOLDS,
     UNDEFINED,
     Fitness,
     decimal_p,
@@ -46,16 +48,7 @@ from exports.report.words import (
     fitness,
     percent,
 )
-from exports.statistics.agreement_schema import (
-    Agreement,
-    AgreementSlice,
-    AlphaChange,
-    ConditionalAgreement,
-    Interval,
-    LabelAgreement,
-    SliceLabel,
-    TaskAgreement,
-)
+from exports.statistics import agreement_schema as schema
 from exports.statistics.table import columns_at, legends_at
 from pipeline.core.terminal import counted
 
@@ -87,13 +80,12 @@ _MEANING = (
 )
 
 
-def forest_plot(agreement: Agreement) -> Element:
+def forest_plot(agreement: schema.Agreement) -> Element:
     labels = [found for figures in agreement.tasks.values() for found in figures.labels.values()]
-    axis = alpha_axis(value for found in labels for value in _drawn_values(found))
-    ticks = [(value, coefficient(value)) for value in axis.ticks(0.2) if abs(value - THRESHOLDS[1]) > 1e-9]
-    ticks = [tick for tick in ticks if abs(tick[0] - 0.6) > 1e-9] + [
-        (t, f"{t:.3f}".lstrip("0").rstrip("0")) for t in THRESHOLDS
-    ]
+    drawn = [value for found in labels for value in (found.krippendorff_alpha, found.gwet_ac1, found.percent_agreement)]
+    axis = alpha_axis([*drawn, *(found.intervals[_ALPHA].low for found in labels if _ALPHA in found.intervals)])
+    ticks = [(value, coefficient(value)) for value in axis.ticks(0.2) if value not in (0.6, THRESHOLDS[1])]
+    ticks += [(t, f"{t:.3f}".lstrip("0").rstrip("0")) for t in THRESHOLDS]
     names = element("tr", (element("th", name, scope="col") for name in _PLOT_COLUMNS))
     foot = element("tbody", row(element("td"), cell(scale(axis, ticks)), *(element("td") for _ in _PLOT_COLUMNS[2:])))
     caption = element("caption", "Agreement on each label", element("div", _legend(), class_="keys"))
@@ -101,20 +93,24 @@ def forest_plot(agreement: Agreement) -> Element:
     return element("table", caption, element("thead", names), bodies, foot, class_="forest")
 
 
-def _task_rows(task: TaskName, figures: TaskAgreement, axis: Axis) -> Element:
-    sizes = [
-        counted(figures.n_units, "passage" if task == "retrieval" else "answer"),
-        counted(len(figures.annotators), "annotator"),
-    ]
-    sizes += [f"mean α {estimate(figures.macro_alpha, figures.macro_interval)}"] if figures.macro_alpha else []
-    name = [element("b", task.capitalize()), element("small", f" {', '.join(sizes)}".replace("-", "−"))]
+def _task_rows(task: TaskName, figures: schema.TaskAgreement, axis: Axis) -> Element:
+    sizes = f" {counted(figures.n_units, UNITS[task])}, {counted(len(figures.annotators), 'annotator')}"
+    if figures.macro_alpha:
+        sizes += f", mean α {estimate(figures.macro_alpha, figures.macro_interval)}"
+    name = [element("b", task.capitalize()), element("small", sizes.replace("-", "−"))]
     title = row(element("th", name, colspan=len(_PLOT_COLUMNS), scope="rowgroup", class_="group"))
     return element("tbody", title, (_forest_row(label, found, axis) for label, found in figures.labels.items()))
 
 
-def label_section(figures: TaskAgreement) -> list[Child]:
+def label_section(figures: schema.TaskAgreement) -> list[Child]:
     rows = (_label_row(name, found) for name, found in figures.labels.items())
-    return [table("Figures of each label", _COLUMNS, rows, "figures whole", _MEANING), _discard_note(figures)]
+    discards = "How many units were discarded is not known: the files do not tell."
+    if figures.discards is not None:
+        discards = discard_sentence(figures.discards) or "No unit was discarded."
+    return [
+        table("Figures of each label", _COLUMNS, rows, "figures whole", _MEANING),
+        element("p", element("b", "Discards. "), element("bdi", discards), class_="note"),
+    ]
 
 
 def _legend() -> list[Child]:
@@ -133,26 +129,17 @@ def _legend() -> list[Child]:
     ]
 
 
-def _drawn_values(found: LabelAgreement) -> Iterator[float | None]:
+def _forest_row(name: str, found: schema.LabelAgreement, axis: Axis) -> Element:
     interval = found.intervals.get(_ALPHA)
-    yield from (found.krippendorff_alpha, found.gwet_ac1, found.percent_agreement)
-    yield interval.low if interval else None
-
-
-def _forest_row(name: str, found: LabelAgreement, axis: Axis) -> Element:
-    alpha, interval = found.krippendorff_alpha, found.intervals.get(_ALPHA)
-    marks: list[Child] = [thresholds(axis)]
-    if found.percent_agreement is not None:
-        marks.append(square(axis, found.percent_agreement))
-    if found.gwet_ac1 is not None:
-        marks.append(diamond(axis, found.gwet_ac1))
-    if interval is not None:
-        marks.append(whisker(axis, interval.low, interval.high))
-    if alpha is not None:
-        marks.append(dot(axis, alpha))
-    spoken = f"AC1 {coefficient(found.gwet_ac1)}, percent agreement {percent(found.percent_agreement)}"
-    between = f" between {coefficient(interval.low)} and {coefficient(interval.high)}" if interval else ""
-    plot = strip(f"{name}: α {coefficient(alpha)}{between}", spoken, marks)
+    plot = estimate_strip(
+        f"{name}: α",
+        f"AC1 {coefficient(found.gwet_ac1)}, percent agreement {percent(found.percent_agreement)}",
+        axis,
+        found.krippendorff_alpha,
+        interval and (interval.low, interval.high),
+        coefficient,
+        [thresholds(axis), square(axis, found.percent_agreement), diamond(axis, found.gwet_ac1)],
+    )
     verdict = fitness(found)
     mark = element("span", SYMBOLS[verdict], aria_hidden="true", class_="symbol")
     return row(
@@ -164,7 +151,7 @@ def _forest_row(name: str, found: LabelAgreement, axis: Axis) -> Element:
     )
 
 
-def _alpha_cell(found: LabelAgreement) -> Child:
+def _alpha_cell(found: schema.LabelAgreement) -> Child:
     return estimated(
         found.krippendorff_alpha,
         found.intervals.get(_ALPHA),
@@ -173,7 +160,7 @@ def _alpha_cell(found: LabelAgreement) -> Child:
     )
 
 
-def _prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
+def _prevalence_bar(name: str, found: schema.LabelAgreement) -> list[Child]:
     if found.prevalence is None:
         return missing("no ratings")
     share = percent(found.prevalence)
@@ -181,7 +168,7 @@ def _prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
     return [element("span", drawing, element("span", share, element("small", " yes")), class_="prevalence")]
 
 
-def _label_row(name: str, found: LabelAgreement) -> Element:
+def _label_row(name: str, found: schema.LabelAgreement) -> Element:
     return row(
         head(name),
         cell(f"{found.n_pairable_items:,}"),
@@ -194,12 +181,12 @@ def _label_row(name: str, found: LabelAgreement) -> Element:
     )
 
 
-def _figure(found: LabelAgreement, name: str, *, is_share: bool) -> Child:
+def _figure(found: schema.LabelAgreement, name: str, *, is_share: bool) -> Child:
     value = getattr(found, name)
     return percent(value) if is_share else number(value, found.undefined.get(name))
 
 
-def _reaches(found: LabelAgreement, threshold: str) -> str:
+def _reaches(found: schema.LabelAgreement, threshold: str) -> str:
     """The share of the resamples in which α reaches the threshold; never rounded to certainty."""
     below = found.p_below.get(threshold)
     if below is None:
@@ -210,29 +197,19 @@ def _reaches(found: LabelAgreement, threshold: str) -> str:
     return "> 99%" if 0.995 < share < 1 else f"{share:.0%}"
 
 
-def _discard_note(figures: TaskAgreement) -> Element:
-    if figures.discards is None:
-        text = "How many units were discarded is not known: the files do not tell."
-    else:
-        text = discard_sentence(figures.discards) or "No unit was discarded."
-    return element("p", element("b", "Discards. "), element("bdi", text), class_="note")
-
-
-def conditional_section(figures: TaskAgreement) -> list[Child]:
+def conditional_section(figures: schema.TaskAgreement) -> list[Child]:
     if not figures.conditional:
         return []
-    return [element("h3", "Labels bound by a rule"), _conditional_table(figures, figures.conditional)]
-
-
-def _conditional_table(figures: TaskAgreement, rules: Sequence[ConditionalAgreement]) -> Element:
     columns = ("Label", "where", "N′", "α [95 %]", "AC1", "agree", "yes votes", "broken")
-    rows = (_rule_row(figures, found) for found in rules)
-    return table(
-        "Agreement where a rule leaves the label open", columns, rows, "figures whole second", _CONDITIONAL_MEANING
-    )
+    rows = (_rule_row(figures, found) for found in figures.conditional)
+    caption = "Agreement where a rule leaves the label open"
+    return [
+        element("h3", "Labels bound by a rule"),
+        table(caption, columns, rows, "figures whole second", _CONDITIONAL_MEANING),
+    ]
 
 
-def _rule_row(figures: TaskAgreement, found: ConditionalAgreement) -> Element:
+def _rule_row(figures: schema.TaskAgreement, found: schema.ConditionalAgreement) -> Element:
     whole = figures.labels[found.label]
     broken = figures.constraint_violations.get(found.rule, 0)
     return row(
@@ -240,7 +217,7 @@ def _rule_row(figures: TaskAgreement, found: ConditionalAgreement) -> Element:
         element("td", f"{found.premise} is {'yes' if found.premise_value else 'no'}", class_="words"),
         cell(f"{found.n_pairable_items:,}"),
         cell(
-            estimated(found.krippendorff_alpha, found.interval, found.undefined.get("krippendorff_alpha")),
+            estimated(found.krippendorff_alpha, found.interval, found.undefined.get(_ALPHA)),
             _beside(number(whole.krippendorff_alpha)),
         ),
         cell(number(found.gwet_ac1, found.undefined.get("gwet_ac1")), _beside(number(whole.gwet_ac1))),
@@ -257,25 +234,22 @@ def _beside(figure: Child) -> Element:
 _WIDTH, _HEIGHT = 340, 170
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 326, 12, 142
 """Where the drawing proper ends within a panel, in pixels."""
-_MOST_TICKS = 5
-_ALPHA = "krippendorff_alpha"
-
-
-class _Week(NamedTuple):
-    name: str
-    monday: date
-    found: SliceLabel
 
 
 class _Point(NamedTuple):
+    """A week that has an α, where it is drawn."""
+
     x: float
-    week: _Week
+    """Pixels from the left."""
+    week: str
+    """ISO week such as `2025-W10`."""
     alpha: float
-    interval: Interval | None
+    found: schema.SliceLabel
 
 
-def time_section(figures: TaskAgreement) -> list[Child]:
+def time_section(figures: schema.TaskAgreement) -> list[Child]:
     parts: list[Child] = []
+    labels = tuple(figures.labels)
     if len(figures.weeks) > 1:
         parts += [
             element("h3", "Agreement over time"),
@@ -285,66 +259,49 @@ def time_section(figures: TaskAgreement) -> list[Child]:
                 "none, dashes at the foot are weeks without an α. The lines stand at .667 and .8.",
                 class_="note",
             ),
-            element("div", (week_panel(label, figures.weeks) for label in figures.labels), class_="panels"),
+            element("div", (week_panel(label, figures.weeks) for label in labels), class_="panels"),
             _change_note(figures.changes),
-            folded("The weeks as a table", _slices_table("week", figures.weeks, tuple(figures.labels))),
+            folded("The weeks as a table", _slices_table("week", figures.weeks, labels)),
         ]
     if len(figures.rounds) > 1:
-        parts += [element("h3", "Rounds side by side"), _rounds_table(figures)]
+        changes = [change for change in figures.changes if change.kind == "round"]
+        parts += [element("h3", "Rounds side by side"), _slices_table("round", figures.rounds, labels)]
+        parts += [_changes_table("Change of α from round to round", changes)] if changes else []
     if len(figures.languages) > 1:
-        parts += [element("h3", "Languages"), _slices_table("language", figures.languages, tuple(figures.labels))]
+        parts += [element("h3", "Languages"), _slices_table("language", figures.languages, labels)]
     return parts
 
 
-def week_panel(label: str, weeks: Sequence[AgreementSlice]) -> Element:
-    shown = [_Week(part.name, _monday(part.name), part.labels[label]) for part in weeks if label in part.labels]
-    days = Axis(float(shown[0].monday.toordinal()), float(shown[-1].monday.toordinal()))
-    runs = list(_runs_of_points(shown, days))
+def week_panel(label: str, weeks: Sequence[schema.AgreementSlice]) -> Element:
+    shown = [(part.name, part.labels[label]) for part in weeks if label in part.labels]
+    mondays = [float(date.fromisocalendar(int(name[:4]), int(name[-2:]), 1).toordinal()) for name, _ in shown]
+    days = Axis(mondays[0], mondays[-1])
+    places = [_LEFT + 8 + (_RIGHT - _LEFT - 16) * days.place(monday) for monday in mondays]
+    gaps: list[Child] = []
+    runs: list[list[_Point]] = [[]]
+    for x, (name, found) in zip(places, shown, strict=True):
+        if found.krippendorff_alpha is not None:
+            runs[-1].append(_Point(x, name, found.krippendorff_alpha, found))
+        else:
+            gaps.append(element("text", "–", x=x, y=_BOTTOM - 3, class_="gap", text_anchor="middle"))
+            runs.append([])
     points = [point for run in runs for point in run]
-    axis = alpha_axis([*(point.alpha for point in points), *(p.interval.low for p in points if p.interval)])
-    gaps = (
-        element("text", "–", x=_across(days, week), y=_BOTTOM - 3, class_="gap", text_anchor="middle")
-        for week in shown
-        if week.found.krippendorff_alpha is None
-    )
+    axis = alpha_axis([*(p.alpha for p in points), *(p.found.interval.low for p in points if p.found.interval)])
     drawing = figure_svg(
         f"{label}: α by week",
-        "; ".join(_spoken(point) for point in points) or "No week has an α.",
+        "; ".join(map(_spoken, points)) or "No week has an α.",
         _grid(axis),
-        _week_ticks(shown, days),
+        _week_ticks([name for name, _ in shown], places),
         gaps,
-        (_run_marks(run, axis) for run in runs),
+        (_run_marks(run, axis) for run in runs if run),
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         class_="weeks",
     )
     return element("figure", element("figcaption", label), drawing)
 
 
-def _monday(week: str) -> date:
-    year, number = week.split("-W")
-    return date.fromisocalendar(int(year), int(number), 1)
-
-
-def _across(days: Axis, week: _Week) -> float:
-    return _LEFT + 8 + (_RIGHT - _LEFT - 16) * days.place(float(week.monday.toordinal()))
-
-
 def _down(axis: Axis, alpha: float) -> float:
     return _BOTTOM - (_BOTTOM - _TOP) * axis.place(alpha)
-
-
-def _runs_of_points(weeks: Sequence[_Week], days: Axis) -> Iterator[list[_Point]]:
-    """The weeks with an α; a week without one in the list parts two runs."""
-    run: list[_Point] = []
-    for week in weeks:
-        alpha = week.found.krippendorff_alpha
-        if alpha is not None:
-            run.append(_Point(_across(days, week), week, alpha, week.found.interval))
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
 
 
 def _grid(axis: Axis) -> Iterator[Element]:
@@ -357,31 +314,28 @@ def _grid(axis: Axis) -> Iterator[Element]:
         yield element("line", x1=_LEFT, x2=_RIGHT, y1=y, y2=y, class_="threshold")
 
 
-def _week_ticks(weeks: Sequence[_Week], days: Axis) -> Iterator[Element]:
-    step = max(1, -(-len(weeks) // _MOST_TICKS))
+def _week_ticks(weeks: Sequence[str], places: Sequence[float]) -> Iterator[Element]:
+    step = max(1, -(-len(weeks) // 5))
     year = ""
-    for week in weeks[::step]:
-        name = week.name if week.name[:4] != year else week.name[5:]
-        x, anchor = _across(days, week), "middle"
-        if not year:
-            x, anchor = _LEFT, "start"
-        year = week.name[:4]
+    for week, place in list(zip(weeks, places, strict=True))[::step]:
+        name = week if week[:4] != year else week[5:]
+        x, anchor = (place, "middle") if year else (_LEFT, "start")
+        year = week[:4]
         yield element("text", name, x=x, y=_BOTTOM + 18, text_anchor=anchor, class_="tick")
 
 
 def _run_marks(run: Sequence[_Point], axis: Axis) -> Iterator[Element]:
     """No ribbon beside a missing interval."""
-    for bounded, points in groupby(run, key=lambda point: point.interval is not None):
-        if bounded:
-            yield from _ribbon(list(points), axis)
+    for _, points in groupby(run, key=lambda point: point.found.interval is not None):
+        yield from _ribbon(list(points), axis)
     yield element("polyline", points=_coordinates([(p.x, _down(axis, p.alpha)) for p in run]), class_="line")
     for p in run:
-        kind = "estimate" if p.interval else "estimate open"
+        kind = "estimate" if p.found.interval else "estimate open"
         yield element("circle", element("title", _spoken(p)), cx=p.x, cy=_down(axis, p.alpha), r=3.5, class_=kind)
 
 
 def _ribbon(points: Sequence[_Point], axis: Axis) -> Iterator[Element]:
-    ends = [(p.x, _down(axis, p.interval.high), _down(axis, p.interval.low)) for p in points if p.interval]
+    ends = [(p.x, _down(axis, each.high), _down(axis, each.low)) for p in points if (each := p.found.interval)]
     if len(ends) > 1:
         outline = [(x, high) for x, high, _ in ends] + [(x, low) for x, _, low in reversed(ends)]
         yield element("polygon", points=_coordinates(outline), class_="ribbon")
@@ -394,12 +348,13 @@ def _coordinates(points: Sequence[tuple[float, float]]) -> str:
 
 
 def _spoken(point: _Point) -> str:
-    between = f", {coefficient(point.interval.low)} to {coefficient(point.interval.high)}" if point.interval else ""
-    units = counted(point.week.found.n_pairable_items, "unit")
-    return f"{point.week.name}: α {coefficient(point.alpha)}{between}, {units}"
+    interval = point.found.interval
+    between = f", {coefficient(interval.low)} to {coefficient(interval.high)}" if interval else ""
+    units = counted(point.found.n_pairable_items, "unit")
+    return f"{point.week}: α {coefficient(point.alpha)}{between}, {units}"
 
 
-def _change_note(changes: Sequence[AlphaChange]) -> Element | None:
+def _change_note(changes: Sequence[schema.AlphaChange]) -> Element | None:
     tested = [change for change in changes if change.kind == "week"]
     certain = [change for change in tested if change.p_holm < SIGNIFICANT]
     if not tested:
@@ -410,15 +365,7 @@ def _change_note(changes: Sequence[AlphaChange]) -> Element | None:
     return _changes_table("Steps from week to week that are more than chance", certain)
 
 
-def _rounds_table(figures: TaskAgreement) -> list[Child]:
-    changes = [change for change in figures.changes if change.kind == "round"]
-    return [
-        _slices_table("round", figures.rounds, tuple(figures.labels)),
-        _changes_table("Change of α from round to round", changes) if changes else None,
-    ]
-
-
-def _changes_table(caption: str, changes: Sequence[AlphaChange]) -> Element:
+def _changes_table(caption: str, changes: Sequence[schema.AlphaChange]) -> Element:
     rows = (
         row(
             head(change.label),
@@ -432,18 +379,18 @@ def _changes_table(caption: str, changes: Sequence[AlphaChange]) -> Element:
     return table(caption, ("Label", "step", "change of α [95 %]", "p", "p after Holm"), rows, "figures second")
 
 
-def _estimated_change(change: AlphaChange) -> Child:
+def _estimated_change(change: schema.AlphaChange) -> Child:
     interval = change.interval
     ends = f" [{signed(interval.low)}, {signed(interval.high)}]" if interval else ""
     return [element("b", signed(change.difference)), element("span", ends, class_="bounds")]
 
 
-def _slices_table(kind: str, slices: Sequence[AgreementSlice], labels: Sequence[str]) -> Element:
+def _slices_table(kind: str, slices: Sequence[schema.AgreementSlice], labels: Sequence[str]) -> Element:
     rows = (
         row(
             head(quoted(part.name)),
             cell(f"{part.n_records:,}"),
-            *(cell(_slice_cell(part.labels[label])) if label in part.labels else cell("–") for label in labels),
+            *(cell(_slice_cell(part.labels[label]) if label in part.labels else "–") for label in labels),
         )
         for part in slices
     )
@@ -451,7 +398,7 @@ def _slices_table(kind: str, slices: Sequence[AgreementSlice], labels: Sequence[
     return table(f"α of each label by {kind}", (kind.capitalize(), "records", *labels), rows, "figures whole", meaning)
 
 
-def _slice_cell(found: SliceLabel) -> list[Child]:
+def _slice_cell(found: schema.SliceLabel) -> list[Child]:
     return [
         estimated(found.krippendorff_alpha, found.interval, found.undefined.get(_ALPHA)),
         element("small", f"{found.n_pairable_items:,} · {percent(found.prevalence)} yes", class_="below"),

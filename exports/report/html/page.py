@@ -1,9 +1,8 @@
-"""Judges against the jury: confusion, kappa, and a reliability plot for each label."""
+"""The report: its sections in their order, among them judges against the jury, and how all of it was computed."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from annotation.argilla.labels import TaskName
@@ -17,7 +16,6 @@ from exports.report.agreement_page import (
 )
 from exports.report.html.browser import browser_section
 from exports.report.html.elements import (
-    Axis,
     Child,
     bullets,
     cell,
@@ -47,20 +45,10 @@ from exports.report.words import (
     percent,
     warning_sentences,
 )
-from exports.statistics.agreement_schema import (
-    Agreement,
-    Calibration,
-    JudgeDifference,
-    JudgedTask,
-    ReliabilityBin,
-    TaskAgreement,
-)
+from exports.statistics import agreement_schema as schema
 from exports.statistics.disagreements import Disagreement
-from exports.statistics.ratings import InputFile
 from exports.statistics.results_schema import Results
 from exports.statistics.table import STATISTICS
-from pipeline.core.errors import OutputError
-from pipeline.core.files import staged_file
 from pipeline.core.tables import Table
 from pipeline.core.terminal import counted
 
@@ -76,10 +64,9 @@ _AGAINST = ("Label", "annotator", "N", "tp", "fp", "fn", "tn", "accuracy", "κ")
 _KAPPA_MEANING = "κ is undefined where both give the same answer everywhere, or nothing can be compared."
 _SIDE, _MARGIN, _SMALLEST, _LARGEST = 200, 46, 3.0, 11.0
 """Sides of a plot, the room for its numbers, and the radii of its circles, in pixels."""
-_UNIT = Axis(0.0, 1.0)
 
 
-def _judges_section(agreement: Agreement) -> Element | None:
+def _judges_section(agreement: schema.Agreement) -> Element | None:
     if not agreement.judges:
         return None
     tasks = (
@@ -91,12 +78,6 @@ def _judges_section(agreement: Agreement) -> Element | None:
         for task, found in judge.tasks.items()
     )
     together = [section_parts(section) for section in closing_sections(agreement)]
-    differences = _differences_table(agreement.judge_differences) if agreement.judge_differences else None
-    heading = element("h2", "Judges against the jury", id="judges")
-    return element("section", heading, tasks, together, differences)
-
-
-def _differences_table(differences: Sequence[JudgeDifference]) -> Element:
     rows = [
         (
             *(each.label, each.model_a, each.model_b),
@@ -106,13 +87,14 @@ def _differences_table(differences: Sequence[JudgeDifference]) -> Element:
             f"[{each.interval[0]:+.2f}, {each.interval[1]:+.2f}]" if each.interval else UNDEFINED,
             *(f"{p:.3f}" for p in (each.p, each.p_holm)),
         )
-        for each in differences
+        for each in agreement.judge_differences
     ]
-    table = text_table("Agreement with the majority, on the same units", Table([_APART, *rows], left=3))
-    return folded("All differences", table)
+    differences = text_table("Agreement with the majority, on the same units", Table([_APART, *rows], left=3))
+    heading = element("h2", "Judges against the jury", id="judges")
+    return element("section", heading, tasks, together, folded("All differences", differences) if rows else None)
 
 
-def _judge_details(found: JudgedTask) -> list[Child]:
+def _judge_details(found: schema.JudgedTask) -> list[Child]:
     plots = (_reliability_figure(label, figures.calibration) for label, figures in found.labels.items())
     return [
         element("div", plots, class_="panels"),
@@ -121,7 +103,7 @@ def _judge_details(found: JudgedTask) -> list[Child]:
     ]
 
 
-def _annotators_table(found: JudgedTask) -> Element:
+def _annotators_table(found: schema.JudgedTask) -> Element:
     rows = [
         (
             *(label, each.annotator),
@@ -136,7 +118,7 @@ def _annotators_table(found: JudgedTask) -> Element:
     return text_table("The judge against each annotator", Table([_AGAINST, *rows], left=2), _KAPPA_MEANING)
 
 
-def _tested_table(found: JudgedTask) -> Element:
+def _tested_table(found: schema.JudgedTask) -> Element:
     rows = [
         (
             *(label, each.annotator),
@@ -153,7 +135,7 @@ def _tested_table(found: JudgedTask) -> Element:
     )
 
 
-def _reliability_figure(label: str, found: Calibration) -> Element:
+def _reliability_figure(label: str, found: schema.Calibration) -> Element:
     spoken = "; ".join(_spoken(each) for each in found.bins if each.n)
     size = _SIDE + 2 * _MARGIN
     drawing = figure_svg(
@@ -167,54 +149,38 @@ def _reliability_figure(label: str, found: Calibration) -> Element:
     return element("figure", element("figcaption", label), drawing)
 
 
-def _spoken(found: ReliabilityBin) -> str:
+def _spoken(found: schema.ReliabilityBin) -> str:
     return f"{found.n:,} units at {percent(found.mean_p_yes)}: {percent(found.share_yes)} yes"
 
 
 def _frame() -> Iterator[Element]:
+    left, right, bottom, top = _MARGIN, _MARGIN + _SIDE, _MARGIN + _SIDE, _MARGIN
     for value in (0.0, 0.5, 1.0):
-        x, y = _across(value), _down(value)
-        yield element("line", x1=x, x2=x, y1=_down(0), y2=_down(1), class_="grid")
-        yield element("line", x1=_across(0), x2=_across(1), y1=y, y2=y, class_="grid")
-        yield element("text", percent(value), x=x, y=_down(0) + 20, text_anchor="middle", class_="tick")
-        yield element("text", percent(value), x=_across(0) - 6, y=y + 4, text_anchor="end", class_="tick")
-    yield element("line", x1=_across(0), x2=_across(1), y1=_down(0), y2=_down(1), class_="threshold")
-    middle = _across(0.5)
-    yield element("text", "judge's P(yes)", x=middle, y=_down(0) + 38, text_anchor="middle", class_="tick")
-    yield element("text", "jury says yes", x=_across(0), y=_down(1) - 12, class_="tick")
+        x, y = left + _SIDE * value, bottom - _SIDE * value
+        yield element("line", x1=x, x2=x, y1=bottom, y2=top, class_="grid")
+        yield element("line", x1=left, x2=right, y1=y, y2=y, class_="grid")
+        yield element("text", percent(value), x=x, y=bottom + 20, text_anchor="middle", class_="tick")
+        yield element("text", percent(value), x=left - 6, y=y + 4, text_anchor="end", class_="tick")
+    yield element("line", x1=left, x2=right, y1=bottom, y2=top, class_="threshold")
+    middle = left + _SIDE / 2
+    yield element("text", "judge's P(yes)", x=middle, y=bottom + 38, text_anchor="middle", class_="tick")
+    yield element("text", "jury says yes", x=left, y=top - 12, class_="tick")
 
 
-def _circles(found: Calibration) -> Iterator[Element]:
+def _circles(found: schema.Calibration) -> Iterator[Element]:
     most = max((each.n for each in found.bins), default=0)
     for each in found.bins:
         if each.mean_p_yes is not None and each.share_yes is not None:
             radius = max(_SMALLEST, _LARGEST * (each.n / most) ** 0.5)
-            x, y = _across(each.mean_p_yes), _down(each.share_yes)
+            x, y = _MARGIN + _SIDE * each.mean_p_yes, _MARGIN + _SIDE * (1 - each.share_yes)
             yield element("circle", element("title", _spoken(each)), cx=x, cy=y, r=radius, class_="estimate")
-
-
-def _across(value: float) -> float:
-    return _MARGIN + _SIDE * _UNIT.place(value)
-
-
-def _down(value: float) -> float:
-    return _MARGIN + _SIDE * (1 - _UNIT.place(value))
-
-
-_HASH_SHOWN = 12
-
-
-def _methods_of_statistics() -> Iterator[tuple[str, str]]:
-    for name in dict.fromkeys(("krippendorff_alpha", *STATISTICS)):
-        if method := STATISTICS[name].method:
-            yield method
 
 
 _TERMS: tuple[tuple[str, str], ...] = (
     ("Unit", "A query and a passage in retrieval, a record otherwise. Of several responses by one annotator to one "
      "unit the newest counts; drafts and discarded responses are not ratings. Units with one rating count for the "
      "share of yes, Fleiss' κ and AC1 only."),
-    *_methods_of_statistics(),
+    *(method for name in dict.fromkeys(("krippendorff_alpha", *STATISTICS)) if (method := STATISTICS[name].method)),
     ("κ", "Cohen's kappa of two annotators on the units that both rated."),
     ("Undefined", "Where all ratings are the same, α and κ are 0/0: such data cannot show that annotators tell yes "
      "from no. They stand as – with the reason, never as 1."),
@@ -224,65 +190,44 @@ _TERMS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def _methods_section(agreement: Agreement) -> Element:
-    terms = ([element("dt", term), element("dd", meaning)] for term, meaning in _TERMS)
-    return element(
-        "section",
-        element("h2", "Methods", id="methods"),
-        element("p", _resampling_sentence(agreement)),
-        folded("What the figures of agreement mean", element("dl", terms)),
-        folded("Ready to cite", (_task_sentences(agreement, task) for task in agreement.tasks)),
-        class_="methods",
-    )
-
-
-def _resampling_sentence(agreement: Agreement) -> str:
-    return (
+def _methods_section(agreement: schema.Agreement) -> Element:
+    computed = (
         f"Intervals are 95 %, by bootstrap over whole records (record_uuid) with all their units and labels, jointly "
         f"for all figures: B = {agreement.resamples:,} resamples, seed {agreement.seed}; BCa, and the expanded "
         f"percentile method where BCa is undefined or records are fewer than 20. Resamples without an α are dropped; "
         f"above 5 % of them the interval is refused. Computed by citejury {version('citejury')}, numpy "
         f"{version('numpy')}; the same files and seed give the same figures."
     )
+    terms = ([element("dt", term), element("dd", meaning)] for term, meaning in _TERMS)
+    return element(
+        "section",
+        element("h2", "Methods", id="methods"),
+        element("p", computed),
+        folded("What the figures of agreement mean", element("dl", terms)),
+        folded("Ready to cite", (_task_sentences(agreement, task) for task in agreement.tasks)),
+        class_="methods",
+    )
 
 
-def _task_sentences(agreement: Agreement, task: TaskName) -> Child:
+def _task_sentences(agreement: schema.Agreement, task: TaskName) -> Child:
     labels = agreement.tasks[task].labels
     sentences = [element("li", label, ": ", label_sentence(agreement, task, label)) for label in labels]
     mean = macro_sentence(agreement, task)
     return [element("h3", task.capitalize()), element("ul", element("li", mean) if mean else None, sentences)]
 
 
-def write_report(
-    path: Path,
-    agreement: Agreement,
-    disagreements: Sequence[Disagreement],
-    *,
-    remarks: Sequence[str] = (),
-    results: Results | None = None,
-    controls: Sequence[AnnotatorScores] = (),
-) -> None:
-    """Write the report as one HTML file; an earlier one is replaced as a whole.
-
-    `disagreements` are those that weigh most first in each task, `remarks` sentences about rows that were left out of
-    the figures. The report begins with agreement where no results are known.
-    """
-    text = render_report(agreement, disagreements, remarks=remarks, results=results, controls=controls)
-    try:
-        with staged_file(path) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
-
-
 def render_report(
-    agreement: Agreement,
+    agreement: schema.Agreement,
     disagreements: Sequence[Disagreement],
     *,
     remarks: Sequence[str] = (),
     results: Results | None = None,
     controls: Sequence[AnnotatorScores] = (),
 ) -> str:
+    """The report as one HTML file, which begins with agreement where no results are known.
+
+    `disagreements` are those that weigh most first in each task, `remarks` sentences about rows that were left out.
+    """
     style, style_hash = embedded("style", "style.css")
     script, script_hash = embedded("script", "browser.js")
     policy = (
@@ -313,8 +258,8 @@ def render_report(
                 class_="agreement",
             ),
             people_section(agreement),
-            _told("controls", control_sections(controls)),
-            _told("audit", audit_sections(agreement.audit)),
+            _shown("controls", control_sections(controls)),
+            _shown("audit", audit_sections(agreement.audit)),
             _judges_section(agreement),
             browser_section(disagreements),
             _methods_section(agreement),
@@ -324,62 +269,59 @@ def render_report(
     return "<!DOCTYPE html>\n" + to_html(element("html", head, body, lang="en-GB")) + "\n"
 
 
-def _navigation(agreement: Agreement, results: Results | None, *, has_controls: bool) -> Element:
-    parts = [("found", "What the jury found")] if results else []
-    parts += [("labels", "Labels")] if results and results.tasks else []
-    parts += [("agreement", "Agreement"), ("people", "People")]
-    parts += [("controls", "Controls")] if has_controls else []
-    parts += [("audit", "Audit")] if agreement.audit else []
-    parts += [("judges", "Judges")] if agreement.judges else []
-    parts += [("disagreements", "Disagreements"), ("methods", "Methods")]
-    return element(
-        "nav", (element("a", text, href=f"#{part}") for part, text in parts), aria_label="Parts of the report"
-    )
+def _navigation(agreement: schema.Agreement, results: Results | None, *, has_controls: bool) -> Element:
+    parts = {
+        "What the jury found": "found" if results else "",
+        "Labels": "labels" if results and results.tasks else "",
+        **{"Agreement": "agreement", "People": "people"},
+        "Controls": "controls" if has_controls else "",
+        "Audit": "audit" if agreement.audit else "",
+        "Judges": "judges" if agreement.judges else "",
+        **{"Disagreements": "disagreements", "Methods": "methods"},
+    }
+    links = (element("a", text, href=f"#{part}") for text, part in parts.items() if part)
+    return element("nav", links, aria_label="Parts of the report")
 
 
-def _told(name: str, sections: Iterable[Section]) -> Element | None:
+def _shown(name: str, sections: Iterable[Section]) -> Element | None:
     """Sections as every other output has them, `name` as the id of the first heading; None where there are none."""
     parts = [section_parts(section, "" if place else name) for place, section in enumerate(sections)]
     return element("section", parts) if parts else None
 
 
-def _agreement_head(agreement: Agreement, remarks: Sequence[str]) -> list[Child]:
+def _agreement_head(agreement: schema.Agreement, remarks: Sequence[str]) -> list[Child]:
     counting = bullets(remarks) if remarks else element("p", "Every row counts.", class_="note")
+    rows = (
+        row(
+            head(quoted(found.file)),
+            cell(f"{found.rows:,}"),
+            element("td", element("code", found.sha256[:12]), title=found.sha256),
+        )
+        for found in agreement.inputs
+    )
+    files = table("Files read", ("File", "rows", "SHA-256 begins with"), rows)
     return [
         element("h2", "How far the annotators agree", id="agreement"),
         forest_plot(agreement),
         element("p", FITNESS_MEANING, class_="note"),
         _cautions(agreement),
-        folded("Files read, and what of them did not count", _files_table(agreement.inputs), counting),
+        folded("Files read, and what of them did not count", files, counting),
     ]
 
 
-def _files_table(inputs: Sequence[InputFile]) -> Element:
-    rows = (
-        row(
-            head(quoted(found.file)),
-            cell(f"{found.rows:,}"),
-            element("td", element("code", found.sha256[:_HASH_SHOWN]), title=found.sha256),
-        )
-        for found in inputs
-    )
-    return table("Files read", ("File", "rows", "SHA-256 begins with"), rows)
-
-
-def _cautions(agreement: Agreement) -> Child:
-    told = {task: list(warning_sentences(figures)) for task, figures in agreement.tasks.items()}
-    if not any(told.values()):
+def _cautions(agreement: schema.Agreement) -> Child:
+    found = {task: list(warning_sentences(figures)) for task, figures in agreement.tasks.items()}
+    cautions = {task: sentences for task, sentences in found.items() if sentences}
+    if not cautions:
         return element("p", "No warning applies.", class_="note")
-    counts = ", ".join(f"{task} {len(sentences)}" for task, sentences in told.items() if sentences)
+    counts = ", ".join(f"{task} {len(sentences)}" for task, sentences in cautions.items())
     parts = (
-        element("div", element("h3", task.capitalize()), bullets(sentences))
-        for task, sentences in told.items()
-        if sentences
+        element("div", element("h3", task.capitalize()), bullets(sentences)) for task, sentences in cautions.items()
     )
     return folded(f"What to mind first: {counts}", element("div", parts, class_="tasks"), class_="mind", id="mind")
 
 
-def _task_details(task: TaskName, figures: TaskAgreement) -> Element:
+def _task_details(task: TaskName, figures: schema.TaskAgreement) -> Element:
     changes = list(change_sentences(figures))
     return folded(
         element("h3", f"{task.capitalize()} in detail"),
@@ -392,30 +334,23 @@ def _task_details(task: TaskName, figures: TaskAgreement) -> Element:
     )
 
 
-def _coverage(figures: TaskAgreement) -> list[Child]:
-    shared = figures.overlap.units_by_ratings
-    sizes = ", ".join(f"{ratings} for {units:,}" for ratings, units in sorted(shared.items()))
-    repeats = counted(figures.n_duplicates, "older response")
-    sentences = [
-        f"{counted(figures.n_units, 'unit')} of {counted(figures.n_records, 'record')}.",
-        f"Annotators per unit: {sizes}." if sizes else "",
-        f"{repeats} left out because the annotator has a newer one on the unit." if figures.n_duplicates else "",
-        _pairs_sentence(figures),
-    ]
-    groups = figures.overlap.components
-    return [
-        element("p", " ".join(filter(None, sentences)), class_="note"),
-        element("p", _groups_sentence(groups), class_="note") if len(groups) > 1 else None,
-    ]
-
-
-def _pairs_sentence(figures: TaskAgreement) -> str:
-    apart, pairs = figures.overlap.pairs_apart, math.comb(len(figures.annotators), 2)
-    return f"{apart:,} of {counted(pairs, 'pair')} of annotators share no unit and cannot be compared." if apart else ""
-
-
-def _groups_sentence(groups: Sequence[Sequence[str]]) -> list[Child]:
-    named: list[Child] = []
-    for place, group in enumerate(groups, start=1):
-        named += [f"({place}) " if place == 1 else f"; ({place}) ", quoted(", ".join(group))]
-    return [f"{len(groups)} groups of annotators share no unit with each other: ", named, "."]
+def _coverage(figures: schema.TaskAgreement) -> Iterator[Child]:
+    overlap, pairs = figures.overlap, math.comb(len(figures.annotators), 2)
+    sizes = ", ".join(f"{ratings} for {units:,}" for ratings, units in sorted(overlap.units_by_ratings.items()))
+    text = f"{counted(figures.n_units, 'unit')} of {counted(figures.n_records, 'record')}."
+    if sizes:
+        text += f" Annotators per unit: {sizes}."
+    if figures.n_duplicates:
+        repeats = counted(figures.n_duplicates, "older response")
+        text += f" {repeats} left out because the annotator has a newer one on the unit."
+    if apart := overlap.pairs_apart:
+        text += f" {apart:,} of {counted(pairs, 'pair')} of annotators share no unit and cannot be compared."
+    yield element("p", text, class_="note")
+    if len(groups := overlap.components) > 1:
+        named = (
+            [f"({place}) " if place == 1 else f"; ({place}) ", quoted(", ".join(group))]
+            for place, group in enumerate(groups, start=1)
+        )
+        yield element(
+            "p", f"{len(groups)} groups of annotators share no unit with each other: ", named, ".", class_="note"
+        )

@@ -1,4 +1,4 @@
-"""Pairs of annotators: a heat map for each label, kappa above the diagonal and shared units below it."""
+"""Annotators: a heat map of their pairs for each label, who stands out, and everybody's figures."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,9 +13,9 @@ from exports.report.html.elements import (
     cell,
     coefficient,
     difference_axis,
-    dot,
     element,
     ends,
+    estimate_strip,
     estimated,
     figure_svg,
     folded,
@@ -28,9 +28,7 @@ from exports.report.html.elements import (
     scale,
     sentence,
     signed,
-    strip,
     table,
-    whisker,
 )
 from exports.report.words import UNDEFINED, annotator_sentences, percent
 from exports.statistics.agreement_schema import Agreement, AnnotatorAgreement, PairAgreement, TaskAgreement
@@ -41,10 +39,8 @@ MOST_ANNOTATORS = 20
 _NAME_LENGTH = 12
 _SIDE, _LETTER = 38, 7
 """Side of a cell, and the room that a letter of a name takes, in pixels."""
-_PALE, _DARK = 0.08, 1.0
-"""Strength of the colour at a kappa of 0 or less and of 1."""
-_WHITE_FROM = 0.75
-"""On stronger colours white text has more contrast than black."""
+_PALE = 0.08
+"""Strength of the colour at a kappa of 0 or less."""
 
 _Key = tuple[str, str]
 
@@ -74,8 +70,9 @@ def pair_section(figures: TaskAgreement) -> list[Child]:
         text += f" Shown are {len(names)} who share most units{rest}."
     named = short_names(names)
     room = _LETTER * max(len(name) for name in named.values())
+    both = [(key, pair) for pair in figures.pairs for key in _keys(pair)]
     maps = (
-        _heat_map(_Map(label, named, _by_names(figures.pairs, label), room + 16.0, 0.7 * room + 20))
+        _heat_map(_Map(label, named, {key: p for key, p in both if p.label == label}, room + 16.0, 0.7 * room + 20))
         for label in figures.labels
     )
     shown = set(names)
@@ -113,7 +110,7 @@ def similar_order(names: Sequence[str], pairs: Iterable[PairAgreement]) -> list[
     found: dict[_Key, list[float]] = {}
     for pair in pairs:
         if pair.cohen_kappa is not None:
-            for key in ((pair.rater_a, pair.rater_b), (pair.rater_b, pair.rater_a)):
+            for key in _keys(pair):
                 found.setdefault(key, []).append(pair.cohen_kappa)
     means = {key: sum(kappas) / len(kappas) for key, kappas in found.items()}
     left = sorted(names)
@@ -145,21 +142,19 @@ def _shared_start(names: Sequence[str]) -> int:
     return next(differ, min(len(first), len(last)))
 
 
-def _by_names(pairs: Iterable[PairAgreement], label: str) -> dict[_Key, PairAgreement]:
-    return {
-        key: pair
-        for pair in pairs
-        if pair.label == label
-        for key in ((pair.rater_a, pair.rater_b), (pair.rater_b, pair.rater_a))
-    }
+def _keys(pair: PairAgreement) -> tuple[_Key, _Key]:
+    return (pair.rater_a, pair.rater_b), (pair.rater_b, pair.rater_a)
 
 
 def _heat_map(shown: _Map) -> Element:
     size, names = _SIDE * len(shown.names), list(shown.names)
     width, height = shown.left + size + 0.8 * (shown.left - 16), shown.top + size + 2
+    pairs = [
+        pair for (first, second), pair in shown.pairs.items() if first == pair.rater_a and {first, second} <= {*names}
+    ]
     drawing = figure_svg(
         f"{shown.label}: pairs of annotators",
-        _spoken_pairs(shown),
+        "; ".join(map(_spoken, pairs)) or "No shared units.",
         _heads(shown),
         (_map_cell(shown, names, line, column) for line in range(len(names)) for column in range(len(names))),
         viewBox=f"0 0 {width} {height}",
@@ -170,19 +165,11 @@ def _heat_map(shown: _Map) -> Element:
     return element("figure", element("figcaption", shown.label), element("div", drawing, class_="wide"))
 
 
-def _spoken_pairs(shown: _Map) -> str:
-    pairs = (pair for (first, _), pair in shown.pairs.items() if first == pair.rater_a)
-    drawn = (_spoken(pair) for pair in pairs if {pair.rater_a, pair.rater_b} <= set(shown.names))
-    return "; ".join(drawn) or "No shared units."
-
-
 def _heads(shown: _Map) -> Iterator[Element]:
     for place, (name, short) in enumerate(shown.names.items()):
-        middle = _SIDE * place + _SIDE / 2
-        whole = element("title", name)
-        yield element(
-            "text", short, whole, x=shown.left - 8, y=shown.top + middle + 4, text_anchor="end", class_="name"
-        )
+        middle, whole = _SIDE * place + _SIDE / 2, element("title", name)
+        x, y = shown.left - 8, shown.top + middle + 4
+        yield element("text", short, whole, x=x, y=y, text_anchor="end", class_="name")
         x, y = shown.left + middle, shown.top - 8
         yield element("text", short, whole, x=x, y=y, transform=f"rotate(-40 {x:g} {y:g})", class_="name")
 
@@ -195,23 +182,23 @@ def _map_cell(shown: _Map, names: Sequence[str], line: int, column: int) -> Elem
     few, above = pair.n_shared < FEW_SHARED, column > line
     kappa = pair.cohen_kappa
     coloured = above and not few and kappa is not None
-    strength = _PALE + (_DARK - _PALE) * min(max(kappa or 0.0, 0.0), 1.0)
+    strength = _PALE + (1 - _PALE) * min(max(kappa or 0.0, 0.0), 1.0)
+    x, y = shown.left + _SIDE * column, shown.top + _SIDE * line
     ground = element(
         "rect",
-        x=shown.left + _SIDE * column + 1,
-        y=shown.top + _SIDE * line + 1,
+        x=x + 1,
+        y=y + 1,
         width=_SIDE - 2,
         height=_SIDE - 2,
         rx=3,
         class_="heat" if coloured else "few" if few and above else "count",
         fill_opacity=strength if coloured else None,
     )
-    kind = "on" if coloured and strength > _WHITE_FROM else "dim" if few or not above else "off"
-    at = {"x": shown.left + _SIDE * column + _SIDE / 2, "y": shown.top + _SIDE * line + _SIDE / 2 + 4}
+    # On a stronger colour white text has more contrast than black.
+    kind = "on" if coloured and strength > 0.75 else "dim" if few or not above else "off"
     text = coefficient(kappa) if above else f"{pair.n_shared:,}"
-    return element(
-        "g", element("title", _spoken(pair)), ground, element("text", text, text_anchor="middle", class_=kind, **at)
-    )
+    written = element("text", text, text_anchor="middle", class_=kind, x=x + _SIDE / 2, y=y + _SIDE / 2 + 4)
+    return element("g", element("title", _spoken(pair)), ground, written)
 
 
 def _spoken(pair: PairAgreement) -> str:
@@ -221,41 +208,20 @@ def _spoken(pair: PairAgreement) -> str:
 
 
 def _legend() -> Element:
-    steps = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    marks: list[Child] = [
-        element(
-            "rect", x=i * 34, y=2, width=32, height=14, rx=3, class_="heat", fill_opacity=_PALE + (_DARK - _PALE) * step
-        )
-        for i, step in enumerate(steps)
-    ]
-    marks += [
-        element(
-            "text", "≤ 0" if not step else coefficient(step), x=i * 34 + 16, y=30, text_anchor="middle", class_="tick"
-        )
-        for i, step in enumerate(steps)
-    ]
-    grey = [
-        element("rect", x=224, y=2, width=32, height=14, rx=3, class_="few"),
-        element("text", f"< {FEW_SHARED} shared", x=240, y=30, text_anchor="middle", class_="tick"),
-    ]
-    return figure_svg(
-        "Scale of κ", "From pale, 0 or less, to dark, 1.", marks, grey, width=290, height=34, class_="legend"
-    )
+    marks: list[Child] = []
+    for at, step in enumerate((0.0, 0.2, 0.4, 0.6, 0.8, 1.0)):
+        strength = _PALE + (1 - _PALE) * step
+        marks.append(element("rect", x=at * 34, y=2, width=32, height=14, rx=3, class_="heat", fill_opacity=strength))
+    for at, text in enumerate(("≤ 0", ".20", ".40", ".60", ".80", "1.00")):
+        marks.append(element("text", text, x=at * 34 + 16, y=30, text_anchor="middle", class_="tick"))
+    marks.append(element("rect", x=224, y=2, width=32, height=14, rx=3, class_="few"))
+    marks.append(element("text", f"< {FEW_SHARED} shared", x=240, y=30, text_anchor="middle", class_="tick"))
+    return figure_svg("Scale of κ", "From pale, 0 or less, to dark, 1.", marks, width=290, height=34, class_="legend")
 
 
 def _pair_table(pairs: Sequence[PairAgreement]) -> Element:
-    columns = (
-        "First, second",
-        "label",
-        "shared",
-        "κ [95 %]",
-        "PABAK",
-        "both yes",
-        "only first",
-        "only second",
-        "both no",
-        "McNemar p",
-    )
+    counts = ("both yes", "only first", "only second", "both no")
+    columns = ("First, second", "label", "shared", "κ [95 %]", "PABAK", *counts, "McNemar p")
     rows = (
         row(
             head(quoted(pair.rater_a), ", ", quoted(pair.rater_b)),
@@ -274,17 +240,9 @@ def _pair_table(pairs: Sequence[PairAgreement]) -> Element:
 _MOST_ANNOTATORS = 40
 """More rows a label nobody reads; `annotators.csv` has them all."""
 _SHARE = Axis(0.0, 1.0)
-_COLUMNS: tuple[Child, ...] = (
-    "Annotator",
-    "ratings",
-    "says yes",
-    "yes votes",
-    "as the others",
-    "κ",
-    "bias",
-    "alone",
-    "Δα",
-    "α without less α",
+_COLUMNS = (
+    *("Annotator", "ratings", "says yes", "yes votes"),
+    *("as the others", "κ", "bias", "alone", "Δα", "α without less α"),
 )
 _MEANING = (
     "As the others: share of units on which she says what most of the others say, and κ with them; bias above 0: she "
@@ -296,18 +254,11 @@ _MEANING = (
 _CHANCE = "Beyond chance: were all annotators interchangeable, at most one report in twenty would name anybody."
 
 
-class _Panel(NamedTuple):
-    differences: Axis
-    pooled: dict[str, float | None]
-    """The share of yes among all ratings, by label."""
-
-
 def people_section(agreement: Agreement) -> Element:
-    told = {task: list(annotator_sentences(figures)) for task, figures in agreement.tasks.items()}
     named = [
         element("li", element("b", f"{task.capitalize()}: "), sentence(text))
-        for task, sentences in told.items()
-        for text in sentences
+        for task, figures in agreement.tasks.items()
+        for text in annotator_sentences(figures)
     ]
     tested = any(found.p is not None for figures in agreement.tasks.values() for found in figures.annotators_vs_rest)
     nobody = "Nobody: no annotator differs from the others by more than chance explains."
@@ -334,42 +285,36 @@ def people_section(agreement: Agreement) -> Element:
 def _panel_table(figures: TaskAgreement) -> Element | None:
     if not figures.annotators_vs_rest:
         return None
-    reaches = [end for found in figures.annotators_vs_rest for end in _reach(found)]
-    panel = _Panel(difference_axis(reaches), {label: found.prevalence for label, found in figures.labels.items()})
-    bodies = [
-        _label_rows(label, [found for found in figures.annotators_vs_rest if found.label == label], panel)
-        for label in figures.labels
-    ]
-    rows = [*bodies, _axis_row(panel)]
-    return table("Each annotator on each label", _COLUMNS, rows, "figures panel whole", _MEANING)
+    drawn = [found.delta_alpha for found in figures.annotators_vs_rest]
+    intervals = [found.delta_interval for found in figures.annotators_vs_rest if found.delta_interval]
+    axis = difference_axis([*drawn, *(end for found in intervals for end in (found.low, found.high))])
+    bodies = [_label_rows(label, figures, axis) for label in figures.labels]
+    return table("Each annotator on each label", _COLUMNS, [*bodies, _axis_row(axis)], "figures panel whole", _MEANING)
 
 
-def _reach(found: AnnotatorAgreement) -> list[float | None]:
-    interval = found.delta_interval
-    return [found.delta_alpha, *((interval.low, interval.high) if interval else ())]
-
-
-def _label_rows(label: str, rows: Sequence[AnnotatorAgreement], panel: _Panel) -> Element:
+def _label_rows(label: str, figures: TaskAgreement, axis: Axis) -> Element:
+    rows = [found for found in figures.annotators_vs_rest if found.label == label]
     shown = sorted(rows, key=lambda found: -found.n_ratings)[:_MOST_ANNOTATORS]
     kept = [found for found in rows if found in shown] if len(shown) < len(rows) else rows
     more = f" ({len(kept)} of {len(rows)} annotators; annotators.csv has all)" if len(kept) < len(rows) else ""
     title = row(element("th", label, element("small", more), colspan=len(_COLUMNS), scope="rowgroup", class_="group"))
-    return element("tbody", title, (_annotator_row(found, panel) for found in kept))
+    pooled = figures.labels[label].prevalence
+    return element("tbody", title, (_annotator_row(found, pooled, axis) for found in kept))
 
 
-def _annotator_row(found: AnnotatorAgreement, panel: _Panel) -> Element:
+def _annotator_row(found: AnnotatorAgreement, pooled: float | None, axis: Axis) -> Element:
     agreed = found.agreement_with_majority_of_others
     return row(
         head(quoted(found.rater)),
         cell(f"{found.n_ratings:,}"),
         cell(percent(found.positive_rate)),
-        element("td", _rate_strip(found, panel), class_="drawn"),
+        element("td", _rate_strip(found, pooled), class_="drawn"),
         cell(f"{percent(agreed)}", element("small", f" of {found.n_compared:,}", class_="why")),
         cell(number(found.kappa_with_majority_of_others)),
         cell(signed(found.bias_index)),
         cell(f"{found.lone_dissents:,}"),
         cell(_difference(found)),
-        element("td", _difference_strip(found, panel.differences), class_="drawn"),
+        element("td", _difference_strip(found, axis), class_="drawn"),
     )
 
 
@@ -382,39 +327,30 @@ def _difference(found: AnnotatorAgreement) -> Child:
     return [value, element("span", f" {ends(interval)}", class_="bounds") if interval else None]
 
 
-def _rate_strip(found: AnnotatorAgreement, panel: _Panel) -> Child:
+def _rate_strip(found: AnnotatorAgreement, pooled: float | None) -> Child:
     """With Wilson's interval; the line is that of all ratings."""
     if found.positive_rate is None:
         return missing("no ratings")
-    pooled, interval = panel.pooled[found.label], found.positive_rate_interval
-    marks: list[Child] = [rule(_SHARE, pooled, "threshold") if pooled is not None else None]
-    if interval is not None:
-        marks.append(whisker(_SHARE, *interval))
-    between = f" between {percent(interval[0])} and {percent(interval[1])}" if interval else ""
-    spoken = f"{found.rater}: yes {percent(found.positive_rate)}{between}"
-    return strip(spoken, f"All ratings: {percent(pooled)}.", marks, dot(_SHARE, found.positive_rate))
+    line = None if pooled is None else rule(_SHARE, pooled, "threshold")
+    name, everybody = f"{found.rater}: yes", f"All ratings: {percent(pooled)}."
+    return estimate_strip(name, everybody, _SHARE, found.positive_rate, found.positive_rate_interval, percent, line)
 
 
 def _difference_strip(found: AnnotatorAgreement, axis: Axis) -> Child:
     if found.delta_alpha is None:
         return UNDEFINED
-    interval = found.delta_interval
-    marks = whisker(axis, interval.low, interval.high) if interval else []
-    between = f" between {signed(interval.low)} and {signed(interval.high)}" if interval else ""
-    spoken = f"{found.rater}: Δα {signed(found.delta_alpha)}{between}"
+    ends = found.delta_interval and (found.delta_interval.low, found.delta_interval.high)
     without = f"Without her α is {coefficient(found.alpha_without)}."
-    return strip(spoken, without, rule(axis, 0.0, "zero"), marks, dot(axis, found.delta_alpha))
+    zero = rule(axis, 0.0, "zero")
+    return estimate_strip(f"{found.rater}: Δα", without, axis, found.delta_alpha, ends, signed, zero)
 
 
-def _axis_row(panel: _Panel) -> Element:
-    end = panel.differences.high
+def _axis_row(axis: Axis) -> Element:
     shares = scale(_SHARE, ((0, "0"), (0.5, "50 %"), (1, "100 %")))
-    differences = scale(panel.differences, ((-end, signed(-end)), (0, "0"), (end, signed(end))))
-    empty = [element("td") for _ in range(2)]
-    gap = [element("td") for _ in range(5)]
-    drawn = (element("td", drawing, class_="drawn") for drawing in (shares, differences))
-    first, last = drawn
-    return element("tbody", row(element("td"), empty, first, gap, last), class_="axis")
+    differences = scale(axis, ((axis.low, signed(axis.low)), (0, "0"), (axis.high, signed(axis.high))))
+    first, last = (element("td", drawing, class_="drawn") for drawing in (shares, differences))
+    empty = [element("td") for _ in range(8)]
+    return element("tbody", row(empty[:3], first, empty[3:], last), class_="axis")
 
 
 def _conduct_table(figures: TaskAgreement) -> Element | None:

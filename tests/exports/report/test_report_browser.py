@@ -13,7 +13,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
 from exports.report.html.browser import PRINTED, SHOWN
-from exports.report.html.page import write_report
+from exports.report.html.page import render_report
 from exports.statistics.disagreements import Disagreement
 from tests.support.page_driver import start_browser, wait
 from tests.support.report_data import HOSTILE, hostile_report_parts, hostile_results, whole_report_parts, with_texts
@@ -44,7 +44,7 @@ def disagreements() -> list[Disagreement]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, disagreements: list[Disagreement]) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(path, whole_report_parts()[0], disagreements, results=results())
+    path.write_text(render_report(whole_report_parts()[0], disagreements, results=results()), encoding="utf-8")
     return path
 
 
@@ -52,7 +52,7 @@ def report(tmp_path_factory: pytest.TempPathFactory, disagreements: list[Disagre
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("hostile") / "report.html"
     agreement, found, remarks = hostile_report_parts()
-    write_report(path, agreement, found, remarks=remarks, results=hostile_results())
+    path.write_text(render_report(agreement, found, remarks=remarks, results=hostile_results()), encoding="utf-8")
     return path
 
 
@@ -227,7 +227,10 @@ def test_on_a_phone_no_name_in_the_denominators_is_broken_within_a_word(
     browser: webdriver.Chrome, tmp_path: Path, disagreements: list[Disagreement]
 ) -> None:
     path = tmp_path / "report.html"
-    write_report(path, whole_report_parts()[0], disagreements, results=results(("claude", "perplexity", "x" * 90)))
+    path.write_text(
+        render_report(whole_report_parts()[0], disagreements, results=results(("claude", "perplexity", "x" * 90))),
+        encoding="utf-8",
+    )
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride", {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     )
