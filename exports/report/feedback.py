@@ -110,8 +110,9 @@ def _answers(
         if value != MISSING:
             others_yes, others_no = int(yes[unit]) - (value == YES), int(no[unit]) - (value == NO)
             against = others_no if value == YES else others_yes
-            decision = decisions.get((*units[unit], label))
-            found = Difference(*units[unit], value == YES, others_yes + others_no, against, decision is not None)
+            record, chunk = units[unit]
+            decision = decisions.get((record, chunk, label))
+            found = Difference(record, chunk, value == YES, others_yes + others_no, against, decision is not None)
             yield int(annotator), found, decision
 
 

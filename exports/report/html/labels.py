@@ -115,7 +115,7 @@ def label_section(figures: schema.TaskAgreement) -> list[Child]:
 
 def _legend() -> list[Child]:
     whole = Axis(-1.0, 1.0)
-    marks = {
+    marks: dict[str, Child] = {
         "α, 95 % interval": [*whisker(whole, -0.9, 0.9), dot(whole, 0)],
         "AC1": [diamond(whole, 0)],
         "percent agreement": [square(whole, 0)],
@@ -136,7 +136,7 @@ def _forest_row(name: str, found: schema.LabelAgreement, axis: Axis) -> Element:
         f"AC1 {coefficient(found.gwet_ac1)}, percent agreement {percent(found.percent_agreement)}",
         axis,
         found.krippendorff_alpha,
-        interval and (interval.low, interval.high),
+        (interval.low, interval.high) if interval else None,
         coefficient,
         [thresholds(axis), square(axis, found.percent_agreement), diamond(axis, found.gwet_ac1)],
     )

@@ -347,10 +347,7 @@ def _coverage(figures: schema.TaskAgreement) -> Iterator[Child]:
         text += f" {apart:,} of {counted(pairs, 'pair')} of annotators share no unit and cannot be compared."
     yield element("p", text, class_="note")
     if len(groups := overlap.components) > 1:
-        named = (
-            [f"({place}) " if place == 1 else f"; ({place}) ", quoted(", ".join(group))]
-            for place, group in enumerate(groups, start=1)
-        )
-        yield element(
-            "p", f"{len(groups)} groups of annotators share no unit with each other: ", named, ".", class_="note"
-        )
+        named: list[Child] = [f"{len(groups)} groups of annotators share no unit with each other: "]
+        for place, group in enumerate(groups, start=1):
+            named += [f"({place}) " if place == 1 else f"; ({place}) ", quoted(", ".join(group))]
+        yield element("p", named, ".", class_="note")

@@ -339,7 +339,7 @@ def _rate_strip(found: AnnotatorAgreement, pooled: float | None) -> Child:
 def _difference_strip(found: AnnotatorAgreement, axis: Axis) -> Child:
     if found.delta_alpha is None:
         return UNDEFINED
-    ends = found.delta_interval and (found.delta_interval.low, found.delta_interval.high)
+    ends = (found.delta_interval.low, found.delta_interval.high) if found.delta_interval else None
     without = f"Without her α is {coefficient(found.alpha_without)}."
     zero = rule(axis, 0.0, "zero")
     return estimate_strip(f"{found.rater}: Δα", without, axis, found.delta_alpha, ends, signed, zero)
