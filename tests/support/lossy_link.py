@@ -112,3 +112,20 @@ def lossy_link(upstream: str, share: float = 0.0, seed: int = 1) -> Iterator[Los
         finally:
             link.shutdown()
             thread.join()
+
+
+class StockArgilla(Forward):
+    """The same server without our routes: it answers as it does for any path that it does not know."""
+
+    def forward_without_ours(self) -> None:
+        self.path = self.path.replace("/citejury/", "/unknown/")
+        self.forward()
+
+    do_GET = do_POST = forward_without_ours
+
+
+@contextmanager
+def stock_argilla(url: str) -> Iterator[LossyLink]:
+    with lossy_link(url) as link:
+        link.RequestHandlerClass = StockArgilla
+        yield link

@@ -1,12 +1,13 @@
 """A campaign of two annotators in Argilla, for the tests of the set-up."""
 
+from pathlib import Path
 from typing import Any
 
 from annotation.argilla.client import Argilla
-from annotation.argilla.labels import LABELS
+from annotation.argilla.labels import LABELS, TaskName
 from annotation.argilla.tasks import PRODUCTION, define_dataset
 from annotation.argilla.wording import read_wording
-from annotation.campaign.datasets import current_datasets, with_version
+from annotation.campaign.datasets import current_datasets, find_datasets, with_version
 from annotation.campaign.file import Campaign, places
 from annotation.campaign.people import Passwords
 from annotation.campaign.routing import ROUTING
@@ -38,12 +39,26 @@ def done(report: Plan) -> dict[tuple[str, str], str]:
     return {(step.workspace, step.name): step.done for step in report.steps}
 
 
-def submit_first(owner: Argilla, dataset_id: str) -> dict[str, Any]:
+def answered(record_uuid: str, answer: str = ANSWER.answer, **values: Any) -> QueryResponse:
+    return ANSWER.model_copy(update={"record_uuid": record_uuid, "answer": answer, **values})
+
+
+def write_records(path: Path, *records: QueryResponse) -> Path:
+    path.write_text("".join(f"{each.model_dump_json()}\n" for each in records), encoding="utf-8")
+    return path
+
+
+def held(owner: Argilla, workspace: str, task: TaskName = "generation", *of: str, include: Any = ("responses",)) -> Any:
+    """The records of a task's newest dataset; `of` are its language and round."""
+    dataset = find_datasets(owner, workspace, *of)[task]
+    return [item for _, page in owner.record_pages(dataset.id, include) for item in page]
+
+
+def submit_first(owner: Argilla, dataset_id: str, status: str = "submitted") -> dict[str, Any]:
     record = next(owner.record_pages(dataset_id))[1][0]
     task = next(item["name"] for item in owner.request("GET", f"/datasets/{dataset_id}/questions")["items"])
     labels = next(labels for labels in LABELS.values() if task in labels)
-    values = {label: {"value": "yes"} for label in labels}
-    body = {"status": "submitted", "values": values}
+    body = {"status": status, "values": {label: {"value": "yes"} for label in labels}}
     made: dict[str, Any] = owner.request("POST", f"/records/{record['id']}/responses", json=body)
     return made
 

@@ -9,7 +9,14 @@ import pandas
 import pytest
 
 from annotation import push_frame
-from annotation.push.record_sources import check_naming, check_paths, kept_records, read_source, records_from_frame
+from annotation.push.record_sources import (
+    Naming,
+    check_naming,
+    check_paths,
+    kept_records,
+    read_source,
+    records_from_frame,
+)
 from pipeline.core.errors import BadRowsError, InputError
 from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from pipeline.csv.file import write_answers
@@ -97,34 +104,23 @@ def test_a_csv_file_without_answers_or_of_another_kind_is_refused(tmp_path: Path
         check_paths([tmp_path / name])
 
 
-def test_answers_that_name_their_model_are_listed(tmp_path: Path) -> None:
-    write_answers(tmp_path / "openai.csv", [stored(0, "openai", "As ChatGPT, I cannot."), stored(1, "openai")])
-    (line,) = check_paths([tmp_path / "openai.csv"]).naming
-    assert line.startswith(f"{UUIDS[0]}: 'ChatGPT' in ")
-
-
-def test_answers_are_counted_and_not_the_names_in_them_and_those_that_speak_as_their_model_can_be_left_out(
-    tmp_path: Path,
-) -> None:
+def test_answers_that_name_their_model_are_listed_and_those_that_speak_as_it_can_be_left_out(tmp_path: Path) -> None:
     texts = ["As ChatGPT, an OpenAI model, I cannot. OpenAI says so.", "OpenAI and ChatGPT are two names.", "Nobody."]
-    write_answers(tmp_path / "openai.csv", [stored(n, "openai", text) for n, text in enumerate(texts)])
-    told = check_paths([tmp_path / "openai.csv"])
-    assert [line.split(":")[0] for line in told.naming] == list(UUIDS[:2])
+    path = tmp_path / "openai.csv"
+    write_answers(path, [stored(n, "openai", text) for n, text in enumerate(texts)])
+    found = check_paths([path])
+    assert [line.split(":")[0] for line in found.naming] == list(UUIDS[:2])
     words = "OpenAI and ChatGPT are two names. [1]"
-    assert told.naming[1] == f"{UUIDS[1]}: 'OpenAI' in {words!r}; 'ChatGPT' in {words!r}"
-    assert (told.speaking, told.left_out, len(told.languages)) == ((UUIDS[0],), frozenset(), 3)
+    assert found.naming[1] == f"{UUIDS[1]}: 'OpenAI' in {words!r}; 'ChatGPT' in {words!r}"
+    assert (found.speaking, found.left_out, len(found.languages)) == ((UUIDS[0],), frozenset(), 3)
     with kept_records() as kept:
-        skipped = check_paths([tmp_path / "openai.csv"], skip_self_naming=True, keep=kept.keep)
+        skipped = check_paths([path], skip_self_naming=True, keep=kept.keep)
         records = list(kept.read(skipped.left_out))
-    assert (skipped.naming, skipped.speaking) == (told.naming, told.speaking)
-    assert [record for record, _ in skipped.languages] == list(UUIDS[1:3])
-    assert [record.record_uuid for record in records] == list(UUIDS[1:3])
-
-
-def test_where_every_answer_speaks_as_its_model_nothing_is_left_to_push(tmp_path: Path) -> None:
-    write_answers(tmp_path / "openai.csv", [stored(0, "openai", "As ChatGPT, I cannot.")])
+    assert (skipped.naming, skipped.speaking) == (found.naming, found.speaking)
+    assert [record for record, _ in skipped.languages] == [each.record_uuid for each in records] == list(UUIDS[1:3])
+    write_answers(path, [stored(0, "openai", "As ChatGPT, I cannot.")])
     with pytest.raises(InputError, match="Every answer speaks as its own model"):
-        check_paths([tmp_path / "openai.csv"], skip_self_naming=True)
+        check_paths([path], skip_self_naming=True)
 
 
 def test_a_frame_gives_records_with_passages_of_texts_and_of_dicts() -> None:
@@ -143,37 +139,36 @@ def test_a_frame_gives_records_with_passages_of_texts_and_of_dicts() -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ({"query": "Q?", "answer": float("nan"), "passages": []}, "`answer` is no text"),
-        ({"query": " ", "answer": "A", "passages": []}, "`query` is empty"),
-        ({"query": "Q?", "answer": "A", "passages": "One."}, "`passages` is no list"),
-        ({"query": "Q?", "answer": "A", "passages": ["One.", ""]}, "passage 2 is neither"),
-        ({"query": "Q?", "answer": "A", "passages": [{"text": "x", "rank": 1}]}, "rank"),
+        ({"answer": float("nan")}, "`answer` is no text"),
+        ({"query": " "}, "`query` is empty"),
+        ({"passages": "One."}, "`passages` is no list"),
+        ({"passages": ["One.", ""]}, "passage 2 is neither"),
+        ({"passages": [{"text": "x", "rank": 1}]}, "rank"),
     ],
     ids=["no answer", "empty query", "one text", "empty passage", "unknown key"],
 )
 def test_a_row_that_is_no_record_is_listed_with_its_number(row: dict, reason: str) -> None:
     good = {"query": "Q?", "answer": "A", "passages": []}
-    records, invalid = records_from_frame([good, row])
-    assert len(records) == 1
-    assert invalid[0].startswith("row 2: ")
-    assert reason in invalid[0]
+    records, (line,) = records_from_frame([good, good | row])
+    assert (len(records), line.startswith("row 2: "), reason in line) == (1, True, True)
 
 
-@pytest.mark.parametrize(("frame", "error"), [([], "no rows"), ([{"query": "Q?"}], "no column 'answer', 'passages'")])
-def test_a_frame_without_rows_or_columns_is_refused(frame: list, error: str) -> None:
-    with pytest.raises(InputError, match=error):
+@pytest.mark.parametrize(
+    ("frame", "error"),
+    [
+        ([], "no rows"),
+        ([{"query": "Q?"}], "no column 'answer', 'passages'"),
+        ([{"query": "", "answer": "A", "passages": []}], "No row is a record"),
+    ],
+)
+def test_a_frame_without_records_is_refused_before_argilla_is_asked(frame: list, error: str) -> None:
+    with pytest.raises((InputError, BadRowsError), match=error):
         push_frame(frame)
 
 
-def test_a_frame_of_nothing_but_bad_rows_is_refused_before_argilla_is_asked() -> None:
-    with pytest.raises(BadRowsError, match="No row is a record"):
-        push_frame([{"query": "", "answer": "A", "passages": []}])
-
-
-def names(answer: str, provider: str = "", version: str = "") -> list[str]:
+def named(answer: str, provider: str = "", version: str = "") -> tuple[Naming, ...]:
     provenance = Provenance(model_name=provider, model_version=version)
-    record = QueryResponse(record_uuid="u", query="Q?", answer=answer, provenance=provenance)
-    return [naming.name for naming in check_naming(record)]
+    return check_naming(QueryResponse(record_uuid="u", query="Q?", answer=answer, provenance=provenance))
 
 
 @pytest.mark.parametrize(
@@ -199,69 +194,52 @@ def names(answer: str, provider: str = "", version: str = "") -> list[str]:
         ("Googleによってトレーニングされた大規模言語モデルです。", ["Google"]),
         ("ChatGPTとしてお答えします。", ["ChatGPT"]),
         ("私はクロードです。", ["クロード"]),
+        ("Claude Monet painted it, and as Claude Shannon wrote, noise is noise.", []),
+        ("I am sure that Google denied it [1]. OpenAI did too.", []),
+        ("Gemini, as the sign of the zodiac, begins in May.", []),
+        ("Gemini is a model developed by Google; ChatGPT is made by OpenAI.", []),
+        ("As an AI language model I cannot know.", []),
+        ("I am told that the metadata is a bard's tale, as meta as it gets.", []),
+        ("Als Google 2004 an die Börse ging, war ich nicht dabei.", []),
+        ("Ich bin sicher, dass das von einer Agentur stammt.", []),
+        ("GeminiはGoogleが開発したAIモデルです。", []),
+        ("Googleで検索してください。", []),
+        ("The sonar found it; to grok it takes time; its perplexity is low; XAI explains.", []),
     ],
 )
 def test_an_answer_that_speaks_of_itself_by_name_is_found(answer, found) -> None:
-    assert names(answer) == found
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Claude Monet painted it, and as Claude Shannon wrote, noise is noise.",
-        "I am sure that Google denied it [1]. OpenAI did too.",
-        "Gemini, as the sign of the zodiac, begins in May.",
-        "Gemini is a model developed by Google; ChatGPT is made by OpenAI.",
-        "As an AI language model I cannot know.",
-        "I am told that the metadata is a bard's tale, as meta as it gets.",
-        "Als Google 2004 an die Börse ging, war ich nicht dabei.",
-        "Ich bin sicher, dass das von einer Agentur stammt.",
-        "GeminiはGoogleが開発したAIモデルです。",
-        "Googleで検索してください。",
-        "The sonar found it; to grok it takes time; its perplexity is low; XAI explains.",
-    ],
-)
-def test_somebody_elses_name_is_not_the_answers_own(answer) -> None:
-    assert names(answer) == []
+    assert [each.name for each in named(answer)] == found
 
 
 @pytest.mark.parametrize(
     ("answer", "provider", "version", "found"),
     [
-        ("OpenAI says so.", "openai", "", ["OpenAI"]),
-        ("OpenAI says so.", "claude", "", []),
-        ("Ask Claude Sonnet 5 about it.", "claude", "claude-sonnet-5", ["Claude Sonnet 5"]),
-        ("Claude Monet painted it.", "claude", "claude-sonnet-5", []),
-        ("Google denied it.", "gemini", "gemini-3.5-flash", []),
-        ("Be fast, use sonar.", "perplexity", "perplexity/sonar", []),
-        ("On Grok and xAI, not XAI.", "grok", "grok-4.3", ["Grok", "xAI"]),
-        ("これはPerplexityの回答です。", "perplexity", "fast", ["Perplexity"]),
-        ("Answered by openai/gpt-5.6 here.", "", "openai/gpt-5.6", ["gpt-5.6"]),
+        ("OpenAI says so.", "openai", "", {"OpenAI": False}),
+        ("OpenAI says so.", "claude", "", {}),
+        ("Ask Claude Sonnet 5 about it.", "claude", "claude-sonnet-5", {"Claude Sonnet 5": False}),
+        ("Claude Monet painted it.", "claude", "claude-sonnet-5", {}),
+        ("Google denied it.", "gemini", "gemini-3.5-flash", {}),
+        ("Be fast, use sonar.", "perplexity", "perplexity/sonar", {}),
+        ("On Grok and xAI, not XAI.", "grok", "grok-4.3", {"Grok": False, "xAI": False}),
+        ("これはPerplexityの回答です。", "perplexity", "fast", {"Perplexity": False}),
+        ("Answered by openai/gpt-5.6 here.", "", "openai/gpt-5.6", {"gpt-5.6": False}),
+        ("As Claude, I cannot.", "claude", "claude-sonnet-5", {"Claude": True}),
+        ("Anthropic says so. I was made by Anthropic.", "claude", "claude-sonnet-5", {"Anthropic": True}),
+        (
+            "Claude Sonnet 5 is new. I am Claude.",
+            "claude",
+            "claude-sonnet-5",
+            {"Claude Sonnet 5": False, "Claude": True},
+        ),
     ],
 )
 def test_the_records_own_provider_and_model_count_wherever_they_stand(answer, provider, version, found) -> None:
-    assert names(answer, provider, version) == found
-
-
-@pytest.mark.parametrize(
-    ("answer", "speaks"),
-    [
-        ("As Claude, I cannot.", [True]),
-        ("Anthropic says so.", [False]),
-        ("Anthropic says so. I was made by Anthropic.", [True]),
-        ("Claude Sonnet 5 is new. I am Claude.", [False, True]),
-    ],
-)
-def test_speaking_as_a_model_is_told_from_naming_it(answer, speaks) -> None:
-    provenance = Provenance(model_name="claude", model_version="claude-sonnet-5")
-    record = QueryResponse(record_uuid="u", query="Q?", answer=answer, provenance=provenance)
-    assert [naming.speaks for naming in check_naming(record)] == speaks
+    """By name, whether the answer speaks as it."""
+    assert {each.name: each.speaks for each in named(answer, provider, version)} == found
 
 
 def test_the_excerpt_is_one_line_around_the_name() -> None:
-    answer = "x" * 90 + "\nI am\nnobody. I am Claude.\n" + "y" * 90
-    record = QueryResponse(record_uuid="u", query="Q?", answer=answer)
-    (naming,) = check_naming(record)
+    (naming,) = named("x" * 90 + "\nI am\nnobody. I am Claude.\n" + "y" * 90)
     assert naming.excerpt == "…" + "x" * 21 + " I am nobody. I am Claude. " + "y" * 38 + "…"
 
 
@@ -269,7 +247,7 @@ def test_a_hostile_answer_takes_time_in_proportion_to_its_length() -> None:
     def seconds(length: int) -> float:
         answer = "as an ai " * length + "i am a " * length + "私は" * length
         started = time.perf_counter()
-        names(answer, "openai", "gpt-5.6")
+        named(answer, "openai", "gpt-5.6")
         return time.perf_counter() - started
 
     assert seconds(16_000) < 16 * max(seconds(4_000), 0.01)

@@ -5,7 +5,6 @@ from itertools import count
 from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner, Result
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.tasks import PRODUCTION
@@ -19,9 +18,8 @@ from annotation.push.push import push_records
 from annotation.quality.escalation import escalate
 from annotation.server.launch import ServerHandle
 from exports.adjudicate.adjudication import to_adjudicate
-from exports.cli import main
 from pipeline.core.errors import InputError
-from tests.support.lossy_link import Forward, lossy_link
+from tests.support.lossy_link import stock_argilla
 from tests.support.queue_player import Player, ours, put, texts
 
 pytestmark = pytest.mark.server
@@ -76,41 +74,22 @@ def stored(client: Argilla, jury: Jury) -> dict[str, Unit]:
 
 
 @pytest.fixture
-def run(argilla_server: ServerHandle, jury: Jury, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
-    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
-
-    def escalated(*words: str) -> Result:
-        return CliRunner().invoke(main, ["annotation", "escalate", "--workspace", jury.workspace, *words])
-
-    return escalated
-
-
-class StockArgilla(Forward):
-    """The same server without our endpoints."""
-
-    def do_GET(self) -> None:
-        self.path = self.path.replace("/citejury/", "/unknown/")
-        self.forward()
+def run(command, jury: Jury) -> Any:
+    words = ("annotation", "escalate", "--workspace", jury.workspace)
+    return lambda *more, code=0: command(*words, *more, code=code)
 
 
 def test_a_split_unit_goes_to_one_annotator_more_and_nothing_else_does(jury: Jury, client: Argilla, run: Any) -> None:
     before = stored(client, jury)
-    dry = run("--dry-run")
-    assert (dry.exit_code, stored(client, jury)) == (0, before)
-    assert "Next: citejury annotation escalate" in dry.stderr
+    assert "Next: citejury annotation escalate" in run("--dry-run").stderr
+    assert stored(client, jury) == before
     done = run()
-    assert done.exit_code == 0, done.output
     assert jury.names[2] in done.stdout
     assert "1 unit waits for one submission more." in done.stderr
-    after = stored(client, jury)
-    assert after["split"].assignment == Assignment(needed=3)
-    assert {which: after[which] for which in after if which != "split"} == {
-        which: before[which] for which in before if which != "split"
-    }
-    shown = jury.players[2].ask(0, limit=50)
-    assert {each.id for each in shown} >= {jury.units["split"], jury.units["half"]}
-    assert jury.units["agreed"] not in {each.id for each in shown}
+    escalated = before["split"]._replace(assignment=Assignment(needed=3), is_open=True)
+    assert stored(client, jury) == before | {"split": escalated}
+    shown = {each.id for each in jury.players[2].ask(0, limit=50)}
+    assert [jury.units[which] in shown for which in ("split", "half", "agreed")] == [True, True, False]
     assert jury.units["split"] not in {each.id for each in jury.players[0].ask(0, limit=50)}
     seen = jury.players[2].client.request("GET", f"/records/{jury.units['split']}")
     assert (seen["metadata"], seen["responses"]) == ({}, [])
@@ -126,11 +105,10 @@ def test_running_it_again_adds_nothing_unless_it_is_asked_for_and_the_unit_is_st
     answer(jury, 2, "split", helpful=True)
     assert not stored(client, jury)["split"].is_open
     assert "No unit is escalated" in run().stderr
-    refused = run("--again")
-    assert refused.exit_code == 1
-    assert "1 unit is split, and everybody who could take it has answered already." in refused.stderr
+    refused = run("--again", code=1).stderr
+    assert "1 unit is split, and everybody who could take it has answered already." in refused
     set_up(client, jury.workspace, annotators=[*jury.names, f"{jury.workspace}-late"])
-    assert run("--again").exit_code == 0
+    run("--again")
     assert stored(client, jury)["split"].assignment.needed == 4
 
 
@@ -138,47 +116,43 @@ def test_running_it_again_is_no_error_where_nobody_is_left_for_other_units(jury:
     answer(jury, 1, "half", helpful=False)
     answer(jury, 2, "half", helpful=False)
     for escalated in (True, False):
-        done = run()
-        assert done.exit_code == 0, done.output
-        assert ("1 unit waits for one submission more." in done.stderr) is escalated
-        assert "nobody left who could take them: 1 unit." in done.stderr
-        assert "citejury exports adjudicate push EXPORT --blind" in done.stderr
+        said = run().stderr
+        assert ("1 unit waits for one submission more." in said) is escalated
+        assert "nobody left who could take them: 1 unit." in said
+        assert "citejury exports adjudicate push EXPORT --blind" in said
 
 
 @pytest.mark.parametrize("jury", [2], indirect=True)
 def test_nobody_left_is_a_plain_refusal_and_changes_nothing(jury: Jury, client: Argilla, run: Any) -> None:
     before = stored(client, jury)
-    refused = run()
-    assert refused.exit_code == 1
-    assert refused.stderr.count("\n") == 1
-    assert "Add an annotator with `citejury annotation setup`" in refused.stderr
+    (line,) = run(code=1).stderr.splitlines()
+    assert "Add an annotator with `citejury annotation setup`" in line
     assert stored(client, jury) == before
 
 
-def test_who_labels_no_more_in_the_language_is_given_nothing(jury: Jury, client: Argilla) -> None:
+def test_who_labels_no_more_in_the_language_is_given_nothing_and_a_stock_argilla_is_refused(
+    jury: Jury, client: Argilla, argilla_server: ServerHandle
+) -> None:
     found = escalate(client, [jury.workspace], languages={jury.names[2]: ("de",)}, dry_run=True, tasks=["retrieval"])
     assert [each.split for each in found] == [0]
     with pytest.raises(InputError, match="has answered already"):
         escalate(client, [jury.workspace], languages={jury.names[2]: ()})
+    with (
+        stock_argilla(client.api_url) as link,
+        Argilla(link.url, argilla_server.owner_api_key) as stock,
+        pytest.raises(InputError, match="stock Argilla, which cannot hand one record to one annotator more"),
+    ):
+        escalate(stock, [jury.workspace])
 
 
-def test_a_stock_argilla_is_refused_in_one_sentence(jury: Jury, argilla_server: ServerHandle) -> None:
-    with lossy_link(argilla_server.url) as link, Argilla(link.url, argilla_server.owner_api_key) as stock:
-        link.RequestHandlerClass = StockArgilla
-        with pytest.raises(InputError, match="stock Argilla, which cannot hand one record to one annotator more"):
-            escalate(stock, [jury.workspace])
-
-
-def test_a_push_of_what_changed_leaves_a_record_to_whom_it_is_for(client: Argilla) -> None:
-    workspace = f"escalated-{next(NUMBERS)}"
-    set_up(client, workspace, annotators=[f"{workspace}-0"])
+def test_a_push_of_what_changed_leaves_a_record_to_whom_it_is_for(client: Argilla, ready: str) -> None:
     (record,) = texts(1)
-    push_records(client, workspace, [record])
-    dataset = find_datasets(client, workspace)["generation"].id
+    push_records(client, ready, [record])
+    dataset = find_datasets(client, ready)["generation"].id
     (item,) = client.request("GET", f"/datasets/{dataset}/records")["items"]
-    said = Assignment(needed=3).model_dump(mode="json", exclude_defaults=True)
-    put(client, dataset, [{"id": item["id"], "metadata": {**item["metadata"], ASSIGNMENT: said}}])
-    report = push_records(client, workspace, [record.model_copy(update={"answer": "another"})])
+    needed = Assignment(needed=3).model_dump(mode="json", exclude_defaults=True)
+    put(client, dataset, [{"id": item["id"], "metadata": {**item["metadata"], ASSIGNMENT: needed}}])
+    report = push_records(client, ready, [record.model_copy(update={"answer": "another"})])
     assert report.tasks["generation"].updated == 1
     (unit,) = read_units(client, dataset)
     assert unit.assignment == Assignment(needed=3)
@@ -194,10 +168,7 @@ def test_a_new_version_keeps_who_gets_what_and_adjudicators_get_none_of_it(
     dataset = find_datasets(client, jury.workspace)["generation"].id
     assert dataset != jury.dataset
     assert {unit.external_id: unit.assignment for unit in read_units(client, dataset)} == before
-    (split,) = (
-        item
-        for item in client.request("GET", f"/datasets/{jury.dataset}/records", params={"include": "responses"})["items"]
-        if item["id"] == jury.units["split"]
-    )
+    items = [item for _, page in client.record_pages(jury.dataset) for item in page]
+    (split,) = [item for item in items if item["id"] == jury.units["split"]]
     assert ASSIGNMENT in split["metadata"]
     assert ASSIGNMENT not in to_adjudicate(split, "generation", read_wording("en"), "blind", ["helpful"])["metadata"]

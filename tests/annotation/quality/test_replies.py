@@ -1,8 +1,8 @@
 """Replies to annotators' questions: who gets them, how the status counts, and what becomes of the guidelines."""
 
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,11 +15,8 @@ from annotation.campaign.setup import set_up
 from annotation.quality.schema import Status
 from exports.cli import main
 from pipeline.core.errors import NotAllowedError, NotFoundError
-from tests.support.lossy_link import Forward, lossy_link
+from tests.support.lossy_link import stock_argilla
 from tests.support.page_campaign import Campaign, campaign
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
 
 QUESTION = "? Does <b>a snippet</b> count,\nor *only* pages?"
 
@@ -31,28 +28,33 @@ def test_a_reply_stands_in_the_guidelines_as_text_whatever_is_in_it() -> None:
     assert shown.count("<h1>") == shown.count("<h2>") == 1
     assert not any(tag in shown for tag in ("<script", "<b>", "<em>", "<li>", "<a ", "<table"))
     assert "[x](javascript:1) https://a.example | b" in shown
-    assert without_rules(text, "Questions") == "# Rules\n"
-
-
-def test_guidelines_without_replies_stay_as_they_are() -> None:
+    assert without_rules(text, "Questions") == without_rules("# Rules\n", "Questions") == "# Rules\n"
     assert closing_rules("Questions", []) == ""
-    assert without_rules("# Rules\n", "Questions") == "# Rules\n"
 
 
 class Case(NamedTuple):
     """A record of a campaign of two people, about which the first of them asks."""
 
-    owner: Argilla
     work: Campaign
     record_id: str
+    command: Callable[..., Result]
 
     @property
-    def workspace(self) -> str:
-        return self.work.workspace
+    def asker(self) -> str:
+        return next(iter(self.work.passwords))
 
     @property
-    def dataset(self) -> str:
-        return self.work.dataset
+    def other(self) -> str:
+        return list(self.work.passwords)[1]
+
+    def run(self, *words: str, **how: Any) -> Result:
+        return self.command("annotation", *words, "--workspace", self.work.workspace, **how)
+
+    def reply(self, *words: str, to: str = QUESTION, **how: Any) -> Result:
+        return self.run("reply", self.name_of(to), *words, **how)
+
+    def name_of(self, text: str = QUESTION) -> str:
+        return question_id(self.record_id, self.work.ids[self.asker], text)
 
 
 @pytest.fixture(scope="module")
@@ -63,158 +65,109 @@ def records(client: Argilla) -> tuple[Campaign, Iterator[str]]:
 
 
 @pytest.fixture
-def work(
-    owner: Argilla,
-    records: tuple[Campaign, Iterator[str]],
-    monkeypatch: pytest.MonkeyPatch,
-    argilla_server: "ServerHandle",
-) -> Case:
-    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
-    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
-    case = Case(owner, records[0], next(records[1]))
+def work(records: tuple[Campaign, Iterator[str]], command: Callable[..., Result]) -> Case:
+    case = Case(records[0], next(records[1]), command)
     ask(case, QUESTION)
     return case
 
 
-def asker_and_other(work: Case) -> tuple[str, str]:
-    first, second = work.work.passwords
-    return first, second
-
-
-def key_of(work: Case, username: str) -> str:
-    users = work.owner.request("GET", "/users")["items"]
-    return next(str(user["api_key"]) for user in users if user["username"] == username)
+def as_user(work: Case, username: str) -> Argilla:
+    owner = work.work.owner
+    users = owner.request("GET", "/users")["items"]
+    return Argilla(owner.api_url, next(str(user["api_key"]) for user in users if user["username"] == username))
 
 
 def ask(work: Case, text: str) -> None:
     values = {"notes": {"value": text}, "misleading": {"value": "no"}}
-    with Argilla(work.owner.api_url, key_of(work, asker_and_other(work)[0])) as herself:
+    with as_user(work, work.asker) as asker:
         body = {"record_id": work.record_id, "status": "draft", "values": values}
-        assert not herself.request("POST", "/me/responses/bulk", json={"items": [body]})["items"][0]["error"]
-
-
-def run(work: Case, *words: str) -> Result:
-    return CliRunner().invoke(main, ["annotation", *words, "--workspace", work.workspace])
+        assert not asker.request("POST", "/me/responses/bulk", json={"items": [body]})["items"][0]["error"]
 
 
 def questions(work: Case) -> dict[str, str]:
     """The reply to each question on the record by its text."""
-    status = Status.model_validate_json(run(work, "status", "--json").stdout)
+    status = Status.model_validate_json(work.run("status", "--json").stdout)
     assert any(notice.kind == "questions" for notice in status.notices) == any(not q.reply for q in status.questions)
     return {question.text: question.reply for question in status.questions if question.record_id == work.record_id}
 
 
 def seen_by(work: Case, username: str) -> tuple[list[Any], list[Any]]:
-    """What the server tells a person on the record, and on her start page."""
-    with Argilla(work.owner.api_url, key_of(work, username)) as herself:
-        on_record = herself.request("GET", f"/citejury/records/{work.record_id}/replies")["replies"]
-        own = herself.request("GET", "/citejury/me/replies")["replies"]
-        return on_record, [each["text"] for each in own if each["dataset_id"] == work.dataset]
-
-
-def name_of(work: Case, text: str = QUESTION) -> str:
-    return question_id(work.record_id, work.work.ids[asker_and_other(work)[0]], text)
+    """The replies that a person gets on the record, and on their start page."""
+    with as_user(work, username) as user:
+        on_record = user.request("GET", f"/citejury/records/{work.record_id}/replies")["replies"]
+        own = user.request("GET", "/citejury/me/replies")["replies"]
+        return on_record, [each["text"] for each in own if each["dataset_id"] == work.work.dataset]
 
 
 @pytest.mark.server
 def test_who_asked_gets_the_reply_and_nobody_else_and_the_question_is_answered(work: Case) -> None:
-    asker, other = asker_and_other(work)
     assert questions(work) == {QUESTION: ""}
-    listed = run(work, "reply")
-    assert name_of(work) in listed.stdout
-    assert "| ? Does <b>a snippet</b> count," in listed.stdout
-    done = run(work, "reply", name_of(work), "Pages <b>only</b>.")
-    assert done.exit_code == 0, done.output
-    assert asker in done.stderr
+    listed = work.run("reply").stdout
+    assert work.name_of() in listed
+    assert "| ? Does <b>a snippet</b> count," in listed
+    assert work.asker in work.reply("Pages <b>only</b>.").stderr
     assert questions(work) == {QUESTION: "Pages <b>only</b>."}
-    on_record, on_start_page = seen_by(work, asker)
+    on_record, on_start_page = seen_by(work, work.asker)
     assert on_record == [{"question": QUESTION, "text": "Pages <b>only</b>."}]
     assert on_start_page[-1] == "Pages <b>only</b>."
-    assert seen_by(work, other) == ([], [])
-    assert name_of(work) not in run(work, "reply").stdout
+    assert seen_by(work, work.other) == ([], [])
+    assert work.name_of() not in work.run("reply").stdout
+    for username in (work.asker, work.other):
+        with as_user(work, username) as user:
+            paths = (f"/me/datasets/{work.work.dataset}/metadata-properties", f"/records/{work.record_id}")
+            sent = [json.dumps(user.request("GET", path)) for path in paths]
+            with pytest.raises(NotAllowedError):
+                user.request("GET", f"/datasets/{work.work.dataset}/records")
+        assert "Pages <b>only" not in "".join(sent)
 
 
 @pytest.mark.server
 def test_a_reply_for_everyone_names_neither_question_nor_person_and_a_later_reply_replaces_it(work: Case) -> None:
-    asker, other = asker_and_other(work)
-    run(work, "reply", name_of(work), "First.")
-    run(work, "reply", name_of(work), "Second.", "--everyone")
-    assert seen_by(work, asker)[0] == [{"question": QUESTION, "text": "Second."}]
-    assert seen_by(work, other) == ([{"question": None, "text": "Second."}], [])
+    work.reply("First.")
+    work.reply("Second.", "--everyone")
+    assert seen_by(work, work.asker)[0] == [{"question": QUESTION, "text": "Second."}]
+    assert seen_by(work, work.other) == ([{"question": None, "text": "Second."}], [])
+    stranger = next(iter(campaign(work.work.owner, records=1, annotators=1).passwords))
+    with as_user(work, stranger) as user, pytest.raises((NotAllowedError, NotFoundError)):
+        user.request("GET", f"/citejury/records/{work.record_id}/replies")
 
 
 @pytest.mark.server
 def test_another_question_on_the_same_record_is_open_again(work: Case) -> None:
-    run(work, "reply", name_of(work), "Yes.")
+    work.reply("Yes.")
     ask(work, "？もう一つ")
     assert questions(work) == {"？もう一つ": ""}
-    assert run(work, "reply", name_of(work, "？もう一つ"), "はい。").exit_code == 0
+    work.reply("はい。", to="？もう一つ")
     assert questions(work) == {"？もう一つ": "はい。"}
 
 
 @pytest.mark.server
-def test_an_annotator_finds_no_reply_of_others_by_any_way_of_the_server(work: Case) -> None:
-    asker, other = asker_and_other(work)
-    run(work, "reply", name_of(work), "Said to one person.")
-    for username in (asker, other):
-        with Argilla(work.owner.api_url, key_of(work, username)) as herself:
-            paths = (f"/me/datasets/{work.dataset}/metadata-properties", f"/records/{work.record_id}")
-            sent = [json.dumps(herself.request("GET", path)) for path in paths]
-            with pytest.raises(NotAllowedError):
-                herself.request("GET", f"/datasets/{work.dataset}/records")
-        assert "Said to one person" not in "".join(sent)
-
-
-@pytest.mark.server
-def test_who_is_not_of_the_workspace_gets_no_reply(work: Case, owner: Argilla) -> None:
-    run(work, "reply", name_of(work), "Yes.", "--everyone")
-    stranger = next(iter(campaign(owner, records=1, annotators=1).passwords))
-    with (
-        Argilla(work.owner.api_url, key_of(work, stranger)) as herself,
-        pytest.raises((NotAllowedError, NotFoundError)),
-    ):
-        herself.request("GET", f"/citejury/records/{work.record_id}/replies")
-
-
-@pytest.mark.server
 def test_the_guidelines_get_question_and_reply_as_a_new_version_that_setup_keeps(work: Case) -> None:
-    before = work.owner.request("GET", f"/datasets/{work.dataset}")["guidelines"]
-    words = ("reply", name_of(work), "Yes, it *counts*.", "--guidelines", "--as", "Does a snippet count?")
-    done = run(work, *words)
+    owner, workspace = work.work.owner, work.work.workspace
+
+    def guidelines() -> str:
+        return str(owner.request("GET", f"/datasets/{work.work.dataset}")["guidelines"])
+
+    before = guidelines()
+    done = work.reply("Yes, it *counts*.", "--guidelines", "--as", "Does a snippet count?")
     assert "Guidelines changed: 1-retrieval-en." in done.stderr, done.output
-    after = work.owner.request("GET", f"/datasets/{work.dataset}")["guidelines"]
-    assert after.startswith(before)
-    assert after.endswith("**Does a snippet count?**\n\nYes, it \\*counts\\*\\.\n")
-    again = set_up(work.owner, work.workspace, min_submitted=2)
-    assert not [step for step in again.steps if step.done != "kept"]
-    later = set_up(work.owner, work.workspace, round_name="later")
-    assert later.changed
-    texts = [each["guidelines"] for each in work.owner.datasets(work.owner.find_workspace(work.workspace))]
+    assert guidelines().startswith(before)
+    assert guidelines().endswith("**Does a snippet count?**\n\nYes, it \\*counts\\*\\.\n")
+    assert not set_up(owner, workspace, min_submitted=2).changed
+    assert set_up(owner, workspace, round_name="later").changed
+    texts = [each["guidelines"] for each in owner.datasets(owner.find_workspace(workspace))]
     assert sum(text.endswith("counts\\*\\.\n") for text in texts) == 2
-    assert "Guidelines changed: 1-retrieval-en, later-1-retrieval-en." in run(work, *words[:2], "No.").stderr
-    assert work.owner.request("GET", f"/datasets/{work.dataset}")["guidelines"] == before
+    assert "Guidelines changed: 1-retrieval-en, later-1-retrieval-en." in work.reply("No.").stderr
+    assert guidelines() == before
 
 
 @pytest.mark.server
-def test_guidelines_that_would_be_too_long_are_refused_before_anything_is_kept(work: Case) -> None:
-    refused = run(work, "reply", name_of(work), "long " * 2000, "--guidelines")
-    assert refused.exit_code == 1
-    assert "Argilla takes 10,000" in refused.stderr
+def test_what_cannot_be_done_is_refused_before_anything_is_kept_and_a_stock_argilla_keeps_the_reply(work: Case) -> None:
+    assert "Argilla takes 10,000" in work.reply("long " * 2000, "--guidelines", code=1).stderr
+    assert "no question '000000'" in work.run("reply", "000000", "Yes.", code=1).stderr
     assert questions(work) == {QUESTION: ""}
-
-
-@pytest.mark.server
-def test_a_stock_argilla_keeps_the_reply_and_the_lead_is_told_that_it_shows_none(work: Case) -> None:
-    class StockArgilla(Forward):
-        """The same server without our routes."""
-
-        def do_GET(self) -> None:
-            self.path = self.path.replace("/citejury/", "/unknown/")
-            self.forward()
-
-    with lossy_link(work.owner.api_url) as link:
-        link.RequestHandlerClass = StockArgilla
-        done = run(work, "reply", name_of(work), "Yes.", "--api-url", link.url)
+    with stock_argilla(work.work.owner.api_url) as link:
+        done = work.reply("Yes.", "--api-url", link.url)
     assert "shows replies nowhere but in guidelines" in done.stderr
     assert questions(work) == {QUESTION: "Yes."}
 
@@ -232,10 +185,3 @@ def test_options_that_do_not_fit_are_refused_at_once(words: tuple[str, ...], sai
     refused = CliRunner().invoke(main, ["annotation", "reply", *words])
     assert refused.exit_code == 2
     assert said in refused.stderr
-
-
-@pytest.mark.server
-def test_a_question_that_is_not_there_is_named(work: Case) -> None:
-    refused = run(work, "reply", "000000", "Yes.")
-    assert refused.exit_code == 1
-    assert "no question '000000'" in refused.stderr
