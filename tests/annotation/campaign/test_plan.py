@@ -4,8 +4,7 @@ import csv
 import hashlib
 import json
 import math
-import shlex
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +34,15 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-def plan(records: list[QueryResponse], *words: str, out: str = "plan", code: int = 0) -> Result:
-    file = write_planned(Path("records.jsonl"), records)
-    result = CliRunner().invoke(main, ["annotation", "plan", str(file), "--out", out, *words])
+def run(*words: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, ["annotation", "plan", *words])
     assert result.exit_code == code, result.output
     return result
+
+
+def plan(records: list[QueryResponse], *words: str, out: str = "plan", code: int = 0) -> Result:
+    file = write_planned(Path("records.jsonl"), records)
+    return run(str(file), "--out", out, *words, code=code)
 
 
 def told(out: str = "plan") -> dict[str, Any]:
@@ -97,16 +100,13 @@ def test_the_same_seed_draws_the_same_narratives_whatever_their_order_and_anothe
     plan(records, "--hours", "2")
     plan(records[::-1], "--hours", "2", out="again")
     plan(records, "--hours", "2", "--seed", "1", out="other")
-    assert Path("plan/sample.csv").read_bytes() == Path("again/sample.csv").read_bytes()
-    assert Path("plan/plan.json").read_bytes() == Path("again/plan.json").read_bytes()
+    plan(records, "--hours", "3", out="larger")
+    for name in ("sample.csv", "plan.json"):
+        assert Path("plan", name).read_bytes() == Path("again", name).read_bytes()
     assert sample() != sample("other")
-
-
-def test_a_larger_sample_holds_the_smaller_one() -> None:
-    records = planned_study(120)
-    plan(records, "--hours", "2")
-    plan(records, "--hours", "3.5", out="larger")
     assert {row["record_uuid"] for row in sample()} < {row["record_uuid"] for row in sample("larger")}
+    weights = read_weights(Path("plan/sample.csv"), [row["record_uuid"] for row in sample()])
+    assert weights.probabilities == {row["record_uuid"]: float(row["inclusion_probability"]) for row in sample()}
 
 
 def test_a_difference_to_be_found_gives_the_fewest_narratives_that_find_it() -> None:
@@ -126,25 +126,20 @@ def test_more_votes_and_more_narratives_find_smaller_differences() -> None:
     assert found[0] > found[1] > found[2]
 
 
-def test_a_campaign_gives_overlap_and_calibration() -> None:
+def test_a_campaign_gives_overlap_and_calibration_and_a_round_of_its_own_has_none() -> None:
     Path("citejury.toml").write_text(CAMPAIGN.format(size="records = 4"), encoding="utf-8")
     records = [planned_record(f"N{n}", p, ("en", "de", "fr")[n % 3]) for n in range(30) for p in PROVIDERS]
     plan(records)
     found = told()
-    paces = {(each["task"], each["language"]): each for each in found["paces"]}
     assert found["overlap"] == {"retrieval": 2, "grounding": 3, "generation": 2}
     assert found["calibration"] == {"de": 4, "en": 4}
-    assert paces["generation", "en"]["units"] == 60  # what is in no language of the campaign goes to its first
-    assert paces["generation", "en"]["judgements"] == 56 * 2 + 4 * 3
-    assert paces["generation", "de"]["judgements"] == 26 * 2 + 4 * 2
-    assert paces["retrieval", "en"]["judgements"] == 2 * (56 * 2 + 4 * 3)
-
-
-def test_a_round_of_its_own_has_no_calibration() -> None:
-    Path("citejury.toml").write_text(CAMPAIGN.format(size="records = 4"), encoding="utf-8")
-    plan(planned_study(12, languages=("en", "de")), "--round", "2026-11", "--overlap", "2")
-    assert not any(told()["calibration"].values())
-    plan(planned_study(12, languages=("en", "de")), "--round", "production", out="other")
+    paces = {(each["task"], each["language"]): (each["units"], each["judgements"]) for each in found["paces"]}
+    assert paces["generation", "en"] == (60, 56 * 2 + 4 * 3)  # what is in no language of the campaign goes to its first
+    assert paces["generation", "de"] == (30, 26 * 2 + 4 * 2)
+    assert paces["retrieval", "en"] == (120, 2 * (56 * 2 + 4 * 3))
+    plan(records, "--round", "2026-11", "--overlap", "2", out="round")
+    assert not any(told("round")["calibration"].values())
+    plan(records, "--round", "production", out="other")
     assert told("other")["calibration"] == {"de": 4, "en": 4}
 
 
@@ -163,48 +158,43 @@ def test_a_fraction_for_calibration_is_the_share_that_a_push_would_choose() -> N
     assert told()["judgements"] == early * 3 * 4 + late * (2 * 2 + 3 + 2)
 
 
-def test_answers_without_passages_are_planned_for_generation_only() -> None:
-    plan([planned_record("N1", provider, passages=0) for provider in PROVIDERS])
-    assert told()["units"] == {"retrieval": 0, "grounding": 0, "generation": 3}
-
-
-def test_answers_without_an_id_of_their_narrative_belong_together_by_their_query() -> None:
-    named = [planned_record("N1", "openai"), planned_record("N1", "claude", narrative_id="")]
-    nameless = [planned_record("N2", provider, narrative_id="") for provider in PROVIDERS]
-    result = plan([*named, *nameless])
-    assert told()["narratives"] == 2
-    assert "1 narrative without an id" in result.stderr
-    assert Counter(row["narrative_id"] for row in sample()) == {"N1": 2, "": 3}
-
-
-def test_a_record_that_stands_there_twice_counts_once_with_its_passages() -> None:
-    result = plan(
-        [planned_record("N1", "openai", passages=0), planned_record("N1", "openai"), planned_record("N1", "claude")]
-    )
-    assert told()["units"] == {"retrieval": 4, "grounding": 2, "generation": 2}
-    assert "there more than once: 1 record." in result.stderr
-
-
-def test_one_provider_alone_has_no_difference_to_be_found() -> None:
-    result = plan([planned_record(f"N{n}") for n in range(20)])
-    assert told()["detectable_difference"] is None
-    assert "no difference to be found" in result.stderr
+@pytest.mark.parametrize(
+    ("records", "units", "narratives", "said"),
+    [
+        ([planned_record("N1", each, passages=0) for each in PROVIDERS], [0, 0, 3], ["N1"] * 3, ""),
+        (  # the same query is the same narrative
+            [
+                planned_record("N1", "openai"),
+                *(planned_record("N1", each, narrative_id="") for each in PROVIDERS[1:]),
+                *(planned_record("N2", each, narrative_id="") for each in PROVIDERS),
+            ],
+            [12, 6, 6],
+            ["", "", "", "N1", "N1", "N1"],
+            "1 narrative without an id",
+        ),
+        (  # a record that stands there twice
+            [planned_record("N1", "openai", passages=0), planned_record("N1"), planned_record("N1", "claude")],
+            [4, 2, 2],
+            ["N1", "N1"],
+            "there more than once: 1 record.",
+        ),
+        ([planned_record(f"N{n}") for n in range(2)], [4, 2, 2], ["N0", "N1"], "no difference to be found"),
+    ],
+    ids=["without passages", "nameless", "twice", "one provider"],
+)
+def test_odd_records_are_planned_as_what_they_are(records, units: list[int], narratives: list[str], said: str) -> None:
+    assert said in plan(records).stderr
+    assert list(told()["units"].values()) == units
+    assert sorted(row["narrative_id"] for row in sample()) == narratives
 
 
 def test_the_summary_names_hours_the_difference_and_the_next_command() -> None:
-    result = plan(planned_study(30))
+    result = plan(planned_study(30), out="a plan")
     assert max(map(len, result.stdout.splitlines())) <= 80
-    assert "together" in result.stdout
-    assert "Hours of all annotators together" in result.stdout
-    assert "found with power .8" in result.stdout
-    assert result.stderr.splitlines()[-1] == "Next: citejury annotation push records.jsonl --sample plan/sample.csv"
-
-
-def test_results_take_the_sample_as_weights() -> None:
-    plan(planned_study(60), "--hours", "2")
-    rows = sample()
-    weights = read_weights(Path("plan/sample.csv"), [row["record_uuid"] for row in rows])
-    assert weights.probabilities == {row["record_uuid"]: float(row["inclusion_probability"]) for row in rows}
+    for part in ("together", "Hours of all annotators together", "found with power .8"):
+        assert part in result.stdout
+    last = result.stderr.splitlines()[-1]
+    assert last == "Next: citejury annotation push records.jsonl --sample 'a plan/sample.csv'"
 
 
 @pytest.mark.parametrize(
@@ -225,29 +215,17 @@ def test_what_cannot_be_planned_is_refused_in_a_line_and_nothing_is_written(word
     assert sorted(path.name for path in Path().iterdir()) == ["records.jsonl"]
 
 
-def test_a_plan_in_use_is_not_replaced() -> None:
-    plan(planned_study(12))
-    before = Path("plan/sample.csv").read_bytes()
-    result = plan(planned_study(24), code=1)
-    assert "holds a plan already" in result.stderr
-    assert Path("plan/sample.csv").read_bytes() == before
-
-
-def test_lines_that_are_no_record_are_listed_and_the_plan_is_for_the_others() -> None:
-    write_planned(Path("bad.jsonl"), planned_study(12))
-    with Path("bad.jsonl").open("a", encoding="utf-8") as file:
-        file.write('{"query": 1}\n')
-    result = CliRunner().invoke(main, ["annotation", "plan", "bad.jsonl", "--out", "plan"])
-    assert result.exit_code == 1
-    assert "bad.jsonl, line 37" in result.stderr
+def test_a_plan_in_use_is_not_replaced_and_lines_that_are_no_record_are_listed() -> None:
+    path = write_planned(Path("bad.jsonl"), planned_study(12))
+    path.write_text(path.read_text(encoding="utf-8") + '{"query": 1}\n', encoding="utf-8")
+    assert "bad.jsonl, line 37" in run("bad.jsonl", "--out", "plan", code=1).stderr
     assert told()["narratives"] == 12
-
-
-def test_a_file_without_a_record_is_refused() -> None:
+    before = Path("plan/sample.csv").read_bytes()
+    assert "holds a plan already" in plan(planned_study(24), code=1).stderr
+    assert Path("plan/sample.csv").read_bytes() == before
     Path("empty.jsonl").write_text("[]\n", encoding="utf-8")
-    result = CliRunner().invoke(main, ["annotation", "plan", "empty.jsonl", "--out", "plan"])
-    assert result.exit_code == 1
-    assert not Path("plan").exists()
+    run("empty.jsonl", "--out", "none", code=1)
+    assert not Path("none").exists()
 
 
 def test_cells_of_the_sample_that_a_spreadsheet_would_run_are_made_safe_and_read_as_they_were() -> None:
@@ -258,12 +236,6 @@ def test_cells_of_the_sample_that_a_spreadsheet_would_run_are_made_safe_and_read
     ids = {f"={n}-openai" for n in range(12)}
     assert read_choice(Path("plan/sample.csv"), None).wanted == read_choice(Path("saved.csv"), None).wanted == ids
     assert read_weights(Path("plan/sample.csv"), ids)  # refused where a record has none
-
-
-def test_the_next_command_can_be_pasted_where_a_folder_has_a_blank_in_its_name() -> None:
-    result = plan(planned_study(12), out="a plan")
-    said = result.stderr.splitlines()[-1]
-    assert shlex.split(said)[-4:] == ["push", "records.jsonl", "--sample", "a plan/sample.csv"]
 
 
 @pytest.mark.parametrize("size", ["fraction = 0.02", "fraction = 0.5", "records = 2", "records = 9"])

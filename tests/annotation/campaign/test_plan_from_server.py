@@ -5,54 +5,38 @@ import json
 import sqlite3
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.hours import read_work
-from annotation.campaign.narratives import Population, read_population
-from annotation.campaign.setup import set_up
+from annotation.campaign.narratives import read_population
 from annotation.push.record_sources import read_source
-from exports.cli import main
 from tests.support.export_bench import make_user
 from tests.support.places import ROOT
 from tests.support.planned_records import planned_record, planned_study, write_planned
-
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
+from tests.support.setup_bench import held
 
 pytestmark = pytest.mark.server
-NUMBERS = count(1)
+
 MONDAY = datetime(2026, 11, 2, 8, tzinfo=UTC)
 FIRST = 20
 
 
 @pytest.fixture
-def workspace(owner: Argilla, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    name = f"planned-{next(NUMBERS)}"
-    set_up(owner, name)
-    return name
-
-
-def run(server: "ServerHandle", *words: str, code: int = 0) -> Result:
-    environment = {"ARGILLA_API_URL": server.url, "ARGILLA_API_KEY": server.owner_api_key}
-    result = CliRunner(env=environment).invoke(main, words)
-    assert result.exit_code == code, result.output
-    return result
+def run(command):
+    return lambda *words, code=0: command("annotation", *words, code=code)
 
 
 class Crew:
     """Annotators on the server whose submissions get the times that they would have taken."""
 
-    def __init__(self, server: "ServerHandle", owner: Argilla, workspace: str, people: int) -> None:
+    def __init__(self, server, owner: Argilla, workspace: str, people: int) -> None:
         self.server, self.owner = server, owner
         self.datasets = find_datasets(owner, workspace)
         users = [make_user(owner, f"crew{number}") for number in range(people)]
@@ -88,39 +72,25 @@ class Crew:
             database.commit()
 
 
-def assumed_seconds(population: Population) -> dict[tuple[TaskName, str], float]:
-    """How long each record's units take on average by their texts, by task and `record_uuid`."""
-    return {
-        (task, record.record_uuid): load.seconds / load.units
-        for record in population.records
-        for task, load in record.loads.items()
-        if load.units
-    }
-
-
-def told(out: str = "plan") -> dict[str, Any]:
+def planned(out: str = "plan") -> dict[str, Any]:
     found: dict[str, Any] = json.loads(Path(out, "plan.json").read_text(encoding="utf-8"))
     return found
 
 
 def test_hours_of_the_demos_campaign_are_within_a_quarter_after_twenty_units_a_task(
-    argilla_server: "ServerHandle", owner: Argilla, workspace: str
+    argilla_server, owner: Argilla, ready: str, command, run
 ) -> None:
     """Four people of different pace, tasks that take other times than their texts say, coffee, and a day in between."""
     demo = ROOT / "exports" / "demo_data"
-    run(
-        argilla_server,
-        "pipeline",
-        "ask",
-        str(demo / "narratives.csv"),
-        "--out",
-        "answers",
-        "--replay",
-        str(demo / "payloads"),
-    )
-    run(argilla_server, "annotation", "push", "answers", "--workspace", workspace)
-    assumed = assumed_seconds(read_population(read_source(Path("answers"), []), lambda language: language))
-    crew = Crew(argilla_server, owner, workspace, 4)
+    command("pipeline", "ask", demo / "narratives.csv", "--out", "answers", "--replay", demo / "payloads")
+    run("push", "answers", "--workspace", ready)
+    assumed = {
+        (task, record.record_uuid): load.seconds / load.units
+        for record in read_population(read_source(Path("answers"), []), lambda language: language).records
+        for task, load in record.loads.items()
+        if load.units
+    }
+    crew = Crew(argilla_server, owner, ready, 4)
     generator = np.random.default_rng(16)
     paces = np.exp(generator.normal(0, 0.35, 4))
     slower = {"retrieval": 0.6, "grounding": 2.1, "generation": 1.4}
@@ -139,70 +109,51 @@ def test_hours_of_the_demos_campaign_are_within_a_quarter_after_twenty_units_a_t
                 clocks[person] += timedelta(seconds=seconds) + coffee
                 crew.submit(person, task, record_id, place % 2 == 0, clocks[person])
     crew.act()
-    run(argilla_server, "annotation", "plan", "answers", "--out", "assumed")
-    result = run(
-        argilla_server,
-        "annotation",
-        "plan",
-        "answers",
-        "--out",
-        "plan",
-        "--from",
-        argilla_server.url,
-        "--workspace",
-        workspace,
-    )
-    hours = told()["hours"]
+    run("plan", "answers", "--out", "assumed")
+    result = run("plan", "answers", "--out", "plan", "--from", argilla_server.url, "--workspace", ready)
+    hours = planned()["hours"]
     assert hours["expected"] == pytest.approx(total / 3600, rel=0.25)
     assert hours["low"] <= total / 3600 <= hours["high"]
-    assert abs(told("assumed")["hours"]["expected"] * 3600 / total - 1) > abs(hours["expected"] * 3600 / total - 1)
-    assert {each["basis"] for each in told()["paces"]} <= {"measured", "other languages"}
+    assert abs(planned("assumed")["hours"]["expected"] * 3600 / total - 1) > abs(hours["expected"] * 3600 / total - 1)
+    assert {each["basis"] for each in planned()["paces"]} <= {"measured", "other languages"}
     assert "is assumed from the length" not in result.stderr
 
 
-def test_pauses_interruptions_and_controls_are_not_timed(
-    argilla_server: "ServerHandle", owner: Argilla, workspace: str
-) -> None:
+def test_pauses_interruptions_and_controls_are_not_timed(argilla_server, owner: Argilla, ready: str, run) -> None:
     write_planned(Path("records.jsonl"), [planned_record(f"N{n}", passages=0) for n in range(8)])
-    run(argilla_server, "annotation", "push", "records.jsonl", "--workspace", workspace)
-    crew = Crew(argilla_server, owner, workspace, 2)
-    records = crew.records("generation")
+    run("push", "records.jsonl", "--workspace", ready)
+    crew = Crew(argilla_server, owner, ready, 2)
+    stored = held(owner, ready)
     control = {"citejury_assignment": {"purpose": "control", "answers": {}}}
-    body = {"metadata": crew_metadata(owner, crew.datasets["generation"].id, records[3][0]) | control}
-    owner.request("PATCH", f"/records/{records[3][0]}", json=body)
+    owner.request("PATCH", f"/records/{stored[3]['id']}", json={"metadata": stored[3]["metadata"] | control})
     moment = MONDAY
-    for (record_id, _), seconds in zip(records, (5, 20, 22, 9, 24, 1700, 4000, 26), strict=False):
+    for record, seconds in zip(stored, (5, 20, 22, 9, 24, 1700, 4000, 26), strict=True):
         moment += timedelta(seconds=seconds)
-        crew.submit(0, "generation", record_id, True, moment)
+        crew.submit(0, "generation", record["id"], True, moment)
     crew.act()
-    timed = read_work(owner, [workspace]).timed
+    timed = read_work(owner, [ready]).timed
     assert {cell: sorted(seconds for _, seconds in taken) for cell, taken in timed.items()} == {
         ("generation", "en"): [20.0, 22.0, 24.0, 26.0]
     }
 
 
-def test_calibration_is_that_of_the_campaign_as_it_stands_with_what_is_stored(
-    argilla_server: "ServerHandle", owner: Argilla, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calibration_is_that_of_the_campaign_as_it_stands_with_what_is_stored(argilla_server, run, workspace) -> None:
     """One campaign began by the first rule, which knows no least number; the other has its three records already."""
-    monkeypatch.chdir(tmp_path)
     study = [planned_record(f"N{n:02d}", passages=1) for n in range(24)]
-    write_planned(Path("first.jsonl"), study[:12])
-    write_planned(Path("new.jsonl"), study[12:])
-    write_planned(Path("all.jsonl"), study)
-    told_of = {}
+    for name, records in (("first", study[:12]), ("new", study[12:]), ("all", study)):
+        write_planned(Path(f"{name}.jsonl"), records)
+    found = {}
     for size, rule in (("fraction = 0.001", "rule = 1, "), ("records = 3", "")):
-        name = f"planned-{next(NUMBERS)}"
+        name = f"{workspace}-{size[0]}"
         lines = f'workspace = "{name}"\n[campaign]\nlocales = ["en"]\nannotators = [{{ name = "{name}" }}]\n'
         Path("citejury.toml").write_text(f"{lines}calibration = {{ {rule}{size} }}\n", encoding="utf-8")
-        run(argilla_server, "annotation", "setup", "--passwords", f"{name}.json")
+        run("setup", "--passwords", f"{name}.json")
         Path("citejury.toml").write_text(f"{lines}calibration = {{ {size} }}\n", encoding="utf-8")
-        run(argilla_server, "annotation", "push", "first.jsonl")
+        run("push", "first.jsonl")
         for records in ("new", "all"):
-            out = f"{name}-{records}"
-            run(argilla_server, "annotation", "plan", f"{records}.jsonl", "--out", out, "--from", argilla_server.url)
-            told_of[size, records] = told(out)["calibration"]
-    assert told_of == {
+            run("plan", f"{records}.jsonl", "--out", f"{name}-{records}", "--from", argilla_server.url)
+            found[size, records] = planned(f"{name}-{records}")["calibration"]
+    assert found == {
         ("fraction = 0.001", "new"): {},
         ("fraction = 0.001", "all"): {},
         ("records = 3", "new"): {},
@@ -210,48 +161,36 @@ def test_calibration_is_that_of_the_campaign_as_it_stands_with_what_is_stored(
     }
 
 
-def crew_metadata(owner: Argilla, dataset_id: str, record_id: str) -> dict[str, Any]:
-    """What a record's metadata are."""
-    records = (each for _, page in owner.record_pages(dataset_id) for each in page)
-    found: dict[str, Any] = next(each["metadata"] for each in records if each["id"] == record_id)
-    return found
-
-
 def test_correlations_are_measured_on_the_votes_of_grounding_and_generation(
-    argilla_server: "ServerHandle", owner: Argilla, workspace: str
+    argilla_server, owner: Argilla, ready: str, run
 ) -> None:
     """Every narrative is answered alike by both providers, and two annotators always agree."""
     answers = [
         planned_record(f"N{n:02d}", provider, passages=0) for n in range(20) for provider in ("openai", "claude")
     ]
     write_planned(Path("records.jsonl"), answers)
-    run(argilla_server, "annotation", "push", "records.jsonl", "--workspace", workspace)
-    crew = Crew(argilla_server, owner, workspace, 2)
+    run("push", "records.jsonl", "--workspace", ready)
+    crew = Crew(argilla_server, owner, ready, 2)
     body = {"distribution": {"strategy": "overlap", "min_submitted": 2}}
     owner.request("PATCH", f"/datasets/{crew.datasets['generation'].id}", json=body)
     for record_id, external_id in crew.records("generation"):
         for person in range(2):
             crew.submit(person, "generation", record_id, int(external_id[1:3]) % 2 == 0, MONDAY)
     crew.act()
-    run(argilla_server, "annotation", "plan", "records.jsonl", "--out", "assumed", "--overlap", "2")
-    words = ("--overlap", "2", "--from", argilla_server.url, "--workspace", workspace)
-    run(argilla_server, "annotation", "plan", "records.jsonl", "--out", "plan", *words)
-    found, before = told()["difference"], told("assumed")["difference"]
+    words = ("plan", "records.jsonl", "--overlap", "2")
+    run(*words, "--out", "assumed")
+    run(*words, "--out", "plan", "--from", argilla_server.url, "--workspace", ready)
+    found, before = planned()["difference"], planned("assumed")["difference"]
     assert (found["units_measured"], found["narratives_measured"]) == (40, 20)
     assert (before["agreement"], before["narrative_correlation"]) == (0.667, 0.3)
     assert found["agreement"] == pytest.approx((40 + 20 * 0.667) / 60, abs=0.01)
     assert found["narrative_correlation"] == pytest.approx((20 + 20 * 0.3) / 40, abs=0.02)
-    assert told()["detectable_difference"] < told("assumed")["detectable_difference"]
+    assert planned()["detectable_difference"] < planned("assumed")["detectable_difference"]
 
 
-def test_a_server_without_our_datasets_is_refused_in_a_line(
-    argilla_server: "ServerHandle", owner: Argilla, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    name = f"bare-{next(NUMBERS)}"
-    owner.request("POST", "/workspaces", json={"name": name})
+def test_a_server_without_our_datasets_is_refused_in_a_line(argilla_server, owner: Argilla, workspace, run) -> None:
+    owner.request("POST", "/workspaces", json={"name": workspace})
     write_planned(Path("records.jsonl"), planned_study(12))
-    words = ("--from", argilla_server.url, "--workspace", name)
-    result = run(argilla_server, "annotation", "plan", "records.jsonl", "--out", "plan", *words, code=1)
-    assert "no pace can be measured" in result.stderr
+    words = ("plan", "records.jsonl", "--out", "plan", "--from", argilla_server.url, "--workspace", workspace)
+    assert "no pace can be measured" in run(*words, code=1).stderr
     assert not Path("plan").exists()

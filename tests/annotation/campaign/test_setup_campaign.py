@@ -1,14 +1,9 @@
 """A campaign in Argilla: planned, made, changed where it differs, and made anew where Argilla cannot change it."""
 
-import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pytest
-from click.testing import CliRunner, Result
 
 from annotation.argilla.client import Argilla
 from annotation.argilla.labels import TASKS
@@ -24,37 +19,30 @@ from annotation.campaign.datasets import (
 from annotation.campaign.people import NewUser, Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign, set_up
 from annotation.push.push import push_records
-from exports.cli import main
 from exports.csv.schema import ExportFilters
 from exports.csv.write import export_csv
 from pipeline.core.errors import ArgillaError, InputError, SettingsError
 from pipeline.records.schema import Passage, QueryResponse, join_context
-from tests.support.setup_bench import ANSWER, campaign, described, done, make, submit_first
+from tests.support.export_bench import read_csv
+from tests.support.setup_bench import ANSWER, answered, campaign, described, done, held, make, submit_first
 
-if TYPE_CHECKING:
-    from annotation.server.launch import ServerHandle
-
-
-Command = Callable[..., Result]
 pytestmark = pytest.mark.server
 
 
 def test_a_campaign_is_made_and_made_again_it_changes_nothing(owner: Argilla, workspace: str) -> None:
     wanted = campaign(workspace, locales=["en", "ja"], overlap=2, calibration={"fraction": 0.2})
+    assert plan_campaign(owner, wanted, workspace).changed
+    assert workspace not in owner.workspaces()
     assert make(owner, workspace, wanted).changed
     before = owner.datasets(owner.find_workspace(workspace))
     assert len(before) == 12
     again = make(owner, workspace, wanted)
     assert (again.changed, owner.datasets(owner.find_workspace(workspace))) == (False, before)
-    overlaps = {each["name"]: each["distribution"]["min_submitted"] for each in before}
-    assert set(overlaps.values()) == {2}
+    assert {each["distribution"]["min_submitted"] for each in before} == {2}
     assert all(each["metadata"]["routing"]["calibration"]["fraction"] == 0.2 for each in before)
-
-
-def test_a_plan_changes_nothing(owner: Argilla, workspace: str) -> None:
-    plan = plan_campaign(owner, campaign(workspace), workspace)
-    assert plan.changed
-    assert workspace not in owner.workspaces()
+    other = campaign(workspace, locales=["en", "ja"], overlap=2, calibration={"fraction": 0.3})
+    with pytest.raises(SettingsError, match=r"fraction 0\.2, seed 0.*says fraction 0\.3, seed 0"):
+        plan_campaign(owner, other, workspace)
 
 
 def test_groups_have_workspaces_with_their_members_only(owner: Argilla, workspace: str) -> None:
@@ -67,29 +55,21 @@ def test_groups_have_workspaces_with_their_members_only(owner: Argilla, workspac
         assert set(find_datasets(owner, f"{workspace}-{group}")) == set(TASKS)
 
 
-def test_who_left_is_taken_out_and_her_responses_stay(owner: Argilla, workspace: str) -> None:
+def test_who_left_is_taken_out_and_a_language_more_is_written_into_every_dataset(
+    owner: Argilla, workspace: str
+) -> None:
     make(owner, workspace, campaign(workspace))
-    gone = campaign(workspace, annotators=[{"name": f"{workspace}-anna"}, {"name": f"{workspace}-ben", "left": True}])
-    report = make(owner, workspace, gone)
+    people = [{"name": f"{workspace}-anna"}, {"name": f"{workspace}-ben", "left": True}]
+    changed = campaign(workspace, annotators=people, locales=["en", "de"])
+    report = make(owner, workspace, changed)
     assert done(report)[workspace, f"{workspace}-ben"] == "removed"
+    assert "how records are split" in {step.note for step in report.steps}
     members = owner.workspace_users(owner.find_workspace(workspace))
     assert [user["username"] for user in members] == [f"{workspace}-anna"]
     assert f"{workspace}-ben" in {user["username"] for user in owner.users()}
-    assert not make(owner, workspace, gone).changed
-
-
-def test_a_language_more_is_made_and_written_into_every_dataset(owner: Argilla, workspace: str) -> None:
-    make(owner, workspace, campaign(workspace))
-    wider = campaign(workspace, locales=["en", "de"])
-    assert {step.note for step in make(owner, workspace, wider).steps} >= {"how records are split"}
     datasets = current_datasets(owner, owner.find_workspace(workspace))
     assert [each["metadata"]["routing"]["locales"] for each in datasets] == [["en", "de"]] * 6
-
-
-def test_more_people_than_there_are_is_noted(owner: Argilla, workspace: str) -> None:
-    plan = plan_campaign(owner, campaign(workspace, overlap=3), workspace)
-    notes = {step.note for step in plan.steps if step.kind == "dataset"}
-    assert notes == {"waits for 3 annotators, and the campaign has 2 for it"}
+    assert not make(owner, workspace, changed).changed
 
 
 def test_a_password_that_was_written_before_an_interruption_is_used(
@@ -98,10 +78,13 @@ def test_a_password_that_was_written_before_an_interruption_is_used(
     file = tmp_path / "passwords.json"
     password = Passwords(file).make(f"{workspace}-anna")
     assert file.stat().st_mode & 0o777 == 0o600
-    told: list[NewUser] = []
-    apply_plan(owner, plan_campaign(owner, campaign(workspace), workspace), Passwords(file, told.append))
+    announced: list[NewUser] = []
+    plan = plan_campaign(owner, campaign(workspace, overlap=3), workspace)
+    notes = {step.note for step in plan.steps if step.kind == "dataset"}
+    assert notes == {"waits for 3 annotators, and the campaign has 2 for it"}
+    apply_plan(owner, plan, Passwords(file, announced.append))
     kept = json.loads(file.read_text(encoding="utf-8"))
-    assert (kept[f"{workspace}-anna"], len(kept), told) == (password, 2, [])
+    assert (kept[f"{workspace}-anna"], len(kept), announced) == (password, 2, [])
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}'])
@@ -113,76 +96,56 @@ def test_a_file_that_holds_no_passwords_is_refused(tmp_path: Path, content: str)
 
 
 @pytest.fixture
-def command(argilla_server: "ServerHandle", monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workspace: str) -> Command:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
-    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+def setup(command, workspace: str):
     text = f'workspace = "{workspace}"\n[campaign]\nlocales = ["en"]\nannotators = [{{ name = "{workspace}-anna" }}]\n'
-    (tmp_path / "citejury.toml").write_text(text, encoding="utf-8")
-
-    def run(*words: str, answer: str = "") -> Result:
-        return CliRunner().invoke(main, ["annotation", "setup", *words], input=answer)
-
-    return run
+    Path("citejury.toml").write_text(text, encoding="utf-8")
+    return lambda *words, **how: command("annotation", "setup", *words, **how)
 
 
-def test_the_command_shows_the_campaigns_plan_and_in_a_dry_run_no_more(
-    command: Command, owner: Argilla, workspace: str
+def test_the_command_shows_the_plan_in_a_dry_run_and_refuses_what_the_campaign_says(
+    setup, owner: Argilla, workspace: str
 ) -> None:
-    result = command("--dry-run")
-    assert result.exit_code == 0, result.output
+    result = setup("--dry-run")
     assert f"{workspace}/1-retrieval-en" in result.stdout
     assert "Nothing was changed (dry run)." in result.stderr
     assert workspace not in owner.workspaces()
+    refused = setup("--overlap", "2", "--locale", "en", code=2)
+    assert "--locale and --overlap cannot be used where citejury.toml has a campaign" in refused.stderr
+    setup("--round", "suggested", "--annotator", "ben", code=2)
 
 
-def test_the_command_refuses_options_that_the_campaign_says(command: Command) -> None:
-    result = command("--overlap", "2", "--locale", "en")
-    assert result.exit_code == 2
-    assert "--locale and --overlap cannot be used where citejury.toml has a campaign" in result.stderr
-    assert command("--round", "suggested", "--annotator", "ben").exit_code == 2
-
-
-def test_the_command_makes_a_round_beside_the_campaigns_own(command: Command, owner: Argilla, workspace: str) -> None:
-    assert command("--round", "suggested", "--overlap", "2", "--passwords", "passwords.json").exit_code == 0
+def test_the_command_makes_a_round_beside_the_campaigns_own(setup, owner: Argilla, workspace: str) -> None:
+    setup("--round", "suggested", "--overlap", "2", "--passwords", "passwords.json")
     assert find_datasets(owner, workspace, round_name="suggested")["retrieval"].min_submitted == 2
-    assert [each["username"] for each in owner.workspace_users(owner.find_workspace(workspace))] == [
-        f"{workspace}-anna"
-    ]
-    for words, told in (("calibration",), "the campaign's own"), (("pilot", "--locale", "de"), "has no 'de'"):
-        refused = command("--round", *words)
-        assert (refused.exit_code, refused.stdout) == (1, "")
-        assert told in refused.stderr
-    assert command().exit_code == 0
-    again = command("--round", "suggested").stderr
+    members = owner.workspace_users(owner.find_workspace(workspace))
+    assert [each["username"] for each in members] == [f"{workspace}-anna"]
+    for words, said in (("calibration",), "the campaign's own"), (("pilot", "--locale", "de"), "has no 'de'"):
+        refused = setup("--round", *words, code=1)
+        assert (refused.stdout, said in refused.stderr) == ("", True)
+    setup()
+    again = setup("--round", "suggested").stderr
     assert "nothing was changed" in again
     assert "push RECORDS.jsonl --suggestions JUDGEMENTS.jsonl --round suggested" in again
-    assert "nothing was changed" in command().stderr
+    assert "nothing was changed" in setup().stderr
 
 
-def test_the_command_asks_before_it_touches_what_was_answered(command: Command, owner: Argilla, workspace: str) -> None:
-    assert command("--passwords", "passwords.json").exit_code == 0
+def test_the_command_asks_before_it_touches_what_was_answered(setup, owner: Argilla, workspace: str) -> None:
+    setup("--passwords", "passwords.json")
     push_records(owner, workspace, [ANSWER])
     submit_first(owner, find_datasets(owner, workspace)["generation"].id)
     words = ("--new-version", "generation")
     for answer in ("", "n\n"):
-        refused = command(*words, answer=answer)
-        assert refused.exit_code == 1
-        assert "has 1 responses: a new version" in refused.stderr
+        assert "has 1 responses: a new version" in setup(*words, answer=answer, code=1).stderr
         assert find_datasets(owner, workspace)["generation"].version == 1
-    assert command(*words, answer="y\n").exit_code == 0
-    assert command(*words, "--yes").exit_code == 0
+    setup(*words, answer="y\n")
+    setup(*words, "--yes")
     assert find_datasets(owner, workspace)["generation"].version == 3
-
-
-def test_setting_up_one_round_by_options_leaves_the_campaigns_split_written(owner: Argilla, workspace: str) -> None:
-    make(owner, workspace, campaign(workspace))
-    assert not set_up(owner, workspace).changed
-    assert "routing" in described(owner, workspace, "1-retrieval-en")["metadata"]
 
 
 def test_another_overlap_is_set_and_noted_where_it_touches_responses(owner: Argilla, workspace: str) -> None:
     make(owner, workspace, campaign(workspace))
+    assert not set_up(owner, workspace).changed  # by options: the campaign's split stays written
+    assert "routing" in described(owner, workspace, "1-retrieval-en")["metadata"]
     push_records(owner, workspace, [ANSWER])
     submit_first(owner, find_datasets(owner, workspace)["grounding"].id)
     plan = plan_campaign(owner, campaign(workspace, overlap=2), workspace)
@@ -205,25 +168,25 @@ def test_titles_and_guidelines_that_differ_are_changed_and_the_moment_is_kept(ow
     assert plan.affected == (f"{workspace}/3-generation-en has 1 responses: titles and descriptions; guidelines",)
     apply_plan(owner, plan, Passwords())
     new = described(owner, workspace, "3-generation-en")
-    assert (new["guidelines"], owner.request("GET", f"{path}/questions")["items"][0]["title"]) == (
-        old["guidelines"],
-        question["title"],
-    )
+    assert new["guidelines"] == old["guidelines"]
+    assert owner.request("GET", f"{path}/questions")["items"][0]["title"] == question["title"]
     late = owner.request("GET", f"/me/datasets/{old['id']}/metadata-properties")["items"][-1]["inserted_at"]
     versions = [guideline_version_at(new["metadata"], moment) for moment in (early, late)]
     assert versions == ["before", old["metadata"]["guideline_version"]]
     assert not make(owner, workspace, campaign(workspace)).changed
 
 
-def test_a_new_version_has_the_records_and_the_old_one_keeps_its_responses(owner: Argilla, workspace: str) -> None:
+def test_a_new_version_has_the_records_and_the_old_one_keeps_its_responses(
+    owner: Argilla, workspace: str, tmp_path: Path
+) -> None:
     make(owner, workspace, campaign(workspace))
-    push_records(owner, workspace, [ANSWER, ANSWER.model_copy(update={"record_uuid": "r2"})])
+    push_records(owner, workspace, [ANSWER, answered("r2")])
     old = find_datasets(owner, workspace)["generation"]
+    append_to_log(owner, old.id, {"guideline_version": "later"})
     response = submit_first(owner, old.id)
     plan = plan_campaign(owner, campaign(workspace), workspace, ["generation"])
-    assert plan.affected == (
-        f"{workspace}/3-generation-en has 1 responses: a new version, 3-generation-en-v2; they stay in the old one",
-    )
+    new_version = f"{workspace}/3-generation-en has 1 responses: a new version, 3-generation-en-v2"
+    assert plan.affected == (f"{new_version}; they stay in the old one",)
     apply_plan(owner, plan, Passwords())
     new = find_datasets(owner, workspace)["generation"]
     assert (new.name, new.version) == ("3-generation-en-v2", 2)
@@ -234,20 +197,24 @@ def test_a_new_version_has_the_records_and_the_old_one_keeps_its_responses(owner
         assert all(old_record[key] == new_record[key] for key in ("external_id", "fields", "metadata"))
     assert find_datasets(owner, workspace)["retrieval"].version == 1
     assert not make(owner, workspace, campaign(workspace)).changed
+    submit_first(owner, new.id)
+    export_csv(owner, workspace, tmp_path / "out", ExportFilters(extended=True))
+    rows = [(row["dataset_version"], row["guideline_version"]) for row in read_csv(tmp_path / "out" / "generation.csv")]
+    now = described(owner, workspace, "3-generation-en-v2")["metadata"]["guideline_version"]
+    assert sorted(rows) == [("1", "later"), ("2", now)]
 
 
 def test_a_new_version_that_was_interrupted_is_finished_and_not_made_twice(owner: Argilla, workspace: str) -> None:
     make(owner, workspace, campaign(workspace))
     push_records(owner, workspace, [ANSWER])
-    make(owner, workspace, campaign(workspace), "retrieval", "grounding", "generation")
+    make(owner, workspace, campaign(workspace), *TASKS)
     new = described(owner, workspace, "2-grounding-en-v2")
     records = next(owner.record_pages(new["id"]))[1]
     owner.request("DELETE", f"/datasets/{new['id']}/records", params={"ids": records[0]["id"]})
     owner.request("PATCH", f"/datasets/{new['id']}", json={"name": f"{new['name']}-carrying"})
     report = make(owner, workspace, campaign(workspace), "grounding")
-    assert {name: what for (_, name), what in done(report).items() if what != "kept"} == {
-        "2-grounding-en-v2": "finished"
-    }
+    changed = {name: what for (_, name), what in done(report).items() if what != "kept"}
+    assert changed == {"2-grounding-en-v2": "finished"}
     assert next(owner.record_pages(new["id"]))[1][0]["external_id"] == "r1"
     make(owner, workspace, campaign(workspace), "grounding")
     assert version_of(described(owner, workspace, "2-grounding-en-v3")) == 3
@@ -257,41 +224,16 @@ def test_other_questions_are_refused_and_a_new_version_is_the_way_out(owner: Arg
     make(owner, workspace, campaign(workspace))
     old = described(owner, workspace, "3-generation-en")
     owner.request("DELETE", f"/datasets/{old['id']}")
-    body = {"name": old["name"], "workspace_id": old["workspace_id"], "metadata": old["metadata"]}
-    other = owner.request("POST", "/datasets", json=body)
-    for name in ("query", "answer"):
-        field = {"name": name, "title": name, "required": True, "settings": {"type": "text", "use_markdown": False}}
-        owner.request("POST", f"/datasets/{other['id']}/fields", json=field)
-    question = {"name": "good", "title": "Good?", "required": True, "settings": {"type": "text", "use_markdown": False}}
-    owner.request("POST", f"/datasets/{other['id']}/questions", json=question)
-    owner.request("PUT", f"/datasets/{other['id']}/publish")
+    body = {key: old[key] for key in ("name", "workspace_id", "metadata")}
+    path = f"/datasets/{owner.request('POST', '/datasets', json=body)['id']}"
+    text = {"required": True, "settings": {"type": "text", "use_markdown": False}}
+    for kind, name in (("fields", "query"), ("fields", "answer"), ("questions", "good")):
+        owner.request("POST", f"{path}/{kind}", json={"name": name, "title": name, **text})
+    owner.request("PUT", f"{path}/publish")
     with pytest.raises(ArgillaError, match=r"`helpful` is missing.*--new-version generation"):
         plan_campaign(owner, campaign(workspace), workspace)
     make(owner, workspace, campaign(workspace), "generation")
     assert find_datasets(owner, workspace)["generation"].name == "3-generation-en-v2"
-
-
-def test_another_split_than_argillas_is_refused_before_anything_is_done(owner: Argilla, workspace: str) -> None:
-    make(owner, workspace, campaign(workspace, calibration={"records": 5}))
-    with pytest.raises(SettingsError, match=r"records 5, seed 0.*says records 6, seed 0"):
-        plan_campaign(owner, campaign(workspace, calibration={"records": 6}), workspace)
-
-
-def test_an_extended_export_has_both_versions_and_the_guidelines_of_each_response(
-    owner: Argilla, workspace: str, tmp_path: Path
-) -> None:
-    make(owner, workspace, campaign(workspace))
-    push_records(owner, workspace, [ANSWER])
-    old = find_datasets(owner, workspace)["generation"]
-    append_to_log(owner, old.id, {"guideline_version": "later"})
-    submit_first(owner, old.id)
-    make(owner, workspace, campaign(workspace), "generation")
-    submit_first(owner, find_datasets(owner, workspace)["generation"].id)
-    export_csv(owner, workspace, tmp_path / "out", ExportFilters(extended=True))
-    with open(tmp_path / "out" / "generation.csv", newline="", encoding="utf-8") as file:
-        rows = [(row["dataset_version"], row["guideline_version"]) for row in csv.DictReader(file)]
-    now = described(owner, workspace, "3-generation-en-v2")["metadata"]["guideline_version"]
-    assert sorted(rows) == [("1", "later"), ("2", now)]
 
 
 PASSAGES = (
@@ -304,64 +246,60 @@ MARKED = QueryResponse(
 
 
 def test_marks_come_to_datasets_that_are_there_with_a_new_version_only(owner: Argilla, workspace: str) -> None:
-    make(owner, workspace, campaign(workspace))
+    wanted = {mode: campaign(workspace, evidence=mode) for mode in ("off", "optional", "required")}
+    make(owner, workspace, wanted["off"])
     push_records(owner, workspace, [MARKED])
     with pytest.raises(ArgillaError, match=r"no marks, and now optional marks.*--new-version grounding"):
-        plan_campaign(owner, campaign(workspace, evidence="optional"), workspace)
-    optional = make(owner, workspace, campaign(workspace, evidence="optional"), "grounding")
+        plan_campaign(owner, wanted["optional"], workspace)
+    optional = make(owner, workspace, wanted["optional"], "grounding")
     (step,) = (step for step in optional.steps if step.name == "2-grounding-en-v2")
     assert step.note == "records carried over from 2-grounding-en; asks for marks on the context"
-    dataset = find_datasets(owner, workspace)["grounding"]
-    assert dataset.evidence == "optional"
-    ((_, (carried,)),) = owner.record_pages(dataset.id)
-    shown = shown_text(carried)
-    end = len(shown.encode("utf-16-le")) // 2
+    assert find_datasets(owner, workspace)["grounding"].evidence == "optional"
+    (carried,) = held(owner, workspace, "grounding")
+    end = len(shown_text(carried).encode("utf-16-le")) // 2
     (mark,) = marked_words(carried, [(0, end)])
     assert [(each.passage, each.text) for each in mark.parts] == [
         ((each.chunk_id, each.doc_id, each.chunk_rank, each.text), each.text) for each in PASSAGES
     ]
     assert end <= len(carried["fields"]["context"])
-    report = push_records(owner, workspace, [MARKED])
-    assert report.tasks["grounding"].unchanged == 1
+    assert push_records(owner, workspace, [MARKED]).tasks["grounding"].unchanged == 1
     with pytest.raises(ArgillaError, match=r"optional marks, and now required marks.*--new-version grounding"):
-        plan_campaign(owner, campaign(workspace, evidence="required"), workspace)
-    required = make(owner, workspace, campaign(workspace, evidence="required"), "grounding")
+        plan_campaign(owner, wanted["required"], workspace)
+    required = make(owner, workspace, wanted["required"], "grounding")
     assert "stock Argilla takes answers without them" in "".join(step.note for step in required.steps)
-    assert not make(owner, workspace, campaign(workspace, evidence="required")).changed
+    assert not make(owner, workspace, wanted["required"]).changed
 
 
 def test_without_a_campaign_a_dataset_stays_as_it_was_made(owner: Argilla, workspace: str) -> None:
     set_up(owner, workspace, evidence="required")
     assert not set_up(owner, workspace).changed
-    assert find_datasets(owner, workspace)["grounding"].evidence == "required"
-    question = owner.request("GET", f"/datasets/{find_datasets(owner, workspace)['grounding'].id}/questions")["items"]
-    evidence = next(each for each in question if each["name"] == "evidence")
-    owner.request("PATCH", f"/questions/{evidence['id']}", json={"title": "Old title"})
+    dataset = find_datasets(owner, workspace)["grounding"]
+    assert dataset.evidence == "required"
+
+    def evidence() -> dict[str, str]:
+        items = owner.request("GET", f"/datasets/{dataset.id}/questions")["items"]
+        return next(each for each in items if each["name"] == "evidence")
+
+    owner.request("PATCH", f"/questions/{evidence()['id']}", json={"title": "Old title"})
     assert set_up(owner, workspace).changed
-    items = owner.request("GET", f"/datasets/{find_datasets(owner, workspace)['grounding'].id}/questions")["items"]
-    titles = {each["name"]: each["title"] for each in items}
-    assert titles["evidence"] == read_wording("en").marks.titles["required"]
+    assert evidence()["title"] == read_wording("en").marks.titles["required"]
 
 
 def test_a_push_leaves_the_words_under_marks_where_they_are(owner: Argilla, workspace: str) -> None:
     set_up(owner, workspace, evidence="optional")
     push_records(owner, workspace, [MARKED])
-    dataset = find_datasets(owner, workspace)["grounding"]
-    ((_, (before,)),) = owner.record_pages(dataset.id)
-    assert push_records(owner, workspace, [MARKED]).tasks["grounding"].unchanged == 1
+    (before,) = held(owner, workspace, "grounding")
     older = {**before["fields"], "context": before["fields"]["context"].replace("━━ Passage 2", "━━ Text 2")}
     owner.request("PATCH", f"/records/{before['id']}", json={"fields": older})
     body = {"status": "draft", "values": {"evidence": {"value": [{"label": "supports", "start": 40, "end": 44}]}}}
     owner.request("POST", f"/records/{before['id']}/responses", json=body)
     assert push_records(owner, workspace, [MARKED]).tasks["grounding"].unchanged == 1
-    ((_, (after,)),) = owner.record_pages(dataset.id)
-    assert after["fields"] == older
+    assert [each["fields"] for each in held(owner, workspace, "grounding")] == [older]
 
 
-def test_set_up_makes_practice_for_the_tasks_named_and_running_it_again_changes_nothing(owner: Argilla) -> None:
-    workspace = f"practice-{uuid4().hex[:8]}"
+def test_set_up_makes_practice_for_the_tasks_named_and_running_it_again_changes_nothing(owner, workspace) -> None:
     wanted = campaign(workspace, practice={"tasks": ["retrieval", "generation"]}, evidence="optional")
     report = done(make(owner, workspace, wanted))
-    made = {name for (_, name), what in report.items() if what == "created" and "-en" in name and "practice" in name}
+    made = {name for (_, name), what in report.items() if what == "created" and name.startswith("practice")}
     assert made == {"practice-1-retrieval-en", "practice-3-generation-en"}
     assert not make(owner, workspace, wanted).changed

@@ -2,11 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ import pytest
 
 from annotation.argilla.client import Argilla
 from annotation.push.push import push_records
-from tests.support.lossy_link import Forward, LossyLink, lossy_link
+from tests.support.lossy_link import Forward, lossy_link
 from tests.support.places import ROOT
-from tests.support.setup_bench import ANSWER
+from tests.support.setup_bench import ANSWER, answered
 
 pytestmark = [pytest.mark.server, pytest.mark.rare]
 PEOPLE = ("anna", "ben")
@@ -59,16 +59,7 @@ class Killer:
         self.started.set()
         return int(self.driver.stdout.readline())
 
-    def run_killed(self, *words: str) -> list[str]:
-        """The changes after which the command was killed, until it came to its end."""
-        self.killed = []
-        while (ended := self.run(*words, armed=True)) == signal.SIGKILL:
-            assert len(self.killed) < MOST_KILLS
-        assert ended == 0
-        return self.killed
-
     def kill(self, change: str) -> None:
-        """Kill the command; what it asked for is done."""
         self.started.wait()
         self.armed = False
         self.killed.append(change)
@@ -76,27 +67,21 @@ class Killer:
 
 
 @pytest.fixture
-def link(argilla_server) -> Iterator[LossyLink]:
+def killer(argilla_server, tmp_path: Path) -> Iterator[Killer]:
     with lossy_link(argilla_server.url) as link:
-        yield link
-
-
-@pytest.fixture
-def killer(argilla_server, link: LossyLink, tmp_path: Path) -> Iterator[Killer]:
-    environment = {
-        **os.environ,
-        "ARGILLA_API_URL": link.url,
-        "ARGILLA_API_KEY": argilla_server.owner_api_key,
-        "PYTHONPATH": str(ROOT),
-    }
-    command = [sys.executable, "-m", "tests.support.setup_driver"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as driver:
-        killer = Killer(driver)
-        link.RequestHandlerClass = type("Handler", (Killing,), {"killer": killer})
-        yield killer
-        assert driver.stdin
-        driver.stdin.close()
+        environment = {
+            **os.environ,
+            "ARGILLA_API_URL": link.url,
+            "ARGILLA_API_KEY": argilla_server.owner_api_key,
+            "PYTHONPATH": str(ROOT),
+        }
+        command = [sys.executable, "-m", "tests.support.setup_driver"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as driver:
+            killer = Killer(driver)
+            link.RequestHandlerClass = type("Handler", (Killing,), {"killer": killer})
+            yield killer
+            driver.stdin.close()
 
 
 def campaign_words(workspace: str) -> list[str]:
@@ -109,11 +94,12 @@ def everything(owner: Argilla, workspace: str) -> dict[str, Any]:
     workspace_id = owner.find_workspace(workspace)
     datasets = owner.datasets(workspace_id)
     names = {dataset["id"]: dataset["name"] for dataset in datasets}
+    ids = re.compile("|".join(names))
     return {
         "datasets": {
             dataset["name"]: {
                 **{key: dataset[key] for key in ("status", "guidelines", "distribution", "allow_extra_metadata")},
-                "metadata": renamed(dataset["metadata"], names),
+                "metadata": ids.sub(lambda found: names[found[0]], json.dumps(dataset["metadata"], sort_keys=True)),
                 **{kind: parts(owner, f"/datasets/{dataset['id']}/{kind}") for kind in ("fields", "questions")},
                 "log": parts(owner, f"/me/datasets/{dataset['id']}/metadata-properties"),
                 "records": [
@@ -131,43 +117,41 @@ def everything(owner: Argilla, workspace: str) -> dict[str, Any]:
     }
 
 
-def renamed(metadata: dict[str, Any], names: dict[str, str]) -> Any:
-    text = json.dumps(metadata, sort_keys=True)
-    for dataset_id, name in names.items():
-        text = text.replace(dataset_id, name)
-    return json.loads(text)
-
-
 def parts(owner: Argilla, path: str) -> list[dict[str, Any]]:
     kept = ("name", "title", "description", "required", "settings", "visible_for_annotators")
     return [{key: part[key] for key in kept if key in part} for part in owner.request("GET", path)["items"]]
 
 
 def test_killed_after_each_change_it_ends_like_a_set_up_that_nobody_disturbed(
-    owner: Argilla, killer: Killer, tmp_path: Path
+    owner: Argilla, killer: Killer, workspace: str, tmp_path: Path
 ) -> None:
-    disturbed, quiet = (f"k-{uuid.uuid4().hex[:8]}" for _ in range(2))
+    quiet = f"{workspace}-quiet"
     assert killer.run(*campaign_words(quiet)) == 0
-    changes = killer.run_killed(*campaign_words(disturbed))
-    assert len(changes) > 30
-    assert len(set(changes)) > 10
-    assert everything(owner, disturbed) == everything(owner, quiet)
-    passwords = json.loads((tmp_path / f"{disturbed}.json").read_text(encoding="utf-8"))
+    killer.killed = []
+    while (ended := killer.run(*campaign_words(workspace), armed=True)) == signal.SIGKILL:
+        assert len(killer.killed) < MOST_KILLS
+    assert ended == 0
+    assert len(killer.killed) > 30
+    assert len(set(killer.killed)) > 10
+    assert everything(owner, workspace) == everything(owner, quiet)
+    passwords = json.loads((tmp_path / f"{workspace}.json").read_text(encoding="utf-8"))
     for name in PEOPLE:
-        login = {"username": f"{disturbed}-{name}", "password": passwords[f"{disturbed}-{name}"]}
+        login = {"username": f"{workspace}-{name}", "password": passwords[f"{workspace}-{name}"]}
         assert httpx.post(f"{owner.api_url}/api/v1/token", data=login, trust_env=False).status_code == 201
 
 
-def test_a_new_version_that_is_killed_after_each_change_has_every_record_once(owner: Argilla, killer: Killer) -> None:
-    disturbed, quiet = (f"k-{uuid.uuid4().hex[:8]}" for _ in range(2))
-    for workspace in (disturbed, quiet):
-        assert killer.run(*campaign_words(workspace)) == 0
-        push_records(owner, workspace, [ANSWER, ANSWER.model_copy(update={"record_uuid": "r2"})])
+def test_a_new_version_that_is_killed_after_each_change_has_every_record_once(
+    owner: Argilla, killer: Killer, workspace: str
+) -> None:
+    quiet = f"{workspace}-quiet"
+    for each in (workspace, quiet):
+        assert killer.run(*campaign_words(each)) == 0
+        push_records(owner, each, [ANSWER, answered("r2")])
     again = ("--new-version", "generation")
     assert killer.run(*campaign_words(quiet), *again) == 0
     killer.killed = []
-    while "3-generation-en-v2" not in {each["name"] for each in owner.datasets(owner.find_workspace(disturbed))}:
-        assert killer.run(*campaign_words(disturbed), *again, armed=True) == signal.SIGKILL
+    while "3-generation-en-v2" not in {each["name"] for each in owner.datasets(owner.find_workspace(workspace))}:
+        assert killer.run(*campaign_words(workspace), *again, armed=True) == signal.SIGKILL
         assert len(killer.killed) < MOST_KILLS
     assert len(killer.killed) > 10
-    assert everything(owner, disturbed) == everything(owner, quiet)
+    assert everything(owner, workspace) == everything(owner, quiet)

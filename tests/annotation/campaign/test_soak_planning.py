@@ -5,9 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from annotation.campaign.narratives import draw, narratives_within, read_population, stratifications
+from annotation.campaign.narratives import Population, draw, narratives_within, read_population, stratifications
 from exports.statistics.results import measure_results
-from exports.statistics.study import Study
 from tests.support.planned_records import planned_record
 from tests.support.planning_simulation import Crew, acted, planned_population, power_of_the_detectable
 from tests.support.results_simulation import SPREADS
@@ -54,13 +53,17 @@ def test_the_corrected_difference_is_found_after_correction_for_a_whole_report(s
     assert 0.74 <= power <= 0.86
 
 
+def costs(population: Population) -> dict[str, float]:
+    return {
+        each.key: sum(load.seconds for r in each.records for load in r.loads.values()) for each in population.narratives
+    }
+
+
 @pytest.mark.parametrize("seeds", [400, pytest.param(20_000, marks=soak)])
 def test_weighted_totals_are_unbiased_over_seeds(seeds: int) -> None:
     """Of a value that is larger for narratives that take longer, and rare in a language: hours decide the number."""
     population = planned_population(60)
-    cost = {
-        each.key: sum(load.seconds for r in each.records for load in r.loads.values()) for each in population.narratives
-    }
+    cost = costs(population)
     value = {each.key: cost[each.key] * (3.0 if each.language == "de" else 1.0) for each in population.narratives}
     totals, sizes = [], set()
     for seed in range(seeds):
@@ -78,9 +81,7 @@ def test_weighted_totals_are_unbiased_over_seeds(seeds: int) -> None:
 @pytest.mark.parametrize("seeds", [60, pytest.param(2000, marks=soak)])
 def test_nine_of_ten_samples_take_no_longer_than_their_hours(seeds: int) -> None:
     population = planned_population(200)
-    cost = {
-        each.key: sum(load.seconds for r in each.records for load in r.loads.values()) for each in population.narratives
-    }
+    cost = costs(population)
     budget = 0.2 * sum(cost.values())
     used = []
     for seed in range(seeds):
@@ -124,7 +125,7 @@ def test_weighted_results_of_samples_are_those_of_all_on_average(seeds: int) -> 
     says = {each.record_uuid: int(int(each.record_uuid[1:3]) % common[each.language] == 0) for each in records}
     population = read_population(records, lambda language: language)
     truth = sum(says.values()) / len(says)
-    weighted, plain = [], []
+    rates = []
     for seed in range(seeds):
         drawn = draw(next(stratifications(population.narratives, seed)), 6)
         probabilities = {record.record_uuid: each.probability for each in drawn for record in each.narrative.records}
@@ -134,16 +135,10 @@ def test_weighted_results_of_samples_are_those_of_all_on_average(seeds: int) -> 
         ]
         study = study_of(answers)
         by_record = {each.record: probabilities[f"{each.narrative}-{each.model}"] for each in answers}
-        weighted.append(rate_of(study._replace(probabilities=by_record)))
-        plain.append(rate_of(study))
+        measured = [measure_results(each, findings={}) for each in (study._replace(probabilities=by_record), study)]
+        rates.append([each.tasks["generation"].labels["helpful"].rate for each in measured])
+    weighted, plain = np.array(rates, dtype=float).T
     error = float(np.std(weighted, ddof=1)) / seeds**0.5
     tell("weighted rate", truth, float(np.mean(weighted)), error, float(np.mean(plain)))
     assert abs(float(np.mean(weighted)) - truth) < 4 * error
     assert float(np.mean(plain)) - truth > 4 * error
-
-
-def rate_of(study: Study) -> float:
-    """The rate of a label, as `exports results` measures it."""
-    rate = measure_results(study, findings={}).tasks["generation"].labels["helpful"].rate
-    assert rate is not None
-    return rate
