@@ -15,10 +15,9 @@ from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.rows import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from exports.csv.schema import COLUMNS
 from exports.dataset.splits import RecordLink, digest
-from exports.reading.collection import Response, moment_or_none
 from exports.reading.input_files import csv_rows
 from exports.reading.provenance import ReadProvenance
-from exports.reading.read import holds_discarded, read_responses
+from exports.reading.read import Response, holds_discarded, moment_or_none, read_responses
 from exports.statistics.consensus import ConsensusLabel
 from exports.statistics.ratings import EPOCH, MICROSECOND, MISSING, NO, YES
 from pipeline.core.errors import InputError

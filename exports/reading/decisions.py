@@ -75,9 +75,8 @@ class Decisions(NamedTuple):
         return {(row.record_uuid, row.chunk_id, row.label): row.decision for row in self.rows}
 
 
-_MARKS = ("own", "disputed")  # columns of a file where any row has them
+_MARKS = ("own", "disputed")  # Columns of a file where any row has them
 COLUMNS = tuple(name for name in Decision.model_fields if name not in _MARKS)
-_SCORE_COLUMNS = tuple(AnnotatorScore.model_fields)
 
 
 def read_decisions(path: Path) -> Decisions:
@@ -133,7 +132,7 @@ def write_decisions(path: Path, decisions: Decisions) -> None:
 
 def write_scores(path: Path, scores: Sequence[AnnotatorScore]) -> None:
     """Write the scores as CSV; OutputError where the file holds something else or cannot be written."""
-    _write_rows(path, _SCORE_COLUMNS, scores)
+    _write_rows(path, tuple(AnnotatorScore.model_fields), scores)
 
 
 def _write_rows(
@@ -160,7 +159,7 @@ def score_annotators(ratings: Ratings, decisions: Decisions) -> list[AnnotatorSc
     """
     decided = decisions.by_unit
     cells: dict[tuple[int, int], list[tuple[bool, bool]]] = defaultdict(list)
-    units = [(ratings.records[at], chunk) for at, chunk in zip(ratings.unit_records, ratings.unit_chunks, strict=True)]
+    units = ratings.unit_keys
     columns = list(enumerate(LABELS[ratings.task]))
     wanted = {key[:2] for key in decided}
     responses = zip(ratings.units.tolist(), ratings.response_annotators.tolist(), ratings.values.tolist(), strict=True)

@@ -158,7 +158,10 @@ def opening(answer: str, language: str = "") -> str:
         if not told:
             continue
         said.append(told[0])
-        if not _leads_on(raw, told[0]):
+        is_heading = bool(_HEADING.match(raw) or _ALL_BOLD.fullmatch(raw)) and not told[0].rstrip(_ENDS).endswith(
+            _STOPS
+        )
+        if not (is_heading or told[0].endswith((":", "："))):
             break
     return " ".join(said)
 
@@ -174,12 +177,6 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
         line = re.sub(r"(?<!\w)[*_]+|[*_]+(?!\w)", "", line).strip()
         if line:
             yield raw, line
-
-
-def _leads_on(raw: str, sentence: str) -> bool:
-    if sentence.endswith((":", "：")):
-        return True
-    return bool(_HEADING.match(raw) or _ALL_BOLD.fullmatch(raw)) and not sentence.rstrip(_ENDS).endswith(_STOPS)
 
 
 def _form(text: str) -> str:

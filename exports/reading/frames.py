@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.schema import STATUS_COLUMN
-from exports.reading.collection import Response, TableRows, moment_or_none, needed_columns
 from exports.reading.input_files import csv_rows
 from exports.reading.provenance import gap_sentences, provenance_files, read_provenance
 from exports.reading.read import (
     ReadTables,
+    Response,
+    TableRows,
     export_files,
     fitting_task,
     holds_discarded,
+    moment_or_none,
+    needed_columns,
     read_responses,
     read_tables,
     task_of,
@@ -30,7 +33,7 @@ from pipeline.core.errors import InputError
 if TYPE_CHECKING:
     import pandas
 
-Source: TypeAlias = "str | PathLike[str] | pandas.DataFrame"  # folder, CSV file or frame
+Source: TypeAlias = "str | PathLike[str] | pandas.DataFrame"  # Folder, CSV file or frame
 
 _OPTIONAL_COLUMNS = ("task", "chunk_rank", "language", "round", STATUS_COLUMN)
 _COUNT = re.compile(r"[0-9]{1,18}")

@@ -23,12 +23,6 @@ from pipeline.records.schema import QueryResponse
 BAD_LINES_TOLD = 20  # So many bad lines of a file are told one by one; how many there are is told of all
 
 
-class _JudgeTable(NamedTuple):
-    labels: dict[UnitKey, dict[str, tuple[bool, float]]]  # Value and probability of yes, by unit and label
-    statuses: Counter[str]
-    quotes: dict[UnitKey, tuple[str, ...]]  # The quotes that its judgements rest on, by unit
-
-
 class ReadJudgements(NamedTuple):
     judges: dict[str, dict[TaskName, JudgedUnits]]
     files: list[JudgeFile]
@@ -42,10 +36,10 @@ def read_judges(paths: Sequence[Path]) -> ReadJudgements:
         InputError: a file is missing, not UTF-8 or empty.
         BadRowsError: no line of a file is a judgement.
     """
-    tables: dict[str, dict[TaskName, _JudgeTable]] = {}
+    judges: dict[str, dict[TaskName, JudgedUnits]] = {}
     files, remarks = [], []
     for path in {path.resolve(): path for path in paths}.values():
-        bad, lines = _read_into(tables, path)
+        bad, lines = _read_into(judges, path)
         if not lines:
             raise InputError(f"`{path.name}` holds no judgement: it is empty.")
         if len(bad) == lines:
@@ -53,13 +47,10 @@ def read_judges(paths: Sequence[Path]) -> ReadJudgements:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         files.append(JudgeFile(file=path.name, sha256=digest, lines=lines, bad_lines=len(bad)))
         remarks += _bad_line_remarks(path.name, bad)
-    judges: dict[str, dict[TaskName, JudgedUnits]] = {
-        name: {task: JudgedUnits(*table) for task, table in by_task.items()} for name, by_task in tables.items()
-    }
     return ReadJudgements(judges, files, remarks)
 
 
-def _read_into(tables: dict[str, dict[TaskName, _JudgeTable]], path: Path) -> tuple[list[str], int]:
+def _read_into(judges: dict[str, dict[TaskName, JudgedUnits]], path: Path) -> tuple[list[str], int]:
     bad: list[str] = []
     lines = 0
     for number, line in numbered_lines(path):
@@ -67,33 +58,25 @@ def _read_into(tables: dict[str, dict[TaskName, _JudgeTable]], path: Path) -> tu
         try:
             judgement = read_judgement(line)
             external_id(judgement)
-            _add(tables.setdefault(_judge_name(line) or path.name, {}), judgement, _quotes(line))
+            told = json.loads(line)
+            name, evidence = told.get("model", ""), told.get("evidence")
+            if not isinstance(name, str):
+                raise InputError("`model` is no text")
+            listed = evidence if isinstance(evidence, list) else []  # Other programs may write another form
+            snippets = [each.get("snippet") for each in listed if isinstance(each, dict)]
+            quotes = tuple(each for each in snippets if isinstance(each, str) and each.strip())
+            _add(judges.setdefault(name or path.name, {}), judgement, quotes)
         except InputError as error:
             bad.append(printable(f"line {number}: {error}"))
     return bad, lines
 
 
-def _judge_name(line: str) -> str:
-    name = json.loads(line).get("model", "")
-    if not isinstance(name, str):
-        raise InputError("`model` is no text")
-    return name
-
-
-def _quotes(line: str) -> tuple[str, ...]:
-    """The snippets of a line's evidence; what is none, as in files of other programs, is let be."""
-    evidence = json.loads(line).get("evidence")
-    given = evidence if isinstance(evidence, list) else []
-    snippets = (each.get("snippet") for each in given if isinstance(each, dict))
-    return tuple(each for each in snippets if isinstance(each, str) and each.strip())
-
-
-def _add(by_task: dict[TaskName, _JudgeTable], judgement: Judgement, quotes: tuple[str, ...]) -> None:
+def _add(by_task: dict[TaskName, JudgedUnits], judgement: Judgement, quotes: tuple[str, ...]) -> None:
     chunk_id = judgement.chunk_id if judgement.task == "retrieval" else None
     unit = (judgement.record_uuid, chunk_id or "")
-    table = by_task.setdefault(judgement.task, _JudgeTable({}, Counter(), {}))
+    table = by_task.setdefault(judgement.task, JudgedUnits({}, {}, {}))
     if judgement.status != GOOD:
-        table.statuses[judgement.status] += 1
+        table.statuses[judgement.status] = table.statuses.get(judgement.status, 0) + 1
     elif unit in table.labels:
         raise InputError(f"a second judgement of {judgement.task} {external_id(judgement)!r}")
     else:
@@ -114,7 +97,7 @@ def _bad_line_remarks(name: str, bad: Sequence[str]) -> list[str]:
 class ReadJudged(NamedTuple):
     judge: str
     tasks: dict[TaskName, dict[UnitKey, dict[str, float]]]  # P(yes), of known records and units that annotators get
-    known: dict[str, dict[str, str]]  # of each record, by column of `provenance.csv`
+    known: dict[str, dict[str, str]]  # Of each record, by column of `provenance.csv`
     queries: dict[str, str]
     places: dict[str, set[int]]  # The numbers of the files that each of them is in, counted from 0
     files: list[InputFile]  # The files of judgements, then those of records
@@ -150,7 +133,7 @@ def read_judged(
             rows += 1
         files.append(input_file(path, rows))
     there = {*found.known, *labelled}
-    voted = {table.task: _voted(table) for table in tables}
+    voted = {table.task: set(table.unit_keys) for table in tables}
     for task, units in read.judges[judge].items():
         of_records = {unit for unit in units.labels if unit[0] in there}
         counts = shown[task] | voted.get(task, set())
@@ -169,13 +152,6 @@ def read_judged(
             f"{', '.join(f'`{path}`' for path in records)}. Name the records that were judged with `--records`."
         )
     return found
-
-
-def _voted(table: Ratings) -> set[UnitKey]:
-    return {
-        (table.records[record], chunk)
-        for record, chunk in zip(table.unit_records.tolist(), table.unit_chunks, strict=True)
-    }
 
 
 def _only_judge(names: Sequence[str], wanted: str | None) -> str:

@@ -14,12 +14,12 @@ from pipeline.core.terminal import counted
 
 RECORD = "record_uuid"
 _COUNTS = frozenset(("n_sources", "n_read", "n_unread", "n_gone", "n_unresolved", "n_unfetched"))
-_NEEDED = (RECORD, "narrative_id", "model_name")  # any other column may be missing, and is unknown then
+_NEEDED = (RECORD, "narrative_id", "model_name")  # Any other column may be missing, and is unknown then
 
 
 class ReadProvenance(NamedTuple):
-    rows: Mapping[str, Mapping[str, str]]  # by record and column; empty text where not known
-    columns: tuple[str, ...]  # but `record_uuid`, each once, in the order of the files
+    rows: Mapping[str, Mapping[str, str]]  # By record and column; empty text where not known
+    columns: tuple[str, ...]  # But `record_uuid`, each once, in the order of the files
     files: tuple[InputFile, ...]  # The files that were read, in their order; empty where none is there
     remarks: list[str]  # Plain sentences about records of which two files say different things; empty where all agree
 
@@ -43,9 +43,9 @@ def read_provenance(files: Sequence[Path]) -> ReadProvenance:
     bad: list[str] = []
     differing: list[str] = []
     for file, shown in zip(files, display_names(files), strict=True):
-        found = _read_file(file, shown, bad)
-        columns |= dict.fromkeys(found.columns)
-        for record, told in found.rows.items():
+        found, own = _read_file(file, shown, bad)
+        columns |= dict.fromkeys(own)
+        for record, told in found.items():
             known = rows.setdefault(record, {})
             differing += [
                 f"{record}, `{name}`: {known[name]!r} and {value!r}"
@@ -53,14 +53,19 @@ def read_provenance(files: Sequence[Path]) -> ReadProvenance:
                 if value and known.get(name) and known[name] != value
             ]
             known |= {name: value for name, value in told.items() if not known.get(name)}
-        inputs.append(input_file(file, len(found.rows)))
+        inputs.append(input_file(file, len(found)))
     if bad:
         raise BadRowsError(
             f"{counted_cells(bad)} of `{PROVENANCE_FILE}` cannot be read; export again or mend what is wrong:", bad
         )
     names = tuple(columns)
     filled = {record: {name: told.get(name, "") for name in names} for record, told in rows.items()}
-    return ReadProvenance(filled, names, tuple(inputs), _remarks(differing))
+    remarks = [
+        f"`{PROVENANCE_FILE}` of several exports say different things of {len(differing)} cells; the first named "
+        f"counts (the first: {first})."
+        for first in differing[:1]
+    ]
+    return ReadProvenance(filled, names, tuple(inputs), remarks)
 
 
 def gap_sentences(rows: Mapping[str, Mapping[str, str]], records: Iterable[str]) -> list[str]:
@@ -80,18 +85,14 @@ def gap_sentences(rows: Mapping[str, Mapping[str, str]], records: Iterable[str])
     return found
 
 
-class _FileRows(NamedTuple):
-    rows: dict[str, dict[str, str]]  # The other cells of each record by column
-    columns: tuple[str, ...]
-
-
-def _read_file(file: Path, name: str, bad: list[str]) -> _FileRows:
+def _read_file(file: Path, name: str, bad: list[str]) -> tuple[dict[str, dict[str, str]], tuple[str, ...]]:
+    """The other cells of each record by column, and the columns."""
     lines = csv_rows(file)
     _, header = next(lines, (1, []))
     _check_header(file, header)
     at = header.index(RECORD)
     columns = tuple(name for name in header if name != RECORD)
-    seen: dict[str, str] = {}  # equal cells are kept once: a campaign has few models and many records
+    seen: dict[str, str] = {}  # Equal cells are kept once: a campaign has few models and many records
     found: dict[str, dict[str, str]] = {}
     for line, cells in lines:
         problems = list(_problems(cells, header, at, found))
@@ -101,7 +102,7 @@ def _read_file(file: Path, name: str, bad: list[str]) -> _FileRows:
         texts = [seen.setdefault(text, text) for text in map(unescaped, cells)]
         record = texts.pop(at)
         found[record] = dict(zip(columns, texts, strict=True))
-    return _FileRows(found, columns)
+    return found, columns
 
 
 def _check_header(file: Path, header: Sequence[str]) -> None:
@@ -131,15 +132,6 @@ def _problems(cells: Sequence[str], header: Sequence[str], at: int, found: Mappi
                 yield f", `{column}`: found {cell!r}, expected a whole number or nothing."
 
 
-def _remarks(differing: Sequence[str]) -> list[str]:
-    if not differing:
-        return []
-    return [
-        f"`{PROVENANCE_FILE}` of several exports say different things of {len(differing)} cells; the first named "
-        f"counts (the first: {differing[0]})."
-    ]
-
-
 _EXAMPLES = 3
 
 
@@ -150,7 +142,7 @@ class RecordTraces(NamedTuple):
 
 
 class Narratives(NamedTuple):
-    clusters: dict[str, str]  # records of one narrative have the same name
+    clusters: dict[str, str]  # Records of one narrative have the same name
     remarks: list[str]  # Plain sentences about ids that are missing, or mean several queries
 
 
@@ -164,7 +156,8 @@ def tell_narratives(traces: Mapping[str, RecordTraces], folders: Sequence[str]) 
     of_query: dict[str, set[str]] = defaultdict(set)
     for record, trace in traces.items():
         if trace.narrative_id:
-            name = _clustered(trace, apart, folders)
+            parts = apart.get(trace.narrative_id)
+            name = trace.narrative_id + (f" ({folders[parts[min(trace.folders)]]})" if parts else "")
             clusters[record] = name
             if trace.query:
                 of_query[trace.query].add(name)
@@ -175,13 +168,6 @@ def tell_narratives(traces: Mapping[str, RecordTraces], folders: Sequence[str]) 
         clusters[record] = next(iter(named)) if len(named) == 1 else f"query {query}"
     clusters |= {record: f"record {record}" for record in alone}
     return Narratives(clusters, [*_apart_remarks(apart, traces, folders), *_unknown_remarks(by_query, alone, traces)])
-
-
-def _clustered(trace: RecordTraces, apart: Mapping[str, Mapping[int, int]], folders: Sequence[str]) -> str:
-    parts = apart.get(trace.narrative_id)
-    if parts is None:
-        return trace.narrative_id
-    return f"{trace.narrative_id} ({folders[parts[min(trace.folders)]]})"
 
 
 def _ids_apart(traces: Mapping[str, RecordTraces]) -> dict[str, dict[int, int]]:

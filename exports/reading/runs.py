@@ -44,7 +44,7 @@ COLUMNS = (
     "language",
     "contexts",
 )
-_PAYLOAD_TEXTS = ("snippet", "cited_text")  # reasons of sources of which only the provider's excerpt is held
+_PAYLOAD_TEXTS = ("snippet", "cited_text")  # Reasons of sources of which only the provider's excerpt is held
 
 
 class _Rows(NamedTuple):
@@ -194,10 +194,10 @@ def _column_of(names: Sequence[str], numbers: IntArray) -> Column:
 
 class ReadRuns(NamedTuple):
     answers: Answers  # Every answer with a text that was not refused, each once
-    counts: dict[str, RunCounts]  # by `model_name`, as run folders tell; empty of records alone
-    arms: dict[tuple[str, str], RunCounts]  # by `model_name` and `arm`, empty where none
-    provenance: dict[str, dict[str, str]]  # of the export's records, by column of `provenance.csv`
-    files: tuple[InputFile, ...]  # with the answers and errors that each holds
+    counts: dict[str, RunCounts]  # By `model_name`, as run folders tell; empty of records alone
+    arms: dict[tuple[str, str], RunCounts]  # By `model_name` and `arm`, empty where none
+    provenance: dict[str, dict[str, str]]  # Of the export's records, by column of `provenance.csv`
+    files: tuple[InputFile, ...]  # With the answers and errors that each holds
     remarks: list[str]  # What was left out, what is incomplete and what cannot be told, in plain sentences
 
 
@@ -283,10 +283,17 @@ def _union(kinds: Sequence[Mapping[str, set[str]]]) -> dict[str, set[str]]:
 
 def _read_place(path: Path, facts: AnswerFacts) -> _Place:
     place = _Place(path, facts.begin())
-    if path.is_dir() and (path / MANIFEST).is_file() and not research_records(path) and _asks(path):
+    own = research_records(path) if path.is_dir() else None
+    if (
+        (path / MANIFEST).is_file()
+        and not own
+        and (
+            # The manifest of a research run is another.
+            not (path / "pipeline.csv").is_file() or any(answers_file(path, each).is_file() for each in PROVIDERS)
+        )
+    ):
         _read_run(place, facts)
         return place
-    own = research_records(path) if path.is_dir() else None
     if path.is_dir():
         place.tells_questions = True
         told = read_told_run(path)
@@ -307,11 +314,6 @@ def _read_place(path: Path, facts: AnswerFacts) -> _Place:
     if place.blank:
         place.remarks.append(f"`{path}`: records without an answer: {len(place.blank)}; they are left out.")
     return place
-
-
-def _asks(run: Path) -> bool:
-    """Whether the folder is one of `pipeline ask`: a research run's manifest is another."""
-    return not (run / "pipeline.csv").is_file() or any(answers_file(run, provider).is_file() for provider in PROVIDERS)
 
 
 def _read_run(place: _Place, facts: AnswerFacts) -> None:

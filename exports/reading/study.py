@@ -10,13 +10,20 @@ import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
 from exports.csv.folder import exported_datasets, file_name
-from exports.reading.collection import Response
 from exports.reading.decisions import read_decisions
 from exports.reading.definitions import read_verdict_patterns, verdict_readers
 from exports.reading.input_files import column_rows, csv_rows, input_file
 from exports.reading.judgements import ReadJudged, read_judged
 from exports.reading.provenance import RecordTraces, provenance_files, read_provenance, tell_narratives
-from exports.reading.read import ReadTables, export_files, holds_discarded, read_responses, read_tables, task_of
+from exports.reading.read import (
+    ReadTables,
+    Response,
+    export_files,
+    holds_discarded,
+    read_responses,
+    read_tables,
+    task_of,
+)
 from exports.reading.runs import read_runs
 from exports.statistics.consensus import UnitLabel
 from exports.statistics.ratings import MISSING, InputFile, Ratings

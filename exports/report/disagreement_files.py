@@ -16,9 +16,8 @@ from annotation.argilla.labels import TASKS, TaskName
 from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
 from exports.csv.rows import TEXT_COLUMNS
 from exports.csv.schema import EvidenceRow
-from exports.reading.collection import Response, ResponseReader, TableRows
 from exports.reading.input_files import csv_rows
-from exports.reading.read import export_files, read_responses, task_of
+from exports.reading.read import Response, ResponseReader, TableRows, export_files, read_responses, task_of
 from exports.statistics.disagreements import Disagreement
 from pipeline.core.errors import InputError, OutputError
 from pipeline.core.files import staged_file

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from annotation.argilla.labels import TaskName
 from exports.report.words import UNDEFINED, decimal, p_phrase, turned
 from exports.statistics import results_schema as schema
-from exports.statistics.comparisons import narratives_needed, within_reach
 from exports.statistics.groups import Denominators
+from exports.statistics.rates import narratives_needed, within_reach
 from exports.statistics.study import Consensus
 from pipeline.core.terminal import counted
 

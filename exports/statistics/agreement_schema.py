@@ -33,12 +33,8 @@ LabelWarning = Literal[
 ]
 TaskWarning = Literal["PAIR_OVERLAP", "DISCONNECTED", "DUPLICATES", "CONSTRAINT", "CLOCK"]
 
-FEW_RECORDS = 20
-"""With fewer records the expanded percentile is nearer to what it promises than BCa."""
-
-
-UNDEFINED_SHARE = 0.05
-"""Above this share of undefined resamples those that are left say too little."""
+FEW_RECORDS = 20  # With fewer records the expanded percentile is nearer to what it promises than BCa
+UNDEFINED_SHARE = 0.05  # Above this share of undefined resamples those that are left say too little
 
 
 class Interval(Frozen):

@@ -16,7 +16,7 @@ from exports.statistics.distributions import rounded, student_cdf
 from exports.statistics.ratings import FloatArray, IntArray
 from pipeline.core.schema import Frozen
 
-EPSILON = 0.15  # what a judge may be worse than a trained annotator and be preferred: .2 for experts, .1 for a crowd
+EPSILON = 0.15  # What a judge may be worse than a trained annotator and be preferred: .2 for experts, .1 for a crowd
 LEAST_UNITS = 30  # Units of a person that she shares with another one and with the judge; with fewer she is not tested
 LEAST_PEOPLE = 3  # People tested, behind a conclusion: of two who differ nobody can tell which one is off
 LEAST_RECORDS = 30  # Records of a person behind a conclusion: fewer say too little of how much records differ

@@ -10,8 +10,8 @@ from exports.statistics.distributions import wilson_interval
 from exports.statistics.ratings import YES, BoolArray, FloatArray, IntArray, LabelArray, Ratings, label_votes
 from pipeline.core.schema import Frozen
 
-_MIN_TRIPLED_UNITS = 10  # units with three ratings or more: two raters leave two of the model's five figures open
-_PRIOR = 0.5  # imagined ratings on each side of an annotator's two rates: keeps them off 0 and 1, and weighs little
+_MIN_TRIPLED_UNITS = 10  # Units with three ratings or more: two raters leave two of the model's five figures open
+_PRIOR = 0.5  # Imagined ratings on each side of an annotator's two rates: keeps them off 0 and 1, and weighs little
 _TOLERANCE = 1e-9  # The fit ends when the log-likelihood grows by less than this for each rating
 _MAX_ITERATIONS = 1000
 _SMALLEST = 1e-12  # Rates are kept this far from 0 and 1, so that their logarithms exist without a prior too
@@ -83,7 +83,7 @@ def _groups_of(unit: IntArray, rater: IntArray) -> IntArray:
 
 def _fit(unit: IntArray, rater: IntArray, yes: BoolArray, prior: float) -> DawidSkene:
     """Started at the votes' shares; of the two mirrored solutions that in which annotators are right more often."""
-    said = 2 * rater + yes  # who said what, as one number
+    said = 2 * rater + yes  # Who said what, as one number
     size = int(said.max()) // 2 * 2 + 2
     counts = np.bincount(said, minlength=size).reshape(-1, 2).astype(np.float64)
     posterior = np.bincount(unit, weights=yes) / np.bincount(unit)
@@ -116,7 +116,7 @@ def _share_of_yes(votes: FloatArray, prior: float) -> FloatArray:
 
 ConsensusRule = Literal["majority", "ds"]
 ConsensusSource = Literal["single", "unanimous", "majority", "ds", "adjudicated"]
-UnitLabel = tuple[str, str, str]  # record, passage (empty outside retrieval) and label; no two tasks share a label
+UnitLabel = tuple[str, str, str]  # Record, passage (empty outside retrieval) and label; no two tasks share a label
 
 
 class ConsensusLabel(NamedTuple):
@@ -129,7 +129,7 @@ class ConsensusLabel(NamedTuple):
     vote_share: float | None  # Share of yes among the votes; None without any
     majority: bool | None  # What most said; None where they tie or nobody voted
     posterior: float | None  # Dawid–Skene probability of yes; None where the model is not identified
-    consensus: bool | None  # an adjudicator's decision, or by the rule; None where that tells none
+    consensus: bool | None  # An adjudicator's decision, or by the rule; None where that tells none
     consensus_source: ConsensusSource | None  # `single` is one voice alone, `unanimous` are two or more
 
 
@@ -213,7 +213,7 @@ class ControlVotes(NamedTuple):
         return None if self.n_yes == self.n_no else self.n_yes > self.n_no
 
 
-ControlLabel = tuple[TaskName, str, str, str]  # task, record, passage (empty outside retrieval) and label
+ControlLabel = tuple[TaskName, str, str, str]  # Task, record, passage (empty outside retrieval) and label
 
 
 class RightShare(Frozen):

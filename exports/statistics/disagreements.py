@@ -55,15 +55,15 @@ class Disagreement(Frozen):
     marks: dict[str, tuple[str, ...]]
     """What each annotator marked in the context, in its order, such as `supports: opened in 1932`; only in grounding,
     and only of exports with marks."""
-    text: str
+    text: str = ""
     """The first text of the unit: query in retrieval and generation, answer in grounding."""
-    text_pair: str
+    text_pair: str = ""
     """The second text: passage, context, answer."""
-    query: str
+    query: str = ""
     """The query of a unit of grounding, from the generation rows of its record; empty elsewhere, or where unknown."""
-    record_id: str
+    record_id: str = ""
     """Argilla's id of the record; empty where the file has no such column."""
-    link: str
+    link: str = ""
     """Address of the dataset's page in Argilla, since its page for a single record has none; empty where unknown."""
 
 
@@ -128,11 +128,6 @@ class _Label:
             other_labels=other_labels,
             notes={},
             marks={},
-            text="",
-            text_pair="",
-            query="",
-            record_id="",
-            link="",
         )
 
 

@@ -35,7 +35,7 @@ class Denominators(Frozen):
     """Discarded responses to units of the task."""
 
 
-MOST_PAIRS = 300  # pairs that differ in one column (25 groups); of more, of a successive column, those of the newest
+MOST_PAIRS = 300  # Pairs that differ in one column (25 groups); of more, of a successive column, those of the newest
 
 
 AskedOf = Callable[[Mapping[str, str]], RunCounts | None]  # What became of the questions behind a group of answers
@@ -46,7 +46,7 @@ class Pair(NamedTuple):
     within: dict[str, str]  # The level of the other columns that they share
     a: int  # Number of the first, in the order of the column's values
     b: int
-    dimension: tuple[str, bool]  # what p is corrected for together: the column, and whether it is crossed
+    dimension: tuple[str, bool]  # What p is corrected for together: the column, and whether it is crossed
 
 
 class Uncompared(NamedTuple):
@@ -59,10 +59,10 @@ class Uncompared(NamedTuple):
 
 
 class Grouping(NamedTuple):
-    groups: tuple[dict[str, str], ...]  # by the columns' values; what is not known is empty and last
+    groups: tuple[dict[str, str], ...]  # By the columns' values; what is not known is empty and last
     of_record: IntArray  # Number of each record's group
     pairs: tuple[Pair, ...]  # The groups that may be compared; none with an unknown value is among them
-    uncompared: dict[str, Uncompared]  # columns with more than `MOST_PAIRS` pairs
+    uncompared: dict[str, Uncompared]  # Columns with more than `MOST_PAIRS` pairs
 
 
 def divided(
@@ -139,7 +139,7 @@ def _levels(column: str, groups: Sequence[dict[str, str]], known: Sequence[int])
     return [members for _, members in sorted(levels.items())]
 
 
-Counts = Callable[[int, tuple[TaskName, ...]], Denominators]  # of one group, by number, from these tasks
+Counts = Callable[[int, tuple[TaskName, ...]], Denominators]  # Of one group, by number, from these tasks
 
 
 class Records(NamedTuple):

@@ -101,9 +101,9 @@ def _area_under_curve(p_yes: FloatArray, truths: BoolArray) -> float | None:
 
 
 class JudgedUnits(NamedTuple):
-    labels: Mapping[UnitKey, Mapping[str, tuple[bool, float]]]  # Value and probability of yes, by unit and label
-    statuses: Mapping[str, int]  # Judgements that cannot be used, by status
-    quotes: Mapping[UnitKey, tuple[str, ...]] = {}  # that judgements rest on; units without any are not there
+    labels: dict[UnitKey, dict[str, tuple[bool, float]]]  # Value and probability of yes, by unit and label
+    statuses: dict[str, int]  # Judgements that cannot be used, by status
+    quotes: dict[UnitKey, tuple[str, ...]]  # That judgements rest on; units without any are not there
 
 
 class JudgedColumn(NamedTuple):
@@ -182,22 +182,16 @@ def measure_judge(
 def _judged_columns(ratings: Ratings, judged: JudgedUnits) -> list[JudgedColumn]:
     numbers = {key: number for number, key in enumerate(ratings.unit_keys)}
     units = {numbers[key]: labels for key, labels in judged.labels.items() if key in numbers}
-    return [
-        _judged_column(ratings, column, label, units)
-        for column, label in enumerate(LABELS[ratings.task])
-        if any(label in labels for labels in judged.labels.values())
-    ]
-
-
-def _judged_column(
-    ratings: Ratings, column: int, label: str, units: Mapping[int, Mapping[str, tuple[bool, float]]]
-) -> JudgedColumn:
-    values = np.full(len(ratings.unit_records), MISSING, dtype=np.int8)
-    p_yes = np.full(len(values), np.nan)
-    for unit, labels in units.items():
-        if label in labels:
-            values[unit], p_yes[unit] = labels[label]
-    return JudgedColumn(label, values, p_yes, label_votes(ratings, column))
+    found = []
+    for column, label in enumerate(LABELS[ratings.task]):
+        if any(label in labels for labels in judged.labels.values()):
+            values = np.full(len(ratings.unit_records), MISSING, dtype=np.int8)
+            p_yes = np.full(len(values), np.nan)
+            for unit, labels in units.items():
+                if label in labels:
+                    values[unit], p_yes[unit] = labels[label]
+            found.append(JudgedColumn(label, values, p_yes, label_votes(ratings, column)))
+    return found
 
 
 def _kappa_intervals(
@@ -282,7 +276,7 @@ def confusion(tp: int, fp: int, fn: int, tn: int) -> Confusion:
 
 
 _LEVEL = 0.05
-_LEAST_DIFFERING = 6  # records on which the two differ: fewer could not show a difference, all of them one way
+_LEAST_DIFFERING = 6  # Records on which the two differ: fewer could not show a difference, all of them one way
 _MOST_EXACT = 2_000
 
 

@@ -8,28 +8,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, RULES, LabelRule
-from exports.statistics.agreement_schema import (
-    ConditionalAgreement,
-    Interval,
-    LabelAgreement,
-    RefusedReason,
-)
+from exports.statistics.agreement_schema import ConditionalAgreement, Interval, LabelAgreement, RefusedReason
 from exports.statistics.annotators import PairEstimators
 from exports.statistics.distributions import rounded
-from exports.statistics.patterns import LabelPatterns, TaskPatterns, core_entries, dense
 from exports.statistics.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings, Votes, count_votes
 from exports.statistics.resampling import (
     Estimator,
+    LabelPatterns,
     Replicates,
     Resampled,
     Support,
+    TaskPatterns,
     alpha_interval,
-    alpha_interval_or_none,
     alpha_support,
     bootstrap,
     central_moments,
+    core_entries,
+    dense,
     interval,
     joint_interval,
+    or_none,
     share_below,
     shifted_powers,
     undefined_share,
@@ -46,6 +44,7 @@ from exports.statistics.table import (
     figures_of,
     totals,
 )
+from exports.statistics.warnings import required_items
 
 _THRESHOLDS = ("0.667", "0.800")  # Krippendorff's: nothing follows below the first, firm conclusions above the second
 
@@ -91,7 +90,7 @@ class LabelEstimators:
             intervals={name: each for name, each in intervals.items() if isinstance(each, Interval)},
             refused_intervals={name: each for name, each in intervals.items() if not isinstance(each, Interval)},
             **_alpha_spread(self.task, label, pairable, intervals["krippendorff_alpha"]),
-            required_items=None,
+            required_items=required_items(figures["prevalence"]),
             warnings=(),
         )
 
@@ -220,4 +219,4 @@ def alpha_intervals(
     supports = (
         alpha_support(*columns, unit_records, n_records) for columns in zip(votes.zeros.T, votes.ones.T, strict=True)
     )
-    return [alpha_interval_or_none(replicates, column, support) for column, support in enumerate(supports)]
+    return [or_none(alpha_interval(replicates, column, support)) for column, support in enumerate(supports)]

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exports.statistics.comparisons import rate_ends
 from exports.statistics.distributions import rounded
 from exports.statistics.groups import AskedOf, Grouping, Records, count_groups, divided
-from exports.statistics.rates import MeasuredColumn, measure_columns, rate_interval
+from exports.statistics.rates import MeasuredColumn, Values, measure_columns, rate_ends, rate_interval
 from exports.statistics.ratings import FloatArray, IntArray
 from exports.statistics.results_schema import (
     CitationGroup,
@@ -21,12 +20,11 @@ from exports.statistics.results_schema import (
     SiteCount,
     SiteOverlap,
 )
-from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, Column, RunCounts
-from exports.statistics.values import Values
+from exports.statistics.study import NO_VERDICT, STATES, VERDICTS, Answers, RunCounts
 
 _PROVIDER = "model_name"
 _TOP_SITES = 20
-_LEAST_SAMPLE = 10  # citations of a group for figures in a sample: in fewer hardly any site comes twice
+_LEAST_SAMPLE = 10  # Citations of a group for figures in a sample: in fewer hardly any site comes twice
 
 
 class Surveyed(NamedTuple):
@@ -71,16 +69,13 @@ def run_totals(
 def _divided(answers: Answers, asked_of: AskedOf, by: Sequence[str]) -> Records:
     known = [column for column in by if column in answers.columns]
     names = answers.record_uuids
-    texts = {column: _texts(answers.columns[column]) for column in known}
+    told = {column: answers.columns[column] for column in known}
+    texts = {name: [column.names[number] for number in column.numbers.tolist()] for name, column in told.items()}
     rows = {name: {column: texts[column][at] for column in known} for at, name in enumerate(names)}
     divisions = divided(known, names, rows)
     read = np.bincount(answers.cited_by, answers.states == STATES.index("read"), len(names)).astype(np.int64)
     counts = [count_groups(division, asked_of, answers.n_citations, read) for division in divisions]
     return Records(answers.narratives.numbers, np.ones(len(names)), divisions, counts)
-
-
-def _texts(column: Column) -> list[str]:
-    return [column.names[number] for number in column.numbers.tolist()]
 
 
 def _measured(of_record: IntArray, values: FloatArray, records: Records, seed: int) -> list[LabelResults]:

@@ -14,9 +14,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from annotation.argilla.labels import LABELS
 from exports.statistics.agreement_schema import FEW_RECORDS, UNDEFINED_SHARE, Interval, RefusedReason
 from exports.statistics.distributions import NORMAL_QUANTILE, rounded, student_quantile
-from exports.statistics.ratings import BoolArray, FloatArray, IntArray
+from exports.statistics.ratings import MISSING, YES, BoolArray, FloatArray, IntArray, Ratings
+from exports.statistics.table import unit_sums
 
 _TIE = 1e-9  # Replicates this near to the estimate are equal to it, but for rounding
 _NORMAL = NormalDist()
@@ -24,14 +26,14 @@ _NORMAL = NormalDist()
 
 _BLOCK = 2**21  # Numbers that a block of weights, of totals or of left-out sums may hold: 16 MiB
 _LARGEST_BLOCK = 512  # Rows of such a block at most
-_DRAWS_AT_ONCE = 2**16  # records drawn in one call: few records cost one call, and counts stay in the cache
+_DRAWS_AT_ONCE = 2**16  # Records drawn in one call: few records cost one call, and counts stay in the cache
 _MANTISSA = 52  # Bits of a number that may be added up without a carry into one more
 
 
 class SparseSums(NamedTuple):
     """Sums of records of which most are 0: those that are not, by record."""
 
-    records: IntArray  # of each entry, rising; one may have several entries in a column
+    records: IntArray  # Of each entry, rising; one may have several entries in a column
     columns: IntArray
     values: FloatArray
     shape: tuple[int, int]  # Records and columns
@@ -41,7 +43,7 @@ class SparseSums(NamedTuple):
 class Estimator:
     """Figures that depend on sums over records alone. `bootstrap` gives its replicates under the estimator itself."""
 
-    sums: FloatArray | SparseSums  # records × k; estimators with the same array share its totals
+    sums: FloatArray | SparseSums  # Records × k; estimators with the same array share its totals
     formula: Callable[[FloatArray], FloatArray]  # From totals (… × k) to figures (… × m), NaN where one is undefined
     frame: BoolArray  # Which records may be drawn, one value a record; none leaves every figure NaN
 
@@ -238,8 +240,7 @@ def interval(replicates: Replicates, column: int) -> Interval | RefusedReason:
     return Interval(low=rounded(low), high=rounded(high), method=method)
 
 
-def interval_or_none(replicates: Replicates, column: int) -> Interval | None:
-    found = interval(replicates, column)
+def or_none(found: Interval | RefusedReason) -> Interval | None:
     return found if isinstance(found, Interval) else None
 
 
@@ -289,10 +290,10 @@ def _quantiles(resampled: FloatArray, levels: tuple[float, float]) -> tuple[floa
     return float(low), float(high)
 
 
-_FEWEST_CARRIED, _FEWEST_CARRIED_OF_FEW = 2, 4  # records with a unanimous unit of each value, the second of few records
+_FEWEST_CARRIED, _FEWEST_CARRIED_OF_FEW = 2, 4  # Records with a unanimous unit of each value, the second of few records
 _FEW_RECORDS = 50  # Below so many records a rare value that is met twice was met by luck
-_FEW_SPLIT = 5  # with fewer simulated intervals held alpha in .98 of the studies or more
-_MANY_SPLIT, _MANY_CARRIED = 20, 10  # with fewer intervals of an absence held its effect in .25 to .92 of the studies
+_FEW_SPLIT = 5  # With fewer simulated intervals held alpha in .98 of the studies or more
+_MANY_SPLIT, _MANY_CARRIED = 20, 10  # With fewer intervals of an absence held its effect in .25 to .92 of the studies
 _ONE_SIDED = 0.05
 _TWO_SIDED = 0.025
 _HALVINGS = 60
@@ -303,7 +304,7 @@ class Support(NamedTuple):
     split: int  # Records with a disagreement
     records: int  # Records with a pairable unit
     least: float  # The least alpha that would leave no disagreement on such records in one study of twenty
-    least_of_few: float  # the least that would leave so few with one in one of forty, each the worst; -1: not few
+    least_of_few: float  # The least that would leave so few with one in one of forty, each the worst; -1: not few
 
 
 def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_records: int) -> Support:
@@ -377,25 +378,183 @@ def alpha_interval(replicates: Replicates, column: int, support: Support) -> Int
     return found.model_copy(update=update)
 
 
-def alpha_interval_or_none(replicates: Replicates, column: int, support: Support) -> Interval | None:
-    found = alpha_interval(replicates, column, support)
-    return found if isinstance(found, Interval) else None
-
-
 def joint_interval(replicates: Replicates, column: int, *supports: Support) -> Interval | None:
     """The interval of a difference or mean of alphas; None where it is refused, or resamples show little of one."""
-    return interval_or_none(replicates, column) if all(map(_rests_on_resamples, supports)) else None
-
-
-def _rests_on_resamples(support: Support) -> bool:
-    return _is_carried(support) and support.split > 0
+    shown = all(_is_carried(each) and each.split > 0 for each in supports)
+    return or_none(interval(replicates, column)) if shown else None
 
 
 def absence_interval(replicates: Replicates, column: int, support: Support) -> Interval | None:
     """The interval of alpha without somebody less alpha of all; None where it is refused, or would be too narrow."""
     enough = support.split >= _MANY_SPLIT and support.carried >= _MANY_CARRIED
-    return interval_or_none(replicates, column) if enough else None
+    return or_none(interval(replicates, column)) if enough else None
 
 
 def _is_carried(support: Support) -> bool:
     return support.carried >= (_FEWEST_CARRIED if support.records >= _FEW_RECORDS else _FEWEST_CARRIED_OF_FEW)
+
+
+MOST_PATTERNS = 256  # With more patterns a label, totals of patterns cost more than they spare
+_MOST_ANNOTATORS = 39  # 3 to this power is the last that 63 bits hold
+DENSE = 2**23  # Numbers that an array of sums may hold; a larger one is kept sparse
+_SPARSE_COST = 25  # An entry of a sparse array costs as much as so many numbers of a dense one, measured
+
+
+class Entries(NamedTuple):
+    patterns: IntArray  # Pattern of each number
+    columns: IntArray
+    values: FloatArray
+    width: int  # k
+
+
+class LabelPatterns(NamedTuple):
+    """The ratings of one label by pattern; where there are too many patterns, each unit is one of its own."""
+
+    label: str
+    patterns: IntArray  # Pattern of each rating, in rising order; within one, ratings are sorted by annotator
+    raters: IntArray  # Annotator of each rating
+    yes: IntArray  # 1 where the rating says yes, 0 where it says no
+    zeros: IntArray  # Ratings of each pattern that say no
+    ones: IntArray  # Ratings of each pattern that say yes
+    units: IntArray  # Units of each pattern
+    unit_patterns: IntArray
+    columns: slice  # Where the label's patterns stand among those of all labels
+
+    @property
+    def ratings(self) -> IntArray:
+        return self.zeros + self.ones
+
+    def total(self, entries: Entries) -> FloatArray:
+        return np.bincount(entries.columns, entries.values * self.units[entries.patterns], entries.width).astype(
+            np.float64, copy=False
+        )
+
+
+class TaskPatterns(NamedTuple):
+    annotators: tuple[str, ...]  # Names of all annotators, sorted
+    n_records: int
+    unit_records: IntArray
+    labels: tuple[LabelPatterns, ...]  # The labels in the order of the task
+    counts: FloatArray | SparseSums | None  # Records × patterns of all labels: units; None where each unit is one
+
+    def frame(self, label: LabelPatterns, at_least: int) -> BoolArray:
+        """Records with a unit that has so many ratings or more."""
+        units = (label.ratings >= at_least)[label.unit_patterns]
+        return np.bincount(self.unit_records[units], minlength=self.n_records) > 0
+
+    def estimator(
+        self,
+        parts: Sequence[tuple[LabelPatterns, Entries]],
+        formula: Callable[[FloatArray], FloatArray],
+        frame: BoolArray,
+    ) -> Estimator:
+        """The estimator whose formula takes the totals of the parts' columns, one part after the other."""
+        if self.counts is None:
+            return Estimator(self.record_sums([entries for _, entries in parts]), formula, frame)
+        n_units = len(self.unit_records)
+        sums = [(label.columns, exact_addends(dense(entries, len(label.units)), n_units)) for label, entries in parts]
+
+        def from_counts(totals: FloatArray) -> FloatArray:
+            return formula(np.concatenate([totals[..., columns] @ each for columns, each in sums], axis=-1))
+
+        return Estimator(self.counts, from_counts, frame)
+
+    def record_sums(self, parts: Sequence[Entries]) -> FloatArray | SparseSums:
+        starts = np.cumsum([0, *(entries.width for entries in parts)])
+        return _gathered(
+            np.concatenate([self.unit_records[entries.patterns] for entries in parts]),
+            np.concatenate([entries.columns + start for entries, start in zip(parts, starts, strict=False)]),
+            np.concatenate([entries.values for entries in parts]),
+            (self.n_records, int(starts[-1])),
+        )
+
+
+def task_patterns(ratings: Ratings) -> TaskPatterns:
+    n_units = len(ratings.unit_records)
+    codes = [_pattern_codes(ratings, column) for column in range(ratings.values.shape[1])]
+    few = all(found is not None and len(found[0]) <= MOST_PATTERNS for found in codes)
+    labels: list[LabelPatterns] = []
+    start = 0
+    for column, (label, found) in enumerate(zip(LABELS[ratings.task], codes, strict=True)):
+        if few and found is not None:
+            firsts, unit_patterns = found
+        else:
+            firsts = unit_patterns = np.arange(n_units)
+        labels.append(_label_patterns(ratings, column, label, firsts, unit_patterns, start))
+        start += len(firsts)
+    return TaskPatterns(
+        annotators=ratings.annotators,
+        n_records=len(ratings.records),
+        unit_records=ratings.unit_records,
+        labels=tuple(labels),
+        counts=_pattern_counts(ratings, labels, start) if few else None,
+    )
+
+
+def _pattern_codes(ratings: Ratings, column: int) -> tuple[IntArray, IntArray] | None:
+    """The first unit of each pattern and the pattern of each unit; None where annotators are too many to tell."""
+    if len(ratings.annotators) > _MOST_ANNOTATORS:
+        return None
+    codes = np.zeros(len(ratings.unit_records), dtype=np.int64)
+    digits = ratings.values[:, column].astype(np.int64) - MISSING
+    np.add.at(codes, ratings.units, 3**ratings.response_annotators * digits)
+    _, firsts, unit_patterns = np.unique(codes, return_index=True, return_inverse=True)
+    return firsts, unit_patterns
+
+
+def _label_patterns(
+    ratings: Ratings, column: int, label: str, firsts: IntArray, unit_patterns: IntArray, start: int
+) -> LabelPatterns:
+    number = np.full(len(ratings.unit_records), -1)
+    number[firsts] = np.arange(len(firsts))
+    kept = (ratings.values[:, column] != MISSING) & (number[ratings.units] >= 0)
+    patterns = number[ratings.units[kept]]
+    order = np.argsort(patterns, kind="stable")
+    patterns, raters = patterns[order], ratings.response_annotators[kept][order]
+    yes = (ratings.values[kept, column][order] == YES).astype(np.int64)
+    n_ratings = np.bincount(patterns, minlength=len(firsts))
+    ones = np.bincount(patterns[yes == 1], minlength=len(firsts))
+    return LabelPatterns(
+        label=label,
+        patterns=patterns,
+        raters=raters,
+        yes=yes,
+        zeros=n_ratings - ones,
+        ones=ones,
+        units=np.bincount(unit_patterns, minlength=len(firsts)),
+        unit_patterns=unit_patterns,
+        columns=slice(start, start + len(firsts)),
+    )
+
+
+def _pattern_counts(ratings: Ratings, labels: Sequence[LabelPatterns], width: int) -> FloatArray | SparseSums:
+    records = np.concatenate([ratings.unit_records] * len(labels))
+    columns = np.concatenate([label.unit_patterns + label.columns.start for label in labels])
+    return _gathered(records, columns, np.ones(len(records)), (len(ratings.records), width))
+
+
+def _gathered(
+    records: IntArray, columns: IntArray, values: FloatArray, shape: tuple[int, int]
+) -> FloatArray | SparseSums:
+    """The array of records × columns that the entries add up to, sparse where that is smaller or faster."""
+    size = shape[0] * shape[1]
+    if size <= min(DENSE, _SPARSE_COST * len(records)):
+        return np.bincount(records * shape[1] + columns, values, size).astype(np.float64, copy=False).reshape(shape)
+    order = np.argsort(records, kind="stable")
+    return SparseSums(records[order], columns[order], values[order], shape)
+
+
+def dense(entries: Entries, n_patterns: int) -> FloatArray:
+    shape = (n_patterns, entries.width)
+    cells = np.bincount(entries.patterns * entries.width + entries.columns, entries.values, shape[0] * shape[1])
+    return cells.astype(np.float64, copy=False).reshape(shape)
+
+
+def core_entries(label: LabelPatterns) -> Entries:
+    """The sums of each pattern that coefficients are functions of, in the order of `Sums`."""
+    return _entries_of(np.stack(unit_sums(label.zeros, label.ones), axis=1))
+
+
+def _entries_of(sums: FloatArray) -> Entries:
+    patterns, columns = np.nonzero(sums)
+    return Entries(patterns, columns, sums[patterns, columns], sums.shape[1])

@@ -35,15 +35,15 @@ class Answers(NamedTuple):
     """The answers of some runs that have a text and were not refused, in the order of their ids."""
 
     record_uuids: tuple[str, ...]
-    columns: Mapping[str, Column]  # those of `provenance.csv`; empty text where not known
+    columns: Mapping[str, Column]  # Those of `provenance.csv`; empty text where not known
     narratives: Column  # The narrative of each (exports/contracts/results.md#narratives)
     verdicts: IntArray  # Number in `VERDICTS` of what each says of its narrative, or `NO_VERDICT`
-    patterns: Mapping[str, VerdictPatterns]  # by language
+    patterns: Mapping[str, VerdictPatterns]  # By language
     n_passages: IntArray  # How many passages each record has
-    cited_by: IntArray  # answer of each citation, rising: each distinct URL of an answer is one citation
+    cited_by: IntArray  # Answer of each citation, rising: each distinct URL of an answer is one citation
     sites: Column  # The site of each citation (pipeline/contracts/urls.md#site-key); empty where it is not known
     states: IntArray  # Number in `STATES` of what became of each citation's source
-    excerpts: npt.NDArray[np.bool_]  # whether all that is held is an excerpt that the provider sent
+    excerpts: npt.NDArray[np.bool_]  # Whether all that is held is an excerpt that the provider sent
 
     @property
     def n_citations(self) -> IntArray:
@@ -89,24 +89,24 @@ class Judged(NamedTuple):
 
     judge: str
     tasks: Mapping[TaskName, Mapping[UnitKey, Mapping[str, float]]]  # Its probability of yes by task, unit and label
-    provenance: Mapping[str, Mapping[str, str]]  # by record and column of `provenance.csv`; absent or empty: not known
-    narratives: Mapping[str, str]  # the cluster of each record; every record has one
-    sampled: Mapping[str, float] | None = None  # inclusion probability of every record of the sample
+    provenance: Mapping[str, Mapping[str, str]]  # By record and column of `provenance.csv`; absent or empty: not known
+    narratives: Mapping[str, str]  # The cluster of each record; every record has one
+    sampled: Mapping[str, float] | None = None  # Inclusion probability of every record of the sample
 
 
 class Study(NamedTuple):
     tables: tuple[Ratings, ...]  # The ratings of each task that has a file, at most one table a task
-    provenance: Mapping[str, Mapping[str, str]]  # by record and column of `provenance.csv`; absent or empty: not known
-    narratives: Mapping[str, str]  # the cluster of each record; every record has one
-    probabilities: Mapping[str, float] | None = None  # of inclusion; None where every record counts alike
-    decisions: Mapping[tuple[str, str, str], bool] | None = None  # by record, passage and label
-    discarded: Mapping[tuple[TaskName, str], int] | None = None  # responses; None where the files do not tell
-    all_discarded: Mapping[TaskName, int] = {}  # of the tasks of which it is known; read where `discarded` is None
+    provenance: Mapping[str, Mapping[str, str]]  # By record and column of `provenance.csv`; absent or empty: not known
+    narratives: Mapping[str, str]  # The cluster of each record; every record has one
+    probabilities: Mapping[str, float] | None = None  # Of inclusion; None where every record counts alike
+    decisions: Mapping[tuple[str, str, str], bool] | None = None  # By record, passage and label
+    discarded: Mapping[tuple[TaskName, str], int] | None = None  # Responses; None where the files do not tell
+    all_discarded: Mapping[TaskName, int] = {}  # Of the tasks of which it is known; read where `discarded` is None
     runs: Mapping[str, RunCounts] | None = None  # What became of the questions by `model_name`; None without runs
-    arms: Mapping[tuple[str, str], RunCounts] = {}  # by `model_name` and `arm`, empty where none
+    arms: Mapping[tuple[str, str], RunCounts] = {}  # By `model_name` and `arm`, empty where none
     answers: Answers | None = None  # The answers of the runs, those that nobody judged included; None without runs
     judged: Judged | None = None  # What a judge says; None without one
-    successive: frozenset[str] = frozenset()  # such as months: compared with the one before and the first only
+    successive: frozenset[str] = frozenset()  # Such as months: compared with the one before and the first only
 
     def asked_of(self, by: Mapping[str, str]) -> RunCounts | None:
         """None where runs do not tell: known of all answers together, and of groups by `model_name`, `arm` or both."""

@@ -43,8 +43,8 @@ class Statistic(NamedTuple):
     compute: "Callable[[Sums], FloatArray] | None"  # None where it is no function of the sums
     shown: tuple[Shown, ...] = ()  # Its columns beside those of `labels.csv`, which has all
     is_share: bool = False  # Whether people read it in per cent
-    follows_alpha: bool = False  # whether its interval is refused where α's is: it turns on the rarer value too
-    method: tuple[str, str] | None = None  # name and meaning in the report's methods
+    follows_alpha: bool = False  # Whether its interval is refused where α's is: it turns on the rarer value too
+    method: tuple[str, str] | None = None  # Name and meaning in the report's methods
 
 
 class PairStatistic(NamedTuple):

@@ -17,29 +17,16 @@ from exports.statistics.agreement_schema import (
 )
 from exports.statistics.ratings import FloatArray, IntArray, Ratings, Votes, count_votes
 
-_PARADOX_AGREEMENT, _PARADOX_ALPHA, _PARADOX_PREVALENCE = 0.85, 0.667, 0.6
-"""High agreement with low alpha on a lopsided label: percent agreement, alpha, prevalence index.
-
-Source: exports/contracts/agreement.md#coefficients.
-"""
-_TARGET_ALPHA, _ONE_SIDED_95 = 0.667, 1.645
-"""What a sample should be able to show, and how surely (Krippendorff's threshold; one-sided 5 %)."""
-FEW_SHARED = 20
-"""Pairs that share fewer units have no interval, and their figures say little."""
-_FEW_ITEMS = 30
-"""Fewer pairable units than this: the next ones can move every figure a lot."""
-_RARE_CLASS = 10
-"""Fewer ratings of the rarer value than this among pairable units: one unit can turn the figures."""
-_CONSTANT_RATER = 20
-"""An annotator with this many ratings and one value only: their kappa is 0 by construction."""
-_SELECTION_LEVEL = 0.01
-"""p of the selection test below which it warns; an export has a dozen labels, so .05 would often warn by chance."""
-_SELECTION_RECORDS = 10
-"""Records of either kind that the selection test needs: its normal approximation fails below."""
-_EARLIEST = 946_684_800_000_000
-"""1 January 2000 UTC in microseconds since 1970; no response is older."""
-_LATEST = 4_102_444_800_000_000
-"""1 January 2100 UTC; so far ahead only a broken clock is."""
+_PARADOX_AGREEMENT, _PARADOX_ALPHA, _PARADOX_PREVALENCE = 0.85, 0.667, 0.6  # Of agreement, alpha, prevalence
+_TARGET_ALPHA, _ONE_SIDED_95 = 0.667, 1.645  # What a sample should be able to show, and how surely
+FEW_SHARED = 20  # Pairs that share fewer units have no interval, and their figures say little
+_FEW_ITEMS = 30  # Fewer pairable units than this: the next ones can move every figure a lot
+_RARE_CLASS = 10  # Fewer ratings of the rarer value than this among pairable units: one unit can turn the figures
+_CONSTANT_RATER = 20  # An annotator with this many ratings and one value only: their kappa is 0 by construction
+_SELECTION_LEVEL = 0.01  # An export has a dozen labels, so .05 would often warn by chance
+_SELECTION_RECORDS = 10  # Of either kind that the selection test needs: its normal approximation fails below
+_EARLIEST = 946_684_800_000_000  # 1 January 2000 UTC in microseconds since 1970; no response is older
+_LATEST = 4_102_444_800_000_000  # 1 January 2100 UTC; so far ahead only a broken clock is
 ADVICE: dict[LabelWarning | TaskWarning, str] = {
     "NO_OVERLAP": "No unit was rated twice, so agreement cannot be computed. Give some units to several annotators.",
     "SINGLE_ANNOTATOR": "One annotator rated alone, so agreement cannot be computed. Let a second one rate some units.",
@@ -67,19 +54,16 @@ ADVICE: dict[LabelWarning | TaskWarning, str] = {
     "CLOCK": "Some responses are dated before 2000 or after 2099: a clock was wrong, so weeks, rounds and which of two "
     "responses is newer may be wrong too.",
 }
-"""What each warning means and what to do about it."""
 
 
 def with_cautions(ratings: Ratings, labels: Mapping[str, LabelAgreement]) -> dict[str, LabelAgreement]:
-    """The labels with their `required_items` and warnings; the other figures stay as they are."""
     votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
     by_annotator = count_votes(ratings.values, ratings.response_annotators, len(ratings.annotators))
     found: dict[str, LabelAgreement] = {}
     for column, label in enumerate(LABELS[ratings.task]):
         own, raters = (Votes(v.zeros[:, column], v.ones[:, column]) for v in (votes, by_annotator))
-        sized = labels[label].model_copy(update={"required_items": required_items(labels[label].prevalence)})
-        warnings = _label_warnings(sized, own, raters, ratings.unit_records)
-        found[label] = sized.model_copy(update={"warnings": warnings})
+        warnings = _label_warnings(labels[label], own, raters, ratings.unit_records)
+        found[label] = labels[label].model_copy(update={"warnings": warnings})
     return found
 
 

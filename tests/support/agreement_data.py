@@ -63,6 +63,11 @@ def numbers(values: Sequence[int]) -> IntArray:
     return np.array(values, dtype=np.int64)
 
 
+def matrix_of(*units: str) -> FloatArray:
+    """Units × annotators: each unit is a word with an answer for each annotator, 1, 0, or anything else for none."""
+    return np.array([[float(answer) if answer in "01" else np.nan for answer in unit] for unit in units])
+
+
 def ratings_of_matrix(matrix: FloatArray, records: Sequence[int] | None = None) -> Ratings:
     """Units × annotators of 0, 1 and NaN for a missing rating, as the first label; a record a unit if none are named.
 

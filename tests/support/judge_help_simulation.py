@@ -5,9 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exports.statistics.comparisons import rate_ends
-from exports.statistics.judge_help import Powered, Units, prediction_powered
-from exports.statistics.random_part import Division, chosen_by_score, misfit, misfit_by_score, uneven_share
+from exports.statistics.judge_help import (
+    Division,
+    Powered,
+    Units,
+    chosen_by_score,
+    misfit,
+    misfit_by_score,
+    prediction_powered,
+    uneven_share,
+)
+from exports.statistics.rates import rate_ends
 from exports.statistics.ratings import BoolArray, FloatArray
 from tests.support.drawn_studies import logistic, threshold
 

@@ -10,7 +10,7 @@ from annotation.campaign.hours import Cell, Work
 from annotation.campaign.narratives import Population, read_population
 from annotation.campaign.plan import PlannedSample, PlanOptions, make_plan
 from annotation.campaign.power import LEVEL, Likeness, detectable_difference, shared_narratives
-from exports.statistics.comparisons import flip_p, n_flips
+from exports.statistics.rates import flip_p, n_flips
 from exports.statistics.ratings import FloatArray
 from tests.support.drawn_studies import draw_votes
 from tests.support.planned_records import planned_study

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.argilla.labels import LABELS, TASKS, TaskName
-from exports.statistics.comparisons import difference_ends, rate_ends
 from exports.statistics.distributions import holm
+from exports.statistics.rates import difference_ends, rate_ends
 from exports.statistics.ratings import MISSING, FloatArray, LabelArray
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import LabelResults, Results

@@ -36,7 +36,7 @@ def votes(record: str, *helpful: int) -> list[Row]:
 def judged(answers: Mapping[str, float], **statuses: int) -> JudgedUnits:
     """A judge who says yes from .5 on, by record and probability."""
     labels = {(record, ""): {"helpful": (said >= 0.5, said)} for record, said in answers.items()}
-    return JudgedUnits(labels, statuses)
+    return JudgedUnits(labels, statuses, {})
 
 
 def measured(rows: Sequence[Row], answers: Mapping[str, float]) -> JudgedLabel:
@@ -160,7 +160,7 @@ def test_kappa_has_an_interval_that_holds_it_and_depends_on_records_alone() -> N
         (ratings.records[record], "c1"): {"topically_relevant": (bool(said > 0.5), float(said))}
         for record, said in zip(ratings.unit_records.tolist(), random.random(60), strict=True)
     }
-    first, again = (measure_judge(ratings, JudgedUnits(labels, {}), 200, 3) for _ in range(2))
+    first, again = (measure_judge(ratings, JudgedUnits(labels, {}, {}), 200, 3) for _ in range(2))
     found = first.labels["topically_relevant"]
     assert list(first.labels) == ["topically_relevant"]
     assert found.interval
@@ -184,7 +184,7 @@ def test_coverage_counts_what_was_not_judged_and_what_nobody_knows() -> None:
 
 def test_labels_that_a_judgement_leaves_out_are_counted_and_told() -> None:
     labels = {("r1", ""): {"helpful": (True, 0.9)}, ("r2", ""): {}, ("r3", ""): {}}
-    task = measure_judge(ratings_of(JURY), JudgedUnits(labels, {}), 100, 0)
+    task = measure_judge(ratings_of(JURY), JudgedUnits(labels, {}, {}), 100, 0)
     assert (task.n_judged, task.labels["helpful"].n_judged, task.labels["helpful"].n_left_out) == (3, 1, 2)
     assert "Left out by the judge, as where it cannot tell: helpful 2." in list(left_out_sentences(task))
 

@@ -209,7 +209,7 @@ def test_a_judge_who_always_gives_the_usual_answer_may_not_stand_in_for_anybody(
     ratings = ratings_of_matrix((truth[:, np.newaxis] ^ (random.random((200, 3)) < 0.01)).astype(np.float64))
     units = zip((ratings.records[record] for record in ratings.unit_records), ratings.unit_chunks, strict=True)
     label = LABELS["generation"][0]
-    task = measure_judge(ratings, JudgedUnits({unit: {label: (False, 0.0)} for unit in units}, {}), 200, 0)
+    task = measure_judge(ratings, JudgedUnits({unit: {label: (False, 0.0)} for unit in units}, {}, {}), 200, 0)
     found = task.labels[label].alt_test
     assert found.winning_rate == 1.0
     assert found.conclusion == "by_chance"

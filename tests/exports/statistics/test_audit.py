@@ -11,31 +11,25 @@ from tests.exports.report.test_agreement_command import write_export
 from tests.exports.statistics.test_agreement_judge import run
 
 SHA = "0123456789abcdef" * 4
-CONTROLS = {
-    ("generation", f"k{number}", "", "helpful"): ControlVotes(known=True, n_yes=yes, n_no=3 - yes)
-    for number, yes in enumerate([3, 3, 2, 1, 0])
-}
 
 
 def test_controls_are_right_before_and_after_by_hand() -> None:
-    controls = CONTROLS | {("generation", "k9", "", "helpful"): ControlVotes(known=True, n_yes=1, n_no=1)}
+    said = {"k0": (3, 0), "k1": (3, 0), "k2": (2, 1), "k3": (1, 2), "k4": (0, 3), "k9": (1, 1)}
+    controls = {("generation", name, "", "helpful"): ControlVotes(True, *votes) for name, votes in said.items()}
     # Most say yes, which is known, to three of five. Adjudicators mend k3 and spoil k0; the tie of k9 is left out.
     decisions = {("k3", "", "helpful"): True, ("k0", "", "helpful"): False, ("k1", "", "helpful"): True}
     found = measure_audit(controls, decisions | {("r1", "", "helpful"): True}, 2, SHA)  # type: ignore[arg-type]
-    assert (found.version_before, found.version_after) == ("votes", "votes+0123456789ab")
     (label,) = found.labels
+    assert (found.version_before, found.version_after) == ("votes", "votes+0123456789ab")
     assert (label.n_decided, label.n_changed, label.n_ties) == (3, 2, 1)
     assert (label.before.n_right, label.before.n, label.after.n_right) == (3, 5, 3)
     first, second = audit_sentences(found)
     assert first.startswith("Labels votes+0123456789ab: 4 decisions of adjudicators, 2 of them where a judge")
     assert "60%" in second
     assert second.endswith("2 of 3 decided against the majority, 1 left out because annotators tie.")
-
-
-def test_without_controls_nothing_is_claimed() -> None:
-    found = measure_audit({}, {("r1", "", "helpful"): True}, 0, SHA)
-    assert found.labels == ()
-    assert list(audit_sentences(found))[-1].startswith("Whether the labels are better for it cannot be told")
+    nothing = measure_audit({}, {("r1", "", "helpful"): True}, 0, SHA)
+    assert nothing.labels == ()
+    assert list(audit_sentences(nothing))[-1].startswith("Whether the labels are better for it cannot be told")
 
 
 def test_the_command_tells_it_everywhere(tmp_path: Path) -> None:

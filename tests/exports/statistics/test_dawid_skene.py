@@ -64,16 +64,10 @@ def fitted(found: Votes, **options: float) -> DawidSkene:
 
 
 @pytest.mark.parametrize("name", ACCURACY)
-def test_accuracy_on_real_crowds_is_that_of_the_literature(name: str) -> None:
-    found, gold, _ = read_case(name)
-    low, high = ACCURACY[name]
-    accuracy = np.mean((fitted(found).posterior > 0.5) == gold)
-    assert low <= accuracy <= high + 0.0005  # three digits are printed
-
-
-@pytest.mark.parametrize("name", ACCURACY)
-def test_without_prior_the_fit_is_the_exact_maximum(name: str) -> None:
+def test_real_crowds_are_fitted_as_in_the_literature_and_without_prior_to_the_exact_maximum(name: str) -> None:
     found, gold, expected = read_case(name)
+    low, high = ACCURACY[name]
+    assert low <= np.mean((fitted(found).posterior > 0.5) == gold) <= high + 0.0005  # three digits are printed
     model = fitted(found, prior=0)
     assert model.loglik == pytest.approx(expected["loglik"], abs=1e-3)
     assert model.prevalence == pytest.approx(expected["prevalence"], abs=1e-4)
@@ -95,44 +89,32 @@ def test_an_annotator_who_errs_to_one_side_does_not_outvote_the_others() -> None
     assert np.mean((fitted(found).posterior > 0.5) == truth) > np.mean(majority == truth) + 0.1
 
 
-def test_two_raters_are_refused() -> None:
-    found, _ = simulated(500, [(0.9, 0.1), (0.8, 0.2)])
+@pytest.mark.parametrize(
+    "found",
+    [
+        simulated(500, [(0.9, 0.1), (0.8, 0.2)])[0],
+        votes(*["11-", "0-0", "-10"] * 50),
+        Votes(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8)),
+        votes(*["111"] * 30),
+    ],
+    ids=["two raters", "three raters in pairs only", "nothing at all", "no variation"],
+)
+def test_votes_that_identify_no_model_are_refused(found: Votes) -> None:
     assert dawid_skene(*found) is None
 
 
-def test_three_raters_in_pairs_only_are_refused() -> None:
-    found = votes(*(["11-", "0-0", "-10"] * 50))
-    assert dawid_skene(*found) is None
-
-
-def test_nothing_at_all_is_refused() -> None:
-    empty = np.empty(0, dtype=np.int64)
-    assert dawid_skene(empty, empty, np.empty(0, dtype=np.int8)) is None
-
-
-def test_a_label_without_variation_is_refused() -> None:
-    assert dawid_skene(*votes(*["111"] * 30)) is None
-
-
-def test_annotators_apart_from_the_triples_get_no_figure() -> None:
+def test_annotators_apart_from_the_triples_and_missing_values_get_no_figure_and_keep_their_place() -> None:
     found, _ = simulated(60, [(0.9, 0.1)] * 3)
-    apart = Votes(
-        np.concatenate([found.units, [60, 60]]),
-        np.concatenate([found.annotators, [3, 4]]),
-        np.concatenate([found.values, np.array([1, 0], dtype=np.int8)]),
+    more = Votes(
+        np.append(found.units, [60, 60, 62]),
+        np.append(found.annotators, [3, 4, 5]),
+        np.append(found.values, np.array([1, 0, -1], dtype=np.int8)),
     )
-    model = fitted(apart)
-    assert np.isnan(model.posterior[60])
+    model = fitted(more)
+    assert (len(model.posterior), len(model.sensitivity)) == (63, 6)
+    assert np.isnan(model.posterior[60:]).all()
     assert np.isnan(model.sensitivity[3:]).all()
     assert model.posterior[:60] == pytest.approx(fitted(found).posterior)
-
-
-def test_missing_values_keep_their_units_and_annotators() -> None:
-    found, _ = simulated(60, [(0.9, 0.1)] * 3)
-    longer = Votes(np.append(found.units, 61), np.append(found.annotators, 3), np.append(found.values, np.int8(-1)))
-    model = fitted(longer)
-    assert (len(model.posterior), len(model.sensitivity)) == (62, 4)
-    assert np.isnan(model.posterior[60:]).all()
 
 
 @given(st.permutations(range(90)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from exports.statistics.agreement import measure_agreement, measure_task
 from exports.statistics.agreement_schema import AnnotatorAgreement
-from exports.statistics.exchange import measure_exchange
+from exports.statistics.annotators import measure_exchange
 from exports.statistics.ratings import Ratings
 from tests.support.agreement_data import Row, ratings_of, ratings_of_matrix
 from tests.support.juries import Jury, jury_ratings

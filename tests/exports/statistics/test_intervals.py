@@ -13,14 +13,7 @@ from exports.reading.read import export_files, read_tables
 from exports.statistics.agreement import measure_figures
 from exports.statistics.agreement_schema import Interval
 from exports.statistics.ratings import FloatArray, Ratings, count_votes
-from exports.statistics.resampling import (
-    Estimator,
-    Replicates,
-    bca_ends,
-    bias_correction,
-    bootstrap,
-    interval,
-)
+from exports.statistics.resampling import Estimator, Replicates, bca_ends, bias_correction, bootstrap, interval
 from exports.statistics.table import alpha_sums, alphas
 from tests.support.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_of_case
 from tests.support.places import NO_SHARED

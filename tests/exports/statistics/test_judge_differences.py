@@ -32,7 +32,7 @@ def judged(ratings: Ratings, answers: np.ndarray) -> JudgedUnits:
         for unit, answer in zip(units, answers.tolist(), strict=True)
         if answer >= 0
     }
-    return JudgedUnits(labels, {})
+    return JudgedUnits(labels, {}, {})
 
 
 def compared(jury: list[int], a: list[int], b: list[int], records: list[int] | None = None) -> JudgeDifference:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from exports.statistics.comparisons import rate_ends
 from exports.statistics.judge_help import Units, prediction_powered
+from exports.statistics.rates import rate_ends
 from exports.statistics.ratings import FloatArray
 from tests.support.judge_help_simulation import Design, draw_units, widths
 from tests.support.judge_help_simulation import Studied as Seen

@@ -8,11 +8,9 @@ import pytest
 
 from exports.statistics.agreement import measure_figures
 from exports.statistics.agreement_schema import UNDEFINED_SHARE, Interval
-from exports.statistics.annotators import AnnotatorEstimators, PairEstimators
+from exports.statistics.annotators import AnnotatorEstimators, PairEstimators, measure_exchange
 from exports.statistics.distributions import student_quantile
-from exports.statistics.exchange import measure_exchange
 from exports.statistics.labels import LabelEstimators
-from exports.statistics.patterns import task_patterns
 from exports.statistics.ratings import FloatArray, Ratings
 from exports.statistics.resampling import (
     Estimator,
@@ -24,6 +22,7 @@ from exports.statistics.resampling import (
     expanded_percentile_ends,
     interval,
     share_below,
+    task_patterns,
     undefined_share,
 )
 from tests.support.agreement_data import CASES, Row, ratings_of, ratings_of_matrix
@@ -210,10 +209,10 @@ def test_figures_do_not_depend_on_what_else_is_resampled_nor_in_what_order() -> 
 def test_units_told_by_pattern_give_what_single_units_give(monkeypatch: pytest.MonkeyPatch) -> None:
     ratings = drawn(units=120, annotators=4, share=0.6, records=40)
     by_pattern = measure_figures(ratings, 300, 5)
-    monkeypatch.setattr("exports.statistics.patterns.MOST_PATTERNS", 3)
+    monkeypatch.setattr("exports.statistics.resampling.MOST_PATTERNS", 3)
     assert task_patterns(ratings).counts is None
     by_unit = measure_figures(ratings, 300, 5)
-    monkeypatch.setattr("exports.statistics.patterns.DENSE", 0)
+    monkeypatch.setattr("exports.statistics.resampling.DENSE", 0)
     by_sparse_unit = measure_figures(ratings, 300, 5)
     for found in (by_unit, by_sparse_unit):
         assert flat(found.labels["proper_action"].model_dump()) == pytest.approx(
@@ -302,11 +301,11 @@ def test_the_same_seed_gives_the_same_digits_and_another_one_others() -> None:
 
 DIGEST = """
 import hashlib
-from exports.statistics import patterns
+from exports.statistics import resampling
 from exports.statistics.agreement import measure_figures
 from tests.exports.statistics.test_resampling import drawn
 digest = hashlib.sha256()
-for patterns.MOST_PATTERNS in (256, 0):
+for resampling.MOST_PATTERNS in (256, 0):
     found = measure_figures(drawn(units=6000, annotators=4, share=0.7, records=2500), 400, 0)
     for each in (*found.labels.values(), found.macro.macro_interval, *found.pairs, *found.annotators):
         digest.update(each.model_dump_json().encode() if each else b"none")

@@ -11,7 +11,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from exports.statistics.comparisons import difference_ends, flip_p, rate_ends
+from exports.statistics.rates import difference_ends, flip_p, rate_ends
 from exports.statistics.ratings import FloatArray
 from exports.statistics.results import measure_results
 from exports.statistics.results_schema import Difference, LabelResults, Results

@@ -10,38 +10,37 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from exports.reading.read import export_files, read_tables
-from exports.statistics.agreement import measure_agreement, measure_task
-from exports.statistics.agreement_schema import AlphaChange, TaskAgreement
-from exports.statistics.distributions import holm
-from exports.statistics.ratings import Ratings
-from exports.statistics.slices import (
+from exports.statistics.agreement import (
     deal,
     deck_of,
+    measure_agreement,
     measure_changes,
+    measure_task,
     round_parts,
     split,
     step_between,
-    week_name,
     week_parts,
 )
+from exports.statistics.agreement_schema import AlphaChange, TaskAgreement
+from exports.statistics.distributions import holm
+from exports.statistics.ratings import Ratings
 from tests.support.agreement_data import CASES, START, Row, ratings_of
 from tests.support.places import NO_SHARED
 
 EXPORT = CASES / "open" / "export_a"
 RESAMPLES = 200
 
-needs_export = pytest.mark.skipif(not EXPORT.is_dir(), reason=NO_SHARED)
+
+def task_of(*rows: Row) -> TaskAgreement:
+    return measure_task(ratings_of(rows), RESAMPLES, 0)
 
 
-@pytest.fixture(scope="module")
-def export() -> dict[str, TaskAgreement]:
-    return dict(measure_agreement(read_tables(export_files([EXPORT])).tables, (), RESAMPLES).tasks)
-
-
-@needs_export
-def test_alpha_by_week_comes_out_to_nine_digits(export: dict[str, TaskAgreement]) -> None:
+@pytest.mark.skipif(not EXPORT.is_dir(), reason=NO_SHARED)
+def test_weeks_and_languages_of_an_export() -> None:
+    export = measure_agreement(read_tables(export_files([EXPORT])).tables, (), RESAMPLES).tasks
     expected: dict[str, Any] = json.loads((EXPORT / "expected.json").read_text(encoding="utf-8"))["tasks"]
     for task, figures in export.items():
+        assert figures.rounds == ()
         for label, values in expected[task]["labels"].items():
             weeks = {week.name: week.labels[label] for week in figures.weeks if week.labels[label].n_pairable_items}
             reference = values["alpha_by_iso_week_of_last_response"]
@@ -51,6 +50,18 @@ def test_alpha_by_week_comes_out_to_nine_digits(export: dict[str, TaskAgreement]
                 assert found.n_pairable_items == reference[name]["n_pairable_items"]
                 assert found.krippendorff_alpha == (None if alpha is None else pytest.approx(alpha, abs=1e-9))
                 assert ("krippendorff_alpha" in found.undefined) == (alpha is None)
+        for parts in (figures.weeks, figures.languages):
+            assert sum(part.n_units for part in parts) == figures.n_units
+            for label, whole in figures.labels.items():
+                assert sum(part.labels[label].n_pairable_items for part in parts) == whole.n_pairable_items
+    # The drift of one annotator shows in their share of yes and in alpha.
+    misleading = {week.name: week.labels["misleading"] for week in export["retrieval"].weeks}
+    before, after = ([misleading[f"2025-W{number}"] for number in part] for part in ((10, 11, 12, 13), (14, 15)))
+    assert max(week.positive_rates["carla"] for week in before) < 0.15
+    assert min(week.positive_rates["carla"] for week in after) > 0.35
+    assert max(week.positive_rates[name] for week in after for name in ("anna", "ben")) < 0.15
+    assert min(week.krippendorff_alpha or 0.0 for week in before) > 0.45
+    assert max(week.krippendorff_alpha or 0.0 for week in after) < 0.26
 
 
 def test_alpha_of_each_week_is_krippendorffs_of_its_units() -> None:
@@ -67,33 +78,9 @@ def test_alpha_of_each_week_is_krippendorffs_of_its_units() -> None:
         units = [[row.labels[0] for row in rows if row.record == f"r{unit:02}"] for unit in range(week, 36, 3)]
         table = np.array([own + [np.nan] * (3 - len(own)) for own in units])
         expected.append(krippendorff.alpha(reliability_data=table.T, level_of_measurement="nominal"))
-    found = [week.labels["proper_action"] for week in measure_task(ratings_of(rows), RESAMPLES, 0).weeks]
-    assert [week.krippendorff_alpha for week in found] == pytest.approx(expected, abs=1e-9)
+    found = [week.labels["proper_action"].krippendorff_alpha for week in task_of(*rows).weeks]
+    assert found == pytest.approx(expected, abs=1e-9)
     assert len(set(expected)) == 3
-
-
-@needs_export
-def test_the_drift_of_one_annotator_shows_in_her_share_of_yes_and_in_alpha(export: dict[str, TaskAgreement]) -> None:
-    weeks = {week.name: week.labels["misleading"] for week in export["retrieval"].weeks}
-    before = [weeks[f"2025-W{number}"] for number in (10, 11, 12, 13)]
-    after = [weeks[f"2025-W{number}"] for number in (14, 15)]
-    assert max(week.positive_rates["carla"] for week in before) < 0.15
-    assert min(week.positive_rates["carla"] for week in after) > 0.35
-    for name in ("anna", "ben"):
-        assert max(week.positive_rates[name] for week in after) < 0.15
-    alphas = [[week.krippendorff_alpha or 0.0 for week in weeks] for weeks in (before, after)]
-    assert min(alphas[0]) > 0.45
-    assert max(alphas[1]) < 0.26
-
-
-@needs_export
-def test_the_parts_of_a_division_add_up_to_the_whole(export: dict[str, TaskAgreement]) -> None:
-    for figures in export.values():
-        assert figures.rounds == ()
-        for parts in (figures.weeks, figures.languages):
-            assert sum(part.n_units for part in parts) == figures.n_units
-            for label, whole in figures.labels.items():
-                assert sum(part.labels[label].n_pairable_items for part in parts) == whole.n_pairable_items
 
 
 def test_a_unit_belongs_to_the_week_of_its_last_answer_in_utc() -> None:
@@ -101,10 +88,10 @@ def test_a_unit_belongs_to_the_week_of_its_last_answer_in_utc() -> None:
     sunday = datetime(2025, 1, 5, 23, tzinfo=UTC)
     late = datetime.fromisoformat("2025-01-05T22:30:00-05:00")
     rows = [Row("r1", "anna", (1,), at=sunday), Row("r1", "ben", (0,), at=late), Row("r2", "anna", (1,), at=sunday)]
-    weeks = measure_task(ratings_of(rows), RESAMPLES, 0).weeks
+    weeks = task_of(*rows).weeks
     assert [(week.name, week.n_units) for week in weeks] == [("2025-W01", 1), ("2025-W02", 1)]
-    assert weeks[1].labels["proper_action"].n_pairable_items == 1
-    assert weeks[1].labels["proper_action"].positive_rates == {"anna": 1, "ben": 0}
+    found = weeks[1].labels["proper_action"]
+    assert (found.n_pairable_items, found.positive_rates) == (1, {"anna": 1, "ben": 0})
     assert weeks[1].labels["helpful"].undefined["prevalence"] == "no_pairable_items"
 
 
@@ -114,28 +101,23 @@ def test_a_unit_belongs_to_the_week_of_its_last_answer_in_utc() -> None:
 def test_weeks_are_named_as_the_calendar_does(day: str) -> None:
     at = datetime.fromisoformat(day).replace(tzinfo=UTC)
     year, week, _ = at.isocalendar()
-    (found,) = measure_task(ratings_of([Row("r", "anna", (1,), at=at)]), RESAMPLES, 0).weeks
-    assert found.name == f"{year}-W{week:02d}"
-    assert week_name(0) == "1970-W01"
+    assert [found.name for found in task_of(Row("r", "anna", (1,), at=at)).weeks] == [f"{year}-W{week:02d}"]
 
 
 def test_a_unit_answered_in_two_rounds_is_in_each_with_that_rounds_answers() -> None:
+    said = {"anna": ("pilot", 1, 0), "ben": ("pilot", 0, 0), "carla": ("main", 1, 1), "dora": ("main", 1, 1)}
     rows = [
-        Row("r1", "anna", (1,), round="pilot"),
-        Row("r1", "ben", (0,), round="pilot"),
-        Row("r1", "carla", (1,), round="main", at=START + timedelta(days=1)),
-        Row("r1", "dora", (1,), round="main", at=START + timedelta(days=1)),
-        Row("r2", "anna", (1,)),
+        Row("r1", name, (answer,), round=part, at=START + timedelta(days=days))
+        for name, (part, answer, days) in said.items()
     ]
-    rounds = measure_task(ratings_of(rows), RESAMPLES, 0).rounds
+    rounds = task_of(*rows, Row("r2", "anna", (1,))).rounds
     assert [(part.name, part.n_units, part.n_records) for part in rounds] == [("pilot", 1, 1), ("main", 1, 1)]
     assert [part.labels["proper_action"].percent_agreement for part in rounds] == [0, 1]
 
 
 def test_languages_are_there_by_code_and_unknown_ones_together() -> None:
     rows = [Row(f"r{number}", "anna", (1,), language=code) for number, code in enumerate(["ja", "", "de", "und"])]
-    languages = measure_task(ratings_of(rows), RESAMPLES, 0).languages
-    assert [(part.name, part.n_units) for part in languages] == [("de", 1), ("ja", 1), ("und", 2)]
+    assert [(part.name, part.n_units) for part in task_of(*rows).languages] == [("de", 1), ("ja", 1), ("und", 2)]
 
 
 def two_rounds(seed: int, errors: tuple[float, float], n_records: int = 60) -> Ratings:
@@ -143,11 +125,11 @@ def two_rounds(seed: int, errors: tuple[float, float], n_records: int = 60) -> R
     random = np.random.default_rng(seed)
     rows = []
     for number, (name, rate) in enumerate(zip(("pilot", "main"), errors, strict=True)):
+        at = START + timedelta(weeks=number)
         for record in range(n_records):
             truth = random.random() < 0.5
             for annotator in ("anna", "ben"):
                 answer = int(truth ^ (random.random() < rate))
-                at = START + timedelta(weeks=number)
                 rows.append(Row(f"{name}{record}", annotator, (answer,), at=at, round=name))
     return ratings_of(rows)
 
@@ -158,23 +140,17 @@ def changes_of(ratings: Ratings, kind: Literal["round", "week"] = "round") -> tu
 
 
 def test_a_planted_fall_of_alpha_is_found_between_rounds_and_between_weeks() -> None:
-    ratings = two_rounds(1, (0.02, 0.3))
-    found = measure_task(ratings, RESAMPLES, 0).changes
-    assert [change.kind for change in found] == ["round", "week"]
-    for change, names in zip(found, (("pilot", "main"), ("2025-W10", "2025-W11")), strict=True):
-        assert (change.before, change.after) == names
-        assert change.difference < -0.5
+    figures = measure_task(two_rounds(1, (0.02, 0.3)), RESAMPLES, 0)
+    before, after = (part.labels["proper_action"].krippendorff_alpha or 0 for part in figures.rounds)
+    assert [(change.kind, change.before, change.after) for change in figures.changes] == [
+        ("round", "pilot", "main"),
+        ("week", "2025-W10", "2025-W11"),
+    ]
+    for change in figures.changes:
+        assert change.difference == after - before < -0.5
         assert change.interval is not None
         assert change.interval.low < change.difference < change.interval.high < 0
         assert change.p_value == change.p_holm == pytest.approx(0.001)
-
-
-def test_a_change_is_the_difference_of_the_two_alphas() -> None:
-    figures = measure_task(two_rounds(2, (0.1, 0.2)), RESAMPLES, 0)
-    before, after = (part.labels["proper_action"].krippendorff_alpha for part in figures.rounds)
-    assert before is not None
-    assert after is not None
-    assert figures.changes[0].difference == after - before
 
 
 def test_where_nothing_changed_small_p_values_are_as_rare_as_they_should_be() -> None:
@@ -206,32 +182,27 @@ def test_the_exchange_of_records_agrees_with_every_exchange_there_is() -> None:
 def test_a_record_in_both_parts_keeps_or_swaps_its_halves() -> None:
     # Each record has a unit in both rounds, agreed early and disputed late or agreed in both. With 8 records that all
     # fall, only the two exchanges that keep or swap all of them are as large: p = 2/2⁸ on average, far below .05.
-    rows = []
-    for record in range(8):
-        early, late = ((record % 2, record % 2), (0, 1))
-        for seat in (0, 1):
-            rows.append(Row(f"r{record}", f"p{seat}", (early[seat],), chunk="c1", round="one"))
-            rows.append(
-                Row(f"r{record}", f"p{seat}", (late[seat],), chunk="c2", round="two", at=START + timedelta(days=1))
-            )
+    rows = [
+        Row(f"r{record}", f"p{seat}", (answer,), chunk=part, round=part, at=START + timedelta(days=part == "two"))
+        for record in range(8)
+        for seat in (0, 1)
+        for part, answer in (("one", record % 2), ("two", seat))
+    ]
     found = [change for change in changes_of(ratings_of(rows, "retrieval")) if change.label == "topically_relevant"]
     assert found[0].p_value == pytest.approx(2 / 256, abs=0.01)
 
 
 def test_records_that_are_alike_are_dealt_together_with_the_same_outcome() -> None:
     parts = split(ratings := two_rounds(4, (0.1, 0.14), 400), round_parts(ratings))
-    step = step_between(*parts)
-    deck = deck_of(step)
-    assert deck.counts.sum() == 800
-    assert len(deck.counts) < 5
+    deck = deck_of(step_between(*parts))
+    assert (deck.counts.sum(), len(deck.counts) < 5) == (800, True)
     dealt = deal(deck, 500, np.random.default_rng(0))
-    assert set(dealt.sum(axis=1)) == {400}
     assert (dealt <= deck.counts).all()
     one_by_one = deck._replace(counts=np.ones(800, dtype=np.int64), both=np.zeros(800, dtype=bool))
     apart = np.repeat(np.arange(len(deck.counts)), deck.counts)
     singly = deal(one_by_one, 500, np.random.default_rng(1))
     together = np.stack([singly[:, apart == kind].sum(axis=1) for kind in range(len(deck.counts))], axis=1)
-    assert set(singly.sum(axis=1)) == {400}
+    assert {*dealt.sum(axis=1), *singly.sum(axis=1)} == {400}
     assert dealt.mean(axis=0) == pytest.approx(together.mean(axis=0), abs=2)
     assert dealt.std(axis=0) == pytest.approx(together.std(axis=0), rel=0.15)
 
@@ -246,17 +217,16 @@ def test_parts_with_less_than_two_pairable_records_have_no_change() -> None:
 
 
 def test_many_weeks_are_tested_with_as_many_exchanges_as_holm_needs() -> None:
-    rows = []
-    for week in range(80):
-        for record in range(12):
-            answers = (0, 1) if week == 79 else (record % 2, record % 2)
-            for seat in (0, 1):
-                rows.append(Row(f"{week}-{record}", f"p{seat}", (answers[seat],), at=START + timedelta(weeks=week)))
+    rows = [
+        Row(f"{week}-{record}", f"p{seat}", (seat if week == 79 else record % 2,), at=START + timedelta(weeks=week))
+        for week in range(80)
+        for record in range(12)
+        for seat in (0, 1)
+    ]
     found = changes_of(ratings_of(rows), "week")
-    assert len(found) == 79
+    assert (len(found), {change.p_value for change in found[:-1]}) == (79, {1})
     assert found[-1].p_value < 1 / 1000
     assert found[-1].p_holm < 0.05
-    assert {change.p_value for change in found[:-1]} == {1}
 
 
 def test_holms_correction_is_that_of_statsmodels() -> None:

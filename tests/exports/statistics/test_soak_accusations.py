@@ -11,7 +11,7 @@ import pytest
 
 from annotation.argilla.labels import TASKS
 from exports.statistics.agreement import SIGNIFICANT
-from exports.statistics.exchange import Exchange, measure_exchange
+from exports.statistics.annotators import Exchange, measure_exchange
 from exports.statistics.ratings import Ratings
 from tests.support.juries import Jury, jury_ratings
 

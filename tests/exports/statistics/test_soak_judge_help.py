@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from exports.statistics.random_part import chosen_by_score
+from exports.statistics.judge_help import chosen_by_score
 from tests.support.judge_help_simulation import (
     Design,
     coverage,

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from exports.statistics.comparisons import rate_ends
+from exports.statistics.rates import rate_ends
 from exports.statistics.ratings import FloatArray
 from exports.statistics.results import measure_results
 from exports.statistics.study import Study, VerdictPatterns
