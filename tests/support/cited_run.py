@@ -3,31 +3,41 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid5
 
 from pipeline.citations.addresses import source_domain
 from pipeline.core.schema import StoredAnswer
 from pipeline.csv.file import write_answers
+from pipeline.providers import read_payload
 
 NAMES = UUID("5d1c6f5e-0b0a-4d6c-9a55-3f0f6f0c2a11")
 
 
+def stored_answer(**fields: Any) -> StoredAnswer:
+    """An answer with these fields, whose domains are those of its citations unless others are given."""
+    given = {
+        "narrative_id": "N1",
+        "narrative_type": "",
+        "narrative_prompt": "ワクチンは危険",
+        "model_name": "openai",
+        "model_version": "m-1",
+        "answer_id": "550e8400-e29b-41d4-a716-446655440000",
+        "answer_prompt": "ワクチンは危険?",
+        "answer_text": "=cmd; „nein“",
+        "answer_raw_json": '{"a": "ü"}',
+        "answer_timestamp": "2025-12-29T17:30:00+00:00",
+        "citations": (),
+        **fields,
+    }
+    return StoredAnswer(**{"domains": tuple(source_domain(url) for url in given["citations"]), **given})
+
+
 def cited_answer(number: int, query: str, text: str, urls: Sequence[str], provider: str = "openai") -> StoredAnswer:
     """An answer as its columns tell it: no reader knows its payload."""
-    return StoredAnswer(
-        narrative_id=f"N{number}",
-        narrative_type="",
-        narrative_prompt=query,
-        model_name=provider,
-        model_version="m",
-        answer_id=str(uuid5(NAMES, f"{provider} {number}")),
-        answer_prompt=query,
-        answer_text=text,
-        answer_raw_json="{}",
-        answer_timestamp="2026-11-21T00:00:00+00:00",
-        citations=tuple(urls),
-        domains=tuple(source_domain(url) for url in urls),
-    )
+    names = {"narrative_id": f"N{number}", "answer_id": str(uuid5(NAMES, f"{provider} {number}"))}
+    said = {"narrative_prompt": query, "answer_prompt": query, "answer_text": text, "answer_raw_json": "{}"}
+    return stored_answer(**names, **said, model_name=provider, model_version="m", citations=tuple(urls))
 
 
 def write_run(
@@ -50,8 +60,6 @@ def sonar_answer(text: str, results: Mapping[str, str]) -> StoredAnswer:
         "search_results": [{"title": "T", "url": url, "snippet": snippet} for url, snippet in results.items()],
     }
     raw = json.dumps(body)
-    from pipeline.providers import read_payload
-
     answer = read_payload("perplexity", raw)
     plain = cited_answer(0, "Is honey safe?", answer.text, answer.citations, "perplexity")
     return plain.model_copy(update={"answer_raw_json": raw, "search_results": answer.search_results})

@@ -17,23 +17,15 @@ def test_columns_stand_under_each_other_in_a_terminal_also_in_japanese() -> None
     assert len({cell_len(line) for line in table.terminal().splitlines()}) == 1
 
 
-def test_all_columns_stand_left_unless_told_otherwise_and_no_line_ends_in_blanks() -> None:
+def test_columns_stand_left_and_are_as_wide_as_wanted_and_no_line_ends_in_blanks() -> None:
     assert Table([("a", "bb"), ("ccc", "")]).terminal() == "a    bb\nccc"
-
-
-def test_columns_are_as_wide_as_wanted_or_wider_where_they_must_be() -> None:
-    table = Table([("a", "b"), ("ccccc", 1)], left=1)
-    assert table.terminal((3, 4)) == "a         b\nccccc     1"
-
-
-def test_without_rows_there_is_no_line() -> None:
+    assert Table([("a", "b"), ("ccccc", 1)], left=1).terminal((3, 4)) == "a         b\nccccc     1"
     assert Table([]).terminal() == ""
 
 
 def test_nothing_in_a_cell_steers_the_terminal_or_makes_a_line() -> None:
     lines = Table([("a", "b"), (HOSTILE, 1)], left=1).terminal().splitlines()
-    assert len(lines) == 2
-    assert all(line.isprintable() for line in lines)
+    assert [line.isprintable() for line in lines] == [True, True]
 
 
 def test_nothing_in_a_cell_is_markdown() -> None:

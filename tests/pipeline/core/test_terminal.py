@@ -54,30 +54,20 @@ def in_terminal(work: str, out: Path) -> str:
     return drawn.decode()
 
 
-def test_without_a_terminal_lines_come_alone() -> None:
-    done = subprocess.run([sys.executable, "-c", WORK, "quick"], capture_output=True, cwd=ROOT, text=True, check=True)
-    assert done.stderr == "a line [red]\n"
-    assert done.stdout == "to stdout\n"
-
-
-def test_a_line_goes_on_below_between_words_in_a_terminal_and_is_one_line_in_a_log(tmp_path: Path) -> None:
+def test_lines_come_alone_without_a_terminal_and_go_on_below_between_words_in_one(tmp_path: Path) -> None:
+    for work, stderr in (("quick", "a line [red]\n"), ("wide", "a line of words " * 8 + "\n")):
+        words = [sys.executable, "-c", WORK, work]
+        done = subprocess.run(words, capture_output=True, cwd=ROOT, text=True, check=True)
+        assert (done.stdout, done.stderr) == ("to stdout\n", stderr)
+    assert in_terminal("quick", tmp_path / "out") == "a line [red]\r\n"  # quick work draws nothing
     lines = in_terminal("wide", tmp_path / "out").split("\r\n")
     assert [len(line.rstrip()) <= 80 for line in lines] == [True] * 3
     assert " ".join(lines).split() == ["a", "line", "of", "words"] * 8
-    done = subprocess.run([sys.executable, "-c", WORK, "wide"], capture_output=True, cwd=ROOT, text=True, check=True)
-    assert done.stderr.count("\n") == 1
-
-
-def test_quick_work_draws_nothing(tmp_path: Path) -> None:
-    assert in_terminal("quick", tmp_path / "out") == "a line [red]\r\n"
 
 
 def test_longer_work_is_drawn_by_itself_and_stdout_is_left_alone(tmp_path: Path) -> None:
     drawn = in_terminal("long", tmp_path / "out")
-    assert "quick [red]" in drawn
-    assert "reading [red]" in drawn
-    assert "1,200/3,400 pages" in drawn
-    assert "2 gone" in drawn
+    assert all(part in drawn for part in ("quick [red]", "reading [red]", "1,200/3,400 pages", "2 gone"))
     assert (tmp_path / "out").read_text() == "to stdout\nagain\n"
 
 

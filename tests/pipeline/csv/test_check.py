@@ -4,16 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exports.cli import main
-from pipeline.citations.addresses import source_domain
 from pipeline.core.errors import InputError
 from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from pipeline.csv.check import Violation
 from pipeline.csv.file import write_answers
+from tests.support.cited_run import stored_answer
 from tests.support.csv_check import check_file
 
 OPENAI = "550e8400-e29b-41d4-a716-446655440000"
@@ -23,23 +23,10 @@ Rows = list[dict[str, str]]
 
 
 def answer(
-    model: str, answer_id: str, citations: tuple[str, ...], results: tuple[SearchResult, ...] = ()
+    model: str, answer_id: str, citations: tuple[str, ...], results: tuple[SearchResult, ...] = (), **fields: Any
 ) -> StoredAnswer:
-    return StoredAnswer(
-        narrative_id="N001",
-        narrative_type="",
-        narrative_prompt="ワクチンは危険",
-        model_name=model,
-        model_version="m-1",
-        answer_id=answer_id,
-        answer_prompt="ワクチンは危険?",
-        answer_text="=cmd; „nein“",
-        answer_raw_json='{"text": "ü"}',
-        answer_timestamp="2025-12-29T17:30:00Z",
-        citations=citations,
-        domains=tuple(source_domain(url) for url in citations),
-        search_results=results,
-    )
+    of_model = {"model_name": model, "answer_id": answer_id, "citations": citations, "search_results": results}
+    return stored_answer(**of_model, **fields)
 
 
 @pytest.fixture
@@ -66,6 +53,12 @@ def rewrite(path: Path, rows: Rows, columns: tuple[str, ...] = CSV_COLUMNS) -> N
         writer = csv.DictWriter(file, columns, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def edit(path: Path, row: int, cells: dict[str, str]) -> None:
+    rows = rows_of(path)
+    rows[row] |= cells
+    rewrite(path, rows)
 
 
 def places(violations: list[Violation]) -> list[tuple[int, str]]:
@@ -95,66 +88,61 @@ def test_whatever_a_model_says_what_is_written_is_right(
 
 
 @pytest.mark.parametrize(
-    ("row", "column", "cell", "wanted"),
+    ("column", "cell", "wanted"),
     [
-        pytest.param(0, "narrative_id", "", "a value", id="id"),
-        pytest.param(0, "narrative_prompt", " \n", "a value", id="prompt"),
-        pytest.param(0, "model_version", "", "a value", id="version"),
-        pytest.param(0, "model_name", "xai", "one of openai, claude, gemini, grok, perplexity", id="model"),
-        pytest.param(0, "model_name", "pipeline", "only in a file `pipeline.csv`", id="pipeline"),
-        pytest.param(0, "answer_prompt", "", "a value", id="sent prompt"),
-        pytest.param(0, "answer_raw_json", "{'a': 1}", "valid JSON", id="python instead of json"),
-        pytest.param(0, "answer_raw_json", '{"a": NaN}', "NaN is no JSON value", id="nan"),
-        pytest.param(0, "answer_raw_json", "[" * 200_000, "nested", id="nested"),
-        pytest.param(0, "answer_raw_json", "", "a value", id="no raw json"),
-        pytest.param(0, "answer_timestamp", "2025-12-29T17:30:00", "ISO 8601 time with its offset", id="naive"),
-        pytest.param(0, "answer_timestamp", "2025-12-29 17:30:00+00:00", "ISO 8601", id="no T"),
-        pytest.param(0, "answer_timestamp", "yesTerday", "ISO 8601", id="no time"),
-        pytest.param(0, "answer_text", "a\0b", "text", id="nul"),
+        ("narrative_id", "", "a value"),
+        ("narrative_prompt", " \n", "a value"),
+        ("model_version", "", "a value"),
+        ("model_name", "xai", "one of openai, claude, gemini, grok, perplexity"),
+        ("model_name", "pipeline", "only in a file `pipeline.csv`"),
+        ("answer_prompt", "", "a value"),
+        ("answer_raw_json", "{'a': 1}", "valid JSON"),
+        ("answer_raw_json", '{"a": NaN}', "NaN is no JSON value"),
+        ("answer_raw_json", "[" * 200_000, "nested"),
+        ("answer_raw_json", "", "a value"),
+        ("answer_timestamp", "2025-12-29T17:30:00", "ISO 8601 time with its offset"),
+        ("answer_timestamp", "2025-12-29 17:30:00+00:00", "ISO 8601"),
+        ("answer_timestamp", "yesTerday", "ISO 8601"),
+        ("answer_text", "a\0b", "text"),
     ],
 )
 def test_a_wrong_shared_cell_is_told_where_it_stands_and_differs_on_the_other_rows(
-    path: Path, row: int, column: str, cell: str, wanted: str
+    path: Path, column: str, cell: str, wanted: str
 ) -> None:
-    rows = rows_of(path)
-    rows[row][column] = cell
-    rewrite(path, rows)
-    violations = [v for v in check_file(path) if v.column == column]
-    assert wanted in violations[0].wanted
-    assert violations[0].line == 2
-    assert all("the first row of this answer" in violation.wanted for violation in violations[1:])
-    assert len(violations) == 3
+    edit(path, 0, {column: cell})
+    first, *others = (violation for violation in check_file(path) if violation.column == column)
+    assert first.line == 2
+    assert wanted in first.wanted
+    assert ["the first row of this answer" in violation.wanted for violation in others] == [True, True]
 
 
 @pytest.mark.parametrize(
     ("row", "column", "cell", "wanted"),
     [
-        pytest.param(1, "source_id", f"{OPENAI}_source_x", "a number from 0", id="source id pattern"),
-        pytest.param(1, "source_id", f"{PERPLEXITY}_source_1", f"'{OPENAI}_source_'", id="another answer's source"),
-        pytest.param(1, "source_id", f"{OPENAI}_source_01", "a number from 0", id="leading zero"),
-        pytest.param(1, "source_id", f"{OPENAI}_source_3", "below 3", id="source out of the list"),
-        pytest.param(1, "source_id", "", "a number from 0", id="source without id"),
-        pytest.param(1, "source_url", "", "'https://mhlw.go.jp/b', entry 1", id="source without url"),
-        pytest.param(1, "source_url", "https://mhlw.go.jp/x", "entry 1 of `answer_citation_list`", id="another url"),
-        pytest.param(1, "source_domain", "www.mhlw.go.jp", "'mhlw.go.jp'", id="www"),
-        pytest.param(2, "source_domain", "bücher.de", "'xn--bcher-kva.de'", id="no punycode"),
-        pytest.param(0, "result_title", "t", "nothing but for Perplexity", id="result of openai"),
-        pytest.param(0, "result_rank", "1", "nothing but for Perplexity", id="rank of openai"),
-        pytest.param(4, "result_id", "", "a number from 0", id="result without id"),
-        pytest.param(4, "result_id", f"{PERPLEXITY}_result_-1", "a number from 0", id="result id pattern"),
-        pytest.param(4, "result_rank", "1.0", "'2'", id="rank no integer"),
-        pytest.param(4, "result_rank", "1", "'2'", id="rank from 0"),
-        pytest.param(4, "result_rank", "", "'2'", id="no rank"),
-        pytest.param(3, "result_domain", "", "'news.com'", id="result domain"),
-        pytest.param(3, "result_snippet", "a\0b", "text", id="nul"),
+        (1, "source_id", f"{OPENAI}_source_x", "a number from 0"),
+        (1, "source_id", f"{PERPLEXITY}_source_1", f"'{OPENAI}_source_'"),
+        (1, "source_id", f"{OPENAI}_source_01", "a number from 0"),
+        (1, "source_id", f"{OPENAI}_source_3", "below 3"),
+        (1, "source_id", "", "a number from 0"),
+        (1, "source_url", "", "'https://mhlw.go.jp/b', entry 1"),
+        (1, "source_url", "https://mhlw.go.jp/x", "entry 1 of `answer_citation_list`"),
+        (1, "source_domain", "www.mhlw.go.jp", "'mhlw.go.jp'"),
+        (2, "source_domain", "bücher.de", "'xn--bcher-kva.de'"),
+        (0, "result_title", "t", "nothing but for Perplexity"),
+        (0, "result_rank", "1", "nothing but for Perplexity"),
+        (4, "result_id", "", "a number from 0"),
+        (4, "result_id", f"{PERPLEXITY}_result_-1", "a number from 0"),
+        (4, "result_rank", "1.0", "'2'"),
+        (4, "result_rank", "1", "'2'"),
+        (4, "result_rank", "", "'2'"),
+        (3, "result_domain", "", "'news.com'"),
+        (3, "result_snippet", "a\0b", "text"),
     ],
 )
 def test_a_wrong_source_or_result_is_told_where_it_stands(
     path: Path, row: int, column: str, cell: str, wanted: str
 ) -> None:
-    rows = rows_of(path)
-    rows[row][column] = cell
-    rewrite(path, rows)
+    edit(path, row, {column: cell})
     (violation,) = [v for v in check_file(path) if (v.line, v.column) == (row + 2, column) and "other" not in v.found]
     assert wanted in violation.wanted
 
@@ -175,13 +163,13 @@ def test_a_citation_list_is_a_json_array_of_texts_and_nothing_follows_from_a_bro
 @pytest.mark.parametrize(
     ("keep", "told"),
     [
-        pytest.param((0, 2, 3, 4, 5, 6), [(2, "source_id"), (2, "row")], id="citation missing"),
-        pytest.param((0, 1, 2, 2, 3, 4, 5, 6), [(5, "row"), (2, "row")], id="citation twice"),
-        pytest.param((0, 1, 2, 3, 4, 5), [(5, "row"), (5, "row")], id="pair missing"),
-        pytest.param((0, 1, 2, 3, 4, 6), [(5, "row"), (5, "row")], id="another pair missing"),
-        pytest.param((0, 1, 2, 3, 4, 5, 5), [(8, "row"), (5, "row")], id="pair twice instead of another"),
-        pytest.param((0, 1, 2, 4, 6), [(5, "result_id")], id="result numbers with a gap"),
-        pytest.param((0, 1, 2, 3, 4), [(5, "source_id"), (5, "row")], id="second citation missing"),
+        ((0, 2, 3, 4, 5, 6), [(2, "source_id"), (2, "row")]),
+        ((0, 1, 2, 2, 3, 4, 5, 6), [(5, "row"), (2, "row")]),
+        ((0, 1, 2, 3, 4, 5), [(5, "row"), (5, "row")]),
+        ((0, 1, 2, 3, 4, 6), [(5, "row"), (5, "row")]),
+        ((0, 1, 2, 3, 4, 5, 5), [(8, "row"), (5, "row")]),
+        ((0, 1, 2, 4, 6), [(5, "result_id")]),
+        ((0, 1, 2, 3, 4), [(5, "source_id"), (5, "row")]),
     ],
 )
 def test_rows_are_each_citation_with_each_result_once(
@@ -193,11 +181,8 @@ def test_rows_are_each_citation_with_each_result_once(
 
 
 def test_one_id_never_has_two_contents(path: Path) -> None:
-    rows = rows_of(path)
-    rows[5]["result_title"] = "another title"
-    rewrite(path, rows)
-    (violation,) = check_file(path)
-    assert (violation.line, violation.column) == (7, "result_id")
+    edit(path, 5, {"result_title": "another title"})
+    assert places(check_file(path)) == [(7, "result_id")]
 
 
 def test_an_answer_without_citations_is_one_row_without_results(path: Path) -> None:
@@ -238,17 +223,18 @@ def test_pipeline_is_a_model_in_a_file_of_that_name_only(tmp_path: Path) -> None
         assert places(check_file(tmp_path / name)) == found
 
 
-def test_an_empty_answer_text_is_a_refusal_and_passes(tmp_path: Path) -> None:
-    write_answers(tmp_path / "a.csv", [answer("claude", OPENAI, ()).model_copy(update={"answer_text": ""})])
+def test_a_refusal_a_body_of_a_megabyte_and_an_endless_number_pass(tmp_path: Path) -> None:
+    body = json.dumps({"text": "ワ" * 1_000_000})[:-1] + ', "n": ' + "9" * 5000 + "}"
+    write_answers(tmp_path / "a.csv", [answer("claude", OPENAI, (), answer_text="", answer_raw_json=body)])
     assert check_file(tmp_path / "a.csv") == []
 
 
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        pytest.param(CSV_COLUMNS[:-1], [(1, "result_rank")], id="missing"),
-        pytest.param((*CSV_COLUMNS, "note"), [(1, "row")], id="surplus"),
-        pytest.param((CSV_COLUMNS[1], CSV_COLUMNS[0], *CSV_COLUMNS[2:]), [(1, "narrative_type")], id="order"),
+        (CSV_COLUMNS[:-1], [(1, "result_rank")]),
+        ((*CSV_COLUMNS, "note"), [(1, "row")]),
+        ((CSV_COLUMNS[1], CSV_COLUMNS[0], *CSV_COLUMNS[2:]), [(1, "narrative_type")]),
     ],
 )
 def test_the_header_is_the_20_columns_in_order(path: Path, columns: tuple[str, ...], told: list[Any]) -> None:
@@ -276,38 +262,22 @@ def test_an_empty_file_is_a_violation_and_a_missing_one_an_error(tmp_path: Path)
         check_file(tmp_path / "b.csv")
 
 
-def test_every_violation_is_a_line_on_stdout_and_the_exit_code_says_so(path: Path) -> None:
-    rows = rows_of(path)
-    rows[1]["source_domain"] = "x\ny"
-    rewrite(path, rows)
-    result = CliRunner().invoke(main, ["pipeline", "check", str(path)])
-    assert result.exit_code == 1
-    assert result.stdout == rf"{path}:3: source_domain: found 'x\ny', wanted 'mhlw.go.jp'" + "\n"
-    assert f"{path}: rows 7, answers 2, violations 1" in result.stderr
+def test_the_command_prints_each_violation_and_says_what_comes_next(path: Path, tmp_path: Path) -> None:
+    def check(*paths: Path) -> Result:
+        return CliRunner().invoke(main, ["pipeline", "check", *map(str, paths)])
 
-
-def test_a_folder_is_checked_file_by_file(path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    refused = check(tmp_path / "empty")
+    assert (refused.exit_code, "holds no CSV file" in refused.stderr) == (1, True)
     other = path.with_name("another.csv")
     other.write_bytes(path.read_bytes())
-    result = CliRunner().invoke(main, ["pipeline", "check", str(path.parent)])
-    assert result.exit_code == 0, result.output
-    assert [line.split(":")[0] for line in result.stderr.splitlines()[:2]] == sorted(map(str, (path, other)))
-    assert result.stderr.splitlines()[-1] == f"Next: citejury pipeline sources {path.parent} --out records.jsonl"
-
-
-def test_a_folder_without_csv_files_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    result = CliRunner().invoke(main, ["pipeline", "check", str(tmp_path / "empty")])
-    assert (result.exit_code, "holds no CSV file" in result.stderr) == (1, True)
-
-
-def test_a_right_file_ends_with_the_next_command(path: Path) -> None:
-    result = CliRunner().invoke(main, ["pipeline", "check", str(path), str(path)])
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert "Next: citejury pipeline sources" in result.stderr
-
-
-def test_a_body_of_a_megabyte_and_an_endless_number_are_valid_json(tmp_path: Path) -> None:
-    body = json.dumps({"text": "ワ" * 1_000_000})[:-1] + ', "n": ' + "9" * 5000 + "}"
-    write_answers(tmp_path / "a.csv", [answer("claude", OPENAI, ()).model_copy(update={"answer_raw_json": body})])
-    assert check_file(tmp_path / "a.csv") == []
+    right = check(path.parent)
+    assert (right.exit_code, right.stdout) == (0, "")
+    *files, following = right.stderr.splitlines()
+    assert [line.split(":")[0] for line in files] == sorted(map(str, (path, other)))
+    assert following == f"Next: citejury pipeline sources {path.parent} --out records.jsonl"
+    edit(path, 1, {"source_domain": "x\ny"})
+    wrong = check(path)
+    assert wrong.exit_code == 1
+    assert wrong.stdout == rf"{path}:3: source_domain: found 'x\ny', wanted 'mhlw.go.jp'" + "\n"
+    assert f"{path}: rows 7, answers 2, violations 1" in wrong.stderr

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.asking.index import sync_index
-from pipeline.citations.addresses import source_domain
 from pipeline.core.errors import InputError
 from pipeline.core.schema import CSV_COLUMNS, AnswerRow, SearchResult, StoredAnswer
 from pipeline.csv.file import append_answer, read_answers, read_cells, write_answers
 from pipeline.csv.rows import answer_cells
+from tests.support.cited_run import stored_answer
 
 FIRST = "550e8400-e29b-41d4-a716-446655440000"
 SECOND = "7f3e8400-e29b-41d4-a716-446655440001"
@@ -52,22 +52,8 @@ def stored(
     answer_id: str = FIRST,
     **cells: Any,
 ) -> StoredAnswer:
-    given: dict[str, Any] = {
-        "narrative_id": "001",
-        "narrative_type": "",
-        "narrative_prompt": "ワクチンは危険である",
-        "model_name": model,
-        "model_version": "m-1",
-        "answer_id": answer_id,
-        "answer_prompt": "ワクチンは危険である\n\nはい?",
-        "answer_text": "いいえ; „sicher“",
-        "answer_raw_json": '{"a": "ü"}',
-        "answer_timestamp": "2025-12-29T17:30:00+00:00",
-        "citations": citations,
-        "domains": tuple(source_domain(url) for url in citations),
-        "search_results": results,
-    }
-    return StoredAnswer(**given | cells)
+    fields = {"narrative_id": "001", "answer_id": answer_id, "answer_prompt": "ワクチンは危険\n\nはい?", **cells}
+    return stored_answer(model_name=model, citations=citations, search_results=results, **fields)
 
 
 def expanded_rows(answer: StoredAnswer) -> list[AnswerRow]:
@@ -80,14 +66,14 @@ def expanded_rows(answer: StoredAnswer) -> list[AnswerRow]:
 @pytest.mark.parametrize(
     ("model", "cited", "found", "rows", "with_source", "with_result"),
     [
-        pytest.param("openai", 0, 0, 1, 0, 0, id="no citations"),
-        pytest.param("claude", 1, 0, 1, 1, 0, id="one citation"),
-        pytest.param("gemini", 3, 0, 3, 3, 0, id="three citations"),
-        pytest.param("grok", 2, 3, 2, 2, 0, id="results of another provider never show"),
-        pytest.param("perplexity", 0, 0, 1, 0, 0, id="perplexity nothing"),
-        pytest.param("perplexity", 2, 0, 2, 2, 0, id="perplexity citations only"),
-        pytest.param("perplexity", 0, 3, 1, 0, 0, id="perplexity results only"),
-        pytest.param("perplexity", 2, 3, 6, 6, 6, id="perplexity product"),
+        ("openai", 0, 0, 1, 0, 0),
+        ("claude", 1, 0, 1, 1, 0),
+        ("gemini", 3, 0, 3, 3, 0),
+        ("grok", 2, 3, 2, 2, 0),  # results of another provider never show
+        ("perplexity", 0, 0, 1, 0, 0),
+        ("perplexity", 2, 0, 2, 2, 0),
+        ("perplexity", 0, 3, 1, 0, 0),
+        ("perplexity", 2, 3, 6, 6, 6),
     ],
 )
 def test_expansion_follows_the_tables_of_the_contract(
@@ -102,32 +88,22 @@ def test_expansion_follows_the_tables_of_the_contract(
 def test_a_row_of_the_product_holds_its_source_and_its_result() -> None:
     row = expanded_rows(stored("perplexity", results=RESULTS))[4]
     assert (row.source_id, row.source_url, row.source_domain) == (f"{FIRST}_source_1", URLS[1], "who.int")
-    assert (row.result_id, row.result_url, row.result_domain, row.result_rank) == (
-        f"{FIRST}_result_1",
-        "https://www.blog.com/post",
-        "blog.com",
-        "2",
-    )
+    result = (row.result_id, row.result_url, row.result_domain, row.result_rank)
+    assert result == (f"{FIRST}_result_1", "https://www.blog.com/post", "blog.com", "2")
     assert json.loads(row.answer_citation_list) == list(URLS)
 
 
 @SLOW_DISK
 @given(written=st.lists(answers, max_size=4, unique_by=lambda answer: answer.answer_id))
-def test_answers_come_back_from_a_file_as_they_went_in(tmp_path: Path, written: list[StoredAnswer]) -> None:
+def test_the_file_holds_exactly_the_rows_of_the_answers_and_they_come_back(
+    tmp_path: Path, written: list[StoredAnswer]
+) -> None:
     path = tmp_path / "answers.csv"
     assert write_answers(path, written) == len(written)
     assert list(read_answers(path)) == written
-
-
-@SLOW_DISK
-@given(answer=answers)
-def test_the_file_holds_exactly_the_expanded_rows(tmp_path: Path, answer: StoredAnswer) -> None:
-    write_answers(tmp_path / "a.csv", [answer])
-    with open(tmp_path / "a.csv", encoding="utf-8", newline="") as file:
-        assert list(csv.reader(file)) == [
-            list(CSV_COLUMNS),
-            *(list(row.model_dump().values()) for row in expanded_rows(answer)),
-        ]
+    rows = [list(row.model_dump().values()) for answer in written for row in expanded_rows(answer)]
+    with open(path, encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [list(CSV_COLUMNS), *rows]
 
 
 @pytest.mark.parametrize(
@@ -146,24 +122,16 @@ def test_nul_and_half_an_emoji_become_the_replacement_character(tmp_path: Path) 
     assert answer.citations == ("https://a.de/\ufffd",)
 
 
-def test_appending_writes_one_header_and_no_byte_order_mark(tmp_path: Path) -> None:
+def test_appending_writes_one_header_and_unix_line_ends_with_a_byte_order_mark_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     for answer_id in (FIRST, SECOND):
         append_answer(path, stored(answer_id=answer_id))
-    assert path.read_bytes().startswith(b"narrative_id,")
+    raw = path.read_bytes()
+    assert raw.startswith(b"narrative_id,")
     assert [answer.answer_id for answer in read_answers(path)] == [FIRST, SECOND]
-
-
-def test_a_row_is_known_by_the_line_on_which_it_begins(tmp_path: Path) -> None:
-    write_answers(tmp_path / "a.csv", [stored(answer_text="eins\r\nzwei\ndrei", answer_prompt="p", citations=URLS[:2])])
-    assert [line for line, _ in read_cells(tmp_path / "a.csv")] == [2, 5]
-
-
-def test_a_byte_order_mark_and_unix_line_ends_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    write_answers(path, [stored()])
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r\n", b"\n"))
-    assert list(read_answers(path)) == [stored()]
+    assert [line for line, _ in read_cells(path)] == [2, 5, 8, 11, 14, 17]  # where each row begins
+    path.write_bytes(b"\xef\xbb\xbf" + raw.replace(b"\r\n", b"\n"))
+    assert list(read_answers(path)) == [stored(), stored(answer_id=SECOND)]
 
 
 def test_answers_whose_rows_are_mixed_are_put_together(tmp_path: Path) -> None:
@@ -180,26 +148,16 @@ def test_answers_whose_rows_are_mixed_are_put_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        pytest.param(lambda raw: raw.replace(b"narrative_id", b"note_id", 1), "not CSV v2", id="header"),
-        pytest.param(lambda raw: b"", "not CSV v2", id="empty"),
-        pytest.param(lambda raw: raw + b"x,y\r\n", "line 8: found 2 cells, wanted 20", id="ragged"),
-        pytest.param(
-            lambda raw: raw.replace("いいえ".encode(), b"\x82\xa2", 1), "line 3, byte 9: found 0x82", id="bytes"
-        ),
-        pytest.param(
-            lambda raw: raw.replace(b'"[""', b'"[ "', 1), "line 2: the row that begins here is not CSV", id="quote"
-        ),
-        pytest.param(lambda raw: raw.replace(b"m-1", b"m-2", 1), "line 4: differs from", id="disagreement"),
-        pytest.param(
-            lambda raw: raw[: raw.rindex(b"001,")], "line 2: the answer .* has 2 rows, wanted 3", id="row missing"
-        ),
-        pytest.param(
-            lambda raw: raw + raw[raw.rindex(b"001,") :],
-            "line 2: the answer .* has 4 rows, wanted 3",
-            id="row too many",
-        ),
-        pytest.param(lambda raw: raw.replace(b"_source_1", b"_source_9"), "line 2: the answer that begins", id="gap"),
-        pytest.param(lambda raw: raw.replace(b'[""', b'{""'), "line 2: `answer_citation_list`", id="list"),
+        (lambda raw: raw.replace(b"narrative_id", b"note_id", 1), "not CSV v2"),
+        (lambda raw: b"", "not CSV v2"),
+        (lambda raw: raw + b"x,y\r\n", "line 8: found 2 cells, wanted 20"),
+        (lambda raw: raw.replace("いいえ".encode(), b"\x82\xa2", 1), "line 3, byte 9: found 0x82"),
+        (lambda raw: raw.replace(b'"[""', b'"[ "', 1), "line 2: the row that begins here is not CSV"),
+        (lambda raw: raw.replace(b"m-1", b"m-2", 1), "line 4: differs from"),
+        (lambda raw: raw[: raw.rindex(b"001,")], "line 2: the answer .* has 2 rows, wanted 3"),
+        (lambda raw: raw + raw[raw.rindex(b"001,") :], "line 2: the answer .* has 4 rows, wanted 3"),
+        (lambda raw: raw.replace(b"_source_1", b"_source_9"), "line 2: the answer that begins"),
+        (lambda raw: raw.replace(b'[""', b'{""'), "line 2: `answer_citation_list`"),
     ],
 )
 def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, spoil: Any, says: str) -> None:
@@ -208,21 +166,6 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, spoil: Any, say
     path.write_bytes(spoil(path.read_bytes()))
     with pytest.raises(InputError, match=says):
         list(read_answers(path))
-
-
-def test_a_failed_write_leaves_the_earlier_file_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    write_answers(path, [stored()])
-    before = path.read_bytes()
-
-    def breaks_off() -> Any:
-        yield stored(answer_id=SECOND)
-        raise InputError("no more")
-
-    with pytest.raises(InputError, match="no more"):
-        write_answers(path, breaks_off())
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_cut_at_any_byte_keeps_exactly_its_whole_answers(tmp_path: Path) -> None:
@@ -273,11 +216,12 @@ def test_a_file_without_a_torn_answer_is_not_touched(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        pytest.param(lambda raw: raw.replace(b"\r\n", b",x\r\n", 2).replace(b",x\r\n", b"\r\n", 1), id="ragged"),
-        pytest.param(lambda raw: raw.replace("ワ".encode(), b"\xff", 1), id="bytes"),
-        pytest.param(lambda raw: raw.replace(raw.splitlines(keepends=True)[2], b"", 1), id="row missing"),
-        pytest.param(lambda raw: b"a,b\r\n" + raw, id="header"),
+        lambda raw: raw.replace(b"\r\n", b",x\r\n", 2).replace(b",x\r\n", b"\r\n", 1),
+        lambda raw: raw.replace("ワ".encode(), b"\xff", 1),
+        lambda raw: raw.replace(raw.splitlines(keepends=True)[2], b"", 1),
+        lambda raw: b"a,b\r\n" + raw,
     ],
+    ids=["ragged", "bytes", "row missing", "header"],
 )
 def test_damage_before_the_last_answer_is_never_cut_away(tmp_path: Path, spoil: Any) -> None:
     path = tmp_path / "a.csv"

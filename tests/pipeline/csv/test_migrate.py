@@ -84,17 +84,22 @@ def test_a_row_keeps_what_it_says_and_gains_its_citations(tmp_path: Path) -> Non
     assert [result.title for result in answer.search_results] == ["WHO"]
 
 
-def test_old_names_and_naive_times_become_the_contracts(tmp_path: Path) -> None:
+def test_old_names_naive_times_and_no_model_become_the_contracts(tmp_path: Path) -> None:
     rows = [
         v1_row(provider="xai", run_id=str(UUID(int=1)), requested_at="2025-12-29T17:30:00"),
         v1_row(provider="anthropic", run_id=str(UUID(int=2)), requested_at="2025-12-29 18:30:00.5+01:00"),
+        v1_row(run_id=str(UUID(int=3)), model=""),
     ]
     answers, notes = migrated(tmp_path, *rows)
-    assert [(answer.model_name, answer.answer_timestamp) for answer in answers] == [
-        ("grok", "2025-12-29T17:30:00+00:00"),
-        ("claude", "2025-12-29T18:30:00.500000+01:00"),
+    assert [(answer.model_name, answer.model_version, answer.answer_timestamp) for answer in answers] == [
+        ("grok", "sonar", "2025-12-29T17:30:00+00:00"),
+        ("claude", "sonar", "2025-12-29T18:30:00.500000+01:00"),
+        ("perplexity", "sonar-pro", "2025-12-29T17:30:00Z"),
     ]
-    assert notes == ["line 2: `requested_at` has no offset and is taken for UTC"]
+    assert notes == [
+        "line 2: `requested_at` has no offset and is taken for UTC",
+        "line 8: `model` is empty; `model_version` is the model that `raw_json` names",
+    ]
 
 
 def test_a_run_id_that_names_no_single_answer_gives_way_to_a_lasting_one(tmp_path: Path) -> None:
@@ -148,32 +153,29 @@ def test_the_kind_of_an_old_error_is_told_by_its_words(tmp_path: Path, error: st
 @pytest.mark.parametrize(
     ("cells", "citations", "note"),
     [
-        pytest.param(
+        (
             {"raw_json": "ChatCompletion(id='1')", "search_results_json": '[{"url": "https://a.de/", "title": "A"}]'},
             ("https://a.de/",),
             "`search_results_json`",
-            id="results",
         ),
-        pytest.param(
+        (
             {"raw_json": "", "search_results_json": '["https://a.de/", "https://a.de/", 7, {"title": "x"}]'},
             ("https://a.de/",),
             "`search_results_json`",
-            id="bare urls",
         ),
-        pytest.param(
-            {"raw_json": '{"x": 1}', "response_text": "Siehe [a](https://a.de/x), https://b.de/y."},
-            ("https://a.de/x", "https://b.de/y"),
-            "the URLs in `response_text`",
-            id="text",
-        ),
-        pytest.param(
+        (
             {"raw_json": "", "search_results_json": '{"query": "q", "results": [{"url": "https://a.de/"}]}'},
             ("https://a.de/",),
             "`search_results_json`",
-            id="results in an object",
         ),
-        pytest.param({"raw_json": "x", "search_results_json": "[" * 100_000}, (), "the URLs in", id="nothing"),
+        (
+            {"raw_json": '{"x": 1}', "response_text": "Siehe [a](https://a.de/x), https://b.de/y."},
+            ("https://a.de/x", "https://b.de/y"),
+            "the URLs in `response_text`",
+        ),
+        ({"raw_json": "x", "search_results_json": "[" * 100_000}, (), "the URLs in"),
     ],
+    ids=["results", "bare urls", "results in an object", "text", "nothing"],
 )
 def test_where_no_reader_knows_the_body_the_rest_of_the_row_tells(
     tmp_path: Path, cells: dict[str, str], citations: tuple[str, ...], note: str
@@ -183,12 +185,6 @@ def test_where_no_reader_knows_the_body_the_rest_of_the_row_tells(
     assert any("`raw_json` cannot be read; the citations are " + note in sentence for sentence in notes)
     if "is not JSON" in "".join(notes):
         assert json.loads(answer.answer_raw_json) == cells["raw_json"]
-
-
-def test_an_empty_model_is_the_one_that_the_body_names(tmp_path: Path) -> None:
-    (answer,), notes = migrated(tmp_path, v1_row(model=""))
-    assert answer.model_version == "sonar-pro"
-    assert notes == ["line 2: `model` is empty; `model_version` is the model that `raw_json` names"]
 
 
 def test_rows_that_cannot_be_migrated_are_all_listed_and_nothing_is_written(tmp_path: Path) -> None:
@@ -207,15 +203,6 @@ def test_rows_that_cannot_be_migrated_are_all_listed_and_nothing_is_written(tmp_
         migrate_file(v1, tmp_path / "v2.csv")
     assert [row.split(":")[0] for row in refusal.value.rows] == ["line 5", "line 8", "line 11", "line 14", "line 20"]
     assert list(tmp_path.iterdir()) == [v1]
-
-
-def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
-    v1 = write_v1(tmp_path / "v1.csv", v1_row())
-    with pytest.raises(OutputError, match="exists already"):
-        migrate_file(v1, v1)
-    (tmp_path / "v2.errors.jsonl").write_text("mine", encoding="utf-8")
-    with pytest.raises(OutputError, match=r"v2\.errors\.jsonl"):
-        migrate_file(v1, tmp_path / "v2.csv")
 
 
 def test_what_is_not_schema_v1_is_refused(tmp_path: Path) -> None:
@@ -237,14 +224,19 @@ def test_columns_in_another_order_are_found_and_unknown_ones_are_told(tmp_path: 
     assert [answer.answer_id for answer in read_answers(tmp_path / "v2.csv")] == [RUN]
 
 
-def test_the_command_tells_what_it_did_and_what_comes_next(tmp_path: Path) -> None:
+def test_the_command_reports_what_it_did_and_never_overwrites_a_file(tmp_path: Path) -> None:
     v1 = write_v1(tmp_path / "v1.csv", v1_row(), v1_row(error="boom"))
-    result = CliRunner().invoke(main, ["pipeline", "migrate", str(v1), str(tmp_path / "v2.csv")])
+    words = ["pipeline", "migrate", str(v1), str(tmp_path / "v2.csv")]
+    (tmp_path / "v2.errors.jsonl").write_text("mine", encoding="utf-8")
+    refused = CliRunner().invoke(main, words)
+    assert (refused.exit_code, "v2.errors.jsonl' exists already" in refused.stderr) == (1, True)
+    (tmp_path / "v2.errors.jsonl").unlink()
+    result = CliRunner().invoke(main, words)
     assert (result.exit_code, result.stdout) == (0, "")
     assert "answers 1, errors 1" in result.stderr
     assert f"Next: citejury pipeline check {tmp_path / 'v2.csv'}" in result.stderr
-    again = CliRunner().invoke(main, ["pipeline", "migrate", str(v1), str(tmp_path / "v2.csv")])
-    assert (again.exit_code, "exists already" in again.stderr) == (1, True)
+    with pytest.raises(OutputError, match="exists already"):
+        migrate_file(v1, tmp_path / "v2.csv")
 
 
 @pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)

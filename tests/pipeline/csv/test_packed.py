@@ -12,27 +12,16 @@ from pipeline.core.errors import InputError
 from pipeline.core.lines import pack
 from pipeline.core.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from pipeline.csv.file import HEADER, append_answer, read_answers, read_cells, whole_answers, write_answers
+from tests.support.cited_run import stored_answer
 from tests.support.csv_check import check_file
 
 
 def made_up(number: int, citations: int = 2, model: str = "perplexity") -> StoredAnswer:
     urls = tuple(f"https://site{index}.example/{number}" for index in range(citations))
     results = tuple(SearchResult(url=url, title='"T", ü', snippet="ワクチン\r\n") for url in urls[:2])
-    return StoredAnswer(
-        narrative_id=f"00{number}",
-        narrative_type="NA",
-        narrative_prompt="n",
-        model_name=model,
-        model_version="m",
-        answer_id=str(UUID(int=number + 1)),
-        answer_prompt="p",
-        answer_text='"a"\r\nb, ü' * 9,
-        answer_raw_json="{}",
-        answer_timestamp="2026-11-01T00:00:00+00:00",
-        citations=urls,
-        domains=tuple(f"site{index}.example" for index in range(citations)),
-        search_results=results if model == "perplexity" else (),
-    )
+    names = {"narrative_id": f"00{number}", "narrative_type": "NA", "answer_id": str(UUID(int=number + 1))}
+    said = {"answer_text": '"a"\r\nb, ü' * 9, "answer_raw_json": "{}", "model_name": model, "citations": urls}
+    return stored_answer(**names, **said, search_results=results if model == "perplexity" else ())
 
 
 ANSWERS = [made_up(0), made_up(1, 0), made_up(2, 1, "openai"), made_up(3, 3)]
@@ -47,7 +36,7 @@ def both(tmp_path: Path) -> tuple[Path, Path]:
     return plain, packed
 
 
-def test_a_packed_file_holds_the_bytes_and_rows_of_the_plain_one(both: tuple[Path, Path]) -> None:
+def test_a_packed_file_holds_the_bytes_and_rows_of_the_plain_one(both: tuple[Path, Path], tmp_path: Path) -> None:
     plain, packed = both
     with zstandard.open(packed, "rb") as file:
         assert file.read() == plain.read_bytes()
@@ -55,20 +44,12 @@ def test_a_packed_file_holds_the_bytes_and_rows_of_the_plain_one(both: tuple[Pat
     assert list(read_cells(packed)) == list(read_cells(plain))
     assert packed.stat().st_size < plain.stat().st_size / 2
     assert check_file(packed) == check_file(plain)
-
-
-def test_pandas_reads_a_packed_file_by_its_name(both: tuple[Path, Path]) -> None:
-    plain, packed = (pandas.read_csv(path, dtype=str, keep_default_na=False) for path in both)
-    assert tuple(packed.columns) == CSV_COLUMNS
-    assert packed.equals(plain)
-    assert packed["narrative_id"][0] == "000"
-
-
-def test_appended_answers_stand_as_if_they_were_written_together(both: tuple[Path, Path], tmp_path: Path) -> None:
-    path = tmp_path / "a.csv.zst"
+    tables = [pandas.read_csv(path, dtype=str, keep_default_na=False) for path in both]
+    assert (tuple(tables[1].columns), tables[1].equals(tables[0])) == (CSV_COLUMNS, True)
+    appended = tmp_path / "a.csv.zst"
     for answer in ANSWERS:
-        append_answer(path, answer)
-    assert path.read_bytes() == both[1].read_bytes()
+        append_answer(appended, answer)
+    assert appended.read_bytes() == packed.read_bytes()
 
 
 def test_a_packed_file_cut_anywhere_keeps_exactly_its_whole_answers(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """Every provider's citation marks become `[n]`."""
 
 import json
+from collections.abc import Sequence
+
+import pytest
 
 from pipeline.core.schema import Answer, Occurrence
 from pipeline.providers import read_payload
@@ -12,83 +15,66 @@ NASA = "https://nasa.gov/b"
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZ"
 
 
-def place(text: str, part: str, url: str, placement: str) -> Occurrence:
-    start = text.index(part)
-    return Occurrence.model_validate({"url": url, "start": start, "end": start + len(part), "placement": placement})
+def form(text: str, citations: Sequence[str], *occurrences: Occurrence) -> str:
+    domains = ("",) * len(citations)
+    return to_one_form(Answer(text=text, citations=tuple(citations), domains=domains, occurrences=occurrences))
 
 
-def shown(text: str, citations: tuple[str, ...], *occurrences: Occurrence) -> str:
-    return to_one_form(Answer(text=text, citations=citations, domains=("",) * len(citations), occurrences=occurrences))
+def at(text: str, part: str | int, url: str, placement: str = "marker") -> Occurrence:
+    """An occurrence at a part of the text, or at an `[n]` that begins there."""
+    start = text.index(part) if isinstance(part, str) else part
+    end = start + (len(part) if isinstance(part, str) else 3)
+    return Occurrence.model_validate({"url": url, "start": start, "end": end, "placement": placement})
 
 
-def test_a_bracketed_link_gives_way_to_its_number() -> None:
-    text = f"It is safe. ([who.int]({WHO}))"
-    assert shown(text, (WHO,), place(text, f"([who.int]({WHO}))", WHO, "marker")) == "It is safe. [1]"
+@pytest.mark.parametrize(
+    ("text", "citations", "places", "wanted"),
+    [
+        (f"Safe. ([who.int]({WHO}))", [WHO], {f"([who.int]({WHO}))": WHO}, "Safe. [1]"),
+        (
+            f"One[[7]]({NASA}) two[[2]]({WHO}).",
+            [NASA, WHO],
+            {f"[[7]]({NASA})": NASA, f"[[2]]({WHO})": WHO},
+            "One[1] two[2].",
+        ),
+        ("Boils[7] and freezes[3][7].", [NASA, WHO], {5: NASA, 20: WHO, 23: NASA}, "Boils[1] and freezes[2][1]."),
+        (f"Quelle: {NASA}.", [NASA], {NASA: NASA}, "Quelle: [1]."),
+        # A native number of no source is never taken for one of the list.
+        ("A [7]. B [2]. C [3]. D [9]. E[1].", [NASA, WHO], {2: NASA, 16: WHO}, "A [1]. B [10]. C [2]. D [9]. E[11]."),
+        (f"Row[2] ([nasa.gov]({NASA})).", [WHO, NASA], {f"([nasa.gov]({NASA}))": NASA}, "Row[2] [2].\n\n[1]"),
+        ("Paris[1][2] is old[1] [2].", [NASA], {5: NASA, 8: NASA, 18: NASA, 22: NASA}, "Paris[1] is old[1]."),
+        ("Vitamin[7]X[7].", [NASA], {7: NASA, 11: NASA}, "Vitamin[1]X[1]."),
+        (f"[[7]]({NASA}) says so.", [NASA], {f"[[7]]({NASA})": NASA}, "[1] says so."),
+        (f"{WHO} says so.", [], {}, "https://www.who.int/a says so."),
+        (f"https://a.example/x?id=1&utm_source=openai and {REDIRECT} now", [], {}, "https://a.example/x?id=1 and now"),
+        (f"Yes ({REDIRECT}). No（{REDIRECT}）。", [], {}, "Yes. No。"),
+        ("Fact【1†source】 and more 【4:0†report.pdf】.", [], {}, "Fact and more."),
+    ],
+)
+def test_a_providers_own_marks_become_numbers_of_the_list(
+    text: str, citations: list[str], places: dict[str | int, str], wanted: str
+) -> None:
+    assert form(text, citations, *(at(text, part, url) for part, url in places.items())) == wanted
 
 
-def test_a_numbered_link_is_renumbered_by_first_appearance() -> None:
-    text = f"First[[7]]({NASA}) then[[2]]({WHO})."
-    marked = (place(text, f"[[7]]({NASA})", NASA, "marker"), place(text, f"[[2]]({WHO})", WHO, "marker"))
-    assert shown(text, (NASA, WHO), *marked) == "First[1] then[2]."
-
-
-def test_native_numbers_of_sources_that_are_named_late_are_renumbered() -> None:
-    text = "Water boils[7] and freezes[3][7]."
-    marked = [
-        Occurrence(url=NASA, start=11, end=14, placement="marker"),
-        Occurrence(url=WHO, start=26, end=29, placement="marker"),
-        Occurrence(url=NASA, start=29, end=32, placement="marker"),
-    ]
-    assert shown(text, (NASA, WHO), *marked) == "Water boils[1] and freezes[2][1]."
-
-
-def test_a_quoted_sentence_is_followed_by_all_its_sources_once() -> None:
-    text = "Honig verdirbt nicht. \nEnde"
-    claim = "Honig verdirbt nicht. \n"
-    places = [place(text, claim, url, "claim") for url in (NASA, WHO, NASA)]
-    assert shown(text, (WHO, NASA), *places) == "Honig verdirbt nicht.[1][2] \nEnde"
-
-
-def test_an_inline_link_keeps_its_words() -> None:
+def test_a_claim_is_followed_by_all_its_sources_once_and_a_link_keeps_its_words() -> None:
+    text, claim = "Honig verdirbt nicht. \nEnde", "Honig verdirbt nicht. \n"
+    places = [at(text, claim, url, "claim") for url in (NASA, WHO, NASA)]
+    assert form(text, (WHO, NASA), *places) == "Honig verdirbt nicht.[1][2] \nEnde"
     text = f"See [the full study]({WHO}) today."
-    assert shown(text, (WHO,), place(text, f"[the full study]({WHO})", WHO, "claim")) == "See the full study [1] today."
+    assert form(text, (WHO,), at(text, f"[the full study]({WHO})", WHO, "claim")) == "See the full study [1] today."
 
 
-def test_citations_without_a_place_stand_in_a_last_line() -> None:
-    assert shown("Yes.", (WHO, NASA), Occurrence(url=WHO), Occurrence(url=NASA)) == "Yes.\n\n[1] [2]"
+@pytest.mark.parametrize("text", ["Yes.", "", "| a |\n|---|"])
+def test_citations_without_a_place_stand_in_a_last_line_after_an_empty_one(text: str) -> None:
+    wanted = f"{text}\n\n[1] [2]".lstrip()
+    assert form(f"{text}\n" if text else "", (WHO, NASA), Occurrence(url=WHO), Occurrence(url=NASA)) == wanted
 
 
-def test_an_answer_without_text_shows_its_citations_alone() -> None:
-    assert shown("", (WHO,), Occurrence(url=WHO)) == "[1]"
-
-
-def test_no_tracking_parameter_and_no_redirect_host_is_left_to_see() -> None:
-    text = f"Read https://a.example/x?id=1&utm_source=openai and {REDIRECT} now"
-    assert shown(text, ()) == "Read https://a.example/x?id=1 and now"
-
-
-def test_a_bare_cited_url_becomes_its_number() -> None:
-    text = f"Quelle: {NASA}."
-    assert shown(text, (NASA,), place(text, NASA, NASA, "marker")) == "Quelle: [1]."
-
-
-def test_a_native_number_of_no_source_is_never_taken_for_one_of_the_list() -> None:
-    text = "A [7]. B [2]. C [3]. D [9]. E[1] and [2]."
-    marked = (place(text, "[7]", NASA, "marker"), place(text, "[3]", WHO, "marker"))
-    assert shown(text, (NASA, WHO), *marked) == "A [1]. B [10]. C [2]. D [9]. E[11] and [10]."
-
-
-def test_numbers_in_brackets_stay_where_the_provider_does_not_cite_by_number() -> None:
-    text = f"Take row[2] ([nasa.gov]({NASA}))."
-    assert shown(text, (WHO, NASA), place(text, f"([nasa.gov]({NASA}))", NASA, "marker")) == "Take row[2] [2].\n\n[1]"
-
-
-def test_marks_of_one_source_side_by_side_are_one_mark() -> None:
-    text = "Paris[1][2] is old[1] [2]."
-    marked = [
-        Occurrence(url=NASA, start=start, end=start + 3, placement="marker") for start in (5, 8, text.index("[1] "), 22)
-    ]
-    assert shown(text, (NASA,), *marked) == "Paris[1] is old[1]."
+def test_of_two_places_that_overlap_the_first_holds_and_the_other_stands_in_the_last_line() -> None:
+    first = Occurrence(url=WHO, start=10, end=14, placement="marker")
+    second = Occurrence(url=NASA, start=12, end=17, placement="marker")
+    assert form("It is safe[12][3] today.", (WHO, NASA), first, second) == "It is safe[1][3] today.\n\n[2]"
 
 
 def test_a_url_in_the_words_of_a_link_to_it_shares_its_place() -> None:
@@ -102,40 +88,6 @@ def test_numbers_of_a_list_that_a_proxy_passes_on_are_its_sources() -> None:
     answer = read_payload("openai", json.dumps({"choices": [{"message": message}], "citations": [NASA, NASA, WHO]}))
     assert [(each.url, each.start, each.title) for each in answer.occurrences] == [(NASA, 4, "T"), (WHO, 7, "T")]
     assert to_one_form(answer) == "Yes [1][2]."
-
-
-def test_a_hidden_redirect_leaves_no_empty_brackets() -> None:
-    assert shown(f"Yes ({REDIRECT}). No（{REDIRECT}）。", ()) == "Yes. No。"
-
-
-def test_markers_of_files_that_nobody_can_open_are_dropped() -> None:
-    assert shown("Fact【1†source】 and more 【4:0†report.pdf】.", ()) == "Fact and more."
-
-
-def test_the_last_line_of_citations_follows_after_one_empty_line() -> None:
-    assert shown("| a |\n|---|\n", (WHO,), Occurrence(url=WHO)) == "| a |\n|---|\n\n[1]"
-
-
-def test_an_answer_may_begin_with_a_mark_or_a_link() -> None:
-    text = f"[[7]]({NASA}) says so."
-    assert shown(text, (NASA,), place(text, f"[[7]]({NASA})", NASA, "marker")) == "[1] says so."
-    assert shown(f"{WHO} says so.", ()) == "https://www.who.int/a says so."
-
-
-def test_of_two_places_that_overlap_the_first_holds() -> None:
-    text = "It is safe[12][3] today."
-    overlapping = (
-        Occurrence(url=WHO, start=10, end=14, placement="marker"),
-        Occurrence(url=NASA, start=12, end=17, placement="marker"),
-    )
-    # NASA has lost its place in the text, and stands where those without one do.
-    assert shown(text, (WHO, NASA), *overlapping) == "It is safe[1][3] today.\n\n[2]"
-
-
-def test_the_same_mark_stands_again_behind_other_words_however_short() -> None:
-    text = "Vitamin[7]X[7]."
-    marked = [Occurrence(url=NASA, start=at, end=at + 3, placement="marker") for at in (7, 11)]
-    assert shown(text, (NASA,), *marked) == "Vitamin[1]X[1]."
 
 
 def test_marks_of_a_report_are_read_with_their_places_and_numbers() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,8 +15,9 @@ from pipeline.core.schema import StoredAnswer
 from pipeline.csv.file import write_answers
 from pipeline.providers import provider_name, read_payload
 from pipeline.records.run import read_records, record_from_answer, write_records
-from pipeline.records.schema import Passage, QueryResponse, derived_uuid
+from pipeline.records.schema import Passage, derived_uuid
 from pipeline.text.words import detect_language
+from tests.support.cited_run import stored_answer
 from tests.support.places import NO_SHARED, SHARED
 
 RECORDINGS = SHARED / "recordings"
@@ -23,25 +25,17 @@ PASSAGE = {"chunk_id": "d#0", "doc_id": "d", "chunk_rank": 1, "text": "text"}
 ANSWER_ID = "0b6f7c1e-6c0e-5f0a-9a53-0d8a3e1f7a11"
 
 
-def stored(provider: str, payload: dict[str, object], **changes: object) -> StoredAnswer:
-    raw = json.dumps(payload, ensure_ascii=False)
-    answer = read_payload(provider_name(provider), raw)
-    fields = {
-        "narrative_id": "N1",
-        "narrative_type": "",
-        "narrative_prompt": "Is honey safe for ever?",
-        "model_name": provider_name(provider),
-        "model_version": "m",
-        "answer_id": ANSWER_ID,
-        "answer_prompt": "p",
+def stored(provider: str, payload: dict[str, object], **changes: Any) -> StoredAnswer:
+    raw, name = json.dumps(payload, ensure_ascii=False), provider_name(provider)
+    answer = read_payload(name, raw)
+    said = {
         "answer_text": answer.text,
         "answer_raw_json": raw,
-        "answer_timestamp": "2026-11-21T00:00:00+00:00",
         "citations": answer.citations,
         "domains": answer.domains,
-        "search_results": answer.search_results if provider == "perplexity" else (),
     }
-    return StoredAnswer.model_validate(fields | changes)
+    found = answer.search_results if provider == "perplexity" else ()
+    return stored_answer(**{"model_name": name, "answer_id": ANSWER_ID, **said, "search_results": found, **changes})
 
 
 def sonar(text: str, urls: list[str], snippets: list[str]) -> dict[str, object]:
@@ -59,19 +53,16 @@ def sonar(text: str, urls: list[str], snippets: list[str]) -> dict[str, object]:
 
 def test_result_snippets_become_passages_and_their_sources_are_read() -> None:
     urls = ["https://a.example/1", "https://b.example/2", "https://c.example/3"]
-    record = record_from_answer(stored("perplexity", sonar("Yes[1], and no[3].", urls, ["one", "", "three"])))
+    record = record_from_answer(
+        stored("perplexity", sonar("Yes[1], and no[3].", urls, ["one [CTX_SEP] 1", "", "three"]))
+    )
     assert [(chunk.text, chunk.chunk_rank, chunk.origin) for chunk in record.chunks] == [
-        ("one", 1, "snippet"),
+        ("one (CTX_SEP) 1", 1, "snippet"),
         ("three", 2, "snippet"),
     ]
     assert [(source.n, source.state) for source in record.sources] == [(1, "read"), (2, "unfetched"), (3, "read")]
-    assert record.context_set == "one [CTX_SEP] three"
+    assert record.context_set == "one (CTX_SEP) 1 [CTX_SEP] three"
     assert record.record_uuid == ANSWER_ID
-
-
-def test_a_separator_inside_a_page_is_defused() -> None:
-    record = record_from_answer(stored("perplexity", sonar("x", ["https://a.example"], ["one [CTX_SEP] two"])))
-    assert record.context_set == "one (CTX_SEP) two"
 
 
 def test_quoted_text_is_a_passage_once_and_is_counted_within_its_page() -> None:
@@ -116,22 +107,12 @@ def test_records_of_a_run_folder_survive_a_file(tmp_path: Path) -> None:
     assert list(read_records(tmp_path / "records.jsonl")) == records
 
 
-def test_the_command_writes_one_line_an_answer_and_names_the_next_command(tmp_path: Path) -> None:
-    write_answers(tmp_path / "run" / "perplexity.csv", [stored("perplexity", sonar("x", ["https://a.example"], ["y"]))])
-    out = tmp_path / "records.jsonl"
-    result = CliRunner().invoke(main, ["pipeline", "sources", str(tmp_path / "run"), "--out", str(out), "--offline"])
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert "citejury annotation push" in result.stderr
-    assert json.loads(out.read_text(encoding="utf-8"))["record_uuid"] == ANSWER_ID
-
-
-def test_ragas_samples_are_read_and_the_same_sample_gets_the_same_id(tmp_path: Path) -> None:
+def test_the_same_ragas_sample_gets_the_same_id(tmp_path: Path) -> None:
     sample = {"user_input": "Q", "response": "A", "retrieved_contexts": ["one", "two"], "reference": "R"}
     path = tmp_path / "samples.jsonl"
     path.write_text((json.dumps(sample) + "\n") * 2, encoding="utf-8-sig")
     first, second = read_records(path)
-    assert first == second
-    assert first.context_set == "one [CTX_SEP] two"
+    assert (first, first.context_set) == (second, "one [CTX_SEP] two")
     assert UUID(first.record_uuid)
 
 
@@ -154,13 +135,8 @@ def test_a_canonical_record_of_others_is_completed(tmp_path: Path) -> None:
 
 def test_every_bad_line_is_listed_with_its_reason(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-    lines = [
-        "not json",
-        "{}",
-        "",
-        "[" * 100_000,
-        '{"user_input": "Q", "response": "A", "retrieved_contexts": "no list"}',
-    ]
+    ragas = '{"user_input": "Q", "response": "A", "retrieved_contexts": "no list"}'
+    lines = ["not json", "{}", "", "[" * 100_000, ragas]
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(BadRowsError) as caught:
         list(read_records(path))
@@ -176,18 +152,13 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_sentence(tmp_path: Path, c
         list(read_records(path))
 
 
-def test_a_folder_without_answers_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_single_answer_makes_no_records(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no answers"):
         list(read_records(tmp_path))
-
-
-def test_files_without_a_single_answer_make_no_records(tmp_path: Path) -> None:
     write_answers(tmp_path / "run" / "openai.csv", [])
-    result = CliRunner().invoke(
-        main, ["pipeline", "sources", str(tmp_path / "run"), "--out", str(tmp_path / "r.jsonl"), "--offline"]
-    )
-    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
-    assert "holds no answers" in result.stderr
+    words = ["pipeline", "sources", str(tmp_path / "run"), "--out", str(tmp_path / "r.jsonl"), "--offline"]
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, result.stderr.count("\n"), "holds no answers" in result.stderr) == (1, 1, True)
     assert not (tmp_path / "r.jsonl").exists()
 
 
@@ -250,8 +221,3 @@ def test_a_record_says_whether_its_passages_came_with_it(tmp_path: Path, line: o
     (tmp_path / "records.jsonl").write_text(json.dumps(line), encoding="utf-8")
     (record,) = read_records(tmp_path / "records.jsonl")
     assert record.provenance.contexts == contexts
-
-
-def test_an_empty_record_file_field_by_field() -> None:
-    record = QueryResponse(record_uuid="u", query="q", answer="")
-    assert (record.language, record.sources, record.chunks, record.context_set) == ("und", (), (), "")
