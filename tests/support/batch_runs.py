@@ -2,8 +2,10 @@
 
 import csv
 import json
+import os
 import re
-from collections.abc import Mapping
+import signal
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,16 @@ def run_batches(
     lines = [] if told is None else told
     more.setdefault("tell", lines.append)
     return ask_in_batches(questions, out, chosen, policy=policy, limits=limits, redirect_client=None, **more)
+
+
+def stop_at(words: str) -> Callable[[str], None]:
+    """A listener that sends SIGINT at the first line with these words."""
+
+    def tell(line: str) -> None:
+        if words in line:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return tell
 
 
 def narrative_of(body: Mapping[str, Any]) -> str:

@@ -33,6 +33,7 @@ from tests.support.batch_runs import (
     environment,
     run_batches,
     selection,
+    stop_at,
     table,
     write_narratives,
     write_payloads,
@@ -54,20 +55,10 @@ def steps(out: Path) -> Counter[str]:
     return Counter(json.loads(line)["step"] for line in (out / LEDGER).read_text(encoding="utf-8").splitlines())
 
 
-def stop_when_sent(*_: Any) -> Any:
-    """A signal as soon as a batch has been sent."""
-
-    def tell(line: str) -> None:
-        if "sent as batch" in line:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    return tell
-
-
 def stopped_run(server: BatchServers, narratives: Path, out: Path, provider: ProviderName) -> None:
     """A run that was stopped while its batch is under way."""
     looks, server.looks = server.looks, 10**6
-    manifest = run_batches(server, narratives, out, provider, tell=stop_when_sent())
+    manifest = run_batches(server, narratives, out, provider, tell=stop_at("sent as batch"))
     assert (manifest.stopped, manifest.unsettled, manifest.answers) == ("SIGINT", 5, 0)
     server.looks = looks
 
@@ -85,9 +76,10 @@ def test_batches_give_the_table_that_single_calls_of_the_same_bodies_give(narrat
         assert len(server.calls) == requests  # a finished run asks nobody
     assert (again.answers, again.unsettled, again.finished is None) == (20, 0, False)
     for provider in IN_BATCHES:
-        rows = table(tmp_path / "run" / f"{provider}.csv")
-        assert rows == table(replayed / f"{provider}.csv")
+        assert table(tmp_path / "run" / f"{provider}.csv") == table(replayed / f"{provider}.csv")
         assert check_file(tmp_path / "run" / f"{provider}.csv") == []
+        key = environment(server, provider)[get_provider(provider).key_variables[0]].encode()
+        assert all(key not in path.read_bytes() for path in (tmp_path / "run").iterdir())
     paused = {answer_id for (_, answer_id), count in server.accepted.items() if count == 2}
     assert len(paused) == 2
     assert set(server.accepted.values()) == {1, 2}
@@ -101,12 +93,8 @@ def test_bodies_of_turns_that_are_paused_in_batches_count_once_when_they_come(na
     out = tmp_path / "run"
     with BatchServers(looks=1) as server:
         server.answer = body_by_narrative
-
-        def stop_when_paused(line: str) -> None:
-            if "paused, to be finished" in line:
-                os.kill(os.getpid(), signal.SIGINT)
-
-        first = run_batches(server, narratives, out, "claude", limits=limits, tell=stop_when_paused)
+        stop = stop_at("paused, to be finished")
+        first = run_batches(server, narratives, out, "claude", limits=limits, tell=stop)
         done = run_batches(server, narratives, out, "claude", limits=limits)
     assert first.last
     assert done.last
@@ -244,37 +232,23 @@ def test_a_result_for_an_unknown_id_is_told_and_nothing_is_lost(narratives: Path
 
 
 @pytest.mark.parametrize("provider", ["openai", "claude"])
-@pytest.mark.parametrize("kept", [0.0, 0.3, 0.9])
-def test_a_ledger_that_was_cut_off_sends_nothing_twice(
-    provider: ProviderName, kept: float, narratives: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "run"
-    with BatchServers(looks=1) as server:
-        stopped_run(server, narratives, out, provider)
-        written = (out / LEDGER).read_bytes()
-        (out / LEDGER).write_bytes(written[: max(1, int(len(written) * kept))])
-        manifest = run_batches(server, narratives, out, provider)
-    assert (manifest.answers, set(server.accepted.values())) == (5, {1})
-
-
-@pytest.mark.parametrize("provider", ["openai", "claude"])
-@pytest.mark.parametrize("is_emptied", [True, False])
-def test_a_ledger_that_lost_whole_lines_sends_nothing_twice(
-    provider: ProviderName, is_emptied: bool, narratives: Path, tmp_path: Path
+@pytest.mark.parametrize("kept", [None, 0.0, 0.01, 0.3, 0.9])
+def test_a_ledger_that_was_cut_off_or_lost_sends_nothing_twice(
+    provider: ProviderName, kept: float | None, narratives: Path, tmp_path: Path
 ) -> None:
     out, told = tmp_path / "run", list[str]()
     with BatchServers(looks=2) as server:
         stopped_run(server, narratives, out, provider)
         stopped_run(server, narratives, tmp_path / "another", provider)  # a new run waits for nobody's batch
-        if is_emptied:
-            (out / LEDGER).write_bytes(b"")
-        else:
+        written = (out / LEDGER).read_bytes()
+        if kept is None:
             (out / LEDGER).unlink()
+        else:
+            (out / LEDGER).write_bytes(written[: int(len(written) * kept)])
         for batch in server.batches:
             batch.looks = 0
         manifest = run_batches(server, narratives, out, provider, told=told)
-    assert (manifest.answers, set(server.accepted.values())) == (5, {1})
-    assert len(server.batches) == 2
+    assert (manifest.answers, set(server.accepted.values()), len(server.batches)) == (5, {1}, 2)
     held = "claude: 2 batches under way there may be this run's; nothing is sent before they have ended."
     assert told.count(held) == (provider == "claude")
 
@@ -286,11 +260,8 @@ def test_a_damaged_ledger_is_one_plain_line_and_nothing_is_sent(narratives: Path
         (out / LEDGER).write_bytes(b"{}\n" + (out / LEDGER).read_bytes())
         requests = len(server.calls)
         done = ask(narratives, out, environment(server, "openai"), "--batch")
-        assert len(server.calls) == requests
-    assert done.exit_code == 1
-    assert f"`{LEDGER}` in" in done.stderr
-    assert "line 1" in done.stderr
-    assert "Nothing was sent" in done.stderr
+        assert (done.exit_code, len(server.calls)) == (1, requests)
+    assert all(part in done.stderr for part in (f"`{LEDGER}` in", "line 1", "Nothing was sent"))
     with pytest.raises(OutputError):
         open_batches(out)
 
@@ -335,17 +306,11 @@ def test_a_batch_of_an_earlier_version_is_collected_and_ended_by_a_later_one(
 
 
 def test_a_paused_turn_of_an_earlier_version_is_finished_by_a_later_one(tmp_path: Path) -> None:
-    narratives, out = write_narratives(tmp_path, 1), tmp_path / "run"
-
-    def tell(line: str) -> None:
-        if "to be finished in another batch" in line:
-            os.kill(os.getpid(), signal.SIGINT)
-
+    narratives, out, told = write_narratives(tmp_path, 1), tmp_path / "run", list[str]()
     with BatchServers() as server:
         server.answer = body_by_narrative
-        run_batches(server, narratives, out, "claude", tell=tell)
+        run_batches(server, narratives, out, "claude", tell=stop_at("to be finished in another batch"))
         later = LaterVersion(*selection(server, "claude"))
-        told: list[str] = []
         questions = later.questions(NarrativesCsv(narratives))
         ask_in_batches(questions, out, later, policy=QUICK, tell=told.append, redirect_client=None)
         [_, going_on] = server.batches
@@ -364,7 +329,7 @@ def test_gemini_asked_for_recent_pages_is_refused_other_options_and_collected_wi
         env = environment(server, "gemini")
         recent = selection(server, "gemini")._replace(options=AskOptions(recency="week"))
         questions = recent.questions(NarrativesCsv(narratives))
-        ask_in_batches(questions, out, recent, policy=QUICK, tell=stop_when_sent(), redirect_client=None)
+        ask_in_batches(questions, out, recent, policy=QUICK, tell=stop_at("sent as batch"), redirect_client=None)
         server.looks = 0
         shorter = ask(narratives, out, env, "--batch", *week, "--max-tokens", "100")
         older = ask(narratives, out, env, "--batch", "--providers", "gemini", "--recency", "month")
@@ -424,20 +389,13 @@ def test_what_cannot_be_asked_in_batches_is_refused_before_anything_is_sent(narr
     with BatchServers() as server:
         env = environment(server, "openai", "perplexity")
         refused = ask(narratives, tmp_path / "run", env, "--batch")
-        router = ask(
-            narratives,
-            tmp_path / "run",
-            env | {"CITEJURY_OPENAI_API": "openrouter"},
-            "--batch",
-            "--providers",
-            "openai",
-        )
+        of_router = env | {"CITEJURY_OPENAI_API": "openrouter"}
+        router = ask(narratives, tmp_path / "run", of_router, "--batch", "--providers", "openai")
         keyless = ask(narratives, tmp_path / "run", env, "--batch", "--providers", "openai,claude")
         assert server.calls == []
     assert not (tmp_path / "run").exists()
     assert {refused.exit_code, router.exit_code, keyless.exit_code} == {1}
-    assert "perplexity cannot be asked in a batch" in refused.stderr
-    assert "https://" in refused.stderr
+    assert all(part in refused.stderr for part in ("perplexity cannot be asked in a batch", "https://"))
     assert "its batches do not search the web" in router.stderr
     assert "`ANTHROPIC_API_KEY`" in keyless.stderr
 
@@ -466,29 +424,23 @@ def test_the_command_shows_and_ends_batches_and_keeps_what_they_answered(narrati
 def test_one_who_waits_without_a_terminal_reads_what_is_under_way_and_each_change(
     narratives: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "run"
-    completed = [0, 3, 3, 4]
+    out, completed = tmp_path / "run", [0, 3, 3, 4]
     with BatchServers() as server:
         stopped_run(server, narratives, out, "openai")
 
         def halfway(asked: Asked) -> Any:
             if not completed or asked.path != "/batches/batch_0001":
                 return None
-            body = openai_batch(server, server.batches[0])
             counts = {"total": 5, "completed": completed.pop(0), "failed": 1}
-            return {**body, "status": "in_progress", "request_counts": counts}
+            return {**openai_batch(server, server.batches[0]), "status": "in_progress", "request_counts": counts}
 
         server.instead = halfway
         done = ask(narratives, out, environment(server, "openai"), "--batch", "--poll-seconds", "0.1")
     assert done.exit_code == 0, done.output
     planned = json.loads((out / LEDGER).read_text(encoding="utf-8").splitlines()[0])["timestamp"]
-    sent = f"{planned[:10]} {planned[11:16]} UTC"
-    lines = [line for line in done.stderr.splitlines() if "batch_0001" in line]
-    assert lines == [
-        f"openai: batch batch_0001 is under way: 5 calls, sent {sent}.",
-        "openai: batch batch_0001, 0 of 5 calls answered, 1 failed.",
-        "openai: batch batch_0001, 3 of 5 calls answered, 1 failed.",
-        "openai: batch batch_0001, 4 of 5 calls answered, 1 failed.",
+    assert [line for line in done.stderr.splitlines() if "batch_0001" in line] == [
+        f"openai: batch batch_0001 is under way: 5 calls, sent {planned[:10]} {planned[11:16]} UTC.",
+        *(f"openai: batch batch_0001, {number} of 5 calls answered, 1 failed." for number in (0, 3, 4)),
         "openai: batch batch_0001 has ended, 5 answers collected.",
     ]
 
@@ -511,17 +463,22 @@ def test_batches_are_ended_at_those_who_have_some_whoever_else_has_a_key(narrati
 def test_a_batch_beyond_the_limit_of_cost_is_not_sent_and_the_user_reads_what_it_would_cost(
     narratives: Path, tmp_path: Path
 ) -> None:
-    prices = {"CITEJURY_PRICES": json.dumps({"claude-sonnet-5": {"input": 0, "output": 10.0}})}
+    (tmp_path / "long.toml").write_text("[options]\nmax_tokens = 20000\n", encoding="utf-8")
+    run = tmp_path / "run"
     with BatchServers() as server:
-        done = ask(
-            narratives, tmp_path / "run", environment(server, "claude", **prices), "--batch", "--max-cost", ".05"
-        )
+        env = environment(server, "claude", CITEJURY_PRICES='{"claude-sonnet-5": {"input": 0, "output": 10.0}}')
+        done = ask(narratives, run, env, "--batch", "--max-cost", ".05")
+        long = ask(narratives, tmp_path / "b", env, "--batch", "--arm", f"a:{tmp_path}/long.toml", "--max-cost", ".4")
+        previews = [ask(narratives, run, env, "--dry-run", *more) for more in ([], ["--batch"])]
         assert server.batches == []
     assert done.exit_code == 0, done.output
     told = "a batch of 5 calls to claude is expected to cost about 0.10 USD, beyond `--max-cost` 0.05; it was not sent."
     assert told in done.stderr.splitlines()
     assert "`--max-cost` lets no more be sent: 5 calls are left. Next: the same command with a higher" in done.stderr
     assert "reached" not in done.stderr
+    assert "is expected to cost about 0.50 USD, beyond `--max-cost` 0.4; it was not sent." in long.stderr
+    single, batch = (json.loads(each.stdout)["providers"][0]["cost"] for each in previews)
+    assert batch == pytest.approx(single / 2)
 
 
 def dear(server: BatchServers, calls: float, *providers: ProviderName) -> Limits:
@@ -546,66 +503,54 @@ def test_a_limit_of_cost_holds_by_what_batches_are_expected_to_cost(narratives: 
     assert (manifest.stopped, manifest.answers) == ("", 5)
 
 
-def test_a_limit_of_cost_that_a_batch_of_another_provider_fills_waits_for_it(narratives: Path, tmp_path: Path) -> None:
-    with BatchServers(looks=3) as server:
-        limits = dear(server, 7.5, "openai", "gemini")
-        manifest = run_batches(server, narratives, tmp_path / "run", "openai", "gemini", limits=limits)
-    assert (manifest.stopped, manifest.answers) == ("", 10)
-    assert len(server.batches) == 2
+def forget(asked: Asked) -> None:
+    if asked.method == "GET" and asked.path.startswith("/batches/"):
+        raise Refused(404, "No such batch.")
 
 
-def test_a_limit_of_cost_waits_for_no_batch_that_the_provider_has_no_more(narratives: Path, tmp_path: Path) -> None:
-    with BatchServers() as server:
-
-        def forget(asked: Asked) -> None:
-            if asked.method == "GET" and asked.path.startswith("/batches/"):
-                raise Refused(404, "No such batch.")
-
-        server.instead = forget
-        limits, policy = dear(server, 1.5, "openai"), QUICK._replace(requests=1)
-        manifest = run_batches(server, narratives, tmp_path / "run", "openai", limits=limits, policy=policy)
-    assert (manifest.stopped, len(server.batches)) == ("max_cost", 1)
-
-
-def test_batches_whose_cost_no_answer_tells_count_as_they_were_expected(narratives: Path, tmp_path: Path) -> None:
-    with BatchServers() as server:
-        server.answer = lambda *asked: {**good_answer(*asked), "usage": None}
-        limits, policy = dear(server, 2.5, "openai"), QUICK._replace(requests=1)
-        manifest = run_batches(server, narratives, tmp_path / "run", "openai", limits=limits, policy=policy)
-    assert (manifest.stopped, manifest.answers) == ("max_cost", 2)
-
-
-def test_a_batch_is_expected_to_cost_what_the_longest_answers_of_its_arms_cost(
-    narratives: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("calls", "providers", "changes", "stopped", "answers", "batches"),
+    [
+        # A batch of another provider that fills the limit is waited for, one that the provider has no more is not.
+        (7.5, ("openai", "gemini"), {"looks": 3}, "", 10, 10),
+        (1.5, ("openai",), {"instead": forget}, "max_cost", 0, 1),
+        # Where no answer says what it cost, batches count as they were expected.
+        (2.5, ("openai",), {"answer": lambda *asked: {**good_answer(*asked), "usage": None}}, "max_cost", 2, 2),
+    ],
+)
+def test_a_limit_of_cost_counts_what_is_under_way_and_what_no_answer_tells(
+    calls: float,
+    providers: tuple[ProviderName, ...],
+    changes: dict[str, Any],
+    stopped: str,
+    answers: int,
+    batches: int,
+    narratives: Path,
+    tmp_path: Path,
 ) -> None:
-    long = tmp_path / "long.toml"
-    long.write_text("[options]\nmax_tokens = 20000\n", encoding="utf-8")
-    prices = {"CITEJURY_PRICES": json.dumps({"claude-sonnet-5": {"input": 0, "output": 10.0}})}
-    options = ("--batch", "--arm", f"long:{long}", "--max-cost", ".4")
     with BatchServers() as server:
-        done = ask(narratives, tmp_path / "run", environment(server, "claude", **prices), *options)
-        assert server.batches == []
-    assert "is expected to cost about 0.50 USD, beyond `--max-cost` 0.4; it was not sent." in done.stderr
+        for name, value in changes.items():
+            setattr(server, name, value)
+        limits, policy = dear(server, calls, *providers), QUICK._replace(requests=1)
+        manifest = run_batches(server, narratives, tmp_path / "run", *providers, limits=limits, policy=policy)
+    assert (manifest.stopped, manifest.answers, len(server.batches)) == (stopped, answers, batches)
 
 
 def test_providers_that_send_at_the_same_time_keep_one_limit_of_cost(narratives: Path, tmp_path: Path) -> None:
     with BatchServers(looks=3) as server:
         limits = dear(server, 7.5, "openai", "gemini")
-        run_batches(server, narratives, tmp_path / "run", "openai", "gemini", limits=limits, tell=stop_when_sent())
+        run_batches(
+            server, narratives, tmp_path / "run", "openai", "gemini", limits=limits, tell=stop_at("sent as batch")
+        )
     assert len(server.batches) == 1
 
 
 def test_a_batch_that_is_found_again_counts_against_the_limit_of_cost(narratives: Path, tmp_path: Path) -> None:
     with BatchServers(looks=10**6) as server:
         server.void["openai"] = 1
-
-        def tell(line: str) -> None:
-            if "found the batch" in line:
-                os.kill(os.getpid(), signal.SIGINT)
-
         limits, policy = dear(server, 1.5, "openai", "gemini"), QUICK._replace(requests=1, settle_seconds=60.0)
-        out = tmp_path / "run"
-        run_batches(server, narratives, out, "openai", limits=limits, policy=policy, tell=tell)
+        out, stop = tmp_path / "run", stop_at("found the batch")
+        run_batches(server, narratives, out, "openai", limits=limits, policy=policy, tell=stop)
     assert len(server.batches) == 1
 
 
@@ -613,7 +558,7 @@ def test_a_batch_of_an_earlier_start_counts_against_the_limit_of_cost(narratives
     out = tmp_path / "run"
     with BatchServers(looks=10**6) as server:
         limits, policy = dear(server, 1.5, "openai"), QUICK._replace(requests=1)
-        run_batches(server, narratives, out, "openai", policy=policy, limits=limits, tell=stop_when_sent())
+        run_batches(server, narratives, out, "openai", policy=policy, limits=limits, tell=stop_at("sent as batch"))
         [batch] = server.batches
 
         def progress(*_: Any) -> None:
@@ -631,46 +576,3 @@ def test_a_limit_of_cost_counts_earlier_answers_at_the_price_of_batches(tmp_path
         run_batches(server, write_narratives(tmp_path, 4), out, "claude")  # 10 tokens each, so 20 in all and not 40
         manifest = run_batches(server, write_narratives(tmp_path, 5), out, "claude", limits=limits)  # about 20 more
     assert (manifest.stopped, manifest.answers) == ("", 5)
-
-
-def test_a_reply_that_cannot_be_read_is_kept_and_not_bought_again(narratives: Path, tmp_path: Path) -> None:
-    with BatchServers() as server:
-        server.answer = lambda provider, custom_id, body: {"type": "message", "content": None}
-        with pytest.raises(InputError, match="5 bad_response"):
-            run_batches(server, narratives, tmp_path / "run", "claude")
-        requests = len(server.calls)
-        with pytest.raises(InputError, match="5 bad_response"):
-            run_batches(server, narratives, tmp_path / "run", "claude")
-        assert len(server.calls) == requests
-        server.answer = body_by_narrative
-        manifest = run_batches(server, narratives, tmp_path / "run", "claude", limits=Limits(retry_bad=True))
-    assert manifest.answers == 5
-
-
-def test_answers_of_batches_are_counted_at_the_price_of_batches(narratives: Path, tmp_path: Path) -> None:
-    prices = {"model-1": Price(input=1.0, output=2.0)}
-    with BatchServers() as server:
-        manifest = run_batches(server, narratives, tmp_path / "run", "claude", limits=Limits(prices=prices))
-    tokens = 5 * (10 * 1.0 + 5 * 2.0) / 1_000_000
-    assert manifest.cost == pytest.approx(tokens / 2)
-    assert manifest.last is not None
-    assert manifest.last.cost == pytest.approx(tokens / 2)
-
-
-def test_a_preview_of_batches_has_their_price(narratives: Path, tmp_path: Path) -> None:
-    prices = {"CITEJURY_PRICES": json.dumps({"claude-sonnet-5": {"input": 0, "output": 10.0}})}
-    with BatchServers() as server:
-        env = environment(server, "claude", **prices)
-        single = ask(narratives, tmp_path / "run", env, "--dry-run")
-        batch = ask(narratives, tmp_path / "run", env, "--dry-run", "--batch")
-        assert server.calls == []
-    costs = [json.loads(done.stdout)["providers"][0]["cost"] for done in (single, batch)]
-    assert costs[1] == pytest.approx(costs[0] / 2)
-
-
-def test_keys_stand_in_no_file_of_a_run(narratives: Path, tmp_path: Path) -> None:
-    with BatchServers() as server:
-        run_batches(server, narratives, tmp_path / "run", "openai")
-        key = environment(server, "openai")["OPENAI_API_KEY"]
-    assert all(key.encode() not in path.read_bytes() for path in (tmp_path / "run").iterdir())
-    assert selection(server, "openai").questions(NarrativesCsv(narratives)).rows() == 5

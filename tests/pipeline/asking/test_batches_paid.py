@@ -21,7 +21,15 @@ from pipeline.core.errors import InputError
 from pipeline.core.schema import AskOptions, Price
 from pipeline.providers import get_provider
 from tests.support.batch_books import Asked, Refused, good_answer
-from tests.support.batch_runs import QUICK, body_by_narrative, narrative_of, run_batches, selection, write_narratives
+from tests.support.batch_runs import (
+    QUICK,
+    body_by_narrative,
+    narrative_of,
+    run_batches,
+    selection,
+    stop_at,
+    write_narratives,
+)
 from tests.support.batch_servers import BatchServers
 
 # A reply of ten tokens in and five out is a dollar at these prices, half a dollar in a batch.
@@ -39,11 +47,6 @@ def strange_twice(provider: str, custom_id: str, body: Any) -> Any:
     if narrative_of(body) not in ("N3", "N4"):
         return good_answer(provider, custom_id, body)
     return {"type": "message", "content": None, "usage": {"input_tokens": 10, "output_tokens": 5}}
-
-
-def stop_at(words: str, line: str) -> None:
-    if words in line:
-        os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_replies_of_batches_that_cannot_be_read_are_counted_at_the_price_of_batches_at_every_start(
@@ -83,7 +86,7 @@ def test_a_paused_turn_of_a_batch_that_the_ledger_has_lost_is_gone_on_with_once(
 
     with BatchServers(looks=10**6) as server:
         server.answer = body_by_narrative
-        run_batches(server, narratives, out, "claude", tell=lambda line: stop_at("sent as batch", line))
+        run_batches(server, narratives, out, "claude", tell=stop_at("sent as batch"))
         server.looks = 1
         (out / LEDGER).write_bytes(b"")
         manifest = run_batches(server, narratives, out, "claude")
@@ -104,7 +107,7 @@ def test_a_batch_whose_results_cannot_be_had_keeps_no_other_from_being_collected
     def stop_when_collected(line: str) -> None:
         told.append(line)
         if status == 500:  # what may pass is waited for
-            stop_at("batch_0003 has ended", line)
+            stop_at("batch_0003 has ended")(line)
 
     policy = QUICK._replace(requests=2)
     with BatchServers() as server:
@@ -128,7 +131,7 @@ def test_ending_batches_comes_to_an_end_where_the_results_of_one_cannot_be_had(
             raise Refused(400, "The file is damaged.")
 
     with BatchServers() as server:
-        run_batches(server, narratives, out, "openai", tell=lambda line: stop_at("sent as batch", line))
+        run_batches(server, narratives, out, "openai", tell=stop_at("sent as batch"))
         server.instead = damaged
         manifest = run_batches(server, narratives, out, "openai", cancel=True, told=told)
     assert (manifest.stopped, manifest.unsettled) == ("batch", 5)
@@ -158,7 +161,7 @@ def test_a_kill_after_the_answer_to_a_turn_that_was_begun_anew_loses_no_count_of
 
     with BatchServers() as server:
         server.answer = body_by_narrative
-        run_batches(server, narratives, out, "claude", tell=lambda line: stop_at("paused, to be finished", line))
+        run_batches(server, narratives, out, "claude", tell=stop_at("paused, to be finished"))
         server.answer = good_answer
         german = selection(server, "claude")._replace(options=AskOptions(country="DE"))
         questions = german.questions(NarrativesCsv(narratives))
@@ -190,7 +193,7 @@ def test_results_of_another_run_that_the_provider_has_deleted_keep_nobody_from_a
 def test_a_batch_of_a_folder_with_digests_of_bodies_is_collected(narratives: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with BatchServers(looks=10**6) as server:
-        run_batches(server, narratives, out, "openai", tell=lambda line: stop_at("sent as batch", line))
+        run_batches(server, narratives, out, "openai", tell=stop_at("sent as batch"))
         lines = [json.loads(line) for line in (out / LEDGER).read_text(encoding="utf-8").splitlines()]
         digest = lines[0].pop("said")
         lines[0]["digest"] = digest[::-1]

@@ -32,13 +32,19 @@ from tests.support.provider_server import (
 VARIABLES = {"openai": "OPENAI_API_KEY", "claude": "ANTHROPIC_API_KEY", "perplexity": "PERPLEXITY_API_KEY"}
 PAUSED = Status(200, {}, claude_body(1, "pause_turn"))
 DOWN = Status(400, {}, {"error": {"message": "no"}})
+STRANGE = Status(200, {}, {"of": "no shape", "usage": {"input_tokens": 500_000, "output_tokens": 500_000}})
+PRICED = {"CITEJURY_PRICES": json.dumps({"m": {"input": 3, "output": 15, "search": 10}})}
+
+
+def write_rows(folder: Path, count: int) -> None:
+    rows = "".join(f"N{number},Is it so? {number}\n" for number in range(count))
+    (folder / "narratives.csv").write_text(f"narrative_id,prompt\n{rows}", encoding="utf-8")
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder of the command, with three narratives."""
-    rows = "narrative_id,prompt\n" + "".join(f"N{number},Is it so? {number}\n" for number in range(3))
-    (tmp_path / "narratives.csv").write_text(rows, encoding="utf-8")
+    write_rows(tmp_path, 3)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -91,39 +97,36 @@ def test_a_success_that_cannot_be_read_is_kept_with_its_body_and_bought_again_on
     assert [each.narrative_id for each in read_answers(folder / "run" / "openai.csv")] == ["N0", "N1", "N2"]
 
 
-def test_a_kept_reply_that_a_mended_reader_can_read_becomes_the_answer_unasked(folder: Path) -> None:
-    with ProviderServer([Status(200, {}, '{"object": "unheard of"}')]) as server:
-        ask(server, "openai")
-        path = folder / "run" / BAD_RESPONSES
+def test_a_kept_reply_that_a_mended_reader_can_read_becomes_the_answer_unasked_and_counts_once(folder: Path) -> None:
+    options = ("--model", "openai=m", "--max-cost", "50")
+    with ProviderServer([STRANGE]) as server:
+        ask(server, "openai", *options, **PRICED)
         [kept] = kept_bodies(folder)
         # What a mended reader would read stands in for the mended reader.
         line = json.dumps({**kept, "body": json.dumps(responses_body(7))})
-        path.write_text(f"{line}\n", encoding="utf-8")
-        done = ask(server, "openai")
+        (folder / "run" / BAD_RESPONSES).write_text(f"{line}\n", encoding="utf-8")
+        done = ask(server, "openai", *options, **PRICED)
         assert len(server.calls) == 3
-    assert "2 kept, 1 new, 0 failed, spent now" in done.stderr
+    assert "2 kept, 1 new, 0 failed, spent now 0.00" in done.stderr  # an earlier start has paid for it
     first = next(iter(read_answers(folder / "run" / "openai.csv")))
     assert (first.narrative_id, first.answer_timestamp) == ("N0", kept["timestamp"])
+    counts = read_manifest(folder / "run").providers["openai"]
+    assert (counts.answers, counts.bad_replies, counts.cost) == (3, 0, pytest.approx(3 * 0.000105))
 
 
-def test_a_line_that_a_kill_has_torn_is_cut_off_and_its_call_put_again(folder: Path) -> None:
+def test_a_torn_line_is_cut_off_and_its_call_put_again_and_a_line_of_somebody_else_is_refused(folder: Path) -> None:
+    path = folder / "run" / BAD_RESPONSES
     with ProviderServer([Status(200, {}, "junk"), Status(200, {}, "more junk")]) as server:
         ask(server, "openai")
-        path = folder / "run" / BAD_RESPONSES
         path.write_bytes(path.read_bytes()[:-20])
         done = ask(server, "openai")
         assert len(server.calls) == 4
+        assert [each["body"] for each in kept_bodies(folder)] == ["junk"]
+        path.write_text('{"a": 1}\n', encoding="utf-8")
+        refused = ask(server, "openai")
+        assert (refused.exit_code, len(server.calls)) == (1, 4)
     assert "1 kept, 1 new, 0 failed, 1 unread" in done.stderr
-    assert [each["body"] for each in kept_bodies(folder)] == ["junk"]
-
-
-def test_a_line_of_somebody_else_is_refused_before_anything_is_sent(folder: Path) -> None:
-    with ProviderServer() as server:
-        ask(server, "openai", "--max-rows", "1")
-        (folder / "run" / BAD_RESPONSES).write_text('{"a": 1}\n', encoding="utf-8")
-        done = ask(server, "openai")
-        assert (done.exit_code, len(server.calls)) == (1, 1)
-    assert f"`{BAD_RESPONSES}` in 'run', line 1 is not a reply of a run. Nothing was sent." in done.stderr
+    assert f"`{BAD_RESPONSES}` in 'run', line 1 is not a reply of a run. Nothing was sent." in refused.stderr
 
 
 def test_a_paused_turn_whose_continuation_fails_goes_on_from_its_bodies_at_the_next_start(folder: Path) -> None:
@@ -180,18 +183,14 @@ def test_bodies_of_paused_turns_count_as_long_as_no_answer_holds_them_and_for_ev
 ) -> None:
     """A body takes 10 tokens in and 5 out: at these prices a dollar."""
     prices = {"CITEJURY_PRICES": json.dumps({each: {"input": 50_000, "output": 100_000} for each in ("m", "n")})}
-    options = ("--model", "claude=m", "--max-rows", "1")
+    old, new, first = ("--model", "claude=m"), ("--model", "claude=n"), ("--max-rows", "1")
     with ProviderServer([PAUSED, PAUSED, DOWN, DOWN, PAUSED, Good()]) as server:
-        starts = [
-            ask(server, "claude", *more, **prices)
-            for more in (options, options, ("--model", "claude=n", "--max-rows", "1"), ("--model", "claude=n"))
-        ]
+        starts = [ask(server, "claude", *more, **prices) for more in (old + first, old + first, new + first, new)]
         asked = len(server.calls)
-        again = ask(server, "claude", "--model", "claude=n", "--max-cost", "3", **prices)
+        again = ask(server, "claude", *new, "--max-cost", "3", **prices)
         assert len(server.calls) == asked
     counts = read_manifest(folder / "run").providers["claude"]
-    assert "Known cost: 2.00 USD" in starts[0].stderr
-    assert "Known cost: 2.00 USD" in starts[1].stderr
+    assert ["Known cost: 2.00 USD" in each.stderr for each in starts[:2]] == [True, True]
     assert [spent(each) for each in starts[2:]] == ["2.00 USD (4.00 in all)", "2.00 USD (6.00 in all)"]
     assert spent(again) == "0.00 USD (6.00 in all)"
     assert (counts.answers, counts.paused_bodies, counts.input_tokens, counts.cost) == (3, 2, 60, 6.0)
@@ -242,8 +241,7 @@ def test_a_torn_body_of_a_paused_turn_is_bought_again_and_a_damaged_line_is_refu
 
 
 def test_a_limit_counts_what_is_under_way_and_is_passed_by_one_call_at_the_most(folder: Path) -> None:
-    rows = "".join(f"M{number},Is it so? {number}\n" for number in range(40))
-    (folder / "narratives.csv").write_text("narrative_id,prompt\n" + rows, encoding="utf-8")
+    write_rows(folder, 40)
     prices = json.dumps({"m": {"input": 1000, "output": 2000}})  # an answer costs 0.02
     options = ("--model", "openai=m", "--concurrency", "8", "--max-cost", "0.59")
     with ProviderServer([*[Good()] * 12, *[Together(6)] * 6]) as server:
@@ -289,14 +287,13 @@ def test_dear_answers_that_follow_cheap_ones_pass_a_limit_by_all_that_are_under_
         spending = Spending(1.0)
         for _ in range(16):
             spending.pay("openai", 0.01)
-        begun = [await spending.begin("openai") for _ in range(16)]
-        for _ in begun:
+        for begun in [await spending.begin("openai") for _ in range(16)]:
+            assert begun
             spending.pay("openai", 1.0)
             spending.end("openai")
-        return spending.spent, await spending.begin("openai")
+        return round(spending.spent, 2), await spending.begin("openai")
 
-    spent, goes_on = asyncio.run(spend())
-    assert (round(spent, 2), goes_on) == (16.16, False)
+    assert asyncio.run(spend()) == (16.16, False)
 
 
 def test_no_more_calls_are_under_way_than_costs_are_known_but_for_the_first() -> None:
@@ -315,30 +312,20 @@ def test_no_more_calls_are_under_way_than_costs_are_known_but_for_the_first() ->
     assert [asyncio.run(begin_all(known)) for known in range(4)] == [1, 1, 2, 3]
 
 
-def test_a_limit_that_cannot_be_held_for_want_of_a_cost_ends_the_provider(folder: Path) -> None:
-    with ProviderServer() as server:
-        done = ask(server, "perplexity", "--max-cost", "1")
-        assert len(server.calls) == 1
-    assert "perplexity: what a reply cost is not known, so `--max-cost` cannot be held" in done.stderr
-    assert read_manifest(folder / "run").stopped == "max_cost"
-
-
 def test_a_provider_without_a_price_is_not_asked_again_until_it_has_one(folder: Path) -> None:
     options = ("--model", "perplexity=some/model", "--max-cost", "1")
     with ProviderServer() as server:
-        first = ask(server, "perplexity", *options)
-        again = ask(server, "perplexity", *options)
-        assert len(server.calls) == 1
-        for done in (first, again):
+        for done in [ask(server, "perplexity", *options) for _ in range(2)]:
+            assert "perplexity: what a reply cost is not known, so `--max-cost` cannot be held" in done.stderr
             assert "What is missing is a price" in done.stderr
             assert 'write it into `citejury.toml` as `[prices."some/model"]` with `input` and `output`' in done.stderr
             assert done.stderr.endswith(
                 "`--max-cost` cannot be held without a price: 2 calls are left. Next: the same command with "
                 '`[prices."some/model"]` in `citejury.toml` goes on\n'
             )
-        told = ask(
-            server, "perplexity", *options, CITEJURY_PRICES=json.dumps({"some/model": {"input": 1, "output": 2}})
-        )
+        assert (len(server.calls), read_manifest(folder / "run").stopped) == (1, "max_cost")
+        prices = {"CITEJURY_PRICES": '{"some/model": {"input": 1, "output": 2}}'}
+        told = ask(server, "perplexity", *options, **prices)
         assert len(server.calls) == 3
     assert "1 kept, 2 new, 0 failed" in told.stderr
 
@@ -350,18 +337,6 @@ def test_the_model_that_wants_a_price_is_named_also_where_another_is_asked_now(f
         assert len(server.calls) == 1
     assert '[prices."old"]' in done.stderr
     assert '[prices."m"]' not in done.stderr
-
-
-def test_a_finished_run_without_prices_is_not_said_to_be_stopped(folder: Path) -> None:
-    with ProviderServer() as server:
-        ask(server, "perplexity")
-        again = ask(server, "perplexity", "--max-cost", "1")
-    assert "cannot be held" not in again.stderr
-    assert read_manifest(folder / "run").stopped == ""
-
-
-STRANGE = Status(200, {}, {"of": "no shape", "usage": {"input_tokens": 500_000, "output_tokens": 500_000}})
-PRICED = {"CITEJURY_PRICES": json.dumps({"m": {"input": 3, "output": 15, "search": 10}})}
 
 
 @pytest.mark.parametrize(
@@ -376,8 +351,7 @@ PRICED = {"CITEJURY_PRICES": json.dumps({"m": {"input": 3, "output": 15, "search
 def test_a_reply_that_cannot_be_read_counts_against_the_limit_now_and_at_the_next_start(
     folder: Path, bad: Status, limit: str, spent: str, unknown: str, price: float
 ) -> None:
-    rows = "".join(f"M{number},Is it so? {number}\n" for number in range(10))
-    (folder / "narratives.csv").write_text("narrative_id,prompt\n" + rows, encoding="utf-8")
+    write_rows(folder, 10)
     options = ("--model", "claude=m", "--max-cost", limit)
     with ProviderServer([Good(), Good(), *[bad] * 8]) as server:
         done = ask(server, "claude", *options, **PRICED)
@@ -405,32 +379,17 @@ def test_a_paused_turn_that_ends_in_a_reply_that_cannot_be_read_is_counted_once(
     assert tokens == [10 + 500_000, 10 + 500_000 + 10]
 
 
-def test_a_kept_reply_that_becomes_the_answer_is_counted_once(folder: Path) -> None:
-    with ProviderServer([STRANGE]) as server:
-        options = ("--model", "openai=m", "--max-rows", "1", "--max-cost", "50")
-        ask(server, "openai", *options, **PRICED)
-        [kept] = kept_bodies(folder)
-        line = json.dumps({**kept, "body": json.dumps(responses_body(7))})
-        (folder / "run" / BAD_RESPONSES).write_text(f"{line}\n", encoding="utf-8")
-        ask(server, "openai", *options, **PRICED)
-    manifest = read_manifest(folder / "run")
-    counts = manifest.providers["openai"]
-    assert (counts.answers, counts.bad_replies) == (1, 0)
-    assert counts.cost == pytest.approx(0.000105)
-    assert manifest.last
-    assert (manifest.last.new, manifest.last.cost) == (1, 0.0)  # an earlier start has paid for it
-
-
 def test_a_finished_run_that_is_started_again_says_of_how_many_the_cost_is_not_known(folder: Path) -> None:
     with ProviderServer() as server:
-        first = ask(server, "openai", "--max-rows", "2")
-        again = ask(server, "openai", "--max-rows", "2")
-        more = ask(server, "openai")
-    assert "spent now 0.00 USD (0.00 in all), cost of 2 not known\n" in first.stderr
-    assert "2 kept, 0 new, 0 failed, spent now 0.00 USD (0.00 in all), cost of 2 not known\n" in again.stderr
-    assert "2 kept, 1 new, 0 failed, spent now 0.00 USD (0.00 in all), cost of 3 not known, 1 of them new\n" in (
-        more.stderr
-    )
+        first = ask(server, "perplexity", "--max-rows", "2")
+        again = ask(server, "perplexity", "--max-rows", "2", "--max-cost", "1")
+        assert read_manifest(folder / "run").stopped == ""
+        more = ask(server, "perplexity")
+    spent_now = "spent now 0.00 USD (0.00 in all), cost of"
+    assert f"{spent_now} 2 not known\n" in first.stderr
+    assert f"2 kept, 0 new, 0 failed, {spent_now} 2 not known\n" in again.stderr
+    assert "cannot be held" not in again.stderr
+    assert f"2 kept, 1 new, 0 failed, {spent_now} 3 not known, 1 of them new\n" in more.stderr
 
 
 def test_where_nothing_is_answered_the_known_cost_is_said_all_the_same(folder: Path) -> None:
@@ -448,12 +407,10 @@ def test_presets_of_perplexity_keep_their_own_words_unless_they_are_to_have_ours
         ask(server, "perplexity", "--max-rows", "1", "--out", "b", CITEJURY_PERPLEXITY_INSTRUCTIONS="true")
         ask(server, "perplexity", "--max-rows", "1", "--out", "c", "--system-prompt", "system.txt")
         ask(server, "perplexity", "--max-rows", "1", "--out", "d", "--model", "perplexity=perplexity/sonar")
-        told = [call.body.get("instructions", "") for call in server.calls]
-    assert told[0] == ""
-    assert told[1].startswith("You check statements")
-    assert told[2].startswith("Be brief.\n\n")
-    assert told[3] == told[1]
-    assert all(each.endswith("such as [1].") for each in told[1:])
+        preset, ours, yours, plain = (call.body.get("instructions", "") for call in server.calls)
+    assert (preset, plain) == ("", ours)
+    assert (ours[:20], yours[:11]) == ("You check statements", "Be brief.\n\n")
+    assert all(each.endswith("such as [1].") for each in (ours, yours))
 
 
 def test_settings_choose_geminis_api_and_claudes_search_tool(folder: Path) -> None:
