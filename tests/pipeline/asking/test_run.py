@@ -81,24 +81,18 @@ def test_a_run_holds_a_csv_for_each_provider_and_what_could_not_be_answered(
 ) -> None:
     manifest = replay_narratives(two, tmp_path / "run", replay)
     found = answers(tmp_path / "run")
-    assert {name: [each.narrative_id for each in all_] for name, all_ in found.items()} == {
-        "claude": ["N1", "N2"],
-        "openai": ["N1", "N2"],
-        "perplexity": ["N1"],
-    }
+    ids = {name: [each.narrative_id for each in all_] for name, all_ in found.items()}
+    assert ids == {"claude": ["N1", "N2"], "openai": ["N1", "N2"], "perplexity": ["N1"]}
     assert found["openai"][0].answer_raw_json == saved("openai_responses_ja.json")
     assert found["openai"][0].answer_prompt.startswith("ワクチンは危険だ")
-    assert manifest.answers == 5
-    assert manifest.errors == {"not_recorded": 1}
+    assert (manifest.answers, manifest.errors) == (5, {"not_recorded": 1})
     assert manifest.providers["openai"].cut_short == {"length": 1}
     assert manifest.providers["claude"].models_answered == {"claude-test-1": 1, "claude-test-2": 1}
-
-
-def test_every_csv_of_a_run_passes_the_check(two: Path, replay: Path, tmp_path: Path) -> None:
-    replay_narratives(two, tmp_path / "run", replay)
-    files = sorted((tmp_path / "run").glob("*.csv"))
-    assert len(files) == 3
-    assert [violation for file in files for violation in check_file(file)] == []
+    assert [each for name in found for each in check_file(tmp_path / "run" / f"{name}.csv")] == []
+    text = (tmp_path / "run" / "manifest.json").read_text(encoding="utf-8")
+    assert str(tmp_path) not in text  # a path may name a person
+    assert json.loads(text) == manifest.model_dump()
+    assert (UUID(manifest.run_id).version, manifest.narratives.file) == (4, "narratives.csv")
 
 
 @pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
@@ -113,37 +107,15 @@ def test_a_run_over_all_recordings_answers_every_one_that_is_an_answer(tmp_path:
     assert [each for file in (tmp_path / "run").glob("*.csv") for each in check_file(file)] == []
 
 
-def test_citations_stand_in_order_with_number_place_and_quoted_text(two: Path, replay: Path, tmp_path: Path) -> None:
-    replay_narratives(two, tmp_path / "run", replay, providers=["claude"])
-    stored = answers(tmp_path / "run")["claude"][0]
-    first = [line for line in lines(tmp_path / "run" / "citations.jsonl") if line["answer_id"] == stored.answer_id]
-    assert [(line["n"], line["cited_text"]) for line in first] == [
-        (1, "Höhe: 2962 m"),
-        (2, "Die Zugspitze (2962 m) …"),
-        (1, "in Bayern"),
-    ]
-    assert stored.answer_text[first[0]["start"] : first[0]["end"]] == "2962 Meter hoch."  # type: ignore[misc]
-    assert list(first[0]) == ["answer_id", "n", "url", "title", "start", "end", "cited_text"]
-
-
 def test_a_missing_payload_and_a_stored_error_are_lines_of_errors(two: Path, tmp_path: Path) -> None:
     error = '{"error": {"message": "No such key: sk-abcdef123456", "code": "invalid_api_key"}}'
     store(tmp_path / "r", "openai/N1.json", error, '{"status": 401, "request_body": {"model": "gpt-asked"}}')
     store(tmp_path / "r", "gemini/N1.json", saved("gemini_generate_ja.json"))
     replay_narratives(two, tmp_path / "run", tmp_path / "r", models={"gemini": "gemini-asked"})
-    found = [list(line.values())[:8] for line in lines(tmp_path / "run" / "errors.jsonl")]
     missing = "There is no payload `{}/N2.json` in the replay folder."
-    assert found == [
-        [
-            "N1",
-            1,
-            "openai",
-            "gpt-asked",
-            "auth",
-            401,
-            "The provider answered with an error: No such key: [redacted]",
-            1,
-        ],
+    message = "The provider answered with an error: No such key: [redacted]"
+    assert [list(line.values())[:8] for line in lines(tmp_path / "run" / "errors.jsonl")] == [
+        ["N1", 1, "openai", "gpt-asked", "auth", 401, message, 1],
         ["N2", 2, "openai", "", "not_recorded", None, missing.format("openai"), 0],
         ["N2", 2, "gemini", "gemini-asked", "not_recorded", None, missing.format("gemini"), 0],
     ]
@@ -198,16 +170,20 @@ def test_model_version_falls_back_from_the_body_to_what_was_asked(tmp_path: Path
     assert [each.model_version for each in answers(tmp_path / "two")["openai"]] == ["asked", "asked"]
 
 
-def test_started_again_a_run_keeps_its_answers_and_asks_only_for_the_rest(
-    two: Path, replay: Path, tmp_path: Path
+def test_started_again_a_run_keeps_answers_and_errors_and_puts_what_is_found_later_in_its_place(
+    replay: Path, tmp_path: Path
 ) -> None:
-    replay_narratives(two, tmp_path / "run", replay, max_rows=1)
-    before = answers(tmp_path / "run")
+    run = tmp_path / "run"
+    narratives = write_narratives(tmp_path, ("N0", "Zero."), ("N1", "One."), ("N2", "Two."))
+    replay_narratives(narratives, run, replay, providers=["claude", "openai"], max_rows=2)
+    before = answers(run)
     store(replay, "anthropic/N1.json", "not JSON any more")
-    replay_narratives(two, tmp_path / "run", replay)
-    after = answers(tmp_path / "run")
-    assert {name: all_[0] for name, all_ in after.items()} == {name: all_[0] for name, all_ in before.items()}
-    assert len(after["claude"]) == 2
+    store(replay, "anthropic/N0.json", saved("claude_messages_de.json"))
+    replay_narratives(narratives, run, replay, providers=["claude"])
+    after = answers(run)
+    assert (after["claude"][1], after["openai"]) == (before["claude"][0], before["openai"])
+    assert [each.narrative_id for each in after["claude"]] == ["N0", "N1", "N2"]
+    assert [(line["provider"], line["row"]) for line in lines(run / "errors.jsonl")] == [("openai", 1)]
 
 
 def test_payloads_that_changed_since_their_answers_were_kept_are_named(two: Path, replay: Path, tmp_path: Path) -> None:
@@ -229,21 +205,6 @@ def test_payloads_that_changed_since_their_answers_were_kept_are_named(two: Path
     assert ask("--providers", "openai,claude", "--strict").exit_code == 1
 
 
-def test_an_answer_found_later_takes_its_place_in_the_order_and_its_error_goes(replay: Path, tmp_path: Path) -> None:
-    narratives = write_narratives(tmp_path, ("N0", "Zero."), ("N1", "One."), ("N2", "Two."))
-    replay_narratives(narratives, tmp_path / "run", replay, providers=["claude"])
-    store(replay, "anthropic/N0.json", saved("claude_messages_de.json"))
-    replay_narratives(narratives, tmp_path / "run", replay, providers=["claude"])
-    assert [each.narrative_id for each in answers(tmp_path / "run")["claude"]] == ["N0", "N1", "N2"]
-    assert lines(tmp_path / "run" / "errors.jsonl") == []
-
-
-def test_errors_of_providers_not_asked_again_stay(two: Path, replay: Path, tmp_path: Path) -> None:
-    replay_narratives(two, tmp_path / "run", replay)
-    replay_narratives(two, tmp_path / "run", replay, providers=["claude"])
-    assert [line["provider"] for line in lines(tmp_path / "run" / "errors.jsonl")] == ["perplexity"]
-
-
 def test_appended_narratives_are_asked_and_changed_ones_refused(tmp_path: Path, replay: Path) -> None:
     run = tmp_path / "run"
     replay_narratives(write_narratives(tmp_path, ("N1", "One.")), run, replay, providers=["claude"])
@@ -258,28 +219,23 @@ def test_appended_narratives_are_asked_and_changed_ones_refused(tmp_path: Path, 
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before
 
 
-@pytest.mark.parametrize("content", ["notes", '{"kind": "other"}', '{"run_id": "../../x"}'])
-def test_a_folder_that_holds_something_else_is_refused_and_untouched(
-    two: Path, replay: Path, tmp_path: Path, content: str
-) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "manifest.json").write_text(content, encoding="utf-8")
-    with pytest.raises(OutputError, match="name another folder"):
-        replay_narratives(two, tmp_path / "run", replay)
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["manifest.json"]
-
-
-def test_a_folder_without_manifest_and_a_file_are_refused(two: Path, replay: Path, tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_else_is_refused_and_untouched(two: Path, replay: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for content in ("notes", '{"kind": "other"}', '{"run_id": "../../x"}'):
+        (run / "manifest.json").write_text(content, encoding="utf-8")
+        with pytest.raises(OutputError, match="name another folder"):
+            replay_narratives(two, run, replay)
+    assert [path.name for path in run.iterdir()] == ["manifest.json"]
     with pytest.raises(OutputError, match=r"holds no `manifest\.json`"):
         replay_narratives(two, replay, replay)
     with pytest.raises(OutputError, match="not a folder"):
         replay_narratives(two, two, replay)
-
-
-def test_a_folder_with_only_what_a_kill_left_is_taken(two: Path, replay: Path, tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / ".manifest.json.0.part").write_bytes(b"{")
-    assert replay_narratives(two, tmp_path / "run", replay).answers == 5
+    with locked_folder(run), pytest.raises(OutputError, match="Another `pipeline ask`"):
+        replay_narratives(two, run, replay)
+    (run / "manifest.json").unlink()
+    (run / ".manifest.json.0.part").write_bytes(b"{")  # what a kill leaves
+    assert replay_narratives(two, run, replay).answers == 5
 
 
 def test_a_provider_without_answers_is_in_the_manifest_with_the_model_asked(
@@ -293,34 +249,16 @@ def test_a_provider_without_answers_is_in_the_manifest_with_the_model_asked(
     }
 
 
-def test_two_processes_never_write_to_one_folder(two: Path, replay: Path, tmp_path: Path) -> None:
-    with locked_folder(tmp_path / "run"), pytest.raises(OutputError, match="Another `pipeline ask`"):
-        replay_narratives(two, tmp_path / "run", replay)
-
-
-def test_nothing_answered_is_an_error_that_counts_the_reasons(two: Path, tmp_path: Path) -> None:
+def test_nothing_answered_or_no_payloads_are_refused(two: Path, tmp_path: Path) -> None:
     (tmp_path / "r" / "claude").mkdir(parents=True)
     with pytest.raises(InputError, match=r"Nothing was answered \(2 not_recorded\)"):
         replay_narratives(two, tmp_path / "run", tmp_path / "r")
     assert len(lines(tmp_path / "run" / "errors.jsonl")) == 2
-
-
-def test_a_replay_folder_without_providers_is_refused(two: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="has no folder of a provider"):
-        recorded_providers(tmp_path / "empty")
+        recorded_providers(tmp_path / "run")
     with pytest.raises(InputError, match="There is no folder"):
-        replay_narratives(two, tmp_path / "run", tmp_path / "missing")
-    assert not (tmp_path / "run").exists()
-
-
-def test_the_manifest_names_no_path(two: Path, replay: Path, tmp_path: Path) -> None:
-    manifest = replay_narratives(two, tmp_path / "run", replay)
-    text = (tmp_path / "run" / "manifest.json").read_text(encoding="utf-8")
-    assert str(tmp_path) not in text
-    assert json.loads(text) == manifest.model_dump()
-    assert UUID(manifest.run_id).version == 4
-    assert manifest.narratives.file == "narratives.csv"
+        replay_narratives(two, tmp_path / "another", tmp_path / "missing")
+    assert not (tmp_path / "another").exists()
 
 
 def test_the_identity_of_a_call_depends_on_every_part() -> None:
