@@ -1,8 +1,12 @@
 """Calls to a provider on this machine, for the tests of asking."""
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 
+from click.testing import CliRunner, Result
+
+from exports.cli import main
 from pipeline.asking.ask_live import LiveAnswers
 from pipeline.asking.questions import Arm, Call, Reply, plan_calls
 from pipeline.asking.selection import ProviderSelection
@@ -60,3 +64,11 @@ def ask_one(
     with ProviderServer(behaviours) as server:
         [settled] = ask(server, calls_to(provider), policy)
         return settled, len(server.calls)
+
+
+def run_ask(server: ProviderServer, *words: str, providers: str = "openai", **more: str) -> Result:
+    """`pipeline ask` with keys for all five, in whose place the server is."""
+    urls = {provider: server.base_url(provider) for provider in PROVIDERS}
+    keys = {get_provider(provider).key_variables[0]: "planted-0123456789" for provider in PROVIDERS}
+    env = {"CITEJURY_BASE_URLS": json.dumps(urls), **keys, **more}
+    return CliRunner().invoke(main, ["pipeline", "ask", *words, "--providers", providers], env=env)

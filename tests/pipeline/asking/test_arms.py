@@ -8,15 +8,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.questions import ArmFile
 from pipeline.asking.run_folder import read_errors, read_manifest
 from pipeline.asking.summary import reparse_run
 from pipeline.core.prompts import DEFAULT_PROMPTS
-from pipeline.core.schema import PROVIDERS
 from pipeline.csv.file import read_answers
 from pipeline.csv.rows import identify_call, place_of
-from pipeline.providers import get_provider
 from pipeline.records.run import records_from_run
+from tests.support.ask_bench import run_ask
 from tests.support.csv_check import check_file
 from tests.support.places import ROOT
 from tests.support.provider_server import ProviderServer, Status, responses_body
@@ -45,13 +43,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(server: ProviderServer, *words: str, out: str = "run", providers: str = "openai", **more: str) -> Result:
-    urls = {provider: server.base_url(provider) for provider in PROVIDERS}
-    keys = {get_provider(provider).key_variables[0]: "planted-0123456789" for provider in PROVIDERS}
-    env = {"CITEJURY_BASE_URLS": json.dumps(urls), **keys, **more}
-    return CliRunner().invoke(
-        main, ["pipeline", "ask", "two.csv", "--out", out, "--providers", providers, *words], env=env
-    )
+def ask(server: ProviderServer, *words: str, providers: str = "openai", **more: str) -> Result:
+    return run_ask(server, "two.csv", "--out", "run", *words, providers=providers, **more)
 
 
 def places(run: Path) -> list[tuple[str, str, str, str]]:
@@ -65,7 +58,7 @@ def default(text: str) -> str:
     return DEFAULT_PROMPTS.user_prompt(text)
 
 
-def test_every_narrative_is_put_by_every_arm_as_often_as_wanted(folder: Path) -> None:
+def test_every_narrative_is_put_by_every_arm_as_often_as_wanted_and_comes_back_with_it(folder: Path) -> None:
     with ProviderServer() as server:
         done = ask(server, *ARMS, "--repeats", "2", "--max-tokens", "500", "--max-uses", "3")
         assert done.exit_code == 0, done.output
@@ -80,33 +73,25 @@ def test_every_narrative_is_put_by_every_arm_as_often_as_wanted(folder: Path) ->
     for body, text in zip(other, ("A", "B"), strict=True):
         assert body["input"] == [{"role": "user", "content": default(text)}]
         assert (body["max_output_tokens"], "user_location" in body["tools"][0]) == (500, False)
-    assert check_file(folder / "run" / "openai.csv") == []
-
-
-def test_which_answer_is_of_which_arm_and_repeat_comes_back_in_the_records_and_after_reparse(folder: Path) -> None:
-    with ProviderServer() as server:
-        ask(server, *ARMS, "--repeats", "2")
+    run = folder / "run"
+    assert check_file(run / "openai.csv") == []
     expected = [
         (narrative, arm, repeat, prompt)
         for narrative, text in (("N1", "A"), ("N2", "B"))
         for arm, prompt in (("short", f"I am a nurse.\n\n{text} Yes or no?"), ("long", default(text)))
         for repeat in ("1", "2")
     ]
-    assert places(folder / "run") == expected
-    damaged = (folder / "run" / "openai.csv").read_bytes().replace(b"with a source", b"with sources")
-    (folder / "run" / "openai.csv").write_bytes(damaged)
-    arms = read_manifest(folder / "run").arms
-    reparse_run(folder / "run", {})
-    assert places(folder / "run") == expected
-    assert read_manifest(folder / "run").arms == arms
+    assert places(run) == expected
+    (run / "openai.csv").write_bytes((run / "openai.csv").read_bytes().replace(b"with a source", b"with sources"))
+    arms = read_manifest(run).arms
+    reparse_run(run, {})
+    assert (places(run), read_manifest(run).arms) == (expected, arms)
 
 
 def test_an_arm_is_one_more_part_of_a_calls_identity_and_none_is_no_part() -> None:
-    run_id = "9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11"
-    call = ("openai", "N1", "text", 1, 1)
+    run_id, call = "9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11", ("openai", "N1", "text", 1, 1)
     assert identify_call(run_id, *call) == "4cab9350-9fea-535b-b22f-cc80d9943cb7"
-    ids = {identify_call(run_id, *call, arm) for arm in ("", "a", "1", "1:a")}
-    assert len(ids) == 4
+    assert len({identify_call(run_id, *call, arm) for arm in ("", "a", "1", "1:a")}) == 4
 
 
 def test_an_answer_tells_no_place_where_its_prompt_is_not_the_one_that_was_put(folder: Path) -> None:
@@ -115,9 +100,7 @@ def test_an_answer_tells_no_place_where_its_prompt_is_not_the_one_that_was_put(f
     manifest = read_manifest(folder / "run")
     [first, *_] = read_answers(folder / "run" / "openai.csv")
     told = (manifest.run_id, manifest.repeats, tuple(manifest.arms))
-    place = place_of(first, *told)
-    assert place is not None
-    assert (place.arm, place.repeat) == ("short", 1)
+    assert place_of(first, *told) == ("short", 1)
     assert place_of(first.model_copy(update={"answer_prompt": "A"}), *told) is None
     assert place_of(first, "no-uuid", 1) is None
 
@@ -135,22 +118,11 @@ def test_arms_providers_and_repeats_are_added_to_what_is_there(folder: Path) -> 
         ask(server, "--arm", "all:all.toml", providers="claude")
         ask(server, "--arm", "all:all.toml", providers="claude,openai")
     assert read_manifest(folder / "run").arms["all"].models == {"claude": "c", "openai": "o"}
-    told = Counter((arm, repeat) for _, arm, repeat, _ in places_of_openai(folder / "run"))
-    assert told == {
-        ("", "1"): 2,
-        ("short", "1"): 2,
-        ("short", "2"): 1,
-        ("long", "1"): 1,
-        ("long", "2"): 1,
-        ("all", "1"): 2,
-    }
+    records = (each.provenance for each in records_from_run(folder / "run"))
+    told = Counter(f"{each.arm} {each.repeat}" for each in records if each.model_name == "openai")
+    assert told == {" 1": 2, "short 1": 2, "short 2": 1, "long 1": 1, "long 2": 1, "all 1": 2}
     now = list(read_answers(folder / "run" / "openai.csv"))
     assert [answer for answer in now if answer in first] == first
-
-
-def places_of_openai(run: Path) -> list[tuple[str, str, str, str]]:
-    told = [record.provenance for record in records_from_run(run)]
-    return [(each.narrative_id, each.arm, each.repeat, "") for each in told if each.model_name == "openai"]
 
 
 @pytest.mark.parametrize(
@@ -217,24 +189,20 @@ def test_an_arm_that_cannot_be_used_is_one_plain_line_and_nothing_is_sent(
     assert done.stderr.count("\n") == 1
 
 
-def test_one_name_for_two_arms_or_one_model_for_two_providers_is_refused(folder: Path) -> None:
+def test_names_that_are_one_and_one_model_for_two_providers_are_refused(folder: Path) -> None:
     with ProviderServer() as server:
         twice = ask(server, *ARMS[:2], *ARMS[:2])
         cases = ask(server, *ARMS[:2], "--arm", "Short:long.toml")
         both = ask(server, *ARMS[:2], providers="openai,claude")
         assert not server.calls
+        assert ask(server, *ARMS[:2]).exit_code == 0
+        calls = len(server.calls)
+        later = ask(server, "--arm", "SHORT:short.toml")
+        assert (later.exit_code, len(server.calls)) == (1, calls)
     assert "names 'short' twice" in twice.stderr
     assert "names 'short' and 'Short', which differ only by case" in cases.stderr
     assert "names one `model` for openai, claude" in both.stderr
-
-
-def test_an_arm_that_differs_from_one_of_the_run_only_by_case_is_refused(folder: Path) -> None:
-    with ProviderServer() as server:
-        assert ask(server, *ARMS[:2]).exit_code == 0
-        calls = len(server.calls)
-        done = ask(server, "--arm", "SHORT:short.toml")
-        assert (done.exit_code, len(server.calls)) == (1, calls)
-    assert "has an arm 'short', from which 'SHORT' differs only by case" in done.stderr
+    assert "has an arm 'short', from which 'SHORT' differs only by case" in later.stderr
     assert list(read_manifest(folder / "run").arms) == ["short"]
 
 
@@ -290,7 +258,3 @@ def test_the_three_askers_ask_in_english_german_and_japanese(folder: Path) -> No
     assert all("「ガムは残る。」" in asked["J", arm] for arm in ("neutral", "leading", "malicious"))
     assert "„Kaugummi bleibt.“\n\nWas ist darüber bekannt?" in asked["D", "neutral"]
     assert asked["E", "leading"].startswith("I know that this is true:\n\n“Gum stays.”")
-
-
-def test_every_key_of_an_arms_file_has_a_sentence() -> None:
-    assert all(field.description for field in ArmFile.model_fields.values())

@@ -7,18 +7,18 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from exports.cli import main
 from pipeline.asking.questions import Arm, plan_calls
 from pipeline.asking.run_folder import read_manifest
-from pipeline.core.errors import InputError, SettingsError
-from pipeline.core.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, PromptSettings, read_prompt_files, text_digest
+from pipeline.core.errors import SettingsError
+from pipeline.core.prompts import DEFAULT_PROMPTS, SYSTEM_PROMPT, PromptSettings, text_digest
 from pipeline.core.schema import PROVIDERS, Narrative
 from pipeline.csv.file import read_answers
-from pipeline.providers import get_provider
 from pipeline.records.run import records_from_run
 from pipeline.settings import read_settings
+from tests.support.ask_bench import run_ask
 from tests.support.places import NO_SHARED, ROOT, SHARED
 from tests.support.provider_server import ProviderServer
 
@@ -43,43 +43,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(server: ProviderServer, *words: str, providers: str = "openai") -> Result:
-    urls = {provider: server.base_url(provider) for provider in PROVIDERS}
-    keys = {get_provider(provider).key_variables[0]: "planted-0123456789" for provider in PROVIDERS}
-    env = {"CITEJURY_BASE_URLS": json.dumps(urls), **keys}
-    return CliRunner().invoke(main, ["pipeline", "ask", *words, "--providers", providers], env=env)
-
-
-def texts(server: ProviderServer, provider: str) -> str:
-    return " ".join(json.dumps(call.body, ensure_ascii=False) for call in server.calls_of(provider))
-
-
-def sent(server: ProviderServer) -> list[tuple[str, str]]:
-    """System and user prompt of each call to OpenAI, in order."""
-    return [tuple(message["content"] for message in call.body["input"]) for call in server.calls_of("openai")]
-
-
-def test_prompts_of_the_settings_go_to_all_five_letter_by_letter(folder: Path) -> None:
+def test_prompts_of_the_settings_go_to_all_five_letter_by_letter_and_the_manifest_keeps_them(folder: Path) -> None:
     Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
+    model = ("--model", "perplexity=maker/model")
     with ProviderServer() as server:
-        done = ask(
-            server, "one.csv", "--out", "run", "--model", "perplexity=maker/model", providers=",".join(PROVIDERS)
-        )
+        done = run_ask(server, "one.csv", "--out", "run", *model, providers=",".join(PROVIDERS))
         assert done.exit_code == 0, done.output
         for provider in PROVIDERS:
-            assert '{x} \\"A {x} b\\" A {x} b?' in texts(server, provider)
-            assert "Cite {note_text} and {x}." in texts(server, provider)
+            bodies = " ".join(json.dumps(call.body, ensure_ascii=False) for call in server.calls_of(provider))
+            assert '{x} \\"A {x} b\\" A {x} b?' in bodies
+            assert "Cite {note_text} and {x}." in bodies
+        run_ask(server, "one.csv", "--out", "run", "--repeats", "2", *model)
     for provider in PROVIDERS:
-        [answer] = read_answers(folder / "run" / f"{provider}.csv")
-        assert answer.answer_prompt == '{x} "A {x} b" A {x} b?'
-    assert {record.provenance.repeat for record in records_from_run(folder / "run")} == {"1"}
-
-
-def test_the_manifest_keeps_every_prompt_with_its_digest(folder: Path) -> None:
-    Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
-    with ProviderServer() as server:
-        ask(server, "one.csv", "--out", "run")
-        ask(server, "one.csv", "--out", "run", "--repeats", "2")
+        prompts = {answer.answer_prompt for answer in read_answers(folder / "run" / f"{provider}.csv")}
+        assert prompts == {'{x} "A {x} b" A {x} b?'}
     kept = json.loads((folder / "run" / "manifest.json").read_text(encoding="utf-8"))["prompts"]
     assert kept["system"] == "Cite {note_text} and {x}."
     assert kept["languages"]["de"]["user_template"] == "Stimmt das: {note_text}"
@@ -91,22 +68,21 @@ def test_files_take_the_place_of_settings_in_every_language(folder: Path) -> Non
     Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
     Path("system.txt").write_bytes("\ufeffSay “yes”\r\nor no.\r\n".encode())
     Path("template.txt").write_text("True? {note_text}\n", encoding="utf-8")
+    prompts = ("--system-prompt", "system.txt", "--user-template", "template.txt")
     with ProviderServer() as server:
-        done = ask(
-            server, "two.csv", "--out", "run", "--system-prompt", "system.txt", "--user-template", "template.txt"
-        )
-        assert done.exit_code == 0, done.output
-        assert sorted(sent(server)) == [
-            ("Say “yes”\nor no.", f"True? {GERMAN}"),
-            ("Say “yes”\nor no.", f"True? {ENGLISH}"),
-        ]  # fmt: skip
+        assert run_ask(server, "two.csv", "--out", "run", *prompts).exit_code == 0
+        sent = sorted(tuple(message["content"] for message in call.body["input"]) for call in server.calls)
+        Path("system.txt").write_text("", encoding="utf-8")  # an empty one is not sent
+        run_ask(server, "one.csv", "--out", "other", *prompts)
+        assert [message["role"] for message in server.calls[-1].body["input"]] == ["user"]
+    assert sent == [("Say “yes”\nor no.", f"True? {text}") for text in (GERMAN, ENGLISH)]
 
 
 def test_each_narrative_is_asked_in_the_words_of_its_language(folder: Path) -> None:
     Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
     with ProviderServer() as server:
-        ask(server, "two.csv", "--out", "run")
-        ask(server, "told.csv", "--out", "other")
+        run_ask(server, "two.csv", "--out", "run")
+        run_ask(server, "told.csv", "--out", "other")
     by_text = {answer.narrative_prompt: answer.answer_prompt for answer in read_answers(folder / "run" / "openai.csv")}
     assert by_text == {GERMAN: f"Stimmt das: {GERMAN}", ENGLISH: f'{{x}} "{ENGLISH}" {ENGLISH}?'}
     told = [answer.answer_prompt for answer in read_answers(folder / "other" / "openai.csv")]
@@ -147,31 +123,31 @@ def test_no_english_claim_is_put_in_the_words_of_another_language() -> None:
 def test_a_prompt_that_changed_is_refused_with_both_and_nothing_is_sent(folder: Path) -> None:
     Path("system.txt").write_text("You are brief, and cite.", encoding="utf-8")
     with ProviderServer() as server:
-        ask(server, "one.csv", "--out", "run")
+        run_ask(server, "one.csv", "--out", "run")
         before = (folder / "run" / "manifest.json").read_bytes()
         for words in (["--system-prompt", "system.txt"], ["--system-prompt", "system.txt", "--dry-run"]):
-            done = ask(server, "one.csv", "--out", "run", *words)
+            done = run_ask(server, "one.csv", "--out", "run", *words)
             assert done.exit_code == 1
             assert "You check statements" in done.stderr
             assert "You are brief, and cite." in done.stderr
             assert text_digest(SYSTEM_PROMPT)[:12] in done.stderr
             assert done.stderr.count("\n") == 1
         assert len(server.calls) == 1
-        assert ask(server, "one.csv", "--out", "run").exit_code == 0
+        assert run_ask(server, "one.csv", "--out", "run").exit_code == 0
     assert json.loads(before)["prompts"] == read_manifest(folder / "run").model_dump()["prompts"]
 
 
 def test_a_run_of_before_prompts_could_be_set_was_asked_with_the_default(folder: Path) -> None:
     with ProviderServer() as server:
-        ask(server, "one.csv", "--out", "run")
+        run_ask(server, "one.csv", "--out", "run")
         path = folder / "run" / "manifest.json"
         manifest = json.loads(path.read_text(encoding="utf-8"))
         del manifest["prompts"], manifest["arms"]
         path.write_text(json.dumps(manifest), encoding="utf-8")
         assert [each.provenance.repeat for each in records_from_run(folder / "run")] == ["1"]
-        assert "1 kept, 0 new" in ask(server, "one.csv", "--out", "run").stderr
+        assert "1 kept, 0 new" in run_ask(server, "one.csv", "--out", "run").stderr
         Path("citejury.toml").write_text(SETTINGS, encoding="utf-8")
-        assert "is given now" in ask(server, "one.csv", "--out", "run").stderr
+        assert "is given now" in run_ask(server, "one.csv", "--out", "run").stderr
         assert len(server.calls) == 1
 
 
@@ -200,7 +176,7 @@ def test_a_template_that_cannot_be_used_is_one_plain_line(folder: Path, content:
     if content is not None:
         Path("template.txt").write_bytes(content)
     with ProviderServer() as server:
-        done = ask(server, "one.csv", "--out", "run", "--user-template", "template.txt")
+        done = run_ask(server, "one.csv", "--out", "run", "--user-template", "template.txt")
         assert (done.exit_code, len(server.calls), (folder / "run").exists()) == (1, 0, False)
     assert told in done.stderr
     assert "'template.txt'" in done.stderr
@@ -212,12 +188,9 @@ def test_a_template_that_cannot_be_used_is_one_plain_line(folder: Path, content:
     [
         (
             'user_template = "No place"',
-            "`[prompts] user_template` in `citejury.toml` cannot be used: The user template 'No place' has no",
+            "`[prompts] user_template` in `citejury.toml` cannot be used: The user template",
         ),
-        (
-            'sytem = "x"',
-            "`citejury.toml` has an unknown setting `[prompts] sytem`; there are `system`, `user_template`",
-        ),
+        ('sytem = "x"', "has an unknown setting `[prompts] sytem`; there are `system`, `user_template`"),
         ("system = 1", "`[prompts] system`"),
         ("[prices.x]\ninptu = 3", "unknown setting `[prices.x] inptu`; there are `input`, `output`, `search`"),
         ("[prompts.de]\npersona = 1", "`[prompts.de] persona` in `citejury.toml`"),
@@ -250,7 +223,7 @@ def test_an_unknown_setting_and_a_variable_that_is_no_table_are_named(monkeypatc
 def test_a_provider_that_the_settings_spell_wrong_is_one_line_that_names_the_file(folder: Path, table: str) -> None:
     Path("citejury.toml").write_text(f'[{table}]\nopenia = "https://h"\n', encoding="utf-8")
     with ProviderServer() as server:
-        done = ask(server, "one.csv", "--out", "run")
+        done = run_ask(server, "one.csv", "--out", "run")
         assert not server.calls
     assert (
         done.stderr == f"Error: `[{table}]` in `citejury.toml`: There is no provider 'openia'. Did you mean 'openai'?\n"
@@ -263,19 +236,11 @@ def test_what_was_sent_is_kept_letter_by_letter_whatever_a_narrative_holds(folde
         csv.writer(file).writerows([("narrative_id", "prompt"), ("N1", text), ("N1", text)])
     Path("template.txt").write_text("\t{note_text}\u0085|{note_text} ", encoding="utf-8")
     with ProviderServer() as server:
-        ask(server, "one.csv", "--out", "run", "--user-template", "template.txt", "--repeats", "2")
+        run_ask(server, "one.csv", "--out", "run", "--user-template", "template.txt", "--repeats", "2")
         prompts = {call.body["input"][-1]["content"] for call in server.calls}
     assert prompts == {f"\t{text}\u0085|{text} "}
     assert {answer.answer_prompt for answer in read_answers(folder / "run" / "openai.csv")} == prompts
     assert [record.provenance.repeat for record in records_from_run(folder / "run")] == ["1", "2"] * 2
-
-
-def test_an_empty_system_prompt_is_not_sent(folder: Path) -> None:
-    Path("system.txt").touch()
-    with ProviderServer() as server:
-        ask(server, "one.csv", "--out", "run", "--system-prompt", "system.txt")
-        [call] = server.calls
-    assert [message["role"] for message in call.body["input"]] == ["user"]
 
 
 def test_what_is_given_for_one_language_stays_beside_what_is_given_for_all() -> None:
@@ -287,9 +252,3 @@ def test_what_is_given_for_one_language_stays_beside_what_is_given_for_all() -> 
     assert first.user_prompt("Hm", "de").startswith("Ich bin Arzt.\n\nHm\n\n")
     assert then.user_prompt("Hm").startswith("I teach.\n\nHm\n\n")
     assert then.changed_by(PromptSettings()) == then
-
-
-def test_no_file_is_no_prompt() -> None:
-    assert read_prompt_files(None, None) == PromptSettings()
-    with pytest.raises(InputError, match="cannot be read"):
-        read_prompt_files(Path(), None)
