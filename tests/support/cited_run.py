@@ -2,14 +2,20 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
+from pipeline.asking.gather import Online, fetch_missing
+from pipeline.asking.run_sources import RunSources, write_run_records
 from pipeline.citations.addresses import source_domain
+from pipeline.core.errors import InputError
 from pipeline.core.schema import StoredAnswer
 from pipeline.csv.file import write_answers
 from pipeline.providers import read_payload
+from pipeline.sources.choose import PassageLimits
+from pipeline.sources.store import open_store
 
 NAMES = UUID("5d1c6f5e-0b0a-4d6c-9a55-3f0f6f0c2a11")
 
@@ -63,3 +69,21 @@ def sonar_answer(text: str, results: Mapping[str, str]) -> StoredAnswer:
     answer = read_payload("perplexity", raw)
     plain = cited_answer(0, "Is honey safe?", answer.text, answer.citations, "perplexity")
     return plain.model_copy(update={"answer_raw_json": raw, "search_results": answer.search_results})
+
+
+def read_pages(run: Path, online: Online) -> RunSources:
+    """What `pipeline sources` does with the run: its store and its records stand beside it."""
+    with open_store(run.parent / "store.db") as store:
+        return write_run_records(
+            run,
+            run.parent / "records.jsonl",
+            store,
+            PassageLimits(),
+            lambda store, keys: fetch_missing(store, keys, online, "run", lambda *_: None, lambda _: None),
+        )
+
+
+def are_stored(path: Path, urls: Sequence[str]) -> bool:
+    with suppress(InputError), open_store(path, read_only=True) as store:
+        return all(store.outcome(url) for url in urls)
+    return False

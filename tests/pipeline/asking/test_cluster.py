@@ -5,25 +5,21 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.gather import Online, fetch_missing
-from pipeline.asking.run_sources import write_run_records
-from pipeline.core.errors import InputError
+from pipeline.asking.gather import Online
 from pipeline.records.run import read_records
-from pipeline.sources.choose import PassageLimits
 from pipeline.sources.fetch import Fetcher, FetchPolicy, SiteMemory
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.politeness import HostQueue
-from pipeline.sources.store import open_store
-from tests.support.cited_run import write_run
+from tests.support.cited_run import are_stored, read_pages, write_run
 from tests.support.dask_cluster import DaskCluster, dask_cluster
 from tests.support.web import Asked, Page, Web
 
@@ -88,16 +84,12 @@ def words_of(run: Path, web: SmallWeb, scheduler: str) -> list[str]:
     return words + [word for host, port in web.addresses() for word in ("--allow-address", f"{host}:{port}")]
 
 
-class Command:
-    """The command, under way in a thread of its own."""
-
-    def __init__(self, run: Path, web: SmallWeb, scheduler: str) -> None:
-        self.pool = ThreadPoolExecutor(1)
-        self.result = self.pool.submit(CliRunner().invoke, main, words_of(run, web, scheduler))
-
-    def ended(self) -> Result:
-        with self.pool:
-            return self.result.result(timeout=300)
+def started(run: Path, web: SmallWeb, scheduler: str) -> Future[Result]:
+    """The command, in a thread of its own."""
+    pool = ThreadPoolExecutor(1)
+    result = pool.submit(CliRunner().invoke, main, words_of(run, web, scheduler))
+    pool.shutdown(wait=False)
+    return result
 
 
 @pytest.fixture
@@ -113,16 +105,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
 
 
 def records_of_one_machine(folder: Path, web: SmallWeb) -> bytes:
-    run = write_run(folder / "run", web.cited())
-    online = Online(lambda: guarded_client(web.addresses()), QUICK)
-    with open_store(folder / "store.db") as store:
-        write_run_records(
-            run,
-            folder / "records.jsonl",
-            store,
-            PassageLimits(),
-            lambda store, keys: fetch_missing(store, keys, online, "", lambda *_: None, lambda _: None),
-        )
+    read_pages(write_run(folder / "run", web.cited()), Online(lambda: guarded_client(web.addresses()), QUICK))
     return (folder / "records.jsonl").read_bytes()
 
 
@@ -133,7 +116,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_records_are_those_of_one_ma
     for each in web.webs:
         each.asked.clear()
     web.holding.add("/4/1")
-    command = Command(write_run(tmp_path / "run", web.cited()), web, cluster.address)
+    command = started(write_run(tmp_path / "run", web.cited()), web, cluster.address)
     cluster.wait(web.held.is_set)
     others = [
         url for urls in web.cited().values() for url in urls if url.startswith("http://127.") and "/4/" not in url
@@ -143,7 +126,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_records_are_those_of_one_ma
     killed.kill()
     killed.wait()
     web.holding.clear()
-    made = command.ended()
+    made = command.result(timeout=300)
     assert made.exit_code == 0, made.stderr
     assert "go to 3 workers, 12 sites at a time" in made.stderr
     assert (tmp_path / "records.jsonl").read_bytes() == alone
@@ -171,42 +154,21 @@ def test_a_scheduler_that_is_not_there_is_one_plain_line(web: SmallWeb, tmp_path
     assert not (tmp_path / "records.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    "address", ["hello", "127.0.0.1", "tcp://127.0.0.1", "tcp://:1", "tcp://h:99999", "http://h:1", "tcp://h:1/x"]
-)
-def test_an_address_that_is_none_is_bad_input_in_one_line(tmp_path: Path, address: str) -> None:
-    run = write_run(tmp_path / "run", {"Answer.": ["http://127.0.0.1/"]})
-    words = ["pipeline", "sources", str(run), "--out", str(tmp_path / "records.jsonl"), "--scheduler", address]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 1
-    assert not (tmp_path / "store.db").exists()
-    assert done.stderr == (
-        f"Error: {address!r} is no address of a Dask scheduler. Write `--scheduler tcp://HOST:PORT`, as `dask "
-        "scheduler` says it when it starts.\n"
-    )
-
-
 def test_a_scheduler_that_goes_away_costs_nothing_that_was_read(
     cluster: DaskCluster, web: SmallWeb, tmp_path: Path
 ) -> None:
     """The last test of the cluster, which ends with it."""
     web.holding.add("/4/1")
     urls = [web.url(4, "/4/1"), web.url(0, "/0/0")]
-    command = Command(write_run(tmp_path / "run", {"Answer.": urls}), web, cluster.address)
+    command = started(write_run(tmp_path / "run", {"Answer.": urls}), web, cluster.address)
     cluster.wait(web.held.is_set)
     cluster.wait(lambda: are_stored(tmp_path / "store.db", urls[1:]))
     cluster.kill()
-    made = command.ended()
+    made = command.result(timeout=300)
     assert made.exit_code == 1
     assert made.stderr.splitlines()[-1].startswith(f"Error: The Dask scheduler at {cluster.address} is gone.")
     assert "Traceback" not in made.stderr, made.stderr
     assert not (tmp_path / "records.jsonl").exists()
-
-
-def are_stored(path: Path, urls: Sequence[str]) -> bool:
-    with suppress(InputError), open_store(path, read_only=True) as store:
-        return all(store.outcome(url) for url in urls)
-    return False
 
 
 def test_without_a_scheduler_nothing_of_the_cluster_is_loaded(tmp_path: Path) -> None:
@@ -220,13 +182,6 @@ assert "pipeline.asking.gather" in sys.modules
 assert not {{"distributed", "dask", "tornado"}} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-
-
-def test_a_cluster_cannot_be_asked_offline(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", {"Answer.": []})
-    words = ["pipeline", "sources", str(run), "--out", "r.jsonl", "--offline", "--scheduler", "tcp://127.0.0.1:1"]
-    result = CliRunner().invoke(main, words)
-    assert (result.exit_code, "leave one out" in result.stderr) == (2, True)
 
 
 def test_a_fetcher_that_keeps_to_a_site_gives_other_sites_back_and_another_one_goes_on(web: SmallWeb) -> None:

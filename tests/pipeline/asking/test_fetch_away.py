@@ -8,15 +8,12 @@ from typing import TypeVar
 
 import pytest
 
-from pipeline.asking.gather import Online, fetch_missing
-from pipeline.asking.run_sources import RunSources, write_run_records
+from pipeline.asking.gather import Gathered, Online
 from pipeline.records.run import read_records
-from pipeline.sources.choose import PassageLimits
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.politeness import AWAY_AFTER
-from pipeline.sources.store import open_store
-from tests.support.cited_run import write_run
+from tests.support.cited_run import read_pages, write_run
 from tests.support.web import Asked, Loopback, Page, Site, Web
 
 Came = TypeVar("Came")
@@ -33,28 +30,17 @@ def with_fetcher(web: Web, job: Callable[[Fetcher], Awaitable[Came]]) -> Came:
     return asyncio.run(go())
 
 
-def read_pages(run: Path, online: Online) -> RunSources:
-    with open_store(run.parent / "store.db") as store:
-        return write_run_records(
-            run,
-            run.parent / "records.jsonl",
-            store,
-            PassageLimits(),
-            lambda store, keys: fetch_missing(store, keys, online, "", lambda url, reason: None, lambda total: None),
-        )
-
-
-def test_ten_hosts_in_a_row_that_cannot_be_reached_are_the_network() -> None:
+def test_ten_hosts_in_a_row_that_cannot_be_reached_are_the_network_unless_somebody_has_answered() -> None:
     with Web({"a.example": {"/": "page"}}) as web:
 
-        async def go(fetcher: Fetcher) -> bool:
+        async def go(fetcher: Fetcher) -> list[bool]:
             away = []
-            for url in [*NOBODY[:AWAY_AFTER], web.url("a.example")]:
+            for url in [*NOBODY[:AWAY_AFTER], web.url("a.example"), *NOBODY[AWAY_AFTER:]]:
                 await fetcher.fetch(url)
                 away.append(fetcher.network.away)
-            return away == [False] * (AWAY_AFTER - 1) + [True, False]
+            return away
 
-        assert with_fetcher(web, go)
+        assert with_fetcher(web, go) == [False] * (AWAY_AFTER - 1) + [True] + [False] * 6
 
 
 def test_hosts_that_break_the_protocol_are_there() -> None:
@@ -88,27 +74,13 @@ def test_two_pages_that_break_the_protocol_do_not_close_their_host_however_often
         assert with_fetcher(web, go) == ["network", "network", "page"]
 
 
-def test_where_somebody_answered_names_without_a_host_say_nothing_about_the_network() -> None:
-    with Web({"a.example": {"/": "page"}}) as web:
-
-        async def go(fetcher: Fetcher) -> bool:
-            for url in [web.url("a.example"), *NOBODY]:
-                await fetcher.fetch(url)
-            return fetcher.network.away
-
-        assert not with_fetcher(web, go)
-
-
 def test_hosts_that_nobody_reached_before_do_not_stop_a_run_that_is_gone_on_with(tmp_path: Path) -> None:
     sites: dict[str, Callable[[Asked], Page]] = {"a.example": lambda asked: Page(ARTICLE)}
     with Web(sites) as web:
         run = write_run(tmp_path / "run", {"One.": [web.url("a.example"), *NOBODY]})
         first = read_pages(run, Online(web.client, QUICK))
         second = read_pages(run, Online(web.client, QUICK))
-    assert first.gathered
-    assert second.gathered
-    assert (first.gathered.away, second.gathered.away) == (False, False)
-    assert (first.gathered.fetched, second.gathered.fetched) == (1 + len(NOBODY), len(NOBODY))
+    assert [first.gathered, second.gathered] == [Gathered(1 + len(NOBODY)), Gathered(len(NOBODY))]
     (record,) = read_records(tmp_path / "records.jsonl")
     assert [source.reason for source in record.sources] == ["page"] + ["no_such_host"] * len(NOBODY)
 

@@ -15,20 +15,19 @@ from click.testing import CliRunner, Result
 
 from annotation.argilla.display import source_of
 from exports.cli import main
-from pipeline.asking.gather import HostQueues, Online, Wanted, fetch_missing
-from pipeline.asking.run_sources import RunSources, write_run_records
-from pipeline.core.errors import InputError
+from pipeline.asking.gather import HostQueues, Online, Wanted
+from pipeline.asking.run_sources import RunSources
 from pipeline.records.run import read_records
 from pipeline.records.schema import QueryResponse
-from pipeline.sources.choose import PassageLimits, Tally, tally_lines
+from pipeline.sources.choose import Tally, tally_lines
 from pipeline.sources.fetch import FetchPolicy
-from pipeline.sources.store import open_store
-from tests.support.cited_run import cited_answer, sonar_answer, write_run
+from tests.support.cited_run import are_stored, cited_answer, read_pages, sonar_answer, write_run
 from tests.support.web import Asked, Page, Site, Web
 
 HONEY = "Raw honey is safe for adults, say the doctors of the clinic. Babies below one year must not eat it at all."
 BEES = "Bees make honey from the nectar of flowers. A hive of bees makes thirty kilograms of honey in a good year."
 POLICY = FetchPolicy(delay=0, retries=0, max_seconds=30)
+NO_ADDRESSES = ("hello", "127.0.0.1", "tcp://127.0.0.1", "tcp://:1", "tcp://h:99999", "http://h:1", "tcp://h:1/x")
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
 
 
@@ -53,16 +52,8 @@ def web() -> Iterator[Web]:
         yield web
 
 
-def read_pages(run: Path, web: Web, refresh: bool = False) -> RunSources:
-    online = Online(web.client, POLICY, refresh)
-    with open_store(run.parent / "store.db") as store:
-        return write_run_records(
-            run,
-            run.parent / "records.jsonl",
-            store,
-            PassageLimits(),
-            lambda store, keys: fetch_missing(store, keys, online, "", lambda url, reason: None, lambda total: None),
-        )
+def read_web(run: Path, web: Web, refresh: bool = False) -> RunSources:
+    return read_pages(run, Online(web.client, POLICY, refresh))
 
 
 def records_in(folder: Path) -> list[QueryResponse]:
@@ -96,25 +87,16 @@ def read_run(web: Web, tmp_path_factory: pytest.TempPathFactory) -> ReadRun:
     write_run(run, [sonar_answer("It is safe[1][2].", results)])
     line = {"answer_id": "a", "n": 1, "url": REDIRECT, "resolved_url": honey}
     (run / "citations.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    made = read_pages(run, web)
+    made = read_web(run, web)
     records = {record.provenance.model_name: record for record in records_in(run.parent)}
     return ReadRun(run, [*pages, *strange], made, records)
 
 
 def test_each_source_ends_in_one_state_with_its_reason(read_run: ReadRun) -> None:
     record = read_run.records["openai"]
-    assert [(source.state, source.reason) for source in record.sources] == [
-        ("read", "page"),
-        ("unread", "not_text"),
-        ("unread", "robots"),
-        ("unread", "status_403"),
-        ("gone", "status_404"),
-        ("unresolved", "no_such_host"),
-        ("unresolved", "refused"),
-        ("unresolved", "refused"),
-        ("unresolved", "not_a_url"),
-    ]
-    assert record.chunks
+    found = [f"{source.state} {source.reason}" for source in record.sources]
+    assert found[:5] == ["read page", "unread not_text", "unread robots", "unread status_403", "gone status_404"]
+    assert found[5:] == [f"unresolved {reason}" for reason in ("no_such_host", "refused", "refused", "not_a_url")]
     assert {(chunk.url, chunk.title, chunk.origin) for chunk in record.chunks} == {(read_run.urls[0], "Honey", "page")}
     assert "must not eat it" in record.context_set
     lines = "\n".join(tally_lines(read_run.made.tally))
@@ -160,10 +142,10 @@ def test_a_page_is_fetched_once_whoever_cites_it_and_a_passing_failure_is_tried_
     with Web({"good.test": {"/honey": article(HONEY)}, "moody.test": moody}) as web:
         urls = [web.url("good.test", "/honey"), web.url("good.test", "/honey#safety"), web.url("moody.test", "/moody")]
         run = write_run(tmp_path / "run", {"One.": urls, "Two.": urls[:1], "Three.": [web.url("good.test", "/gone")]})
-        read_pages(run, web)
+        read_web(run, web)
         assert [source.reason for source in records_in(tmp_path)[0].sources] == ["page", "page", "status_503"]
-        read_pages(run, web)
-        read_pages(run, web)
+        read_web(run, web)
+        read_web(run, web)
         assert web.paths("good.test") == ["/honey", "/gone"]
     assert tries == ["/moody"] * 2
     first, second, third = records_in(tmp_path)
@@ -181,10 +163,10 @@ def test_refreshing_asks_whether_a_page_has_changed_and_never_loses_what_was_rea
 
     with Web({"good.test": site}) as web:
         run = write_run(tmp_path / "run", {"One.": [web.url("good.test", path) for path in pages]})
-        read_pages(run, web)
+        read_web(run, web)
         before = (tmp_path / "records.jsonl").read_bytes()
         del pages["/lost"]
-        made = read_pages(run, web, refresh=True)
+        made = read_web(run, web, refresh=True)
         assert web.paths("good.test") == ["/same", "/lost"] * 2
     assert (tmp_path / "records.jsonl").read_bytes() == before
     assert made.gathered is not None
@@ -210,26 +192,23 @@ def test_a_file_of_the_user_is_the_page_for_good(tmp_path: Path) -> None:
         assert not (tmp_path / "other.jsonl").exists()
 
 
-def test_a_file_for_a_url_that_nobody_cites_is_told_with_what_is_cited_of_its_site(tmp_path: Path) -> None:
-    cited = [f"https://paper.test/{name}" for name in ("a", "b", "c", "d")]
+def test_a_file_is_read_for_every_form_of_its_url_and_what_is_cited_of_a_wrong_ones_site_is_said(
+    tmp_path: Path,
+) -> None:
+    forms = ["http://www.paper.test/article/", "https://paper.test/article"]
+    cited = [*forms, "https://paper.test/c", "https://paper.test/d"]
     run = write_run(tmp_path / "run", {"Honey is safe.": cited})
     (tmp_path / "page.txt").write_text(HONEY, encoding="utf-8")
-    wrong = "https://paper.test/artikle"
-    result = command(run, "--offline", "--add", wrong, str(tmp_path / "page.txt"))
+    file, wrong = str(tmp_path / "page.txt"), "https://paper.test/artikle"
+    result = command(run, "--offline", "--add", wrong, file)
     near = f"Of its site it cites {', '.join(cited[:3])} and others"
     assert f"{wrong} is kept, but no answer of this run cites it. {near}" in result.stderr
     assert result.stderr.index("Cited pages: 4") < result.stderr.index(f"No answer cites what you added for {wrong}")
     assert [source.state for source in records_in(tmp_path)[0].sources] == ["unfetched"] * 4
-
-
-def test_a_file_is_read_for_every_form_in_which_its_url_is_cited(tmp_path: Path) -> None:
-    forms = ["http://www.paper.test/article/", "https://paper.test/article"]
-    run = write_run(tmp_path / "run", {"Honey is safe.": forms})
-    (tmp_path / "page.txt").write_text(HONEY, encoding="utf-8")
-    result = command(run, "--offline", "--add", "https://www.paper.test/article", str(tmp_path / "page.txt"))
+    result = command(run, "--offline", "--add", "https://www.paper.test/article", file)
     assert f"is cited as {forms[0]} and as {forms[1]}; your file is read for that." in result.stderr
     assert "No answer cites" not in result.stderr
-    assert [source.reason for source in records_in(tmp_path)[0].sources] == ["added", "added"]
+    assert [source.reason for source in records_in(tmp_path)[0].sources] == ["added", "added", "not_tried", "not_tried"]
 
 
 def test_what_a_server_sends_instead_of_a_page_is_no_passage(tmp_path: Path) -> None:
@@ -248,16 +227,10 @@ def test_what_a_server_sends_instead_of_a_page_is_no_passage(tmp_path: Path) -> 
         paths = ("/news/why-honey-never-spoils", "/gone", "/moved", "/loop", "/live")
         urls = [web.url("good.test", path) for path in paths]
         run = write_run(tmp_path / "run", {"One.": urls})
-        read_pages(run, web)
+        read_web(run, web)
     (record,) = records_in(tmp_path)
-    found = [(source.state, source.reason) for source in record.sources]
-    assert found == [
-        ("unread", "home_page"),
-        ("gone", "soft_404"),
-        ("read", "page"),
-        ("unread", "redirects"),
-        ("read", "page"),
-    ]
+    found = [f"{source.state} {source.reason}" for source in record.sources]
+    assert found == ["unread home_page", "gone soft_404", "read page", "unread redirects", "read page"]
     assert {chunk.url for chunk in record.chunks} == {urls[2], urls[4]}
     assert "Raw honey is safe" in record.context_set
 
@@ -279,11 +252,13 @@ def test_without_a_store_and_offline_nobody_has_tried_yet(tmp_path: Path) -> Non
         (["--allow-address", "127.0.0.1"], 2, "ADDRESS:PORT"),
         (["--allow-address", "here:80"], 2, "ADDRESS:PORT"),
         (["--passages", "0"], 2, "--passages"),
+        (["--offline", "--scheduler", "tcp://127.0.0.1:1"], 2, "leave one out"),
+        *((["--scheduler", address], 1, f"{address!r} is no address of a Dask") for address in NO_ADDRESSES),
     ],
 )
 def test_options_that_cannot_be_are_refused(tmp_path: Path, options: Sequence[str], code: int, words: str) -> None:
     result = command(write_run(tmp_path / "run", {"Honey.": []}), *options)
-    assert (result.exit_code, words in result.stderr) == (code, True)
+    assert (result.exit_code, words in result.stderr, (tmp_path / "store.db").exists()) == (code, True, False)
 
 
 def test_where_the_network_is_away_nothing_is_called_unresolved(tmp_path: Path) -> None:
@@ -314,7 +289,7 @@ def test_killed_in_the_middle_it_goes_on_with_what_is_missing(tmp_path: Path) ->
         try:
             # The one page is stored and the other asked for: either may come first.
             wait_until(lambda: "/slow" in web.paths("127.0.0.1"), killed)
-            wait_until(lambda: is_stored(tmp_path / "store.db", web.url("127.0.0.1", "/first")), killed)
+            wait_until(lambda: are_stored(tmp_path / "store.db", [web.url("127.0.0.1", "/first")]), killed)
         finally:
             killed.send_signal(signal.SIGKILL)
             killed.wait()
@@ -336,23 +311,19 @@ def wait_until(reached: Callable[[], bool], process: subprocess.Popen[bytes]) ->
     raise AssertionError("it never came to the place where it is to be killed")
 
 
-def is_stored(path: Path, url: str) -> bool:
-    with suppress(InputError), open_store(path, read_only=True) as store:
-        return store.outcome(url) is not None
-    return False
-
-
 def test_a_host_with_many_pages_is_asked_from_the_start_and_no_more_at_once_than_it_bears() -> None:
     many = [Wanted(f"https://many.test/{number}") for number in range(3)]
     queues = HostQueues([Wanted("https://one.test/"), *many], lanes=2)
-    taken = [queues.take() for _ in range(4)]
-    urls = [each[0].url if each else "" for each in taken]
-    assert urls == ["https://many.test/0", "https://one.test/", "https://many.test/1", ""]
-    assert taken[0]
-    queues.give_back(taken[0][1])
-    again = queues.take()
-    assert again
-    assert again[0].url == "https://many.test/2"
+    first, *others = (queues.take() for _ in range(4))
+    assert first
+    assert [first[0].url, *(each and each[0].url for each in others)] == [
+        "https://many.test/0",
+        "https://one.test/",
+        "https://many.test/1",
+        None,
+    ]
+    queues.give_back(first[1])
+    assert queues.take() == (many[2], first[1])
 
 
 def test_no_password_is_shown(tmp_path: Path) -> None:

@@ -16,33 +16,25 @@ LIMIT = 400_000_000
 """Bytes; it takes 200 MB. Without `FetchPolicy.max_bytes` the bodies without end bring it to 1.1 GB (measured here)."""
 OUT_OF_TIME = ("timeout", "too_slow")
 """What any of them may come to on a machine that is busy with something else."""
-# A process of its own: the peak of this one would be that of whatever tests ran in it before.
 GATHER = """
 import json, sys
 from pathlib import Path
-from pipeline.asking.gather import Online, fetch_missing
-from pipeline.asking.run_sources import write_run_records
-from pipeline.sources.choose import PassageLimits
+from pipeline.asking.gather import Online
 from pipeline.sources.choose import tally_lines
 from pipeline.sources.fetch import FetchPolicy
 from pipeline.sources.store import open_store
+from tests.support.cited_run import read_pages
 from tests.support.hostile_web import HostileWeb
 from tests.support.peak_memory import peak_bytes
 
-def main():
+if __name__ == "__main__":
     folder, web = Path(sys.argv[1]), HostileWeb()
     web.port = int(sys.argv[2])
-    online = Online(web.client, FetchPolicy(max_bytes=200_000, max_seconds=5, retries=0, delay=0))
+    policy = FetchPolicy(max_bytes=200_000, max_seconds=5, retries=0, delay=0)
+    made = read_pages(folder / "run", Online(web.client, policy))
     with open_store(folder / "store.db") as store:
-        made = write_run_records(
-            folder / "run", folder / "records.jsonl", store, PassageLimits(),
-            lambda store, keys: fetch_missing(store, keys, online, "run", lambda *_: None, lambda _: None),
-        )
         events = [event.payload["url"] for event in store.events("run")]
     print(json.dumps({"summary": [*tally_lines(made.tally)], "events": events, "peak": peak_bytes()}))
-
-if __name__ == "__main__":
-    main()
 """
 
 
