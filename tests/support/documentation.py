@@ -3,6 +3,7 @@
 import ast
 import subprocess
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,56 +12,20 @@ import yaml
 from pydantic import BaseModel
 
 from annotation.argilla.labels import RULES, TASKS
-from annotation.judge.judgements import Evidence, FullJudgement
 from exports.cli import main
 from exports.csv.rows import EXTENDED_COLUMNS
 from exports.csv.schema import (
     COLUMNS,
     ROW_MODELS,
-    AnnotatorCounts,
-    ControlRow,
-    EvidenceRow,
-    ExportedDataset,
-    ExportedFile,
-    ExportFilters,
-    HistoryRow,
-    Manifest,
-    ProvenanceRow,
 )
 from exports.statistics.table import PAIR_STATISTICS, STATISTICS, Statistic
 from pipeline.asking.ask_live import OPTION_NAMES
-from pipeline.asking.index import IndexHead, IndexLine
-from pipeline.asking.ledger import LedgerLine
-from pipeline.asking.paid_replies import BadResponse, PausedLine
-from pipeline.asking.questions import ArmAsked, ArmFile
-from pipeline.asking.run_folder import NarrativesFile, ProviderCounts, RunManifest
-from pipeline.asking.run_state import LastStart
-from pipeline.core.prompts import PromptsAsked, PromptSettings
-from pipeline.core.schema import AnswerRow, AskOptions, ErrorLine
+from pipeline.core.schema import AnswerRow, AskOptions
 from pipeline.providers import every_provider
 from pipeline.providers.provider import Api, Batches, Provider
 from pipeline.records.schema import Passage, Provenance, QueryResponse, Source, SourceState
-from pipeline.research.artefacts import (
-    CitationEntry,
-    Clarify,
-    ParagraphLine,
-    PlanDetails,
-    PlanFile,
-    StageDetails,
-    StageEvent,
-    VerifyResult,
-)
-from pipeline.research.contracts import PAYLOADS, Citation, Claim, Config, Metrics, Reference, Report, Timeouts
-from pipeline.sources.schema import STATES, Chunk, Document, SearchResult, SourceMeta
-from pipeline.verifying.values import (
-    PageQuote,
-    Reading,
-    Uncited,
-    UnresolvedMark,
-    VerifiedReport,
-    VerifiedSentence,
-    VerifiedSource,
-)
+from pipeline.research.contracts import PAYLOADS
+from pipeline.sources.schema import STATES
 from tests.product.test_layout import OLD_NAME, ORDER, PACKAGES, is_folder, modules, place
 from tests.support.argilla_patches import patch_rows
 
@@ -99,14 +64,19 @@ def field_table(model: type[BaseModel]) -> str:
     )
 
 
-def field_tables(*models: type[BaseModel], level: str = "###") -> str:
+def fields(module: str, name: str) -> str:
+    """The table of a model, found by its name."""
+    return field_table(getattr(import_module(module), name))
+
+
+def models(module: str, *names: str, level: str = "###") -> str:
     """The tables of several models, each under its name and what it is."""
 
-    def part(model: type[BaseModel]) -> str:
-        said = sentence(model.__doc__).partition(" (")[0].rstrip(".")
-        return f"{level} {model.__name__}\n\n{said}.\n\n{field_table(model)}"
+    def part(name: str) -> str:
+        said = sentence(getattr(import_module(module), name).__doc__).partition(" (")[0].rstrip(".")
+        return f"{level} {name}\n\n{said}.\n\n{fields(module, name)}"
 
-    return "\n".join(map(part, models))
+    return "\n".join(map(part, names))
 
 
 def type_of(schema: dict[str, Any]) -> str:
@@ -225,26 +195,6 @@ def extended_columns() -> str:
     return ", ".join(f"`{name}`" for name in EXTENDED_COLUMNS) + ".\n"
 
 
-def export_marks() -> str:
-    return field_table(EvidenceRow)
-
-
-def export_provenance() -> str:
-    return field_table(ProvenanceRow)
-
-
-def export_controls() -> str:
-    return field_table(ControlRow)
-
-
-def export_history() -> str:
-    return field_table(HistoryRow)
-
-
-def export_manifest() -> str:
-    return field_tables(Manifest, ExportedDataset, AnnotatorCounts, ExportFilters, ExportedFile, level="####")
-
-
 WHERE = {"terminal": "terminal", "page": "Markdown", "paper": "LaTeX", "report": "report", "card": "data card"}
 
 
@@ -277,10 +227,6 @@ def label_rules() -> str:
     return table("rule | ", rows)
 
 
-def judgements() -> str:
-    return field_tables(FullJudgement, Evidence, level="##")
-
-
 def records() -> str:
     titles = {QueryResponse: "The record", Source: "A source", Passage: "A passage", Provenance: "Provenance"}
     return "\n".join(f"## {title}\n\n{model.__doc__}\n\n{field_table(model)}" for model, title in titles.items())
@@ -294,60 +240,11 @@ def states() -> str:
     return table("state | reasons", map(row, get_args(SourceState)))
 
 
-def error_line() -> str:
-    return field_table(ErrorLine)
-
-
-def index_head() -> str:
-    return field_table(IndexHead)
-
-
-def index_line() -> str:
-    return field_table(IndexLine)
-
-
-def batch_lines() -> str:
-    return field_tables(LedgerLine, PausedLine)
-
-
-def bad_response() -> str:
-    return field_table(BadResponse)
-
-
-def run_manifest() -> str:
-    return field_tables(RunManifest, PromptsAsked, ArmAsked, NarrativesFile, ProviderCounts, LastStart)
-
-
-def prompts() -> str:
-    return field_table(PromptSettings)
-
-
-def arm_file() -> str:
-    return field_table(ArmFile)
-
-
-def research_files() -> str:
-    return field_tables(
-        Clarify, PlanFile, PlanDetails, StageEvent, StageDetails, ParagraphLine, CitationEntry, VerifyResult
-    )
-
-
-def research_data() -> str:
-    return field_tables(
-        SearchResult, Document, SourceMeta, Chunk, Claim, Citation, Reference, Report, Config, Timeouts, Metrics
-    )
-
-
 def traces() -> str:
     rows = (
         f"`{kind}` | {', '.join(f'`{name}`' for name in payload.model_fields)}" for kind, payload in PAYLOADS.items()
     )
     return table("kind | payload, at least", rows)
-
-
-def verdicts() -> str:
-    tables = (VerifiedReport, Uncited, VerifiedSentence, Reading, PageQuote, UnresolvedMark, VerifiedSource)
-    return field_tables(*tables, level="##")
 
 
 def stack() -> str:
